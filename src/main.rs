@@ -1,0 +1,2 @@
+//! tokenrun.
+fn main() {}

@@ -1,0 +1,131 @@
+//! Stores: whatever can compare-and-swap a row and tell the time.
+//!
+//! A store decides nothing. The rule is in [`crate::token`]; a store carries a
+//! swap out if the row's version is still the one that was read and the swap
+//! has not expired, both judged in one transaction, and puts its own time into
+//! the stamps that the swap names.
+
+pub mod memory;
+
+#[cfg(test)]
+pub(crate) mod conformance;
+
+use crate::token::{GroupName, Line, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Swapped};
+
+/// What one read of a group gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// The row; `None` if the group has never been seen.
+    pub row: Option<Row>,
+    /// The store's time at the read.
+    pub now: StoreTime,
+    /// The reader's place among those who wait.
+    pub line: Line,
+}
+
+/// Every group, at one instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The rows, by group.
+    pub rows: Vec<Row>,
+    /// The store's time.
+    pub now: StoreTime,
+}
+
+/// Which runs to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HistoryQuery {
+    /// Of this group only.
+    pub group: Option<GroupName>,
+    /// At most so many, the newest.
+    pub limit: Option<u32>,
+}
+
+/// A database that holds tokens. Calls block, each for at most the time-out
+/// that the store was opened with; they are made from one thread at a time.
+pub trait Store: Send {
+    /// The store's name in messages. It never holds a password.
+    fn name(&self) -> &str;
+
+    /// Reads a group's row together with the store's time.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError>;
+
+    /// Writes a new row, and what goes with it in history, if the version is
+    /// still the one that was read and the swap has not expired.
+    ///
+    /// # Errors
+    /// If it is not known whether the swap happened, or will.
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError>;
+
+    /// Closes a session's own run record, whatever has become of the token. A
+    /// record that its session has closed already stays as it is.
+    ///
+    /// # Errors
+    /// If it is not known whether the record is closed.
+    fn record(
+        &mut self,
+        group: &GroupName,
+        session: &SessionId,
+        end: &RunEnd,
+    ) -> Result<(), StoreError>;
+
+    /// Lists every group.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn list(&mut self) -> Result<Listing, StoreError>;
+
+    /// Lists runs, the newest first.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError>;
+}
+
+/// What kind of trouble a store is in; it decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// It can't be reached or used now; later may be better.
+    Unavailable,
+    /// It refused permission.
+    Denied,
+    /// It is no store of ours, or not as it must be.
+    Misconfigured,
+}
+
+/// The store could not be used. Losing a token is not that.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct StoreError {
+    /// What kind of trouble it is.
+    pub trouble: Trouble,
+    /// What is wrong, where, and what to do, in one line.
+    pub message: String,
+}
+
+impl StoreError {
+    /// A store that can't be reached or used now.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::of(Trouble::Unavailable, message)
+    }
+
+    /// A store that refused permission.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::of(Trouble::Denied, message)
+    }
+
+    /// Something that is no store of ours, or not as it must be.
+    pub fn misconfigured(message: impl Into<String>) -> Self {
+        Self::of(Trouble::Misconfigured, message)
+    }
+
+    fn of(trouble: Trouble, message: impl Into<String>) -> Self {
+        Self {
+            trouble,
+            message: message.into(),
+        }
+    }
+}

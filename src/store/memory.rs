@@ -1,0 +1,183 @@
+//! A store in memory, with a clock that its owner turns. Tests and the
+//! simulation use it; it outlives no process.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::{HistoryQuery, Listing, Reading, Store, StoreError};
+use crate::token::{
+    Domain, GroupName, History, Line, Outcome, Row, RunEnd, RunRecord, SessionId, Stamp, StoreTime,
+    Swap, Swapped,
+};
+
+/// Everything that a store holds: to be copied and put back, as a lossy failover does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Contents {
+    /// The tokens.
+    pub rows: BTreeMap<GroupName, Row>,
+    /// The history, oldest first.
+    pub runs: Vec<RunRecord>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    contents: Contents,
+    clock: StoreTime,
+}
+
+/// A store in memory. Clones share their contents and their clock.
+#[derive(Debug, Clone)]
+pub struct MemoryStore {
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store, in the domain `memory-0`, in the autumn of 2026.
+    #[must_use]
+    pub fn new() -> Self {
+        let clock = StoreTime {
+            domain: Domain("memory-0".into()),
+            stamp: Stamp {
+                tick_ms: 1_000_000,
+                wall_ms: 1_790_000_000_000,
+            },
+        };
+        Self {
+            inner: Arc::new(Mutex::new(Inner {
+                contents: Contents::default(),
+                clock,
+            })),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store's time.
+    #[must_use]
+    pub fn now(&self) -> StoreTime {
+        self.inner().clock.clone()
+    }
+
+    /// Lets time pass.
+    pub fn advance(&self, by: Duration) {
+        let mut inner = self.inner();
+        inner.clock = inner.clock.plus(by);
+    }
+
+    /// Sets the clock: another domain, a stepped wall clock.
+    pub fn set_clock(&self, to: StoreTime) {
+        self.inner().clock = to;
+    }
+
+    /// A copy of everything in it.
+    #[must_use]
+    pub fn contents(&self) -> Contents {
+        self.inner().contents.clone()
+    }
+
+    /// Replaces everything in it.
+    pub fn restore(&self, contents: Contents) {
+        self.inner().contents = contents;
+    }
+}
+
+impl Contents {
+    /// What a swap does at `now`.
+    pub fn swap(&mut self, swap: &Swap, now: &StoreTime) -> Swapped {
+        use crate::token::misreading::{Misreading, misread};
+        let found = self.rows.get(swap.group()).map(|row| row.version);
+        if found != swap.from {
+            return Swapped::Conflict;
+        }
+        if now.is_past(&swap.expiry) && !misread(Misreading::AbandonedSwapHappens) {
+            return Swapped::Expired(now.clone());
+        }
+        let mut row = swap.to.clone();
+        row.stamp(swap.touch, now);
+        self.rows.insert(row.group.clone(), row);
+        match &swap.history {
+            History::Nothing => {}
+            History::Begin { run, vanished } => {
+                for old in &mut self.runs {
+                    let open = old.outcome == Outcome::Running && old.group == run.group;
+                    if open && Some(&old.session) == vanished.as_ref() {
+                        old.outcome = Outcome::Unknown;
+                    }
+                }
+                let mut run = run.as_ref().clone();
+                run.started_at_ms = now.stamp.wall_ms;
+                self.runs.push(run);
+            }
+            History::End { session, end } => self.close(swap.group(), session, end, now),
+        }
+        Swapped::Done(now.clone())
+    }
+
+    fn close(&mut self, group: &GroupName, session: &SessionId, end: &RunEnd, now: &StoreTime) {
+        for run in &mut self.runs {
+            if run.group == *group && run.session == *session {
+                run.close(end, now);
+            }
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+        let inner = self.inner();
+        Ok(Reading {
+            row: inner.contents.rows.get(group).cloned(),
+            now: inner.clock.clone(),
+            line: Line::default(),
+        })
+    }
+
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
+        let mut inner = self.inner();
+        let now = inner.clock.clone();
+        Ok(inner.contents.swap(swap, &now))
+    }
+
+    fn record(
+        &mut self,
+        group: &GroupName,
+        session: &SessionId,
+        end: &RunEnd,
+    ) -> Result<(), StoreError> {
+        let mut inner = self.inner();
+        let now = inner.clock.clone();
+        inner.contents.close(group, session, end, &now);
+        Ok(())
+    }
+
+    fn list(&mut self) -> Result<Listing, StoreError> {
+        let inner = self.inner();
+        Ok(Listing {
+            rows: inner.contents.rows.values().cloned().collect(),
+            now: inner.clock.clone(),
+        })
+    }
+
+    fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {
+        let inner = self.inner();
+        let wanted = |run: &&RunRecord| query.group.as_ref().is_none_or(|g| *g == run.group);
+        let limit = query.limit.map_or(usize::MAX, |n| n as usize);
+        let mut runs: Vec<_> = inner.contents.runs.iter().filter(wanted).cloned().collect();
+        runs.sort_by_key(|run| std::cmp::Reverse((run.started_at_ms, run.fence)));
+        runs.truncate(limit);
+        Ok(runs)
+    }
+}

@@ -1,0 +1,107 @@
+//! What a session asks for, and what it knows when it asks.
+
+use std::time::Duration;
+
+use super::misreading::{Misreading, misread};
+use super::names::{ClientId, GroupName, SessionId};
+use super::row::Row;
+use super::time::StoreTime;
+use super::timing::Timing;
+
+/// Who asks for a group's token, and on which terms.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Claim {
+    /// The group.
+    pub group: GroupName,
+    /// Who the node is.
+    pub client: ClientId,
+    /// Which invocation.
+    pub session: SessionId,
+    /// The configured primary, to be recorded when the group is first seen.
+    pub expected: Option<ClientId>,
+    /// The expected client takes the token back when it is idle.
+    pub failback: bool,
+    /// The session that this process runs inside of, proven by ancestry.
+    pub nested_in: Option<SessionId>,
+    /// The durations of the run.
+    pub timing: Timing,
+    /// What is written down about the run, and never judged.
+    pub about: About,
+}
+
+/// What is written down about a run, and never judged.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct About {
+    /// The host.
+    pub host: Option<String>,
+    /// The supervisor's pid there.
+    pub pid: Option<i32>,
+    /// The file whose locks prove that the run lives.
+    pub lock_file: Option<String>,
+    /// What the user calls the run.
+    pub label: Option<String>,
+    /// The program's name.
+    pub program: String,
+    /// The key that `--once` gave it.
+    pub once_key: Option<String>,
+}
+
+/// One look at a group, and what the looker knows beside the row.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// The row; `None` if the group has never been seen.
+    pub row: Option<&'a Row>,
+    /// The store's time when it read the row.
+    pub now: &'a StoreTime,
+    /// This session's place among those who wait.
+    pub line: Line,
+    /// What this host can prove about the run in the row.
+    pub evidence: &'a Evidence,
+    /// How long the row's version has stood unchanged, at least, on the looker's own clock.
+    pub unchanged_for: Duration,
+}
+
+/// A session's place among those who wait for a token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// How many come before.
+    pub ahead: usize,
+    /// Whether this session waits itself.
+    pub waiting: bool,
+}
+
+impl Line {
+    /// Whether this session waits, and nobody before it does.
+    #[must_use]
+    pub const fn is_first(self) -> bool {
+        self.waiting && self.ahead == 0
+    }
+}
+
+/// What one host can prove about a run, by the locks in the file that the row names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub enum Evidence {
+    /// Nothing.
+    #[default]
+    None,
+    /// Nothing of the run is alive.
+    Dead,
+    /// These processes of it are alive.
+    Alive(Vec<String>),
+}
+
+impl Evidence {
+    /// What two locks prove: the supervisor's own, and the one that the guard
+    /// holds and every process of the job inherits.
+    #[must_use]
+    pub fn of_locks(run_lock_held: bool, job_lock_held: bool, holders: Vec<String>) -> Self {
+        match (run_lock_held, job_lock_held) {
+            (false, _) if misread(Misreading::DeathOfSupervisorAlone) => Self::Dead,
+            (_, true) => Self::Alive(holders),
+            (false, false) => Self::Dead,
+            // A supervisor that is merely stopped, its job ended: holds up nobody
+            // once it is silent, and is no proof of death before.
+            (true, false) => Self::None,
+        }
+    }
+}

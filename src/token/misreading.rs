@@ -1,0 +1,67 @@
+//! The twelve misreadings of the protocol, each of which was a counterexample.
+//!
+//! The code asks [`misread`] at the places where each could creep in. Outside
+//! of tests the answer is the constant `false`; a test turns one on and shows
+//! that the simulation or the rule's table then goes red.
+
+/// One way to get the protocol wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Misreading {
+    /// After an unclear answer, the row's session is taken as proof of the heartbeat.
+    HeartbeatKnownBySession,
+    /// Trust starts when the row was read again, not when the swap was sent.
+    TrustFromReread,
+    /// Versions count up, so that they repeat after a lost commit.
+    VersionIsCounter,
+    /// A dead supervisor alone is taken for a dead run.
+    DeathOfSupervisorAlone,
+    /// A forced release says that the old job can no longer be running.
+    ForceClaimsNoOverlap,
+    /// Ages are compared across domains.
+    AgesAcrossDomains,
+    /// A paused token is taken from a dead holder.
+    PausedTakenFromDead,
+    /// The expected client takes an idle token back in the slot that has just run.
+    FailbackInSameSlot,
+    /// An abandoned swap is carried out however late it arrives.
+    AbandonedSwapHappens,
+    /// A job is started after trusted-until minus grace.
+    LateStart,
+    /// The token is released before the job's tree is gone.
+    ReleaseBeforeReaped,
+    /// The contender's takeover-after is used instead of the holder's.
+    ContendersTakeoverAfter,
+}
+
+#[cfg(test)]
+thread_local! {
+    static ACTIVE: std::cell::Cell<Option<Misreading>> = const { std::cell::Cell::new(None) };
+}
+
+/// Whether the code is to act on this misreading. Always `false` outside of tests.
+#[cfg(not(test))]
+#[inline]
+#[must_use]
+pub(crate) const fn misread(_: Misreading) -> bool {
+    false
+}
+
+/// Whether the code is to act on this misreading: a test turned it on, on this thread.
+#[cfg(test)]
+pub(crate) fn misread(one: Misreading) -> bool {
+    ACTIVE.get() == Some(one)
+}
+
+/// Turns one misreading on while `body` runs on this thread, and off again.
+#[cfg(test)]
+pub(crate) fn while_misreading<R>(one: Misreading, body: impl FnOnce() -> R) -> R {
+    struct Reset;
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            ACTIVE.set(None);
+        }
+    }
+    let _reset = Reset;
+    ACTIVE.set(Some(one));
+    body()
+}

@@ -1,0 +1,159 @@
+//! Who and what: the validated names and numbers of the protocol.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest name that is accepted, in characters.
+pub const NAME_MAX: usize = 200;
+
+/// Why a text is no name. Reads after "the group" or "the client id".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Nothing, or nothing but blanks.
+    #[error("is empty")]
+    Empty,
+    /// More than [`NAME_MAX`] characters.
+    #[error("has {0} characters; at most {NAME_MAX} are allowed")]
+    TooLong(usize),
+    /// A character that would break a log line or a table.
+    #[error("has a control character ({0:?}); use printable characters")]
+    Control(char),
+}
+
+fn validated(text: &str) -> Result<String, NameError> {
+    if text.trim().is_empty() {
+        return Err(NameError::Empty);
+    }
+    let length = text.chars().count();
+    if length > NAME_MAX {
+        return Err(NameError::TooLong(length));
+    }
+    match text.chars().find(|c| c.is_control()) {
+        Some(c) => Err(NameError::Control(c)),
+        None => Ok(text.to_owned()),
+    }
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes a text of 1 to 200 characters without control characters.
+            ///
+            /// # Errors
+            /// Says what is wrong with any other text.
+            pub fn new(text: &str) -> Result<Self, NameError> {
+                validated(text).map(Self)
+            }
+
+            /// The text that was given.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = NameError;
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                Self::new(text)
+            }
+        }
+    };
+}
+
+name!(
+    /// The name of what must run on one node at a time.
+    GroupName
+);
+name!(
+    /// Who a node is.
+    ClientId
+);
+name!(
+    /// One invocation: a random id. Two containers that were started with one
+    /// client id are two sessions, so they never both run.
+    SessionId
+);
+
+impl SessionId {
+    /// The id for 128 random bits.
+    #[must_use]
+    pub fn from_random(bits: u128) -> Self {
+        Self(format!("{bits:032x}"))
+    }
+}
+
+/// A row's version: a random 63-bit number that the writer draws for each swap.
+///
+/// Random, because after a lossy failover or a restored backup a counter
+/// repeats, and a heartbeat "from version 1" would overwrite another's grant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Version(i64);
+
+impl Version {
+    /// Makes a version of 64 random bits, of which 63 are used.
+    #[must_use]
+    pub const fn from_random(bits: u64) -> Self {
+        Self((bits >> 1).cast_signed())
+    }
+
+    /// The version that a store had written down.
+    #[must_use]
+    pub const fn from_stored(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// The number as a store writes it down.
+    #[must_use]
+    pub const fn number(self) -> i64 {
+        self.0
+    }
+}
+
+/// The fencing token: rises at every grant, never at a heartbeat. 0 is "never granted".
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Fence(pub i64);
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_to_two_hundred_printable_characters() {
+        assert!(GroupName::new("nightly").is_ok());
+        assert!(GroupName::new(&"ä".repeat(200)).is_ok());
+        assert_eq!(GroupName::new(""), Err(NameError::Empty));
+        assert_eq!(GroupName::new("  "), Err(NameError::Empty));
+        assert_eq!(
+            GroupName::new(&"x".repeat(201)),
+            Err(NameError::TooLong(201))
+        );
+        assert_eq!(GroupName::new("a\nb"), Err(NameError::Control('\n')));
+    }
+
+    #[test]
+    fn a_version_has_63_bits() {
+        assert_eq!(Version::from_random(u64::MAX).number(), i64::MAX);
+        assert_eq!(Version::from_random(1).number(), 0);
+    }
+}

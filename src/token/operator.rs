@@ -1,0 +1,98 @@
+//! What operators do to a token. They never stamp a heartbeat, and they keep
+//! `session_version`, so that a holder can tell its own swaps from theirs.
+
+use std::time::Duration;
+
+use super::misreading::{Misreading, misread};
+use super::names::{ClientId, Version};
+use super::row::{Handoff, Pause, Row, State, Touch};
+use super::swap::{History, Swap};
+use super::time::StoreTime;
+
+/// One act of an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// Stop new grants; a running job goes on.
+    Pause(Pause),
+    /// Allow them again.
+    Resume,
+    /// The token goes to this client next.
+    Handoff(ClientId),
+    /// Change the configured primary.
+    Expect(Option<ClientId>),
+    /// Ask the holder to end its job and to free the token, without overlap.
+    Revoke,
+    /// Free the token now. From a running session only with force.
+    Release {
+        /// Free it although a job may be running.
+        force: bool,
+    },
+}
+
+/// The result of an act, before a store has carried it out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// This swap, after which the old job may still run for this long.
+    Swap {
+        /// What to write.
+        swap: Box<Swap>,
+        /// How long the old holder may go on trusting its lease, at most.
+        old_job_for: Duration,
+    },
+    /// A running token is not freed without force.
+    Running,
+    /// There is nobody to revoke it from.
+    NotRunning,
+}
+
+/// What an act does to a row that was read at `now`; the swap expires after `limit`.
+#[must_use]
+pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: Version) -> Effect {
+    let mut to = row.clone();
+    to.version = version;
+    let running = matches!(row.state, State::Running { .. });
+    let mut old_job_for = Duration::ZERO;
+    match act {
+        Act::Pause(pause) => to.paused = Some(pause.clone()),
+        Act::Resume => to.paused = None,
+        Act::Handoff(client) => {
+            to.handoff = Some(Handoff {
+                to: client.clone(),
+                at_wall_ms: now.stamp.wall_ms,
+            });
+        }
+        Act::Expect(client) => to.expected_client.clone_from(client),
+        Act::Revoke if !running => return Effect::NotRunning,
+        Act::Revoke => to.revoke_requested = true,
+        Act::Release { force: false } if running => return Effect::Running,
+        Act::Release { .. } => {
+            old_job_for = still_trusted(row, now);
+            to.state = State::Free;
+            to.session_version = None;
+            to.lock_file = None;
+        }
+    }
+    let swap = Box::new(Swap {
+        from: Some(row.version),
+        to,
+        touch: Touch::Nothing,
+        expiry: now.plus(limit),
+        history: History::Nothing,
+    });
+    Effect::Swap { swap, old_job_for }
+}
+
+/// How long the session in the row may go on trusting its lease. A heartbeat
+/// that is on its way conflicts with the act, so what the row says is the most.
+fn still_trusted(row: &Row, now: &StoreTime) -> Duration {
+    let State::Running { heartbeat_at, .. } = &row.state else {
+        return Duration::ZERO;
+    };
+    if misread(Misreading::ForceClaimsNoOverlap) {
+        return Duration::ZERO;
+    }
+    let silent_for = now
+        .age_of(*heartbeat_at, Some(&row.domain))
+        .unwrap_or_default();
+    row.takeover_after.saturating_sub(silent_for)
+}

@@ -1,0 +1,335 @@
+//! The rule: who may have the token. One pure function; the first clause that
+//! matches decides. Its clauses are numbered as in the table of `token.rs`.
+
+use std::time::Duration;
+
+use super::claim::{Claim, Evidence, Look};
+use super::misreading::{Misreading, misread};
+use super::names::{ClientId, SessionId};
+use super::record::GrantKind;
+use super::row::{Pause, Row, State};
+use super::time::{Domain, Stamp};
+
+/// What the rule says, and which of its clauses says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The number of the clause in the table of `token.rs`.
+    pub clause: u8,
+    /// What it says.
+    pub verdict: Verdict,
+}
+
+/// What a session is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Run the job under the outer session's lease.
+    Nested,
+    /// Write nothing, stay, look again: a stamp's age can't be told, but the
+    /// row counts as old once it has stood unchanged for this much longer.
+    Observe(Duration),
+    /// Leave the preferred client its head start: look again after this long.
+    Wait(Duration),
+    /// Create the row, so that its age counts, then look again.
+    Create,
+    /// Refused; and the token is to be handed off to this client for its next look.
+    RefusedWithHandoff(Refusal),
+    /// Not now.
+    Refused(Refusal),
+    /// Take the token.
+    Grant(GrantKind),
+}
+
+/// Why a session is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Another session holds the token.
+    Held {
+        /// Its client.
+        by: ClientId,
+        /// Which invocation of it.
+        session: SessionId,
+        /// It has this session's own client id: two live instances share one.
+        same_client: bool,
+        /// How old its last sign of life is.
+        silent_for: Duration,
+        /// How long until it could be taken over.
+        takeover_in: Duration,
+    },
+    /// The holder is silent, but processes of its run are alive on this host.
+    AliveHere(Vec<String>),
+    /// New grants are stopped.
+    Paused(Pause),
+    /// The last grant is too recent.
+    TooSoon {
+        /// How long until the next is allowed.
+        wait: Duration,
+    },
+    /// Others are in line.
+    Behind {
+        /// How many.
+        ahead: usize,
+    },
+    /// The token belongs to a client that ran a short while ago.
+    Bound {
+        /// Which.
+        to: ClientId,
+        /// How long until others may have it.
+        wait: Duration,
+    },
+    /// The group is new, and another client is expected to have it first.
+    Reserved {
+        /// Which.
+        to: ClientId,
+        /// How long until others may have it.
+        wait: Duration,
+    },
+}
+
+/// Decides what the session that claims is to do after this look.
+#[must_use]
+pub fn decide(claim: &Claim, look: &Look<'_>) -> Decision {
+    let Some(row) = look.row else {
+        return first_look(claim);
+    };
+    match clauses(claim, look, row) {
+        Ok(decision) | Err(decision) => decision,
+    }
+}
+
+const fn decision(clause: u8, verdict: Verdict) -> Decision {
+    Decision { clause, verdict }
+}
+
+const fn refused(clause: u8, why: Refusal) -> Decision {
+    decision(clause, Verdict::Refused(why))
+}
+
+/// A group that was never seen: it is created for the expected client first.
+fn first_look(claim: &Claim) -> Decision {
+    match &claim.expected {
+        Some(expected) if *expected != claim.client => decision(14, Verdict::Create),
+        _ => decision(15, Verdict::Grant(GrantKind::Bind)),
+    }
+}
+
+/// Clauses 1 to 16. `Err` is an early match: the clauses below it are not reached.
+fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Decision, Decision> {
+    if row.session().is_some() && row.session() == claim.nested_in.as_ref() {
+        return Err(decision(1, Verdict::Nested));
+    }
+    let observed = running(claim, look, row)?;
+    paused(look, row)?;
+    at_least(look, row)?;
+
+    let handed_to_me = row.handoff.as_ref().map(|h| h.to == claim.client);
+    if handed_to_me == Some(true) {
+        return Err(decision(8, Verdict::Grant(GrantKind::Handoff)));
+    }
+    // Clause 9 makes the target the preferred client; what it adds is a head
+    // start, never a right: somebody whom 10 to 14 refuse stays refused.
+    let handed_to_another = handed_to_me == Some(false);
+    if look.line.ahead > 0 {
+        let ahead = look.line.ahead;
+        return Err(refused(10, Refusal::Behind { ahead }));
+    }
+    let observed = observed + between_runs(claim, look, row, handed_to_another)?;
+    Ok(open(claim, look, row, handed_to_another, observed))
+}
+
+/// Whether enough time has passed since a stamp.
+enum Passed {
+    /// Yes; if the age could not be told, because the version stood unchanged for this long.
+    Yes { observed: Duration },
+    /// Not yet; it will have in `wait`.
+    No { age: Duration, wait: Duration },
+    /// That can't be told, but it will be in `wait`, if nothing changes.
+    Unknown { wait: Duration },
+}
+
+/// Clause 3: an age that can't be told counts as reached once the version stood
+/// unchanged for its whole length on the looker's own clock.
+fn passed(look: &Look<'_>, stamp: Stamp, domain: Option<&Domain>, length: Duration) -> Passed {
+    match look.now.age_of(stamp, domain) {
+        Some(age) if age < length => Passed::No {
+            age,
+            wait: length.saturating_sub(age),
+        },
+        Some(_) => Passed::Yes {
+            observed: Duration::ZERO,
+        },
+        None if look.unchanged_for < length => Passed::Unknown {
+            wait: length.saturating_sub(look.unchanged_for),
+        },
+        None => Passed::Yes { observed: length },
+    }
+}
+
+/// Clauses 2 to 5. Returns how long had to be observed to find the token open.
+fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decision> {
+    let State::Running {
+        client,
+        session,
+        heartbeat_at,
+    } = &row.state
+    else {
+        return Ok(Duration::ZERO);
+    };
+    if *look.evidence == Evidence::Dead {
+        return Ok(Duration::ZERO);
+    }
+    let takeover_after = if misread(Misreading::ContendersTakeoverAfter) {
+        claim.timing.takeover_after
+    } else {
+        row.takeover_after
+    };
+    match passed(look, *heartbeat_at, Some(&row.domain), takeover_after) {
+        Passed::Unknown { wait } => {
+            // Whatever the age turns out to be, a paused token is refused: no need to stay.
+            paused(look, row)?;
+            Err(decision(3, Verdict::Observe(wait)))
+        }
+        Passed::No { age, wait } => Err(refused(
+            4,
+            Refusal::Held {
+                by: client.clone(),
+                session: session.clone(),
+                same_client: *client == claim.client,
+                silent_for: age,
+                takeover_in: wait,
+            },
+        )),
+        Passed::Yes { observed } => match look.evidence {
+            Evidence::Alive(processes) => Err(refused(5, Refusal::AliveHere(processes.clone()))),
+            Evidence::None | Evidence::Dead => Ok(observed),
+        },
+    }
+}
+
+/// Clause 6.
+fn paused(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
+    let running = matches!(row.state, State::Running { .. });
+    if running && misread(Misreading::PausedTakenFromDead) {
+        return Ok(());
+    }
+    match row.pause_at(look.now) {
+        Some(pause) => Err(refused(6, Refusal::Paused(pause.clone()))),
+        None => Ok(()),
+    }
+}
+
+/// Clause 7, which goes by the calendar.
+fn at_least(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
+    let (Some(acquired_at), State::Free | State::Idle { .. }) = (row.acquired_at, &row.state)
+    else {
+        return Ok(());
+    };
+    let age = look
+        .now
+        .calendar_age_of(acquired_at, row.granted_domain.as_ref());
+    if age < row.not_before {
+        let wait = row.not_before.saturating_sub(age);
+        return Err(refused(7, Refusal::TooSoon { wait }));
+    }
+    Ok(())
+}
+
+/// Clauses 11 to 14. Returns how long had to be observed to find the token open.
+fn between_runs(
+    claim: &Claim,
+    look: &Look<'_>,
+    row: &Row,
+    handed_to_another: bool,
+) -> Result<Duration, Decision> {
+    match &row.state {
+        State::Running { .. } => Ok(Duration::ZERO),
+        State::Idle {
+            client,
+            released_at,
+        } => {
+            if *client == claim.client {
+                return if handed_to_another {
+                    Ok(Duration::ZERO)
+                } else {
+                    Err(decision(11, Verdict::Grant(GrantKind::Renew)))
+                };
+            }
+            let wants_back = takes_back(claim, row) && !handed_to_another;
+            if look.line.is_first() && !wants_back {
+                return Ok(Duration::ZERO);
+            }
+            match passed(look, *released_at, Some(&row.domain), row.keep) {
+                Passed::Yes { observed } => Ok(observed),
+                Passed::Unknown { wait } => Err(decision(3, Verdict::Observe(wait))),
+                Passed::No { wait, .. } => {
+                    let to = client.clone();
+                    let bound = Refusal::Bound { to, wait };
+                    Err(match wants_back {
+                        true if misread(Misreading::FailbackInSameSlot) => {
+                            decision(12, Verdict::Grant(GrantKind::Failback))
+                        }
+                        true => decision(12, Verdict::RefusedWithHandoff(bound)),
+                        false => refused(13, bound),
+                    })
+                }
+            }
+        }
+        State::Free => reserved(claim, look, row),
+    }
+}
+
+/// Clause 14.
+fn reserved(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decision> {
+    match &row.expected_client {
+        Some(expected) if row.acquired_at.is_none() && *expected != claim.client => {
+            let to = expected.clone();
+            match passed(look, row.created_at, Some(&row.domain), row.takeover_after) {
+                Passed::Yes { observed } => Ok(observed),
+                Passed::Unknown { wait } => Err(decision(3, Verdict::Observe(wait))),
+                Passed::No { wait, .. } => Err(refused(14, Refusal::Reserved { to, wait })),
+            }
+        }
+        _ => Ok(Duration::ZERO),
+    }
+}
+
+/// Clauses 9, 15 and 16: the token is open; at once, or after a head start?
+fn open(
+    claim: &Claim,
+    look: &Look<'_>,
+    row: &Row,
+    handed_to_another: bool,
+    observed: Duration,
+) -> Decision {
+    let preferred = row.preferred_client();
+    let at_once = preferred.is_none_or(|preferred| *preferred == claim.client)
+        || takes_back(claim, row)
+        || look.line.is_first();
+    if at_once && !handed_to_another {
+        return decision(15, Verdict::Grant(kind_of(claim, row)));
+    }
+    let clause = if handed_to_another { 9 } else { 16 };
+    let needed = observed.saturating_add(row.head_start);
+    if look.unchanged_for < needed {
+        let wait = needed.saturating_sub(look.unchanged_for);
+        return decision(clause, Verdict::Wait(wait));
+    }
+    decision(clause, Verdict::Grant(kind_of(claim, row)))
+}
+
+fn takes_back(claim: &Claim, row: &Row) -> bool {
+    claim.failback && row.expected_client.as_ref() == Some(&claim.client)
+}
+
+/// What a grant to the claimant is, unless it was handed off to it.
+fn kind_of(claim: &Claim, row: &Row) -> GrantKind {
+    match row.client_bound() {
+        None => GrantKind::Bind,
+        Some(bound) if *bound == claim.client => GrantKind::Renew,
+        Some(_) if takes_back(claim, row) => GrantKind::Failback,
+        Some(_) => GrantKind::Takeover,
+    }
+}
+
+#[cfg(test)]
+#[path = "rule_tests.rs"]
+mod tests;

@@ -1,0 +1,274 @@
+//! Compare-and-swap: every change of a row, computed here and carried out by a store.
+
+use std::time::Duration;
+
+use super::claim::Claim;
+use super::names::{GroupName, SessionId, Version};
+use super::record::{GrantKind, Outcome, RunEnd, RunRecord};
+use super::row::{Counters, Handoff, Row, State, Touch};
+use super::time::StoreTime;
+
+use super::names::Fence;
+
+/// What rises the fence through a failover to a clock that is behind: one minute.
+pub const DOMAIN_FENCE_STEP: i64 = 60_000;
+
+/// Writes a new row if the version is still the one that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Swap {
+    /// The version that was read; `None` if there was no row.
+    pub from: Option<Version>,
+    /// The new row. Its version was drawn for this swap.
+    pub to: Row,
+    /// Which stamps the store sets to its own time.
+    pub touch: Touch,
+    /// After this time the store carries the swap out no more.
+    pub expiry: StoreTime,
+    /// What happens to history in the same swap.
+    pub history: History,
+}
+
+/// What a swap does to history.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum History {
+    /// Nothing.
+    Nothing,
+    /// A run begins. The open record of `vanished`, if any, becomes *unknown*.
+    /// The store sets the start to its own wall time.
+    Begin {
+        /// The new run's record.
+        run: Box<RunRecord>,
+        /// The session that the token was taken from while it was running.
+        vanished: Option<SessionId>,
+    },
+    /// The run of this session ends. The store sets the end to its own wall time.
+    End {
+        /// Whose record is closed.
+        session: SessionId,
+        /// How it ended.
+        end: RunEnd,
+    },
+}
+
+/// How a store answered a swap.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Swapped {
+    /// The row is written.
+    Done(StoreTime),
+    /// Another wrote since the row was read: nothing happened.
+    Conflict,
+    /// It came too late: nothing happened. That is neither a conflict nor a loss.
+    Expired(StoreTime),
+}
+
+impl Swap {
+    /// The group whose row is written.
+    #[must_use]
+    pub const fn group(&self) -> &GroupName {
+        &self.to.group
+    }
+
+    /// The version that the swap writes.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.to.version
+    }
+}
+
+/// Who writes what for the first time: the row that a first look creates.
+#[must_use]
+pub fn creation(claim: &Claim, now: &StoreTime, version: Version) -> Swap {
+    Swap {
+        from: None,
+        to: new_row(claim, now, version),
+        touch: Touch::Creation,
+        expiry: now.plus(claim.timing.store_timeout),
+        history: History::Nothing,
+    }
+}
+
+/// The grant of the token to the claimant, after the look that allowed it.
+#[must_use]
+pub fn grant(
+    claim: &Claim,
+    kind: GrantKind,
+    row: Option<&Row>,
+    now: &StoreTime,
+    version: Version,
+) -> Swap {
+    let mut to = row.cloned().unwrap_or_else(|| new_row(claim, now, version));
+    let previous = to.client_bound().filter(|c| **c != claim.client).cloned();
+    let vanished = to.session().cloned();
+    to.fence = next_fence(&to, now);
+    to.granted_domain = Some(now.domain.clone());
+    to.version = version;
+    to.session_version = Some(version);
+    to.counters.runs += 1;
+    to.counters.takeovers += i64::from(previous.is_some());
+    if vanished.is_some() {
+        to.counters.losses += 1;
+        to.last_outcome = Some(Outcome::Unknown);
+    }
+    to.state = State::Running {
+        client: claim.client.clone(),
+        session: claim.session.clone(),
+        heartbeat_at: now.stamp,
+    };
+    set_terms(&mut to, claim);
+    to.not_before = claim.timing.at_least;
+    to.handoff = None;
+    to.revoke_requested = false;
+    let run = Box::new(RunRecord {
+        group: claim.group.clone(),
+        fence: to.fence,
+        session: claim.session.clone(),
+        client: claim.client.clone(),
+        previous_client: previous,
+        host: to.host.clone(),
+        pid: to.pid,
+        label: to.label.clone(),
+        program: claim.about.program.clone(),
+        once_key: claim.about.once_key.clone(),
+        grant: kind,
+        started_at_ms: now.stamp.wall_ms,
+        ended_at_ms: None,
+        outcome: Outcome::Running,
+        exit_code: None,
+        signal: None,
+    });
+    Swap {
+        from: row.map(|row| row.version),
+        touch: Touch::Grant {
+            creates: row.is_none(),
+        },
+        expiry: now.plus(claim.timing.store_timeout),
+        history: History::Begin { run, vanished },
+        to,
+    }
+}
+
+/// A sign of life of the session in the row.
+#[must_use]
+pub fn heartbeat(row: &Row, version: Version, expiry: StoreTime) -> Swap {
+    let mut to = row.clone();
+    to.version = version;
+    to.session_version = Some(version);
+    Swap {
+        from: Some(row.version),
+        to,
+        touch: Touch::Heartbeat,
+        expiry,
+        history: History::Nothing,
+    }
+}
+
+/// The end of a run: the token goes to its client until the next run, or to
+/// nobody if its keep is zero or an operator revoked it.
+#[must_use]
+pub fn release(row: &Row, end: RunEnd, version: Version, expiry: StoreTime) -> Swap {
+    let mut to = row.clone();
+    let session = to.session().cloned();
+    to.version = version;
+    to.session_version = None;
+    to.last_outcome = Some(end.outcome);
+    count_end(&mut to.counters, end.outcome);
+    to.lock_file = None;
+    to.state = match &to.state {
+        State::Running {
+            client,
+            heartbeat_at,
+            ..
+        } if !to.keep.is_zero() && !to.revoke_requested => State::Idle {
+            client: client.clone(),
+            released_at: *heartbeat_at,
+        },
+        _ => State::Free,
+    };
+    to.revoke_requested = false;
+    Swap {
+        from: Some(row.version),
+        to,
+        touch: Touch::Release,
+        expiry,
+        history: session.map_or(History::Nothing, |session| History::End { session, end }),
+    }
+}
+
+/// The expected client, refused in the slot that has just run, has the token
+/// handed off to itself for its next look.
+#[must_use]
+pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Version) -> Swap {
+    let mut to = row.clone();
+    to.version = version;
+    to.handoff = Some(Handoff {
+        to: claim.client.clone(),
+        at_wall_ms: now.stamp.wall_ms,
+    });
+    Swap {
+        from: Some(row.version),
+        to,
+        touch: Touch::Nothing,
+        expiry: now.plus(claim.timing.store_timeout),
+        history: History::Nothing,
+    }
+}
+
+/// `max(fence + 1, the store's time in ms since 1970)`, a minute more when the
+/// domain is not the one of the last grant: it rises through a lossy failover
+/// and a restored backup as long as the new clock is less than a minute behind.
+fn next_fence(row: &Row, now: &StoreTime) -> Fence {
+    let changed = row.granted_domain.is_some() && row.granted_domain.as_ref() != Some(&now.domain);
+    let step = if changed { DOMAIN_FENCE_STEP } else { 0 };
+    let risen = row.fence.0.saturating_add(1).max(now.stamp.wall_ms);
+    Fence(risen.saturating_add(step))
+}
+
+fn new_row(claim: &Claim, now: &StoreTime, version: Version) -> Row {
+    let mut row = Row {
+        group: claim.group.clone(),
+        version,
+        session_version: None,
+        fence: Fence::default(),
+        granted_domain: None,
+        state: State::Free,
+        expected_client: claim.expected.clone(),
+        domain: now.domain.clone(),
+        created_at: now.stamp,
+        acquired_at: None,
+        takeover_after: Duration::ZERO,
+        keep: Duration::ZERO,
+        head_start: Duration::ZERO,
+        not_before: Duration::ZERO,
+        host: None,
+        pid: None,
+        lock_file: None,
+        label: None,
+        paused: None,
+        handoff: None,
+        revoke_requested: false,
+        last_outcome: None,
+        counters: Counters::default(),
+    };
+    set_terms(&mut row, claim);
+    row.lock_file = None;
+    row
+}
+
+/// The terms that contenders honour are the holder's.
+fn set_terms(row: &mut Row, claim: &Claim) {
+    row.takeover_after = claim.timing.takeover_after;
+    row.keep = claim.timing.keep;
+    row.head_start = claim.timing.head_start;
+    row.host.clone_from(&claim.about.host);
+    row.pid = claim.about.pid;
+    row.lock_file.clone_from(&claim.about.lock_file);
+    row.label.clone_from(&claim.about.label);
+}
+
+const fn count_end(counters: &mut Counters, outcome: Outcome) {
+    match outcome {
+        Outcome::Failed | Outcome::Signalled | Outcome::TimedOut => counters.failures += 1,
+        Outcome::Lost => counters.losses += 1,
+        Outcome::Running | Outcome::Succeeded | Outcome::NotStarted | Outcome::Unknown => {}
+    }
+}

@@ -1,0 +1,175 @@
+//! Two doors to time: [`Moment`] for deadlines, on the holder's own clock;
+//! [`StoreTime`] for rows, on the store's. Neither is ever turned into the other.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::misreading::{Misreading, misread};
+
+/// A point on this process's own clock: how much time has passed since it
+/// started, suspended time included.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+pub struct Moment(pub Duration);
+
+impl Moment {
+    /// A moment later by `by`; the end of time if that is further.
+    #[must_use]
+    pub const fn plus(self, by: Duration) -> Self {
+        Self(self.0.saturating_add(by))
+    }
+
+    /// A moment earlier by `by`; the process's start if that is further back.
+    #[must_use]
+    pub const fn minus(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(by))
+    }
+
+    /// What has passed since `earlier`; nothing if it lies ahead.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// Where a time stamp comes from: a store's clock in one incarnation.
+/// Stamps of two domains are never compared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Domain(pub String);
+
+impl fmt::Display for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A time stamp in a row, in its row's domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// Milliseconds on the store's clock that ages are judged by. It has no
+    /// meaning outside its domain.
+    pub tick_ms: i64,
+    /// Milliseconds since 1970 on the store's wall clock: for people, and for
+    /// what is meant by the calendar.
+    pub wall_ms: i64,
+}
+
+/// The store's time at one instant.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StoreTime {
+    /// Which clock, in which incarnation.
+    pub domain: Domain,
+    /// The instant.
+    pub stamp: Stamp,
+}
+
+impl StoreTime {
+    /// How old a stamp of `domain` is. `None` if that can't be told: the stamp
+    /// is of another domain, or lies in the future.
+    #[must_use]
+    pub fn age_of(&self, stamp: Stamp, domain: Option<&Domain>) -> Option<Duration> {
+        if domain != Some(&self.domain) && !misread(Misreading::AgesAcrossDomains) {
+            return None;
+        }
+        millis_between(stamp.tick_ms, self.stamp.tick_ms)
+    }
+
+    /// How old a stamp is by the calendar: by the judged clock where the domain
+    /// is the same, by the wall clock elsewhere. A stamp in the future counts as now.
+    #[must_use]
+    pub fn calendar_age_of(&self, stamp: Stamp, domain: Option<&Domain>) -> Duration {
+        let by_wall = || millis_between(stamp.wall_ms, self.stamp.wall_ms).unwrap_or_default();
+        self.age_of(stamp, domain).unwrap_or_else(by_wall)
+    }
+
+    /// This time with `by` added to it, in the same domain.
+    #[must_use]
+    pub fn plus(&self, by: Duration) -> Self {
+        let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        Self {
+            domain: self.domain.clone(),
+            stamp: Stamp {
+                tick_ms: self.stamp.tick_ms.saturating_add(by),
+                wall_ms: self.stamp.wall_ms.saturating_add(by),
+            },
+        }
+    }
+
+    /// Whether a swap that expires at `expiry` may no longer happen now. Of two
+    /// domains nothing is known, so that counts as expired.
+    #[must_use]
+    pub fn is_past(&self, expiry: &Self) -> bool {
+        self.domain != expiry.domain || self.stamp.tick_ms > expiry.stamp.tick_ms
+    }
+}
+
+fn millis_between(earlier: i64, later: i64) -> Option<Duration> {
+    let passed = later.checked_sub(earlier)?;
+    u64::try_from(passed).ok().map(Duration::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(domain: &str, tick_ms: i64, wall_ms: i64) -> StoreTime {
+        StoreTime {
+            domain: Domain(domain.into()),
+            stamp: Stamp { tick_ms, wall_ms },
+        }
+    }
+
+    #[test]
+    fn ages_of_another_domain_or_of_the_future_are_unknown() {
+        let now = at("a", 1000, 0);
+        let stamp = |tick_ms| Stamp {
+            tick_ms,
+            wall_ms: 0,
+        };
+        let a = Domain("a".into());
+        let b = Domain("b".into());
+        assert_eq!(
+            now.age_of(stamp(400), Some(&a)),
+            Some(Duration::from_millis(600))
+        );
+        assert_eq!(now.age_of(stamp(1001), Some(&a)), None);
+        assert_eq!(now.age_of(stamp(400), Some(&b)), None);
+        assert_eq!(now.age_of(stamp(400), None), None);
+        assert_eq!(now.age_of(stamp(i64::MIN), Some(&a)), None);
+    }
+
+    #[test]
+    fn the_calendar_age_ignores_the_wall_clock_within_one_domain() {
+        let a = Domain("a".into());
+        let b = Domain("b".into());
+        let stamp = Stamp {
+            tick_ms: 1_000,
+            wall_ms: 50_000,
+        };
+        let stepped_back = at("a", 3_000, 7_000);
+        assert_eq!(
+            stepped_back.calendar_age_of(stamp, Some(&a)),
+            Duration::from_secs(2)
+        );
+        assert_eq!(
+            stepped_back.calendar_age_of(stamp, Some(&b)),
+            Duration::ZERO
+        );
+        let later = at("a", 0, 60_000);
+        assert_eq!(
+            later.calendar_age_of(stamp, Some(&b)),
+            Duration::from_secs(10)
+        );
+    }
+
+    #[test]
+    fn an_expiry_of_another_domain_has_passed() {
+        let expiry = at("a", 1000, 0);
+        assert!(!at("a", 1000, 0).is_past(&expiry));
+        assert!(at("a", 1001, 0).is_past(&expiry));
+        assert!(at("b", 0, 0).is_past(&expiry));
+    }
+}
