@@ -214,11 +214,14 @@ pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Versi
 }
 
 /// `max(fence + 1, the store's time in ms since 1970)`, a minute more when the
-/// domain is not the one of the last grant: it rises through a lossy failover
-/// and a restored backup as long as the new clock is less than a minute behind.
+/// domain is not the one of the last grant (or the row has never been granted:
+/// it may have been, in what a failover lost). So it rises through a lossy
+/// failover and a restored backup as long as the new clock is less than a minute
+/// behind. That minute is used up by the first grant after a failover: for the
+/// next minute, a further failover may be behind by what has passed since.
 fn next_fence(row: &Row, now: &StoreTime) -> Fence {
-    let changed = row.granted_domain.is_some() && row.granted_domain.as_ref() != Some(&now.domain);
-    let step = if changed { DOMAIN_FENCE_STEP } else { 0 };
+    let same = row.granted_domain.as_ref() == Some(&now.domain);
+    let step = if same { 0 } else { DOMAIN_FENCE_STEP };
     let risen = row.fence.0.saturating_add(1).max(now.stamp.wall_ms);
     Fence(risen.saturating_add(step))
 }

@@ -1,0 +1,66 @@
+//! Every way to end, its number and its meaning. The numbers up to 78 are those
+//! of BSD's `sysexits.h`; 124, 126 and 127 are those of `timeout` and the shell.
+
+/// A command line that can't be understood.
+pub const USAGE: u8 = 64;
+/// The store could not be reached, the job was not started.
+pub const UNAVAILABLE: u8 = 69;
+/// A bug in tokenrun.
+pub const BUG: u8 = 70;
+/// The operating system refused (fork, …).
+pub const SYSTEM: u8 = 71;
+/// Not now: held, bound, reserved, handed off, too soon, paused, behind others.
+pub const NOT_NOW: u8 = 75;
+/// The job was stopped because its token was lost or could no longer be guarded.
+pub const LOST: u8 = 76;
+/// The store or a file refused permission.
+pub const DENIED: u8 = 77;
+/// Bad configuration: store, file system, schema, unknown group in a verb.
+pub const CONFIG: u8 = 78;
+/// `--timeout` passed.
+pub const TIMED_OUT: u8 = 124;
+/// The command can't be executed.
+pub const NOT_EXECUTABLE: u8 = 126;
+/// The command was not found.
+pub const NOT_FOUND: u8 = 127;
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// With this code.
+    Code(u8),
+    /// By this signal, so that the shell's loop around tokenrun ends too.
+    Signal(i32),
+}
+
+impl Exit {
+    /// All went well.
+    pub const OK: Self = Self::Code(0);
+
+    /// The code as a shell sees it: 128 + N for signal N.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => of_signal(signal),
+        }
+    }
+}
+
+/// 128 + N, as shells report a death by signal N.
+#[must_use]
+pub fn of_signal(signal: i32) -> u8 {
+    u8::try_from(128 + (signal & 0x7f)).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_death_by_signal_is_128_and_its_number() {
+        assert_eq!(Exit::Signal(15).code(), 143);
+        assert_eq!(of_signal(64), 192);
+        assert_eq!(Exit::Code(3).code(), 3);
+    }
+}

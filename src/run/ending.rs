@@ -1,0 +1,177 @@
+//! How a run ends: for the caller, and for history.
+
+use super::event::NotStarted;
+use crate::exit;
+use crate::store::{StoreError, Trouble};
+use crate::sys::process::Status;
+use crate::token::{Outcome, Refusal, RunEnd};
+
+/// Why a job is being ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// tokenrun was told to stop, by this signal.
+    Signal(i32),
+    /// It ran longer than `--timeout`.
+    Timeout,
+    /// Its token was lost or can no longer be guarded.
+    Loss(Loss),
+}
+
+/// How a token is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// The row is another session's, or nobody's.
+    Taken,
+    /// An operator asked for it.
+    Revoked,
+    /// The lease could not be renewed in time.
+    Untrusted,
+    /// The guard is gone.
+    GuardGone,
+}
+
+/// What became of the job, once no process of it is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobEnd {
+    /// It ended with this status, by itself or after a stop signal.
+    Itself(Status),
+    /// It was ended because it ran too long.
+    TimedOut(Status),
+    /// It was ended because of its token.
+    Lost(Loss),
+    /// It was never started.
+    NotStarted(Unstarted),
+}
+
+/// Why a granted token saw no job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unstarted {
+    /// The guard could not start it.
+    Guard(NotStarted),
+    /// tokenrun was told to stop before, by this signal.
+    Signal(i32),
+    /// The guard was gone before.
+    GuardGone,
+}
+
+impl JobEnd {
+    /// What history says of it.
+    #[must_use]
+    pub const fn record(&self) -> RunEnd {
+        let (outcome, status) = match self {
+            Self::Itself(Status::Exited(0)) => (Outcome::Succeeded, Some(Status::Exited(0))),
+            Self::Itself(status @ Status::Exited(_)) => (Outcome::Failed, Some(*status)),
+            Self::Itself(status @ Status::Signalled(_)) => (Outcome::Signalled, Some(*status)),
+            Self::TimedOut(status) => (Outcome::TimedOut, Some(*status)),
+            Self::Lost(_) => (Outcome::Lost, None),
+            Self::NotStarted(_) => (Outcome::NotStarted, None),
+        };
+        match status {
+            Some(Status::Exited(code)) => RunEnd {
+                outcome,
+                exit_code: Some(code),
+                signal: None,
+            },
+            Some(Status::Signalled(signal)) => RunEnd {
+                outcome,
+                exit_code: None,
+                signal: Some(signal),
+            },
+            None => RunEnd {
+                outcome,
+                exit_code: None,
+                signal: None,
+            },
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// The rule refused.
+    Refused {
+        /// The clause that decided.
+        clause: u8,
+        /// Why.
+        why: Refusal,
+    },
+    /// A signal asked for the end before the token was taken.
+    Stopped(i32),
+    /// The store could not be used before the token was taken.
+    StoreFailed {
+        /// What it said.
+        error: StoreError,
+        /// A grant was sent whose fate is unknown.
+        perhaps_granted: bool,
+    },
+    /// The guard was gone before the token was taken.
+    NoGuard,
+    /// The token was taken, and this became of the job.
+    Ran {
+        /// What became of it.
+        end: JobEnd,
+        /// Signals that asked for the end and that tokenrun received too.
+        stopped_by: Option<i32>,
+        /// Whether history says so.
+        recorded: bool,
+    },
+}
+
+impl Ending {
+    /// How the process ends; `not_now` is the code for being refused.
+    #[must_use]
+    pub fn exit(&self, not_now: u8) -> exit::Exit {
+        use exit::Exit::{Code, Signal};
+        match self {
+            Self::Refused { .. } => Code(not_now),
+            Self::Stopped(signal) => Signal(*signal),
+            Self::StoreFailed { error, .. } => Code(of_trouble(error.trouble)),
+            Self::NoGuard => Code(exit::SYSTEM),
+            Self::Ran {
+                end, stopped_by, ..
+            } => of_job(end, *stopped_by),
+        }
+    }
+}
+
+/// The exit code for a store that could not be used.
+#[must_use]
+pub const fn of_trouble(trouble: Trouble) -> u8 {
+    match trouble {
+        Trouble::Unavailable => exit::UNAVAILABLE,
+        Trouble::Denied => exit::DENIED,
+        Trouble::Misconfigured => exit::CONFIG,
+    }
+}
+
+fn of_job(end: &JobEnd, stopped_by: Option<i32>) -> exit::Exit {
+    use exit::Exit::{Code, Signal};
+    match end {
+        JobEnd::Itself(Status::Exited(code)) => Code(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
+        // A job that dies of the INT or QUIT that tokenrun received too: the
+        // shell's loop around tokenrun must end as it would around the job.
+        JobEnd::Itself(Status::Signalled(signal))
+            if stopped_by == Some(*signal) && ends_loops(*signal) =>
+        {
+            Signal(*signal)
+        }
+        JobEnd::Itself(Status::Signalled(signal)) => Code(exit::of_signal(*signal)),
+        JobEnd::TimedOut(_) => Code(exit::TIMED_OUT),
+        JobEnd::Lost(_) => Code(exit::LOST),
+        JobEnd::NotStarted(unstarted) => match unstarted {
+            Unstarted::Signal(signal) => Signal(*signal),
+            Unstarted::GuardGone => Code(exit::SYSTEM),
+            Unstarted::Guard(why) => Code(match why {
+                NotStarted::NotFound(_) => exit::NOT_FOUND,
+                NotStarted::NotExecutable(_) => exit::NOT_EXECUTABLE,
+                NotStarted::NoProcess(_) => exit::SYSTEM,
+                NotStarted::TooLate => exit::UNAVAILABLE,
+            }),
+        },
+    }
+}
+
+const fn ends_loops(signal: i32) -> bool {
+    matches!(signal, nix::libc::SIGINT | nix::libc::SIGQUIT)
+}

@@ -1,0 +1,209 @@
+//! Everything that the parts of a run say to each other.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::ending::{Ending, Why};
+use crate::store::{Reading, StoreError};
+use crate::sys::process::Status;
+use crate::token::{
+    ClientId, Evidence, Fence, GrantKind, GroupName, Moment, Row, RunEnd, SessionId, StoreTime,
+    Swap, Swapped, Verdict,
+};
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// Time passed.
+    Tick,
+    /// The answer to [`Request::Read`], and what this host can prove about the run in it.
+    Looked(Result<(Box<Reading>, Evidence), StoreError>),
+    /// The answer to [`Request::Swap`].
+    Swapped(Result<Swapped, StoreError>),
+    /// The answer to [`Request::Record`].
+    Recorded(Result<(), StoreError>),
+    /// The guard has started the job.
+    JobStarted,
+    /// The guard could not start the job.
+    JobNotStarted(NotStarted),
+    /// The job's own process has ended. Others of its tree may be alive.
+    JobExited {
+        /// How.
+        status: Status,
+        /// The guard had begun to end the tree before that, by order or by deadline.
+        forced: bool,
+    },
+    /// No process of the job is left, or they were told to be left alone.
+    TreeGone,
+    /// The guard has answered: it is neither stopped nor hung.
+    GuardAnswered,
+    /// The guard is gone without having said that the tree is.
+    GuardGone,
+    /// tokenrun received a signal.
+    Signal {
+        /// Its number.
+        signal: i32,
+        /// Whether it asks for the end: TERM, INT, HUP or QUIT.
+        stop: bool,
+        /// Whether the job's own process has already received it too.
+        delivered: bool,
+    },
+}
+
+/// Why the job was not started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotStarted {
+    /// There is no such command.
+    NotFound(String),
+    /// It can't be executed.
+    NotExecutable(String),
+    /// The operating system gave no process.
+    NoProcess(String),
+    /// The lease would have ended before the job's grace.
+    TooLate,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Ask the store. One request is out at a time.
+    Send(Request),
+    /// Have the guard start the job.
+    StartJob {
+        /// When it must be gone; `None` under an outer session's lease.
+        deadline: Option<Deadline>,
+        /// What the job may know.
+        granted: Granted,
+    },
+    /// Tell the guard the new deadline.
+    Extend(Deadline),
+    /// Pass a signal on to the job's own process.
+    Pass(i32),
+    /// End the job's tree.
+    End {
+        /// TERM to every process of the tree now; else its own process was told already.
+        term_tree: bool,
+        /// KILL to every process of the tree.
+        kill_at: Moment,
+    },
+    /// The guard does not answer: it may have been stopped, let it continue.
+    ContinueGuard,
+    /// The guard is gone, or as good as gone: end it and the tree from here, then report that it is gone.
+    EndWithoutGuard {
+        /// KILL to every process of the tree; TERM to each now.
+        kill_at: Moment,
+    },
+    /// Tell people.
+    Say(Note),
+}
+
+/// A request to the store.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// Read the group's row.
+    Read(GroupName),
+    /// Change the row.
+    Swap(Box<Swap>),
+    /// Close this session's run record.
+    Record {
+        /// In which group.
+        group: GroupName,
+        /// Whose record.
+        session: SessionId,
+        /// How the run ended.
+        end: RunEnd,
+    },
+}
+
+/// When a job must be gone, on the clock that supervisor and guard share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Deadline {
+    /// TERM to every process of the tree.
+    pub term_at: Moment,
+    /// KILL to every process of the tree.
+    pub kill_at: Moment,
+}
+
+/// The grant, as the job may know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    /// The session that holds the token.
+    pub session: SessionId,
+    /// The fencing token.
+    pub fence: Fence,
+    /// How the client came by the token; `None` under an outer session's lease.
+    pub kind: Option<GrantKind>,
+    /// Whose it was before, if another's.
+    pub previous_client: Option<ClientId>,
+}
+
+/// What people may want to know. What each becomes in words is not decided here.
+#[derive(Debug, Clone)]
+pub enum Note {
+    /// A look at the group, and what the rule said. For those who want every step.
+    Decided {
+        /// The row that was seen.
+        row: Option<Box<Row>>,
+        /// The store's time.
+        now: StoreTime,
+        /// The clause that decided.
+        clause: u8,
+        /// What it said.
+        verdict: Verdict,
+    },
+    /// Waiting before the next look (an observation or a head start).
+    Staying {
+        /// The row that was seen.
+        row: Box<Row>,
+        /// The store's time.
+        now: StoreTime,
+        /// The clause that decided.
+        clause: u8,
+        /// Whether it is an age that can't be told; else a head start.
+        observing: bool,
+        /// For how long.
+        wait: Duration,
+    },
+    /// The token is ours.
+    Acquired {
+        /// The grant.
+        granted: Granted,
+        /// The session that was running when it was taken over.
+        vanished: Option<SessionId>,
+    },
+    /// The job runs.
+    Started,
+    /// A heartbeat was written.
+    Renewed {
+        /// Until when the lease can be trusted, from now.
+        trusted_for: Duration,
+    },
+    /// Another wrote the row, and this session's swap is in it still.
+    Adopted,
+    /// The store can't be used; the job goes on.
+    TroubleBegan {
+        /// What it said.
+        error: StoreError,
+        /// How long the job may go on without it.
+        job_ends_in: Option<Duration>,
+    },
+    /// The store can be used again.
+    TroubleEnded,
+    /// The job is being ended.
+    Stopping {
+        /// Why.
+        why: Why,
+        /// When it is killed, from now.
+        kill_in: Duration,
+    },
+    /// The job ended while the token was already another's.
+    LostAfterEnd,
+    /// The run is over, and that could not be written down.
+    NotRecorded {
+        /// What the store said last.
+        error: Option<StoreError>,
+    },
+    /// The run is over.
+    Ended(Ending),
+}

@@ -1,0 +1,254 @@
+//! After the job: no process of it is left. Its outcome is recorded and the token
+//! released in one swap; a token that is lost already leaves the record to close.
+
+use super::ending::{Ending, JobEnd};
+use super::event::{Action, Event, Note, Request};
+use super::holding::Heart;
+use super::lease::{Found, Lease};
+use super::machine::{Next, Step};
+use crate::store::{Reading, StoreError};
+use crate::token::{Moment, Swapped};
+
+/// How many store time-outs the end of a run may be tried to be written down.
+const PATIENCE: u32 = 6;
+
+/// What is going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    /// A heartbeat or a read from before is out.
+    Heart(Heart),
+    /// The release is out.
+    Releasing { sent_at: Moment },
+    /// A read is out: did the release happen?
+    Asking { sent_at: Moment },
+    /// The record's closing is out.
+    Recording,
+    /// Nothing is out until the next try.
+    Waiting { until: Moment, then: Then },
+}
+
+/// What the next try is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Ask,
+    Record,
+}
+
+/// A run that is being written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finishing {
+    /// `None` once the token is known to be another's, or nobody's.
+    lease: Option<Lease>,
+    end: JobEnd,
+    stopped_by: Option<i32>,
+    doing: Doing,
+    failures: u32,
+    error: Option<StoreError>,
+    give_up_at: Moment,
+}
+
+impl Finishing {
+    /// The job is gone and nothing is out: release, or only record if the lease is `None`.
+    pub(crate) fn begin(
+        step: &mut Step<'_>,
+        lease: Option<Lease>,
+        end: JobEnd,
+        stopped_by: Option<i32>,
+    ) -> Next {
+        let mut this = Self::new(step, lease, end, stopped_by);
+        if this.lease.is_some() {
+            this.release(step);
+        } else {
+            this.record(step);
+        }
+        Next::Finish(Box::new(this))
+    }
+
+    /// The job is gone, and so is the token: only the record is left to close.
+    pub(crate) fn lost(step: &mut Step<'_>, end: JobEnd, stopped_by: Option<i32>) -> Next {
+        Self::begin(step, None, end, stopped_by)
+    }
+
+    /// The job is gone while the heart's request is out.
+    pub(crate) fn after(
+        step: &mut Step<'_>,
+        lease: Lease,
+        end: JobEnd,
+        stopped_by: Option<i32>,
+        heart: Heart,
+    ) -> Next {
+        let mut this = Self::new(step, Some(lease), end, stopped_by);
+        this.doing = Doing::Heart(heart);
+        Next::Finish(Box::new(this))
+    }
+
+    /// A job under an outer session's lease has nothing to release or record.
+    pub(crate) const fn nested(end: JobEnd, stopped_by: Option<i32>) -> Next {
+        Next::End(Ending::Ran {
+            end,
+            stopped_by,
+            recorded: true,
+        })
+    }
+
+    fn new(step: &Step<'_>, lease: Option<Lease>, end: JobEnd, stopped_by: Option<i32>) -> Self {
+        let patience = step.claim.timing.store_timeout.saturating_mul(PATIENCE);
+        Self {
+            lease,
+            end,
+            stopped_by,
+            doing: Doing::Recording,
+            failures: 0,
+            error: None,
+            give_up_at: step.now.plus(patience),
+        }
+    }
+
+    pub(crate) fn wake_at(&self) -> Moment {
+        match self.doing {
+            Doing::Waiting { until, .. } => until.min(self.give_up_at),
+            Doing::Heart(_) | Doing::Releasing { .. } | Doing::Asking { .. } | Doing::Recording => {
+                self.give_up_at
+            }
+        }
+    }
+
+    pub(crate) fn step(&mut self, step: &mut Step<'_>, event: Event) -> Next {
+        match event {
+            Event::Tick => self.tick(step),
+            Event::Swapped(Ok(swapped)) => self.swapped(step, swapped),
+            Event::Looked(Ok((reading, _))) => self.looked(step, &reading),
+            Event::Recorded(Ok(())) => self.ended(true),
+            Event::Swapped(Err(error)) | Event::Looked(Err(error)) => {
+                self.failed(step, error, Then::Ask)
+            }
+            Event::Recorded(Err(error)) => self.failed(step, error, Then::Record),
+            // The job is over: a stop now asks for no more than not to linger.
+            Event::Signal { stop: true, .. } => {
+                self.give_up_at = self
+                    .give_up_at
+                    .min(step.now.plus(step.claim.timing.store_timeout));
+                Next::Stay
+            }
+            Event::Signal { .. }
+            | Event::JobStarted
+            | Event::JobNotStarted(_)
+            | Event::JobExited { .. }
+            | Event::TreeGone
+            | Event::GuardAnswered
+            | Event::GuardGone => Next::Stay,
+        }
+    }
+
+    fn ended(&self, recorded: bool) -> Next {
+        Next::End(Ending::Ran {
+            end: self.end.clone(),
+            stopped_by: self.stopped_by,
+            recorded,
+        })
+    }
+
+    fn tick(&mut self, step: &mut Step<'_>) -> Next {
+        if step.now >= self.give_up_at {
+            step.say(Note::NotRecorded {
+                error: self.error.clone(),
+            });
+            return self.ended(false);
+        }
+        match self.doing {
+            Doing::Waiting { until, then } if step.now >= until => match then {
+                Then::Ask => self.ask(step),
+                Then::Record => self.record(step),
+            },
+            Doing::Waiting { .. }
+            | Doing::Heart(_)
+            | Doing::Releasing { .. }
+            | Doing::Asking { .. }
+            | Doing::Recording => {}
+        }
+        Next::Stay
+    }
+
+    fn release(&mut self, step: &mut Step<'_>) {
+        let Some(lease) = &mut self.lease else {
+            return self.record(step);
+        };
+        let drawn = (step.draw)();
+        let end = self.end.record();
+        let swap = lease.release(step.now, &step.claim.timing, end, drawn);
+        step.act(Action::Send(Request::Swap(Box::new(swap))));
+        self.doing = Doing::Releasing { sent_at: step.now };
+    }
+
+    fn ask(&mut self, step: &mut Step<'_>) {
+        step.read();
+        self.doing = Doing::Asking { sent_at: step.now };
+    }
+
+    fn record(&mut self, step: &mut Step<'_>) {
+        step.act(Action::Send(Request::Record {
+            group: step.claim.group.clone(),
+            session: step.claim.session.clone(),
+            end: self.end.record(),
+        }));
+        self.doing = Doing::Recording;
+    }
+
+    fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
+        match (self.doing, swapped) {
+            (Doing::Releasing { .. }, Swapped::Done(_)) => return self.ended(true),
+            (Doing::Heart(Heart::Beating { sent }), Swapped::Done(time)) => {
+                if let Some(lease) = &mut self.lease {
+                    lease.renewed(sent, time);
+                }
+                self.release(step);
+            }
+            (Doing::Releasing { .. } | Doing::Heart(_), Swapped::Conflict) => self.ask(step),
+            (Doing::Releasing { sent_at }, Swapped::Expired(time)) => {
+                if let Some(lease) = &mut self.lease {
+                    lease.saw_time(time, sent_at);
+                }
+                self.wait(step, Then::Ask);
+            }
+            (Doing::Heart(_), Swapped::Expired(_)) => self.ask(step),
+            (Doing::Asking { .. } | Doing::Recording | Doing::Waiting { .. }, _)
+            | (Doing::Heart(_), Swapped::Done(_)) => {}
+        }
+        Next::Stay
+    }
+
+    /// The row shows whether it is still ours to release. If it is not, another
+    /// may be in it by now: what settles the release is the run's record.
+    fn looked(&mut self, step: &mut Step<'_>, reading: &Reading) -> Next {
+        let sent_at = match self.doing {
+            Doing::Asking { sent_at } | Doing::Heart(Heart::Asking { sent_at }) => sent_at,
+            Doing::Heart(_)
+            | Doing::Releasing { .. }
+            | Doing::Recording
+            | Doing::Waiting { .. } => return Next::Stay,
+        };
+        let found = self.lease.as_mut().map(|lease| {
+            lease.looked(reading.row.as_ref(), reading.now.clone(), sent_at, step.now)
+        });
+        match found {
+            Some(Found::Ours { .. }) => self.release(step),
+            Some(Found::Lost) | None => {
+                self.lease = None;
+                self.record(step);
+            }
+        }
+        Next::Stay
+    }
+
+    fn failed(&mut self, step: &mut Step<'_>, error: StoreError, then: Then) -> Next {
+        self.error = Some(error);
+        self.wait(step, then);
+        Next::Stay
+    }
+
+    fn wait(&mut self, step: &mut Step<'_>, then: Then) {
+        let until = step.now.plus(step.pause_after(self.failures));
+        self.failures += 1;
+        self.doing = Doing::Waiting { until, then };
+    }
+}

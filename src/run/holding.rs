@@ -1,0 +1,540 @@
+//! While the token is held: the heart beats, and the job runs or is being ended.
+//! The two go side by side: the job is never left to itself because the store
+//! does not answer, and the token is renewed as long as anything of the job lives.
+
+use std::time::Duration;
+
+use super::ending::{JobEnd, Loss, Unstarted, Why};
+use super::event::{Action, Event, Granted, NotStarted, Note, Request};
+use super::finishing::Finishing;
+use super::lease::{Found, Lease};
+use super::machine::{Next, Step};
+use crate::store::{Reading, StoreError};
+use crate::sys::process::Status;
+use crate::token::misreading::{Misreading, misread};
+use crate::token::{Claim, Moment, Row, Swapped};
+
+/// A second stop signal counts only so long after the first: a terminal and a
+/// service manager may both deliver the first one.
+const SECOND_STOP_AFTER: Duration = Duration::from_secs(1);
+
+/// The least time that a guard is given to answer. Two context switches take
+/// microseconds; a busy machine may take longer.
+const LEAST_ANSWER_TIME: Duration = Duration::from_millis(200);
+
+/// How often the guard is reminded of a tree that should be gone.
+const REMIND_EVERY: Duration = Duration::from_secs(1);
+
+/// The store's side of holding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heart {
+    /// No request is out; the next is due then.
+    Resting { until: Moment },
+    /// A heartbeat is out.
+    Beating { sent: super::lease::Sent },
+    /// A read is out, because a heartbeat conflicted.
+    Asking { sent_at: Moment },
+    /// The lease can no longer be trusted: nothing more is asked until the job is gone.
+    Lapsed,
+    /// The token is gone; nothing more is asked.
+    Still,
+}
+
+/// The guard's side of holding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Job {
+    /// The guard was told to start it.
+    Starting,
+    /// It runs, and may until then.
+    Running { timeout_at: Option<Moment> },
+    /// It is being ended.
+    Ending {
+        why: Why,
+        begun: Moment,
+        kill_at: Moment,
+        /// When the guard is reminded that the tree should be gone.
+        remind_at: Moment,
+    },
+}
+
+/// What the guard owes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Guard {
+    /// Nothing: it has answered.
+    Quits,
+    /// Nothing any more.
+    Gone,
+    /// An answer. Half-way to `until` it is told to continue, then it counts as gone.
+    Owes {
+        since: Moment,
+        until: Moment,
+        continued: bool,
+    },
+}
+
+/// A session with the token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// `None` under an outer session's lease, which it does not renew.
+    lease: Option<Lease>,
+    heart: Heart,
+    /// How often in a row a request brought no new trust.
+    fruitless: u32,
+    /// Whether the store failed, and people were told.
+    in_trouble: bool,
+    job: Job,
+    guard: Guard,
+    /// How the job's own process ended, and whether it was made to.
+    exited: Option<(Status, bool)>,
+    stopped_by: Option<i32>,
+}
+
+impl Holding {
+    /// The token was granted: have the job started.
+    pub(crate) fn begin(step: &mut Step<'_>, lease: Lease, granted: Granted) -> Next {
+        let timing = &step.claim.timing;
+        let deadline = lease.deadline(timing);
+        let until = step.now.plus(timing.heartbeat);
+        step.act(Action::StartJob {
+            deadline: Some(deadline),
+            granted,
+        });
+        Next::Hold(Box::new(Self::new(Some(lease), Heart::Resting { until })))
+    }
+
+    /// An outer session holds the token: the job runs under its lease.
+    pub(crate) fn nested(step: &mut Step<'_>, row: &Row) -> Next {
+        let Some(session) = row.session() else {
+            return Next::Stay;
+        };
+        let granted = Granted {
+            session: session.clone(),
+            fence: row.fence,
+            kind: None,
+            previous_client: None,
+        };
+        step.act(Action::StartJob {
+            deadline: None,
+            granted,
+        });
+        Next::Hold(Box::new(Self::new(None, Heart::Still)))
+    }
+
+    const fn new(lease: Option<Lease>, heart: Heart) -> Self {
+        Self {
+            lease,
+            heart,
+            fruitless: 0,
+            in_trouble: false,
+            job: Job::Starting,
+            guard: Guard::Quits,
+            exited: None,
+            stopped_by: None,
+        }
+    }
+
+    pub(crate) fn wake_at(&self, claim: &Claim) -> Option<Moment> {
+        let heart = match self.heart {
+            Heart::Resting { until } => Some(until),
+            Heart::Beating { .. } | Heart::Asking { .. } | Heart::Lapsed | Heart::Still => None,
+        };
+        let deadline = self.lease.as_ref().map(|l| l.deadline(&claim.timing));
+        let job = match &self.job {
+            Job::Starting => deadline.map(|d| d.term_at),
+            Job::Running { timeout_at } => {
+                let term_at = deadline.map(|d| d.term_at);
+                earliest(*timeout_at, term_at)
+            }
+            Job::Ending { .. } if self.guard == Guard::Gone => None,
+            Job::Ending { remind_at, .. } => Some(*remind_at),
+        };
+        earliest(earliest(heart, job), self.guard.due())
+    }
+
+    pub(crate) fn step(&mut self, step: &mut Step<'_>, event: Event) -> Next {
+        self.look_at_deadlines(step);
+        self.look_at_guard(step);
+        match event {
+            Event::Tick => {}
+            Event::Swapped(Ok(swapped)) => self.swapped(step, swapped),
+            Event::Looked(Ok((reading, _))) => self.looked(step, &reading),
+            Event::Swapped(Err(error)) | Event::Looked(Err(error)) => self.failed(step, error),
+            Event::Recorded(_) => {}
+            Event::JobStarted => self.started(step),
+            Event::JobNotStarted(why) => return self.not_started(step, why),
+            Event::JobExited { status, forced } => self.exited = Some((status, forced)),
+            Event::TreeGone => return self.tree_gone(step),
+            Event::GuardAnswered => self.guard_answered(),
+            Event::GuardGone => self.guard_gone(step),
+            Event::Signal {
+                signal,
+                stop,
+                delivered,
+            } => self.signal(step, signal, stop, delivered),
+        }
+        self.beat_if_due(step);
+        self.release_early_if_misread(step)
+    }
+
+    /// Looked at first, whatever the event: the clock may have leapt.
+    fn look_at_deadlines(&mut self, step: &mut Step<'_>) {
+        let Some(lease) = &self.lease else {
+            return self.look_at_timeout(step);
+        };
+        let deadline = lease.deadline(&step.claim.timing);
+        if step.now >= deadline.term_at && !self.is_ending_for_loss() {
+            self.end(step, Why::Loss(Loss::Untrusted), deadline.kill_at);
+        }
+        self.look_at_timeout(step);
+    }
+
+    fn look_at_timeout(&mut self, step: &mut Step<'_>) {
+        if let Job::Running {
+            timeout_at: Some(at),
+        } = self.job
+            && step.now >= at
+        {
+            let kill_at = step.now.plus(step.claim.timing.kill_grace);
+            self.end(step, Why::Timeout, kill_at);
+        }
+    }
+
+    /// A guard that was killed, stopped or hung no longer guards: let it
+    /// continue, else do its work.
+    fn look_at_guard(&mut self, step: &mut Step<'_>) {
+        self.remind_guard(step);
+        let due = self.guard.due().is_some_and(|at| step.now >= at);
+        match &mut self.guard {
+            Guard::Owes { continued, .. } if due && !*continued => {
+                *continued = true;
+                step.act(Action::ContinueGuard);
+            }
+            Guard::Owes { .. } if due => self.guard_gone(step),
+            Guard::Owes { .. } | Guard::Quits | Guard::Gone => {}
+        }
+    }
+
+    /// The tree should be gone by now: a guard that was stopped after it had
+    /// answered is found out like this.
+    fn remind_guard(&mut self, step: &mut Step<'_>) {
+        let Job::Ending {
+            why,
+            kill_at,
+            remind_at,
+            ..
+        } = &mut self.job
+        else {
+            return;
+        };
+        if step.now < *remind_at || self.guard == Guard::Gone {
+            return;
+        }
+        *remind_at = step.now.plus(REMIND_EVERY);
+        let (term_tree, kill_at) = (!matches!(why, Why::Signal(_)), *kill_at);
+        step.act(Action::End { term_tree, kill_at });
+        self.expect_answer(step.now, step.now);
+    }
+
+    fn guard_answered(&mut self) {
+        if self.guard != Guard::Gone {
+            self.guard = Guard::Quits;
+        }
+    }
+
+    /// The guard was told something and is to answer by then.
+    fn expect_answer(&mut self, now: Moment, until: Moment) {
+        if self.guard == Guard::Quits {
+            let until = until.max(now.plus(LEAST_ANSWER_TIME));
+            self.guard = Guard::Owes {
+                since: now,
+                until,
+                continued: false,
+            };
+        }
+    }
+
+    const fn is_ending_for_loss(&self) -> bool {
+        matches!(
+            self.job,
+            Job::Ending {
+                why: Why::Loss(_),
+                ..
+            }
+        )
+    }
+
+    /// Begins to end the job, or ends it for a graver reason and no later.
+    fn end(&mut self, step: &mut Step<'_>, why: Why, kill_at: Moment) {
+        let (begun, kill_at) = match self.job {
+            Job::Ending {
+                begun,
+                kill_at: old,
+                ..
+            } => (begun, old.min(kill_at)),
+            Job::Starting | Job::Running { .. } => (step.now, kill_at),
+        };
+        step.say(Note::Stopping {
+            why: why.clone(),
+            kill_in: kill_at.since(step.now),
+        });
+        if why == Why::Loss(Loss::GuardGone) {
+            step.act(Action::EndWithoutGuard { kill_at });
+        } else {
+            let term_tree = !matches!(why, Why::Signal(_));
+            step.act(Action::End { term_tree, kill_at });
+            let silence = step.now.plus(step.claim.timing.heartbeat);
+            self.expect_answer(step.now, kill_at.min(silence));
+        }
+        self.job = Job::Ending {
+            why,
+            begun,
+            kill_at,
+            remind_at: kill_at,
+        };
+    }
+
+    fn started(&mut self, step: &mut Step<'_>) {
+        step.say(Note::Started);
+        if self.job == Job::Starting {
+            let timeout_at = step.limits.timeout.map(|timeout| step.now.plus(timeout));
+            self.job = Job::Running { timeout_at };
+        }
+    }
+
+    fn not_started(&mut self, step: &mut Step<'_>, why: NotStarted) -> Next {
+        let why = match self.stopped_by {
+            Some(signal) if why == NotStarted::TooLate => Unstarted::Signal(signal),
+            _ => Unstarted::Guard(why),
+        };
+        self.finish(step, JobEnd::NotStarted(why))
+    }
+
+    fn guard_gone(&mut self, step: &mut Step<'_>) {
+        if std::mem::replace(&mut self.guard, Guard::Gone) == Guard::Gone {
+            return;
+        }
+        // Nobody else ends the tree now; the grace ends with the trust at the latest.
+        let grace = step.now.plus(step.claim.timing.kill_grace);
+        let deadline = self.lease.as_ref().map(|l| l.deadline(&step.claim.timing));
+        let kill_at = deadline.map_or(grace, |deadline| deadline.kill_at.min(grace));
+        self.end(step, Why::Loss(Loss::GuardGone), kill_at);
+    }
+
+    fn signal(&mut self, step: &mut Step<'_>, signal: i32, stop: bool, delivered: bool) {
+        if !delivered {
+            step.act(Action::Pass(signal));
+        }
+        if !stop {
+            return;
+        }
+        self.stopped_by = Some(signal);
+        match &self.job {
+            Job::Starting | Job::Running { .. } => {
+                let kill_at = step.now.plus(step.claim.timing.kill_grace);
+                self.end(step, Why::Signal(signal), kill_at);
+            }
+            Job::Ending { why, begun, .. } => {
+                if step.now >= begun.plus(SECOND_STOP_AFTER) {
+                    let why = why.clone();
+                    self.end(step, why, step.now);
+                }
+            }
+        }
+    }
+
+    /// No process of the job is left. What became of it?
+    fn tree_gone(&mut self, step: &mut Step<'_>) -> Next {
+        let why = match &self.job {
+            Job::Ending { why, .. } => Some(why.clone()),
+            Job::Starting | Job::Running { .. } => None,
+        };
+        let end = match (self.exited, why) {
+            (Some((status, false)), _) => JobEnd::Itself(status),
+            (Some((status, true)), Some(Why::Timeout)) => JobEnd::TimedOut(status),
+            (Some((status, true)), Some(Why::Signal(_))) => JobEnd::Itself(status),
+            (_, Some(Why::Loss(loss))) => JobEnd::Lost(loss),
+            // The guard ended it although nobody told it to: its deadline had
+            // passed, or nobody knows how it ended.
+            (_, None | Some(Why::Signal(_) | Why::Timeout)) => JobEnd::Lost(Loss::Untrusted),
+        };
+        self.finish(step, end)
+    }
+
+    fn finish(&mut self, step: &mut Step<'_>, end: JobEnd) -> Next {
+        let own = self.heart != Heart::Still;
+        match (&end, own) {
+            (JobEnd::Itself(_), false) if self.lease.is_some() => step.say(Note::LostAfterEnd),
+            _ => {}
+        }
+        let Some(lease) = self.lease.take() else {
+            return Finishing::nested(end, self.stopped_by);
+        };
+        match self.heart {
+            Heart::Still => Finishing::lost(step, end, self.stopped_by),
+            Heart::Resting { .. } | Heart::Lapsed => {
+                Finishing::begin(step, Some(lease), end, self.stopped_by)
+            }
+            Heart::Beating { sent } => {
+                Finishing::after(step, lease, end, self.stopped_by, Heart::Beating { sent })
+            }
+            Heart::Asking { sent_at } => {
+                Finishing::after(step, lease, end, self.stopped_by, Heart::Asking { sent_at })
+            }
+        }
+    }
+
+    fn beat_if_due(&mut self, step: &mut Step<'_>) {
+        let (Heart::Resting { until }, Some(lease)) = (self.heart, &mut self.lease) else {
+            return;
+        };
+        // No heartbeat is sent for a lease that can no longer be trusted.
+        let trusted_until = lease.deadline(&step.claim.timing).kill_at;
+        if step.now >= trusted_until {
+            self.heart = Heart::Lapsed;
+            return;
+        }
+        if step.now < until {
+            return;
+        }
+        let version = (step.draw)();
+        let swap = lease.heartbeat(step.now, &step.claim.timing, version);
+        let sent = super::lease::Sent {
+            version: swap.version(),
+            at: step.now,
+        };
+        step.act(Action::Send(Request::Swap(Box::new(swap))));
+        self.heart = Heart::Beating { sent };
+    }
+
+    fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) {
+        let (Heart::Beating { sent }, Some(lease)) = (self.heart, &mut self.lease) else {
+            return;
+        };
+        match swapped {
+            Swapped::Done(time) => {
+                lease.renewed(sent, time);
+                self.trust_grew(step, sent.at);
+            }
+            Swapped::Conflict => {
+                self.heart = Heart::Asking { sent_at: step.now };
+                step.read();
+            }
+            Swapped::Expired(time) => {
+                // Neither conflict nor loss: it came too late, or the store has
+                // another clock now. Try again, at once the first time.
+                lease.saw_time(time, sent.at);
+                self.try_again(step);
+            }
+        }
+    }
+
+    fn looked(&mut self, step: &mut Step<'_>, reading: &Reading) {
+        let (Heart::Asking { sent_at }, Some(lease)) = (self.heart, &mut self.lease) else {
+            return;
+        };
+        match lease.looked(reading.row.as_ref(), reading.now.clone(), sent_at, step.now) {
+            Found::Ours { renewed } => {
+                step.say(Note::Adopted);
+                let revoked = lease.row().revoke_requested;
+                if renewed {
+                    let own_at = lease.own_at();
+                    self.trust_grew(step, own_at);
+                } else {
+                    // The same row again, and yet a conflict: a store may answer so
+                    // while somebody else's transaction is on the row.
+                    self.try_again(step);
+                }
+                if revoked && !self.is_ending_for_loss() {
+                    let kill_at = step.now.plus(step.claim.timing.kill_grace);
+                    self.end(step, Why::Loss(Loss::Revoked), kill_at);
+                }
+            }
+            Found::Lost => {
+                self.heart = Heart::Still;
+                if !self.is_ending_for_loss() {
+                    let kill_at = step.now.plus(step.claim.timing.kill_grace);
+                    self.end(step, Why::Loss(Loss::Taken), kill_at);
+                }
+            }
+        }
+    }
+
+    fn trust_grew(&mut self, step: &mut Step<'_>, sent_at: Moment) {
+        let timing = &step.claim.timing;
+        if std::mem::take(&mut self.in_trouble) {
+            step.say(Note::TroubleEnded);
+        }
+        self.fruitless = 0;
+        self.heart = Heart::Resting {
+            until: sent_at.plus(timing.heartbeat),
+        };
+        if let Some(lease) = &self.lease {
+            let deadline = lease.deadline(timing);
+            step.act(Action::Extend(deadline));
+            self.expect_answer(step.now, step.now.plus(timing.heartbeat));
+            step.say(Note::Renewed {
+                trusted_for: deadline.kill_at.since(step.now),
+            });
+        }
+    }
+
+    /// The store failed while a request was out. Whether a heartbeat happened is
+    /// not known; the next starts from the same version, so at most one happens.
+    fn failed(&mut self, step: &mut Step<'_>, error: StoreError) {
+        match self.heart {
+            Heart::Beating { .. } | Heart::Asking { .. } => {}
+            Heart::Resting { .. } | Heart::Lapsed | Heart::Still => return,
+        }
+        if !self.in_trouble {
+            self.in_trouble = true;
+            let deadline = self.lease.as_ref().map(|l| l.deadline(&step.claim.timing));
+            let job_ends_in = deadline.map(|deadline| deadline.term_at.since(step.now));
+            step.say(Note::TroubleBegan { error, job_ends_in });
+        }
+        self.fruitless = self.fruitless.max(1);
+        self.try_again(step);
+    }
+
+    /// The next heartbeat: at once the first time, then after pauses that grow.
+    fn try_again(&mut self, step: &mut Step<'_>) {
+        let pause = match self.fruitless {
+            0 => Duration::ZERO,
+            times => step.pause_after(times - 1),
+        };
+        self.fruitless = self.fruitless.saturating_add(1);
+        self.heart = Heart::Resting {
+            until: step.now.plus(pause),
+        };
+    }
+
+    fn release_early_if_misread(&mut self, step: &mut Step<'_>) -> Next {
+        if misread(Misreading::ReleaseBeforeReaped)
+            && let Some((status, _)) = self.exited
+        {
+            return self.finish(step, JobEnd::Itself(status));
+        }
+        Next::Stay
+    }
+}
+
+impl Guard {
+    /// When something is to be done about an answer that does not come.
+    fn due(self) -> Option<Moment> {
+        match self {
+            Self::Quits | Self::Gone => None,
+            Self::Owes {
+                until,
+                continued: true,
+                ..
+            } => Some(until),
+            Self::Owes { since, until, .. } => Some(since.plus(until.since(since) / 2)),
+        }
+    }
+}
+
+fn earliest(one: Option<Moment>, other: Option<Moment>) -> Option<Moment> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,190 @@
+//! The lease: what a session knows of the token that it holds, and until when it
+//! may trust that. Trust starts when the swap that happened was *sent*.
+
+use std::time::Duration;
+
+use super::event::Deadline;
+use crate::token::misreading::{Misreading, misread};
+use crate::token::{Moment, Row, RunEnd, SessionId, StoreTime, Swap, Timing, Version, swap};
+
+/// A swap of this session's own, and when it was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sent {
+    /// The version that it writes.
+    pub version: Version,
+    /// When it was sent, on the session's own clock.
+    pub at: Moment,
+}
+
+/// Own swaps whose fate is not known yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Unsettled(Vec<Sent>);
+
+impl Unsettled {
+    /// None.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Remembers a swap that is being sent.
+    pub fn push(&mut self, sent: Sent) {
+        self.0.push(sent);
+    }
+
+    /// Whether nothing is unsettled.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Which of them the row shows to have happened: only `session_version`
+    /// counts. That the row carries this session proves nothing about a
+    /// particular swap (a VM that was cloned while it ran has the same session).
+    #[must_use]
+    pub fn happened(&self, row: &Row, session: &SessionId) -> Option<Sent> {
+        if row.session() != Some(session) {
+            return None;
+        }
+        let by_version = |sent: &&Sent| Some(sent.version) == row.session_version;
+        self.0.iter().find(by_version).copied()
+    }
+}
+
+/// What a look at the row says about the lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// It is still ours; a later swap of ours than was known has happened or not.
+    Ours {
+        /// Whether trust has grown.
+        renewed: bool,
+    },
+    /// It is another's, or nobody's.
+    Lost,
+}
+
+/// A token that this session holds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Lease {
+    /// The row as it was last known to be.
+    row: Row,
+    /// The last own swap that is known to have happened.
+    own: Sent,
+    /// Later ones, whose fate is not known.
+    unsettled: Unsettled,
+    /// The last store time seen, and when the request for it was sent.
+    seen: (StoreTime, Moment),
+    session: SessionId,
+}
+
+impl Lease {
+    /// The lease that a swap of ours gives, which happened: `row` is what it wrote.
+    #[must_use]
+    pub const fn new(row: Row, session: SessionId, own: Sent, seen: (StoreTime, Moment)) -> Self {
+        Self {
+            row,
+            own,
+            unsettled: Unsettled::new(),
+            seen,
+            session,
+        }
+    }
+
+    /// The row as it was last known to be.
+    #[must_use]
+    pub const fn row(&self) -> &Row {
+        &self.row
+    }
+
+    /// When the last own swap that is known to have happened was sent.
+    #[must_use]
+    pub const fn own_at(&self) -> Moment {
+        self.own.at
+    }
+
+    /// When the job must be gone.
+    #[must_use]
+    pub const fn deadline(&self, timing: &Timing) -> Deadline {
+        Deadline {
+            term_at: timing.last_start(self.own.at),
+            kill_at: timing.trusted_until(self.own.at),
+        }
+    }
+
+    /// A heartbeat that expires, in the store's own time, soon after the
+    /// request's own time-out: it reads nothing first.
+    pub fn heartbeat(&mut self, now: Moment, timing: &Timing, drawn: u64) -> Swap {
+        let version = self.draw(drawn);
+        self.unsettled.push(Sent { version, at: now });
+        swap::heartbeat(&self.row, version, self.expiry(now, timing))
+    }
+
+    /// The swap that ends the run.
+    pub fn release(&mut self, now: Moment, timing: &Timing, end: RunEnd, drawn: u64) -> Swap {
+        let version = self.draw(drawn);
+        swap::release(&self.row, end, version, self.expiry(now, timing))
+    }
+
+    fn draw(&self, drawn: u64) -> Version {
+        if misread(Misreading::VersionIsCounter) {
+            return Version::from_stored(self.row.version.number() + 1);
+        }
+        Version::from_random(drawn)
+    }
+
+    fn expiry(&self, now: Moment, timing: &Timing) -> StoreTime {
+        let (time, asked_at) = &self.seen;
+        let passed: Duration = now.since(*asked_at);
+        time.plus(passed.saturating_add(timing.store_timeout))
+    }
+
+    /// A heartbeat of ours happened: `sent` says which.
+    pub fn renewed(&mut self, sent: Sent, now: StoreTime) {
+        self.row.version = sent.version;
+        self.row.session_version = Some(sent.version);
+        self.own = sent;
+        self.seen = (now, sent.at);
+        self.unsettled = Unsettled::new();
+    }
+
+    /// A swap expired: what is learnt is the store's time.
+    pub fn saw_time(&mut self, time: StoreTime, asked_at: Moment) {
+        self.seen = (time, asked_at);
+    }
+
+    /// What a look at the row, asked for at `asked_at`, says.
+    pub fn looked(
+        &mut self,
+        row: Option<&Row>,
+        time: StoreTime,
+        asked_at: Moment,
+        now: Moment,
+    ) -> Found {
+        let Some(row) = row.filter(|row| row.session() == Some(&self.session)) else {
+            return Found::Lost;
+        };
+        let happened = self.unsettled.happened(row, &self.session);
+        let standing = (row.session_version == Some(self.own.version)).then_some(self.own);
+        let last_sent = self.unsettled.0.last().copied().unwrap_or(self.own);
+        let sent = if misread(Misreading::HeartbeatKnownBySession) {
+            Some(last_sent)
+        } else if misread(Misreading::TrustFromReread) {
+            happened.or(standing).map(|sent| Sent { at: now, ..sent })
+        } else {
+            happened.or(standing)
+        };
+        let Some(sent) = sent else {
+            return Found::Lost;
+        };
+        let renewed = sent.at > self.own.at;
+        self.own = sent;
+        self.seen = (time, asked_at);
+        if row.version != self.row.version {
+            // What is unsettled starts from a version that is gone for good: it
+            // can't happen any more. From one that stands it still can.
+            self.unsettled = Unsettled::new();
+        }
+        self.row = row.clone();
+        Found::Ours { renewed }
+    }
+}

@@ -1,0 +1,168 @@
+//! The state machine of a run: pure. It is told what happened and when, and says
+//! what to do. Before anything else it looks at its deadlines.
+//!
+//! ```text
+//!  Seeking ──granted──▶ Holding ──tree gone──▶ Finishing ──recorded──▶ Ended
+//!     └──refused, stopped, store failed───────────────────────────────────▲
+//! ```
+//!
+//! Each phase is a type of its own with the data that is true only in it.
+
+use super::ending::Ending;
+use super::event::{Action, Event, Note, Request};
+use super::finishing::Finishing;
+use super::holding::Holding;
+use super::seeking::Seeking;
+use crate::token::misreading::{Misreading, misread};
+use crate::token::{Claim, Moment, Version};
+
+use std::time::Duration;
+
+/// What a run is asked to do beside its claim.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// The job's longest run.
+    pub timeout: Option<Duration>,
+}
+
+/// What a phase works with in one step.
+pub(crate) struct Step<'a> {
+    pub(crate) now: Moment,
+    pub(crate) claim: &'a Claim,
+    pub(crate) limits: Limits,
+    pub(crate) draw: &'a mut dyn FnMut() -> u64,
+    pub(crate) actions: &'a mut Vec<Action>,
+}
+
+impl Step<'_> {
+    pub(crate) fn act(&mut self, action: Action) {
+        self.actions.push(action);
+    }
+
+    pub(crate) fn say(&mut self, note: Note) {
+        self.actions.push(Action::Say(note));
+    }
+
+    pub(crate) fn read(&mut self) {
+        let group = self.claim.group.clone();
+        self.act(Action::Send(Request::Read(group)));
+    }
+
+    /// A new version for a row that has `old`.
+    pub(crate) fn version_after(&mut self, old: Option<Version>) -> Version {
+        if misread(Misreading::VersionIsCounter) {
+            return Version::from_stored(old.map_or(1, |old| old.number() + 1));
+        }
+        Version::from_random((self.draw)())
+    }
+
+    /// How long to leave a store alone that has failed `failures` times in a row:
+    /// doubling from 200 ms to 5 s, half of it by chance, so that many holders do
+    /// not come back at once.
+    pub(crate) fn pause_after(&mut self, failures: u32) -> Duration {
+        let longest = self.claim.timing.heartbeat.min(Duration::from_secs(5));
+        let doubled = Duration::from_millis(200) * 2u32.saturating_pow(failures.min(10));
+        let half = doubled.min(longest) / 2;
+        let nanos = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX).max(1);
+        half + Duration::from_nanos((self.draw)() % nanos)
+    }
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Phase {
+    Seeking(Seeking),
+    Holding(Box<Holding>),
+    Finishing(Box<Finishing>),
+    Ended(Ending),
+}
+
+/// What a phase says after a step.
+pub(crate) enum Next {
+    Stay,
+    Hold(Box<Holding>),
+    Finish(Box<Finishing>),
+    End(Ending),
+}
+
+/// One run, from the first look to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    claim: Claim,
+    limits: Limits,
+    phase: Phase,
+}
+
+impl Machine {
+    /// A run that has not looked yet. The first [`Event::Tick`] makes it look.
+    #[must_use]
+    pub const fn new(claim: Claim, limits: Limits) -> Self {
+        Self {
+            claim,
+            limits,
+            phase: Phase::Seeking(Seeking::new()),
+        }
+    }
+
+    /// Takes an event at `now` and returns what is to be done, in this order.
+    /// `draw` gives 64 random bits, from the kernel: never from a generator whose
+    /// state a cloned VM would share.
+    pub fn step(
+        &mut self,
+        now: Moment,
+        event: Event,
+        draw: &mut dyn FnMut() -> u64,
+    ) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let mut step = Step {
+            now,
+            claim: &self.claim,
+            limits: self.limits,
+            draw,
+            actions: &mut actions,
+        };
+        let next = match &mut self.phase {
+            Phase::Seeking(seeking) => seeking.step(&mut step, event),
+            Phase::Holding(holding) => holding.step(&mut step, event),
+            Phase::Finishing(finishing) => finishing.step(&mut step, event),
+            Phase::Ended(_) => Next::Stay,
+        };
+        let phase = match next {
+            Next::Stay => return actions,
+            Next::Hold(holding) => Phase::Holding(holding),
+            Next::Finish(finishing) => Phase::Finishing(finishing),
+            Next::End(ending) => {
+                step.say(Note::Ended(ending.clone()));
+                Phase::Ended(ending)
+            }
+        };
+        self.phase = phase;
+        actions
+    }
+
+    /// When the machine must be given a [`Event::Tick`] at the latest.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<Moment> {
+        match &self.phase {
+            Phase::Seeking(seeking) => seeking.wake_at(&self.claim),
+            Phase::Holding(holding) => holding.wake_at(&self.claim),
+            Phase::Finishing(finishing) => Some(finishing.wake_at()),
+            Phase::Ended(_) => None,
+        }
+    }
+
+    /// How the run ended, once it has.
+    #[must_use]
+    pub const fn ending(&self) -> Option<&Ending> {
+        match &self.phase {
+            Phase::Ended(ending) => Some(ending),
+            Phase::Seeking(_) | Phase::Holding(_) | Phase::Finishing(_) => None,
+        }
+    }
+
+    /// The claim that it was made with.
+    #[must_use]
+    pub const fn claim(&self) -> &Claim {
+        &self.claim
+    }
+}

@@ -1,0 +1,380 @@
+//! Before the token is held: looks, waits, and the grant.
+
+use std::time::Duration;
+
+use super::ending::{Ending, JobEnd, Unstarted};
+use super::event::{Action, Event, Granted, NotStarted, Note, Request};
+use super::finishing::Finishing;
+use super::holding::Holding;
+use super::lease::{Lease, Sent, Unsettled};
+use super::machine::{Next, Step};
+use crate::store::{Reading, StoreError, Trouble};
+use crate::token::misreading::{Misreading, misread};
+use crate::token::{
+    Claim, Decision, Evidence, GrantKind, Look, Moment, Refusal, Row, StoreTime, Swapped, Verdict,
+    Version, decide, swap,
+};
+
+/// A row that is being watched: since when its version has stood unchanged, at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Watch {
+    version: Version,
+    since: Moment,
+}
+
+/// What is going on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Doing {
+    /// Nothing yet.
+    Fresh,
+    /// A read is out.
+    Looking { sent_at: Moment },
+    /// Nothing is out until the next look.
+    Waiting { until: Moment },
+    /// The creation of the row, or a handoff to oneself, is out.
+    Marking {
+        sent_at: Moment,
+        then: Option<(u8, Refusal)>,
+    },
+    /// A grant is out.
+    Claiming { grant: Box<Grant> },
+}
+
+/// A grant that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Grant {
+    kind: GrantKind,
+    row: Row,
+    sent: Sent,
+    vanished: Option<crate::token::SessionId>,
+    previous: Option<crate::token::ClientId>,
+}
+
+/// A session without the token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seeking {
+    doing: Doing,
+    watch: Option<Watch>,
+    /// Grants that were sent and whose fate is not known.
+    unsettled: Unsettled,
+    /// The last of them.
+    last_grant: Option<Box<Grant>>,
+    /// Since when the store has been failing, how often, and with what.
+    trouble: Option<(Moment, u32, StoreError)>,
+    /// Why no job shall be started any more.
+    stopped: Option<Unstarted>,
+}
+
+impl Seeking {
+    pub(crate) const fn new() -> Self {
+        Self {
+            doing: Doing::Fresh,
+            watch: None,
+            unsettled: Unsettled::new(),
+            last_grant: None,
+            trouble: None,
+            stopped: None,
+        }
+    }
+
+    pub(crate) fn step(&mut self, step: &mut Step<'_>, event: Event) -> Next {
+        match event {
+            Event::Tick => self.tick(step),
+            Event::Looked(Ok((reading, evidence))) => self.looked(step, &reading, &evidence),
+            Event::Looked(Err(error)) | Event::Swapped(Err(error)) => self.failed(step, error),
+            Event::Swapped(Ok(swapped)) => self.swapped(step, swapped),
+            Event::Signal { signal, stop, .. } if stop => self.stop(Unstarted::Signal(signal)),
+            Event::GuardGone => self.stop(Unstarted::GuardGone),
+            // Other signals are for the job, which does not exist yet; nor do its
+            // events or a record of it.
+            Event::Signal { .. }
+            | Event::Recorded(_)
+            | Event::JobStarted
+            | Event::JobNotStarted(_)
+            | Event::JobExited { .. }
+            | Event::TreeGone
+            | Event::GuardAnswered => Next::Stay,
+        }
+    }
+
+    pub(crate) fn wake_at(&self, claim: &Claim) -> Option<Moment> {
+        match &self.doing {
+            Doing::Fresh => Some(Moment::default()),
+            Doing::Waiting { until } => Some(*until),
+            Doing::Looking { sent_at } | Doing::Marking { sent_at, .. } => {
+                Some(sent_at.plus(patience(claim)))
+            }
+            Doing::Claiming { grant } => Some(grant.sent.at.plus(patience(claim))),
+        }
+    }
+
+    fn tick(&mut self, step: &mut Step<'_>) -> Next {
+        let due = self.wake_at(step.claim).is_some_and(|at| step.now >= at);
+        match &self.doing {
+            Doing::Fresh => self.look(step),
+            Doing::Waiting { .. } if due => self.look(step),
+            Doing::Looking { .. } | Doing::Marking { .. } | Doing::Claiming { .. } if due => {
+                let waited = humantime::format_duration(patience(step.claim));
+                Next::End(Ending::StoreFailed {
+                    error: StoreError::unavailable(format!("gave no answer for {waited}")),
+                    perhaps_granted: matches!(self.doing, Doing::Claiming { .. })
+                        || !self.unsettled.is_empty(),
+                })
+            }
+            Doing::Waiting { .. }
+            | Doing::Looking { .. }
+            | Doing::Marking { .. }
+            | Doing::Claiming { .. } => Next::Stay,
+        }
+    }
+
+    fn look(&mut self, step: &mut Step<'_>) -> Next {
+        step.read();
+        self.doing = Doing::Looking { sent_at: step.now };
+        Next::Stay
+    }
+
+    fn stop(&mut self, why: Unstarted) -> Next {
+        if matches!(self.doing, Doing::Claiming { .. }) {
+            // The grant may happen: it is settled first, then released.
+            self.stopped.get_or_insert(why);
+            return Next::Stay;
+        }
+        Next::End(match why {
+            Unstarted::Signal(signal) => Ending::Stopped(signal),
+            Unstarted::GuardGone | Unstarted::Guard(_) => Ending::NoGuard,
+        })
+    }
+
+    fn looked(&mut self, step: &mut Step<'_>, reading: &Reading, evidence: &Evidence) -> Next {
+        let Doing::Looking { sent_at } = self.doing else {
+            return Next::Stay;
+        };
+        self.trouble = None;
+        if let Some(next) = self.granted_before(step, reading, sent_at) {
+            return next;
+        }
+        if let Some(why) = self.stopped.take() {
+            self.doing = Doing::Waiting { until: step.now };
+            return self.stop(why);
+        }
+        let version = reading.row.as_ref().map(|row| row.version);
+        let watch = self.watch.filter(|watch| Some(watch.version) == version);
+        // Unchanged at least from the answer to the first look to the sending of this one.
+        let unchanged_for = watch.map_or(Duration::ZERO, |watch| sent_at.since(watch.since));
+        self.watch = watch.or_else(|| {
+            version.map(|version| Watch {
+                version,
+                since: step.now,
+            })
+        });
+        let look = Look {
+            row: reading.row.as_ref(),
+            now: &reading.now,
+            line: reading.line,
+            evidence,
+            unchanged_for,
+        };
+        let Decision { clause, verdict } = decide(step.claim, &look);
+        step.say(Note::Decided {
+            row: reading.row.clone().map(Box::new),
+            now: reading.now.clone(),
+            clause,
+            verdict: verdict.clone(),
+        });
+        self.follow(step, reading, clause, verdict)
+    }
+
+    /// A grant whose answer was lost may have happened: the row's `session_version` says so.
+    fn granted_before(
+        &mut self,
+        step: &mut Step<'_>,
+        reading: &Reading,
+        asked_at: Moment,
+    ) -> Option<Next> {
+        let row = reading.row.as_ref()?;
+        let sent = self.unsettled.happened(row, &step.claim.session)?;
+        let sent = if misread(Misreading::TrustFromReread) {
+            Sent {
+                at: step.now,
+                ..sent
+            }
+        } else {
+            sent
+        };
+        let mut grant = self.last_grant.take()?;
+        grant.row = row.clone();
+        grant.sent = sent;
+        Some(self.hold(step, *grant, (reading.now.clone(), asked_at)))
+    }
+
+    fn follow(
+        &mut self,
+        step: &mut Step<'_>,
+        reading: &Reading,
+        clause: u8,
+        verdict: Verdict,
+    ) -> Next {
+        match (verdict, &reading.row) {
+            (Verdict::Refused(why), _) => Next::End(Ending::Refused { clause, why }),
+            (Verdict::Grant(kind), row) => self.claim(step, kind, row.as_ref(), &reading.now),
+            (Verdict::Create, _) => {
+                let version = step.version_after(None);
+                let swap = swap::creation(step.claim, &reading.now, version);
+                self.mark(step, swap, None)
+            }
+            (Verdict::RefusedWithHandoff(why), Some(row)) => {
+                let version = step.version_after(Some(row.version));
+                let swap = swap::handoff_to_self(step.claim, row, &reading.now, version);
+                self.mark(step, swap, Some((clause, why)))
+            }
+            (verdict @ (Verdict::Observe(wait) | Verdict::Wait(wait)), Some(row)) => {
+                let newly = self.watch.is_none_or(|watch| watch.since == step.now);
+                if newly {
+                    step.say(Note::Staying {
+                        row: Box::new(row.clone()),
+                        now: reading.now.clone(),
+                        clause,
+                        observing: matches!(verdict, Verdict::Observe(_)),
+                        wait,
+                    });
+                }
+                // A live holder writes within its heartbeat, and then the wait is over.
+                let soon = wait.min(step.claim.timing.heartbeat);
+                self.doing = Doing::Waiting {
+                    until: step.now.plus(soon.max(Duration::from_millis(10))),
+                };
+                Next::Stay
+            }
+            (Verdict::Nested, Some(row)) => Holding::nested(step, row),
+            // Only a row that exists leads to these.
+            (
+                Verdict::RefusedWithHandoff(_)
+                | Verdict::Observe(_)
+                | Verdict::Wait(_)
+                | Verdict::Nested,
+                None,
+            ) => self.look(step),
+        }
+    }
+
+    fn mark(
+        &mut self,
+        step: &mut Step<'_>,
+        swap: crate::token::Swap,
+        then: Option<(u8, Refusal)>,
+    ) -> Next {
+        step.act(Action::Send(Request::Swap(Box::new(swap))));
+        self.doing = Doing::Marking {
+            sent_at: step.now,
+            then,
+        };
+        Next::Stay
+    }
+
+    fn claim(
+        &mut self,
+        step: &mut Step<'_>,
+        kind: GrantKind,
+        row: Option<&Row>,
+        now: &StoreTime,
+    ) -> Next {
+        let version = step.version_after(row.map(|row| row.version));
+        let swap = swap::grant(step.claim, kind, row, now, version);
+        let grant = Box::new(Grant {
+            kind,
+            row: swap.to.clone(),
+            sent: Sent {
+                version,
+                at: step.now,
+            },
+            vanished: row.and_then(|row| row.session().cloned()),
+            previous: row
+                .and_then(|row| row.client_bound().cloned())
+                .filter(|previous| *previous != step.claim.client),
+        });
+        step.act(Action::Send(Request::Swap(Box::new(swap))));
+        self.unsettled.push(grant.sent);
+        self.doing = Doing::Claiming { grant };
+        Next::Stay
+    }
+
+    fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
+        match (std::mem::replace(&mut self.doing, Doing::Fresh), swapped) {
+            (Doing::Claiming { grant }, Swapped::Done(time)) => {
+                let seen = (time, grant.sent.at);
+                self.hold(step, *grant, seen)
+            }
+            // Another was quicker, or the grant came too late: start over at clause 1.
+            (Doing::Claiming { grant }, Swapped::Conflict | Swapped::Expired(_)) => {
+                self.last_grant = Some(grant);
+                self.look(step)
+            }
+            (
+                Doing::Marking {
+                    then: Some((clause, why)),
+                    ..
+                },
+                Swapped::Done(_),
+            ) => Next::End(Ending::Refused { clause, why }),
+            (Doing::Marking { .. }, _) => self.look(step),
+            (doing @ (Doing::Fresh | Doing::Looking { .. } | Doing::Waiting { .. }), _) => {
+                self.doing = doing;
+                Next::Stay
+            }
+        }
+    }
+
+    /// The store failed. If a grant was out, its fate is not known, and if a row is
+    /// being watched, much has been waited for: try again for a while. Else give up.
+    fn failed(&mut self, step: &mut Step<'_>, error: StoreError) -> Next {
+        if let Doing::Claiming { grant } = std::mem::replace(&mut self.doing, Doing::Fresh) {
+            self.last_grant = Some(grant);
+        }
+        let (since, failures, _) = self.trouble.take().unwrap_or((step.now, 0, error.clone()));
+        let has_reason = !self.unsettled.is_empty() || self.watch.is_some();
+        let patient = has_reason && step.now < since.plus(patience(step.claim));
+        if !patient || error.trouble != Trouble::Unavailable {
+            return Next::End(Ending::StoreFailed {
+                error,
+                perhaps_granted: !self.unsettled.is_empty(),
+            });
+        }
+        self.trouble = Some((since, failures + 1, error));
+        let until = step.now.plus(step.pause_after(failures));
+        self.doing = Doing::Waiting { until };
+        Next::Stay
+    }
+
+    /// The token is ours. The job is started, unless it is too late or not wanted any more.
+    fn hold(&mut self, step: &mut Step<'_>, grant: Grant, seen: (StoreTime, Moment)) -> Next {
+        let granted = Granted {
+            session: step.claim.session.clone(),
+            fence: grant.row.fence,
+            kind: Some(grant.kind),
+            previous_client: grant.previous,
+        };
+        step.say(Note::Acquired {
+            granted: granted.clone(),
+            vanished: grant.vanished,
+        });
+        let session = step.claim.session.clone();
+        let lease = Lease::new(grant.row, session, grant.sent, seen);
+        let deadline = lease.deadline(&step.claim.timing);
+        let late = step.now >= deadline.term_at && !misread(Misreading::LateStart);
+        let why_not = match self.stopped.take() {
+            Some(why) => Some(why),
+            None if late => Some(Unstarted::Guard(NotStarted::TooLate)),
+            None => None,
+        };
+        match why_not {
+            Some(why) => Finishing::begin(step, Some(lease), JobEnd::NotStarted(why), None),
+            None => Holding::begin(step, lease, granted),
+        }
+    }
+}
+
+/// How long a store may fail to answer, or an unclear grant be asked after.
+fn patience(claim: &Claim) -> Duration {
+    claim.timing.store_timeout.saturating_mul(2)
+}

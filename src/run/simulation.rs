@@ -1,0 +1,104 @@
+//! A deterministic simulation: the real rule and the real machine, over the
+//! memory store's contents, on nodes whose clocks drift, with a network that
+//! loses and delays, processes that are killed, stopped and suspended, a store
+//! that changes its clock or loses its last commits, and operators that write in
+//! between. After every step the invariants are checked.
+//!
+//! A failing seed prints the steps that lead to it. `TOKENRUN_SEED=N cargo test
+//! --lib simulation::one_seed -- --nocapture` shows them all.
+
+mod faults;
+mod processes;
+mod world;
+
+use crate::token::misreading::{Misreading, while_misreading};
+use world::World;
+
+/// Runs one seed to its end. `Err` says what was violated.
+fn run(seed: u64) -> Result<World, String> {
+    let mut world = World::new(seed, false);
+    match world.run() {
+        Ok(()) => Ok(world),
+        Err(violation) => Err(format!("seed {seed}: {violation}")),
+    }
+}
+
+/// The steps of a seed.
+fn steps(seed: u64) -> String {
+    let mut world = World::new(seed, true);
+    let result = world.run();
+    world.last_steps() + &format!("\n{result:?}")
+}
+
+#[test]
+fn thousands_of_seeds_keep_every_invariant() {
+    let (mut grants, mut takeovers, mut losses, mut jobs) = (0, 0, 0, 0);
+    for seed in 0..4_000 {
+        let world = run(seed)
+            .unwrap_or_else(|violation| panic!("{violation}\nthe steps to it:\n{}", steps(seed)));
+        grants += world.tally.grants;
+        takeovers += world.tally.takeovers;
+        losses += world.tally.losses;
+        jobs += world.tally.jobs;
+    }
+    // A simulation in which nothing happens proves nothing.
+    assert!(grants > 40_000, "{grants} grants");
+    assert!(takeovers > 4_000, "{takeovers} takeovers");
+    assert!(losses > 2_000, "{losses} losses");
+    assert!(jobs > 30_000, "{jobs} jobs");
+}
+
+#[test]
+fn one_seed() {
+    let Some(seed) = std::env::var("TOKENRUN_SEED")
+        .ok()
+        .and_then(|s| s.parse().ok())
+    else {
+        assert!(run(1).is_ok());
+        return;
+    };
+    println!("{}", steps(seed));
+    assert!(run(seed).is_ok());
+}
+
+#[test]
+fn the_same_seed_takes_the_same_steps() {
+    assert_eq!(steps(7), steps(7));
+}
+
+/// Whether the simulation goes red within `seeds` seeds, and with which words.
+fn caught(misreading: Misreading, seeds: u64, words: &[&str]) {
+    let found = while_misreading(misreading, || (0..seeds).find_map(|seed| run(seed).err()));
+    let violation = found.unwrap_or_else(|| panic!("{misreading:?} went unnoticed"));
+    println!("{misreading:?}: {violation}");
+    assert!(
+        words.iter().any(|words| violation.contains(words)),
+        "{misreading:?} was caught, but for another reason: {violation}"
+    );
+}
+
+macro_rules! misreadings {
+    ($($test:ident: $misreading:ident, $words:expr;)+) => {
+        $(#[test]
+        fn $test() {
+            caught(Misreading::$misreading, 20_000, &$words);
+        })+
+    };
+}
+
+const OVERLAP: &str = "two jobs are alive";
+
+misreadings! {
+    a_heartbeat_known_by_its_session_is_caught: HeartbeatKnownBySession, [OVERLAP];
+    trust_anchored_at_the_reread_is_caught: TrustFromReread, [OVERLAP];
+    a_version_that_counts_is_caught: VersionIsCounter, ["another session's grant", OVERLAP];
+    death_of_the_supervisor_alone_is_caught: DeathOfSupervisorAlone, [OVERLAP];
+    a_forced_release_without_overlap_is_caught: ForceClaimsNoOverlap, [OVERLAP];
+    ages_across_domains_are_caught: AgesAcrossDomains, [OVERLAP, "slot has just run"];
+    a_paused_token_taken_from_the_dead_is_caught: PausedTakenFromDead, ["paused"];
+    failback_in_the_same_slot_is_caught: FailbackInSameSlot, ["slot has just run"];
+    an_abandoned_swap_that_happens_is_caught: AbandonedSwapHappens, ["dead process", OVERLAP];
+    a_late_start_is_caught: LateStart, ["started too late", OVERLAP];
+    a_release_before_the_tree_is_reaped_is_caught: ReleaseBeforeReaped, [OVERLAP, "released while"];
+    the_contenders_takeover_after_is_caught: ContendersTakeoverAfter, [OVERLAP];
+}

@@ -1,0 +1,236 @@
+//! What goes wrong, and what operators do in between.
+
+use super::world::{What, World, group};
+use crate::token::operator::{Act, Effect, perform};
+use crate::token::{Pause, Version};
+
+use std::time::Duration;
+
+impl World {
+    pub(super) fn fault(&mut self) {
+        if self.healed {
+            return;
+        }
+        let next = self.dice.within(500, 12_000);
+        self.after(next, What::Fault);
+        match self.dice.within(0, 12) {
+            0 | 1 => self.kill_supervisor(),
+            2 => self.kill_guard(),
+            3 | 4 => self.stop_one(false),
+            5 => self.stop_one(true),
+            6 => self.suspend(),
+            7 => self.power_off(),
+            8 | 9 => self.cut_or_mend(),
+            10 => self.new_domain(),
+            _ => self.lose_commits_or_leap(),
+        }
+    }
+
+    /// Picks a process whose supervisor and guard are both alive and running: a
+    /// run whose processes are hit both at once is a limit that is stated, not a
+    /// bug to be found.
+    fn pick(&mut self) -> Option<usize> {
+        let sound: Vec<usize> = (0..self.processes.len())
+            .filter(|i| {
+                let p = &self.processes[*i];
+                let guard = p.guard.as_ref().is_some_and(|g| !g.stopped);
+                p.died_at.is_none() && !p.stopped && guard && !self.nodes[p.node].suspended
+            })
+            .collect();
+        let one = self.dice.next();
+        (!sound.is_empty()).then(|| sound[usize::try_from(one % sound.len() as u64).unwrap()])
+    }
+
+    fn kill_supervisor(&mut self) {
+        if let Some(process) = self.pick() {
+            self.say(|| format!("p{process}'s supervisor is killed"));
+            self.supervisor_dies(process);
+        }
+    }
+
+    fn kill_guard(&mut self) {
+        if let Some(process) = self.pick() {
+            self.say(|| format!("p{process}'s guard is killed"));
+            self.guard_dies(process);
+        }
+    }
+
+    fn stop_one(&mut self, guard: bool) {
+        let Some(process) = self.pick() else { return };
+        self.say(|| format!("p{process} is stopped (its guard: {guard})"));
+        if guard {
+            if let Some(guard) = &mut self.processes[process].guard {
+                guard.stopped = true;
+            }
+        } else {
+            self.processes[process].stopped = true;
+        }
+        let length = self.dice.within(100, 90_000);
+        self.after(length, What::Continue { process, guard });
+    }
+
+    fn suspend(&mut self) {
+        let node = self.any_node();
+        if self.nodes[node].suspended {
+            return;
+        }
+        self.say(|| format!("n{node} is suspended"));
+        self.nodes[node].suspended = true;
+        let length = self.dice.within(100, 90_000);
+        self.after(length, What::Thaw(node));
+    }
+
+    pub(super) fn thaw(&mut self, node: usize) {
+        self.say(|| format!("n{node} wakes up"));
+        self.nodes[node].suspended = false;
+        for process in 0..self.processes.len() {
+            if self.processes[process].node == node {
+                self.catch_up(process);
+            }
+        }
+    }
+
+    fn power_off(&mut self) {
+        let node = self.any_node();
+        self.say(|| format!("n{node} loses its power"));
+        for process in 0..self.processes.len() {
+            if self.processes[process].node == node {
+                self.vanish(process);
+            }
+        }
+    }
+
+    fn any_node(&mut self) -> usize {
+        let count = self.nodes.len() as u64;
+        usize::try_from(self.dice.within(0, count)).unwrap()
+    }
+
+    fn cut_or_mend(&mut self) {
+        let node = self.any_node();
+        let cut = !self.nodes[node].cut_off;
+        self.say(|| format!("n{node} is cut off from the store: {cut}"));
+        self.nodes[node].cut_off = cut;
+    }
+
+    /// The store's clock starts anew: a restart, a reboot, a failover. The wall
+    /// clock may be behind.
+    fn new_domain(&mut self) {
+        // The fence rises through a clock that is less than a minute behind, and
+        // uses that minute up: the next such failover may come a minute later.
+        if self.lossy && self.now < self.last_leap_of_fence + 61_000 {
+            return;
+        }
+        self.domain += 1;
+        self.tick_offset = i64::try_from(self.dice.within(0, 20_000_000)).unwrap();
+        let behind = i64::try_from(self.dice.within(0, 45_000)).unwrap();
+        if self.lossy {
+            self.wall_offset -= behind;
+        }
+        self.say(|| "the store has another clock".to_owned());
+    }
+
+    fn lose_commits_or_leap(&mut self) {
+        if !self.lossy {
+            let day = 86_400_000;
+            let leap = if self.dice.one_in(2) { day } else { -day };
+            self.say(|| format!("the store's wall clock leaps by {leap} ms"));
+            self.wall_offset += leap;
+            return;
+        }
+        let back = usize::try_from(self.dice.within(1, 4)).unwrap();
+        if self.older.len() < back || self.now < self.last_leap_of_fence + 61_000 {
+            return;
+        }
+        let lost = std::mem::take(&mut self.store);
+        self.store = self.older[self.older.len() - back].clone();
+        self.older.clear();
+        self.say(|| format!("the store loses its last {back} commits"));
+        self.new_domain();
+        // What a lossy failover takes from a holder it can't know at once: until
+        // its trust ends, its job may overlap with another. Then no more.
+        let known = |session| self.store.runs.iter().any(|run| run.session == session);
+        let forgotten: Vec<_> = lost
+            .runs
+            .iter()
+            .filter(|run| !known(run.session.clone()))
+            .map(|run| run.session.clone())
+            .collect();
+        let until = self.now + 61_000;
+        for session in forgotten.into_iter().chain(self.released_again(&lost)) {
+            self.excused.entry(session).or_insert(until);
+        }
+    }
+
+    /// The holder whose row is another state in what is left.
+    fn released_again(
+        &self,
+        lost: &crate::store::memory::Contents,
+    ) -> Option<crate::token::SessionId> {
+        let before = lost.rows.get(&group())?.session()?;
+        let after = self.store.rows.get(&group()).and_then(|row| row.session());
+        (after != Some(before)).then(|| before.clone())
+    }
+
+    pub(super) fn operator(&mut self) {
+        if self.healed {
+            return;
+        }
+        let next = self.dice.within(3_000, 40_000);
+        self.after(next, What::Operator);
+        let until_wall_ms = self
+            .dice
+            .one_in(2)
+            .then(|| self.store_time().stamp.wall_ms + 15_000);
+        let some_client = self.any_node();
+        let client = self.nodes[some_client].client.clone();
+        let act = match self.dice.within(0, 8) {
+            0 => Act::Pause(Pause {
+                by: "operator".into(),
+                reason: "because".into(),
+                until_wall_ms,
+            }),
+            1 | 2 => Act::Resume,
+            3 => Act::Handoff(client),
+            4 => Act::Expect(Some(client)),
+            5 => Act::Revoke,
+            6 => Act::Release { force: false },
+            _ => Act::Release { force: true },
+        };
+        self.perform(&act);
+    }
+
+    fn perform(&mut self, act: &Act) {
+        let now = self.store_time();
+        let version = Version::from_random(self.dice.next());
+        let Some(row) = self.store.rows.get(&group()).cloned() else {
+            return;
+        };
+        let Effect::Swap { swap, old_job_for } =
+            perform(act, &row, &now, Duration::from_secs(1), version)
+        else {
+            return;
+        };
+        self.say(|| format!("an operator does {act:?}; an old job may run for {old_job_for:?}"));
+        self.committed(self.store.clone());
+        self.store.swap(&swap, &now);
+        if let (Act::Release { .. }, Some(session)) = (act, row.session()) {
+            let until = self.now + u64::try_from(old_job_for.as_millis()).unwrap();
+            self.excused.insert(session.clone(), until);
+        }
+    }
+
+    pub(super) fn heal(&mut self) {
+        self.healed = true;
+        if !self.lossy {
+            self.wall_offset = 1_790_000_000_000;
+        }
+        self.say(|| "all faults end".to_owned());
+        self.perform(&Act::Resume);
+        for node in 0..self.nodes.len() {
+            self.nodes[node].cut_off = false;
+            if self.nodes[node].suspended {
+                self.thaw(node);
+            }
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! Typed system calls.
+pub mod process;
