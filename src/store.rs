@@ -6,6 +6,8 @@
 //! the stamps that the swap names.
 
 pub mod memory;
+pub mod url;
+pub mod worker;
 
 #[cfg(test)]
 pub(crate) mod conformance;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::ending::{Ending, Why};
+use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::process::Status;
 use crate::token::{
-    ClientId, Evidence, Fence, GrantKind, GroupName, Moment, Row, RunEnd, SessionId, StoreTime,
-    Swap, Swapped, Verdict,
+    ClientId, Evidence, Fence, GrantKind, Moment, Row, SessionId, StoreTime, Swapped, Verdict,
 };
 
 /// What happened.
@@ -46,8 +46,6 @@ pub enum Event {
         signal: i32,
         /// Whether it asks for the end: TERM, INT, HUP or QUIT.
         stop: bool,
-        /// Whether the job's own process has already received it too.
-        delivered: bool,
     },
 }
 
@@ -78,7 +76,7 @@ pub enum Action {
     },
     /// Tell the guard the new deadline.
     Extend(Deadline),
-    /// Pass a signal on to the job's own process.
+    /// Pass a signal on to the job's own process, unless it has received it already.
     Pass(i32),
     /// End the job's tree.
     End {
@@ -96,24 +94,6 @@ pub enum Action {
     },
     /// Tell people.
     Say(Note),
-}
-
-/// A request to the store.
-#[derive(Debug, Clone)]
-pub enum Request {
-    /// Read the group's row.
-    Read(GroupName),
-    /// Change the row.
-    Swap(Box<Swap>),
-    /// Close this session's run record.
-    Record {
-        /// In which group.
-        group: GroupName,
-        /// Whose record.
-        session: SessionId,
-        /// How the run ended.
-        end: RunEnd,
-    },
 }
 
 /// When a job must be gone, on the clock that supervisor and guard share.

@@ -2,10 +2,11 @@
 //! released in one swap; a token that is lost already leaves the record to close.
 
 use super::ending::{Ending, JobEnd};
-use super::event::{Action, Event, Note, Request};
+use super::event::{Action, Event, Note};
 use super::holding::Heart;
 use super::lease::{Found, Lease};
 use super::machine::{Next, Step};
+use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::token::{Moment, Swapped};
 

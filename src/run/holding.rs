@@ -5,10 +5,11 @@
 use std::time::Duration;
 
 use super::ending::{JobEnd, Loss, Unstarted, Why};
-use super::event::{Action, Event, Granted, NotStarted, Note, Request};
+use super::event::{Action, Event, Granted, NotStarted, Note};
 use super::finishing::Finishing;
 use super::lease::{Found, Lease};
 use super::machine::{Next, Step};
+use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::process::Status;
 use crate::token::misreading::{Misreading, misread};
@@ -166,11 +167,7 @@ impl Holding {
             Event::TreeGone => return self.tree_gone(step),
             Event::GuardAnswered => self.guard_answered(),
             Event::GuardGone => self.guard_gone(step),
-            Event::Signal {
-                signal,
-                stop,
-                delivered,
-            } => self.signal(step, signal, stop, delivered),
+            Event::Signal { signal, stop } => self.signal(step, signal, stop),
         }
         self.beat_if_due(step);
         self.release_early_if_misread(step)
@@ -320,10 +317,8 @@ impl Holding {
         self.end(step, Why::Loss(Loss::GuardGone), kill_at);
     }
 
-    fn signal(&mut self, step: &mut Step<'_>, signal: i32, stop: bool, delivered: bool) {
-        if !delivered {
-            step.act(Action::Pass(signal));
-        }
+    fn signal(&mut self, step: &mut Step<'_>, signal: i32, stop: bool) {
+        step.act(Action::Pass(signal));
         if !stop {
             return;
         }

@@ -9,10 +9,11 @@
 //! Each phase is a type of its own with the data that is true only in it.
 
 use super::ending::Ending;
-use super::event::{Action, Event, Note, Request};
+use super::event::{Action, Event, Note};
 use super::finishing::Finishing;
 use super::holding::Holding;
 use super::seeking::Seeking;
+use crate::store::worker::Request;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{Claim, Moment, Version};
 

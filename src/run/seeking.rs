@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::ending::{Ending, JobEnd, Unstarted};
-use super::event::{Action, Event, Granted, NotStarted, Note, Request};
+use super::event::{Action, Event, Granted, NotStarted, Note};
 use super::finishing::Finishing;
 use super::holding::Holding;
 use super::lease::{Lease, Sent, Unsettled};
 use super::machine::{Next, Step};
+use crate::store::worker::Request;
 use crate::store::{Reading, StoreError, Trouble};
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{

@@ -211,7 +211,8 @@ impl World {
             return;
         };
         self.say(|| format!("an operator does {act:?}; an old job may run for {old_job_for:?}"));
-        self.committed(self.store.clone());
+        let before = self.lossy.then(|| self.store.clone());
+        self.committed(before);
         self.store.swap(&swap, &now);
         if let (Act::Release { .. }, Some(session)) = (act, row.session()) {
             let until = self.now + u64::try_from(old_job_for.as_millis()).unwrap();

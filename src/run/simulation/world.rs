@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use super::processes::{Node, Process};
-use crate::run::event::{Event, Request};
+use crate::run::event::Event;
 use crate::store::memory::Contents;
+use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::token::{
     ClientId, Domain, Evidence, GroupName, Line, Row, SessionId, Stamp, State, StoreTime, Swap,
@@ -111,6 +112,9 @@ pub(super) struct World {
 const HEAL_AT: u64 = 400_000;
 const END_AT: u64 = 800_000;
 
+/// History is pruned to this length: nobody reads further back here.
+const RUNS_KEPT: usize = 20;
+
 pub(super) fn group() -> GroupName {
     GroupName::new("g").unwrap()
 }
@@ -172,6 +176,9 @@ impl World {
     }
 
     pub(super) fn say(&mut self, step: impl FnOnce() -> String) {
+        if !self.traced {
+            return;
+        }
         let now = self.now;
         self.steps
             .push(format!("{:>9.3} {}", now as f64 / 1000.0, step()));
@@ -321,7 +328,7 @@ impl World {
 
     fn swap(&mut self, process: usize, swap: &Swap, now: &StoreTime) -> Swapped {
         let before = self.store.rows.get(&swap.to.group).cloned();
-        let saved = self.store.clone();
+        let saved = self.lossy.then(|| self.store.clone());
         let swapped = self.store.swap(swap, now);
         self.say(|| {
             let (touch, version) = (swap.touch, swap.to.version.number() % 100_000);
@@ -335,14 +342,16 @@ impl World {
         });
         if matches!(swapped, Swapped::Done(_)) {
             self.committed(saved);
+            let old = self.store.runs.len().saturating_sub(RUNS_KEPT);
+            self.store.runs.drain(..old);
             self.check_swap(process, swap, before.as_ref(), now);
         }
         swapped
     }
 
     /// Keeps what the store held before its last commits, for a failover to lose them.
-    pub(super) fn committed(&mut self, before: Contents) {
-        self.older.push(before);
+    pub(super) fn committed(&mut self, before: Option<Contents>) {
+        self.older.extend(before);
         if self.older.len() > 3 {
             self.older.remove(0);
         }

@@ -1,0 +1,106 @@
+//! Durations as people write them: `90s`, `5m`, `2h 30m`, a plain number of seconds.
+
+use std::time::Duration;
+
+/// What is accepted, for messages.
+pub const ACCEPTED: &str = "write for example 90s, 5m, 2h 30m, or a plain number of seconds";
+
+/// Why a text is no duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DurationError {
+    /// It can't be read.
+    #[error("is no duration: {ACCEPTED}")]
+    Unreadable,
+    /// `5M` would be five months to some and five minutes to others.
+    #[error("uses {0:?}, which would be months: write m for minutes ({ACCEPTED})")]
+    Months(String),
+    /// A year has no fixed length.
+    #[error("uses {0:?}: years are not accepted ({ACCEPTED})")]
+    Years(String),
+}
+
+/// Reads a duration.
+///
+/// # Errors
+/// Says what is wrong with the text and what is accepted.
+pub fn parse(text: &str) -> Result<Duration, DurationError> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let units = text
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|unit| !unit.is_empty());
+    for unit in units {
+        match unit {
+            "M" | "month" | "months" => return Err(DurationError::Months(unit.into())),
+            "y" | "Y" | "yr" | "year" | "years" => return Err(DurationError::Years(unit.into())),
+            _ => {}
+        }
+    }
+    humantime::parse_duration(text).map_err(|_| DurationError::Unreadable)
+}
+
+/// Writes a duration for people: whole seconds from ten seconds on, else with
+/// one digit behind the point; never more precise than anybody wants to know.
+#[must_use]
+pub fn rounded(duration: Duration) -> String {
+    let shown = if duration < Duration::from_secs(10) {
+        let tenths = u64::try_from(duration.as_millis().div_ceil(100)).unwrap_or(u64::MAX);
+        Duration::from_millis(tenths.saturating_mul(100))
+    } else {
+        Duration::from_secs(duration.as_secs())
+    };
+    if shown < Duration::from_secs(10) && shown.subsec_millis() != 0 {
+        return format!("{:.1}s", shown.as_secs_f64());
+    }
+    humantime::format_duration(shown).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_write_durations_in_many_ways() {
+        for (text, seconds) in [
+            ("90", 90),
+            ("0", 0),
+            ("90s", 90),
+            ("5m", 300),
+            (" 5min ", 300),
+            ("2h 30m", 9_000),
+            ("2h30m", 9_000),
+            ("1d", 86_400),
+        ] {
+            assert_eq!(parse(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
+    }
+
+    #[test]
+    fn months_and_years_are_refused() {
+        assert_eq!(parse("5M"), Err(DurationError::Months("M".into())));
+        assert_eq!(
+            parse("2 months"),
+            Err(DurationError::Months("months".into()))
+        );
+        assert_eq!(parse("1y"), Err(DurationError::Years("y".into())));
+    }
+
+    #[test]
+    fn other_texts_are_refused_with_what_is_accepted() {
+        for text in ["", "abc", "-5s", "5 parsecs", "1.5.5s", "s"] {
+            let error = parse(text).unwrap_err();
+            assert!(error.to_string().contains("5m"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn durations_are_shown_as_precisely_as_people_want() {
+        assert_eq!(rounded(Duration::from_millis(1_234)), "1.3s");
+        assert_eq!(rounded(Duration::from_millis(3_000)), "3s");
+        assert_eq!(rounded(Duration::from_millis(291_700)), "4m 51s");
+        assert_eq!(rounded(Duration::ZERO), "0s");
+    }
+}

@@ -1,0 +1,194 @@
+//! The objects that `--json` prints. Their field names are stable.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::rfc3339;
+use crate::token::{Counters, Outcome, Row, RunRecord, State, StoreTime};
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// One token, as `status --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Token<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// `free`, `running` or `idle`.
+    pub state: &'static str,
+    /// Who the token belongs to.
+    pub client: Option<&'a str>,
+    /// The configured primary.
+    pub expected_client: Option<&'a str>,
+    /// The session that holds it.
+    pub session: Option<&'a str>,
+    /// The fencing token.
+    pub fence: i64,
+    /// The holder's host, or the last one's.
+    pub host: Option<&'a str>,
+    /// The supervisor's pid there.
+    pub pid: Option<i32>,
+    /// What the user calls the run.
+    pub label: Option<&'a str>,
+    /// The last sign of life, by the store's wall clock.
+    pub heartbeat_at: Option<String>,
+    /// How old it is; `null` if another clock stamped it.
+    pub heartbeat_age_ms: Option<u64>,
+    /// How long until the token could be taken over; `null` as above.
+    pub takeover_in_ms: Option<u64>,
+    /// When it was last granted.
+    pub acquired_at: Option<String>,
+    /// When the last run ended.
+    pub released_at: Option<String>,
+    /// The earliest next grant, by `--at-least`.
+    pub not_before: Option<String>,
+    /// Who stopped new grants.
+    pub paused_by: Option<&'a str>,
+    /// Why.
+    pub paused_reason: Option<&'a str>,
+    /// Until when.
+    pub paused_until: Option<String>,
+    /// Who gets the token next.
+    pub handoff_to: Option<&'a str>,
+    /// How the last run ended.
+    pub last_outcome: Option<Outcome>,
+    /// Grants so far.
+    pub runs: i64,
+    /// Runs whose job failed, was killed or timed out.
+    pub failures: i64,
+    /// Grants to another client than the one before.
+    pub takeovers: i64,
+    /// Runs that lost their token or vanished.
+    pub losses: i64,
+}
+
+/// The state in a word.
+#[must_use]
+pub const fn state_word(state: &State) -> &'static str {
+    match state {
+        State::Free => "free",
+        State::Idle { .. } => "idle",
+        State::Running { .. } => "running",
+    }
+}
+
+impl<'a> Token<'a> {
+    /// What there is to say of a row at this time.
+    #[must_use]
+    pub fn of(row: &'a Row, now: &StoreTime) -> Self {
+        let heartbeat = match &row.state {
+            State::Running { heartbeat_at, .. } => Some(*heartbeat_at),
+            State::Free | State::Idle { .. } => None,
+        };
+        let released = match &row.state {
+            State::Idle { released_at, .. } => Some(*released_at),
+            State::Free | State::Running { .. } => None,
+        };
+        let age = heartbeat.and_then(|stamp| now.age_of(stamp, Some(&row.domain)));
+        let Counters {
+            runs,
+            failures,
+            takeovers,
+            losses,
+        } = row.counters;
+        let pause = row.pause_at(now);
+        Self {
+            group: row.group.as_str(),
+            state: state_word(&row.state),
+            client: row.client_bound().map(|client| client.as_str()),
+            expected_client: row.expected_client.as_ref().map(|client| client.as_str()),
+            session: row.session().map(|session| session.as_str()),
+            fence: row.fence.0,
+            host: row.host.as_deref(),
+            pid: row.pid,
+            label: row.label.as_deref(),
+            heartbeat_at: heartbeat.map(|stamp| rfc3339(stamp.wall_ms)),
+            heartbeat_age_ms: age.map(millis),
+            takeover_in_ms: age.map(|age| millis(row.takeover_after.saturating_sub(age))),
+            acquired_at: row.acquired_at.map(|stamp| rfc3339(stamp.wall_ms)),
+            released_at: released.map(|stamp| rfc3339(stamp.wall_ms)),
+            not_before: not_before(row).map(rfc3339),
+            paused_by: pause.map(|pause| pause.by.as_str()),
+            paused_reason: pause.map(|pause| pause.reason.as_str()),
+            paused_until: pause.and_then(|pause| pause.until_wall_ms).map(rfc3339),
+            handoff_to: row.handoff.as_ref().map(|handoff| handoff.to.as_str()),
+            last_outcome: row.last_outcome,
+            runs,
+            failures,
+            takeovers,
+            losses,
+        }
+    }
+}
+
+/// The earliest next grant, by `--at-least`, in milliseconds since 1970.
+#[must_use]
+pub fn not_before(row: &Row) -> Option<i64> {
+    let acquired_at = row.acquired_at.filter(|_| !row.not_before.is_zero())?;
+    let least = i64::try_from(row.not_before.as_millis()).unwrap_or(i64::MAX);
+    Some(acquired_at.wall_ms.saturating_add(least))
+}
+
+/// One run, as `history --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Run<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// The fencing token of its grant.
+    pub fence: i64,
+    /// Which invocation.
+    pub session: &'a str,
+    /// Whose.
+    pub client: &'a str,
+    /// Whose the token was before, if another's.
+    pub previous_client: Option<&'a str>,
+    /// The host it ran on.
+    pub host: Option<&'a str>,
+    /// The supervisor's pid there.
+    pub pid: Option<i32>,
+    /// What the user calls it.
+    pub label: Option<&'a str>,
+    /// The program's name.
+    pub program: &'a str,
+    /// The key that `--once` gave it.
+    pub once_key: Option<&'a str>,
+    /// How the client came by the token.
+    pub grant: &'static str,
+    /// When.
+    pub started_at: String,
+    /// When its record was closed.
+    pub ended_at: Option<String>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The job's exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// The signal that killed the job, if one did.
+    pub signal: Option<i32>,
+}
+
+impl<'a> Run<'a> {
+    /// What there is to say of a run whose group's row is `row` at this time.
+    #[must_use]
+    pub fn of(run: &'a RunRecord, row: Option<&Row>, now: &StoreTime) -> Self {
+        Self {
+            group: run.group.as_str(),
+            fence: run.fence.0,
+            session: run.session.as_str(),
+            client: run.client.as_str(),
+            previous_client: run.previous_client.as_ref().map(|client| client.as_str()),
+            host: run.host.as_deref(),
+            pid: run.pid,
+            label: run.label.as_deref(),
+            program: &run.program,
+            once_key: run.once_key.as_deref(),
+            grant: run.grant.as_str(),
+            started_at: rfc3339(run.started_at_ms),
+            ended_at: run.ended_at_ms.map(rfc3339),
+            outcome: run.outcome_seen(row, now),
+            exit_code: run.exit_code,
+            signal: run.signal,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Where messages go: stderr, a line each, and never in the way of a deadline.
+//!
+//! Before a token is held a message is written directly. While one is held, a
+//! thread of its own writes: a pipe that nobody reads, or a terminal that was
+//! stopped, holds up that thread and nothing else; what does not fit into its
+//! queue is dropped and counted.
+
+use std::io::Write;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::messages::{Level, Message};
+use super::{rfc3339, wall_clock_ms};
+
+/// How many messages may wait to be written.
+const QUEUE: usize = 256;
+
+/// How long the end of a run waits for its last messages to be written.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// How much is written, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// The least level that is written; `None` for nothing at all.
+    pub least: Option<Level>,
+    /// JSON instead of text.
+    pub json: bool,
+}
+
+/// The messages of one process.
+#[derive(Debug)]
+pub struct Log {
+    style: Style,
+    queue: Option<Queue>,
+    dropped: u64,
+}
+
+#[derive(Debug)]
+struct Queue {
+    lines: SyncSender<String>,
+    finished: Receiver<()>,
+}
+
+impl Log {
+    /// A log that writes directly, for now.
+    #[must_use]
+    pub const fn new(style: Style) -> Self {
+        Self {
+            style,
+            queue: None,
+            dropped: 0,
+        }
+    }
+
+    /// Writes a message, if it matters enough. `detached`: somebody holds a
+    /// deadline, so the writing is left to a thread.
+    pub fn write(&mut self, message: &Message, detached: bool) {
+        if self.style.least.is_none_or(|least| message.level < least) {
+            return;
+        }
+        let line = self.line(message);
+        if detached && self.queue.is_none() {
+            self.queue = Queue::start();
+        }
+        match &self.queue {
+            None => write_line(&line),
+            Some(queue) => match queue.lines.try_send(line) {
+                Ok(()) => {}
+                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.dropped += 1,
+            },
+        }
+    }
+
+    fn line(&self, message: &Message) -> String {
+        if !self.style.json {
+            return format!("tokenrun: {}\n", message.text);
+        }
+        let level = match message.level {
+            Level::Detail => "debug",
+            Level::Info => "info",
+            Level::Warning => "warning",
+        };
+        let object = json!({
+            "time": rfc3339(wall_clock_ms()),
+            "level": level,
+            "event": message.event,
+            "message": message.text,
+        });
+        format!("{object}\n")
+    }
+
+    /// Writes what is left, for as long as that is not held up.
+    pub fn close(mut self) {
+        if self.dropped > 0 {
+            let text = format!("{} messages were dropped: nobody read them", self.dropped);
+            let message = Message {
+                level: Level::Warning,
+                event: "messages_dropped",
+                text,
+            };
+            self.write(&message, true);
+        }
+        if let Some(Queue { lines, finished }) = self.queue {
+            drop(lines);
+            match finished.recv_timeout(FAREWELL) {
+                Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        }
+    }
+}
+
+impl Queue {
+    fn start() -> Option<Self> {
+        let (lines, inbox) = sync_channel::<String>(QUEUE);
+        let (done, finished) = sync_channel(1);
+        let thread = thread::Builder::new()
+            .name("log".into())
+            .stack_size(128 * 1024)
+            .spawn(move || {
+                for line in inbox {
+                    write_line(&line);
+                }
+                // Nobody waits any more if this fails.
+                let _ = done.send(());
+            });
+        thread.is_ok().then_some(Self { lines, finished })
+    }
+}
+
+/// A line goes out in one write, so that lines of several processes do not mix.
+/// If stderr is gone there is nobody to tell.
+fn write_line(line: &str) {
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}

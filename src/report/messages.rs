@@ -1,0 +1,394 @@
+//! What a run says while it goes on, in sentences.
+
+use std::time::Duration;
+
+use super::rfc3339;
+use crate::duration::rounded;
+use crate::run::ending::{Ending, JobEnd, Loss, Unstarted, Why};
+use crate::run::event::{Granted, NotStarted, Note};
+use crate::store::StoreError;
+use crate::sys::process::Status;
+use crate::token::{GroupName, Refusal, Row, StoreTime, Verdict};
+
+/// How much a message matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// One step of many; shown with `-v`.
+    Detail,
+    /// What people want to know; shown unless `-q`.
+    Info,
+    /// Something is wrong; shown unless `-q`.
+    Warning,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// How much it matters.
+    pub level: Level,
+    /// What happened, in a word for scripts.
+    pub event: &'static str,
+    /// What happened, in a line for people.
+    pub text: String,
+}
+
+impl Message {
+    const fn new(level: Level, event: &'static str, text: String) -> Self {
+        Self { level, event, text }
+    }
+}
+
+/// What every message of a run may name.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The group.
+    pub group: &'a GroupName,
+    /// The store's name.
+    pub store: &'a str,
+    /// The program's name.
+    pub program: &'a str,
+}
+
+/// The message for a note, if it is worth one. `seen` is the row of the last look.
+#[must_use]
+pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) -> Option<Message> {
+    use Level::{Detail, Info, Warning};
+    Some(match note {
+        Note::Decided {
+            clause, verdict, ..
+        } => Message::new(Detail, "decided", decided(cx, *clause, verdict)),
+        Note::Staying {
+            row,
+            now,
+            observing,
+            wait,
+            ..
+        } => Message::new(Info, "waiting", staying(cx, row, now, *observing, *wait)),
+        Note::Acquired { granted, vanished } => {
+            let level = if vanished.is_some() { Info } else { Detail };
+            Message::new(level, "acquired", acquired(cx, granted, vanished.is_some()))
+        }
+        Note::Started => Message::new(Detail, "started", format!("{} started", cx.program)),
+        Note::Renewed { trusted_for } => Message::new(
+            Detail,
+            "renewed",
+            format!(
+                "the heartbeat of {} was written; the lease can be trusted for {}",
+                cx.group,
+                rounded(*trusted_for)
+            ),
+        ),
+        Note::Adopted => Message::new(
+            Detail,
+            "adopted",
+            format!(
+                "another wrote the row of {}; the token is still ours",
+                cx.group
+            ),
+        ),
+        Note::TroubleBegan { error, job_ends_in } => {
+            Message::new(Warning, "store_trouble", trouble(cx, error, *job_ends_in))
+        }
+        Note::TroubleEnded => Message::new(
+            Info,
+            "store_recovered",
+            format!(
+                "the store {} can be used again; {} went on",
+                cx.store, cx.program
+            ),
+        ),
+        Note::Stopping { why, kill_in } => stopping(cx, why, *kill_in)?,
+        Note::LostAfterEnd => Message::new(
+            Warning,
+            "lost_after_end",
+            format!(
+                "{} had ended by itself, but the token of {} was no longer ours; its own exit status counts",
+                cx.program, cx.group
+            ),
+        ),
+        Note::NotRecorded { error } => {
+            Message::new(Warning, "not_recorded", not_recorded(cx, error.as_ref()))
+        }
+        Note::Ended(ending) => return ended(cx, ending, seen),
+    })
+}
+
+fn decided(cx: &Context<'_>, clause: u8, verdict: &Verdict) -> String {
+    let what = match verdict {
+        Verdict::Nested => "run under the outer session's lease".to_owned(),
+        Verdict::Observe(wait) => format!("observe for {}", rounded(*wait)),
+        Verdict::Wait(wait) => format!("leave the head start of {}", rounded(*wait)),
+        Verdict::Create => "create the row".to_owned(),
+        Verdict::RefusedWithHandoff(_) => "refused, and handed off for the next look".to_owned(),
+        Verdict::Refused(_) => "refused".to_owned(),
+        Verdict::Grant(kind) => format!("take the token ({kind})"),
+    };
+    format!(
+        "looked at {} in {}: clause {clause} decides: {what}",
+        cx.group, cx.store
+    )
+}
+
+fn staying(
+    cx: &Context<'_>,
+    row: &Row,
+    now: &StoreTime,
+    observing: bool,
+    wait: Duration,
+) -> String {
+    let wait = rounded(wait);
+    let group = cx.group;
+    let of = row
+        .client_bound()
+        .map_or_else(String::new, |client| format!(" of {client}"));
+    if observing {
+        format!(
+            "the token{of} for {group} in {} was stamped by another clock ({}, now {}): watching whether it stays silent for {wait}",
+            cx.store, row.domain, now.domain
+        )
+    } else {
+        let preferred = row
+            .handoff
+            .as_ref()
+            .map(|handoff| &handoff.to)
+            .or_else(|| row.preferred_client())
+            .map_or("another client", |client| client.as_str());
+        format!(
+            "{group} in {} is open; leaving {preferred} a head start of {wait} before taking it",
+            cx.store
+        )
+    }
+}
+
+fn acquired(cx: &Context<'_>, granted: &Granted, took_over: bool) -> String {
+    let kind = granted.kind.map_or("nested", |kind| kind.as_str());
+    let previous = granted.previous_client.as_ref();
+    let from = previous.map_or_else(String::new, |client| format!(" from {client}"));
+    let silent = if took_over {
+        ", whose holder is silent"
+    } else {
+        ""
+    };
+    format!(
+        "took {}{from}{silent} in {} ({kind}, fence {})",
+        cx.group, cx.store, granted.fence
+    )
+}
+
+fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) -> String {
+    let until = job_ends_in.map_or_else(String::new, |left| {
+        format!("; it is ended in {} if that lasts", rounded(left))
+    });
+    format!(
+        "the store {} can't be used ({error}); {} goes on{until}",
+        cx.store, cx.program
+    )
+}
+
+fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option<Message> {
+    let program = cx.program;
+    let kill = rounded(kill_in);
+    let (level, event, text) = match why {
+        Why::Signal(signal) => (
+            Level::Detail,
+            "stopping",
+            format!("received signal {signal}; {program} is killed in {kill} if it does not end"),
+        ),
+        Why::Timeout => (
+            Level::Warning,
+            "timed_out",
+            format!("{program} ran longer than --timeout; it is ended, and killed in {kill}"),
+        ),
+        Why::Loss(loss) => (
+            Level::Warning,
+            "lost",
+            format!(
+                "{}; {program} is ended, and killed in {kill}",
+                lost(cx, *loss)
+            ),
+        ),
+    };
+    Some(Message::new(level, event, text))
+}
+
+fn lost(cx: &Context<'_>, loss: Loss) -> String {
+    let (group, store) = (cx.group, cx.store);
+    match loss {
+        Loss::Taken => format!("the token of {group} in {store} is no longer ours"),
+        Loss::Revoked => format!("an operator revoked the token of {group} in {store}"),
+        Loss::Untrusted => {
+            format!("the lease of {group} could not be renewed in {store} in time")
+        }
+        Loss::GuardGone => format!("the guard of {group} is gone, or does not answer"),
+    }
+}
+
+fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>) -> String {
+    let why = error.map_or_else(String::new, |error| format!(" ({error})"));
+    format!(
+        "the run of {} has ended, but the store {} could not be told{why}: history shows it as unknown, and others wait for takeover-after",
+        cx.group, cx.store
+    )
+}
+
+fn ended(cx: &Context<'_>, ending: &Ending, seen: Option<(&Row, &StoreTime)>) -> Option<Message> {
+    use Level::{Detail, Info, Warning};
+    let (group, store, program) = (cx.group, cx.store, cx.program);
+    Some(match ending {
+        Ending::Refused { why, .. } => {
+            Message::new(Info, refusal_word(why), refused(cx, why, seen))
+        }
+        Ending::Stopped(signal) => Message::new(
+            Info,
+            "stopped",
+            format!("received signal {signal} before {group} was taken; {program} was not started"),
+        ),
+        Ending::StoreFailed {
+            error,
+            perhaps_granted,
+        } => {
+            let perhaps = if *perhaps_granted {
+                format!(
+                    "; {group} may be held by this dead session until takeover-after has passed"
+                )
+            } else {
+                String::new()
+            };
+            Message::new(
+                Warning,
+                "store_failed",
+                format!("the store {store}: {error}; {program} was not started{perhaps}"),
+            )
+        }
+        Ending::NoGuard => Message::new(
+            Warning,
+            "no_guard",
+            format!("the guard was ended before {program} was started"),
+        ),
+        Ending::Ran { end, .. } => match end {
+            JobEnd::Itself(Status::Exited(code)) => Message::new(
+                Detail,
+                "ended",
+                format!("{program} exited with {code}; {group} is released"),
+            ),
+            JobEnd::Itself(Status::Signalled(signal)) => Message::new(
+                Detail,
+                "ended",
+                format!("{program} was killed by signal {signal}; {group} is released"),
+            ),
+            JobEnd::TimedOut(_) | JobEnd::Lost(_) => {
+                Message::new(Detail, "ended", format!("no process of {program} is left"))
+            }
+            JobEnd::NotStarted(unstarted) => {
+                Message::new(Warning, "not_started", not_started(cx, unstarted))
+            }
+        },
+    })
+}
+
+fn not_started(cx: &Context<'_>, unstarted: &Unstarted) -> String {
+    let program = cx.program;
+    match unstarted {
+        Unstarted::Guard(NotStarted::NotFound(error)) => {
+            format!("{program}: command not found ({error})")
+        }
+        Unstarted::Guard(NotStarted::NotExecutable(error)) => {
+            format!("{program} can't be executed: {error}")
+        }
+        Unstarted::Guard(NotStarted::NoProcess(error)) => {
+            format!("no process for {program}: {error}")
+        }
+        Unstarted::Guard(NotStarted::TooLate) => format!(
+            "the token of {} was granted too late to be trusted; {program} was not started",
+            cx.group
+        ),
+        Unstarted::Signal(signal) => {
+            format!("received signal {signal}; {program} was not started")
+        }
+        Unstarted::GuardGone => format!("the guard was ended before {program} was started"),
+    }
+}
+
+/// Why a run was refused, in a word for scripts.
+#[must_use]
+pub const fn refusal_word(why: &Refusal) -> &'static str {
+    match why {
+        Refusal::Held { .. } => "held",
+        Refusal::AliveHere(_) => "alive_here",
+        Refusal::Paused(_) => "paused",
+        Refusal::TooSoon { .. } => "too_soon",
+        Refusal::Behind { .. } => "behind",
+        Refusal::Bound { .. } => "bound",
+        Refusal::Reserved { .. } => "reserved",
+    }
+}
+
+/// Who refuses, in which store, since when, and when that may change.
+fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) -> String {
+    let (group, store, program) = (cx.group, cx.store, cx.program);
+    let not_started = format!("{program} was not started");
+    match why {
+        Refusal::Held {
+            by,
+            same_client,
+            silent_for,
+            takeover_in,
+            ..
+        } => {
+            let holder = if *same_client {
+                format!("{by}, in another session: two live instances share this client id")
+            } else {
+                by.to_string()
+            };
+            format!(
+                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no other comes; {not_started}",
+                seen.map_or_else(String::new, |(row, _)| since(row)),
+                rounded(*silent_for),
+                rounded(*takeover_in),
+            )
+        }
+        Refusal::AliveHere(processes) => format!(
+            "{group} in {store}: its holder is silent, but processes of its run are alive on this host ({}); end them first; {not_started}",
+            processes.join(", ")
+        ),
+        Refusal::Paused(pause) => {
+            let until = pause.until_wall_ms.map_or_else(
+                || "until somebody resumes it".to_owned(),
+                |until| format!("until {}", rfc3339(until)),
+            );
+            format!(
+                "{group} in {store} is paused by {} {until} ({}); {not_started}",
+                pause.by, pause.reason
+            )
+        }
+        Refusal::TooSoon { wait } => format!(
+            "{group} in {store} ran too recently for its --at-least: not before {} from now; {not_started}",
+            rounded(*wait)
+        ),
+        Refusal::Behind { ahead } => {
+            format!("{group} in {store}: {ahead} others are in line before this one; {not_started}")
+        }
+        Refusal::Bound { to, wait } => format!(
+            "{group} in {store} belongs to {to}, which ran it a short while ago; others may have it in {}; {not_started}",
+            rounded(*wait)
+        ),
+        Refusal::Reserved { to, wait } => format!(
+            "{group} in {store} is new and reserved for {to}, which is expected to run it; others may have it in {}; {not_started}",
+            rounded(*wait)
+        ),
+    }
+}
+
+fn since(row: &Row) -> String {
+    let mut parts = Vec::new();
+    if let Some(host) = &row.host {
+        let pid = row
+            .pid
+            .map_or_else(String::new, |pid| format!(", pid {pid}"));
+        parts.push(format!(" (host {host}{pid})"));
+    }
+    if let Some(acquired_at) = row.acquired_at {
+        parts.push(format!(" since {}", rfc3339(acquired_at.wall_ms)));
+    }
+    parts.concat()
+}

@@ -1,0 +1,115 @@
+//! The file that `--report` asks for: what happened, for scripts.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::messages::refusal_word;
+use crate::run::ending::{Ending, JobEnd};
+use crate::run::event::Granted;
+use crate::token::{ClientId, GroupName, Outcome, Refusal, SessionId};
+
+/// What `--report` writes.
+#[derive(Debug, Serialize)]
+pub struct RunReport<'a> {
+    /// The group.
+    pub group: &'a GroupName,
+    /// This node.
+    pub client: &'a ClientId,
+    /// This invocation.
+    pub session: &'a SessionId,
+    /// The store's name.
+    pub store: &'a str,
+    /// How it ended: a run's outcome, or `refused`, `stopped`, `store_failed`.
+    pub outcome: &'static str,
+    /// Whether history says so; `null` if no job was to be recorded.
+    pub recorded: Option<bool>,
+    /// tokenrun's own exit code.
+    pub tokenrun_exit_code: u8,
+    /// The job's exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// The signal that killed the job, if one did.
+    pub signal: Option<i32>,
+    /// The fencing token.
+    pub fence: Option<i64>,
+    /// How the token was granted.
+    pub grant: Option<&'static str>,
+    /// Whose it was before, if another's.
+    pub previous_client: Option<&'a ClientId>,
+    /// Why it was refused, in a word.
+    pub refused: Option<&'static str>,
+    /// Who holds the token, or whom it belongs to, if that is why.
+    pub refused_by: Option<&'a ClientId>,
+    /// The clause of the rule that refused.
+    pub clause: Option<u8>,
+    /// When tokenrun began, by this host's clock.
+    pub started_at: String,
+    /// When it ended, likewise.
+    pub ended_at: String,
+}
+
+impl<'a> RunReport<'a> {
+    /// Puts what the ending says into the report.
+    pub fn set_ending(&mut self, ending: &'a Ending, granted: Option<&'a Granted>) {
+        if let Some(granted) = granted {
+            self.fence = Some(granted.fence.0);
+            self.grant = granted.kind.map(|kind| kind.as_str());
+            self.previous_client = granted.previous_client.as_ref();
+        }
+        match ending {
+            Ending::Refused { clause, why } => {
+                self.outcome = "refused";
+                self.clause = Some(*clause);
+                self.refused = Some(refusal_word(why));
+                self.refused_by = match why {
+                    Refusal::Held { by, .. } => Some(by),
+                    Refusal::Bound { to, .. } | Refusal::Reserved { to, .. } => Some(to),
+                    Refusal::AliveHere(_)
+                    | Refusal::Paused(_)
+                    | Refusal::TooSoon { .. }
+                    | Refusal::Behind { .. } => None,
+                };
+            }
+            Ending::Stopped(_) => self.outcome = "stopped",
+            Ending::StoreFailed { .. } => self.outcome = "store_failed",
+            Ending::NoGuard => self.outcome = Outcome::NotStarted.as_str(),
+            Ending::Ran { end, recorded, .. } => self.set_end(end, *recorded),
+        }
+    }
+
+    fn set_end(&mut self, end: &JobEnd, recorded: bool) {
+        let record = end.record();
+        self.outcome = record.outcome.as_str();
+        self.exit_code = record.exit_code;
+        self.signal = record.signal;
+        self.recorded = Some(recorded);
+    }
+
+    /// Writes the report so that a reader sees the old file or the whole new one.
+    ///
+    /// # Errors
+    /// If the file or its directory can't be written.
+    pub fn write_to(&self, path: &Path) -> io::Result<()> {
+        let name = path
+            .file_name()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is no file name"))?;
+        let mut temporary = std::ffi::OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{}", self.session));
+        let temporary = path.with_file_name(temporary);
+        let written = write_new(&temporary, self).and_then(|()| std::fs::rename(&temporary, path));
+        if written.is_err() {
+            // The report failed; what is left of it is only litter.
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written
+    }
+}
+
+fn write_new(path: &Path, report: &RunReport<'_>) -> io::Result<()> {
+    let mut file = std::fs::File::create_new(path)?;
+    serde_json::to_writer_pretty(&mut file, report)?;
+    file.write_all(b"\n")?;
+    file.sync_all()
+}

@@ -1,0 +1,156 @@
+//! The tables of `status` and `history`.
+
+use std::time::Duration;
+
+use super::json::{not_before, state_word};
+use super::rfc3339;
+use crate::duration::rounded;
+use crate::token::{Outcome, Row, RunRecord, State, StoreTime};
+
+const NONE: &str = "-";
+
+/// A table of tokens, one a line.
+#[must_use]
+pub fn tokens(rows: &[Row], now: &StoreTime) -> String {
+    let heads = [
+        "GROUP",
+        "STATE",
+        "CLIENT",
+        "EXPECTED",
+        "HEARTBEAT",
+        "TAKEOVER IN",
+        "FENCE",
+        "LAST",
+        "NOT BEFORE",
+    ];
+    aligned(&heads, rows.iter().map(|row| token(row, now)))
+}
+
+fn token(row: &Row, now: &StoreTime) -> Vec<String> {
+    let (heartbeat, takeover) = match &row.state {
+        State::Running { heartbeat_at, .. } => match now.age_of(*heartbeat_at, Some(&row.domain)) {
+            Some(age) => (
+                format!("{} ago", rounded(age)),
+                open_in(row.takeover_after, age),
+            ),
+            None => (rfc3339(heartbeat_at.wall_ms), "unknown clock".to_owned()),
+        },
+        State::Idle { released_at, .. } => match now.age_of(*released_at, Some(&row.domain)) {
+            Some(age) => (NONE.to_owned(), open_in(row.keep, age)),
+            None => (NONE.to_owned(), "unknown clock".to_owned()),
+        },
+        State::Free => (NONE.to_owned(), "open".to_owned()),
+    };
+    let paused = if row.pause_at(now).is_some() {
+        ", paused"
+    } else {
+        ""
+    };
+    let silent = if row.is_silent(now) { ", silent" } else { "" };
+    vec![
+        row.group.to_string(),
+        format!("{}{silent}{paused}", state_word(&row.state)),
+        or_none(row.client_bound()),
+        or_none(row.expected_client.as_ref()),
+        heartbeat,
+        takeover,
+        row.fence.to_string(),
+        or_none(row.last_outcome),
+        or_none(
+            not_before(row)
+                .filter(|at| *at > now.stamp.wall_ms)
+                .map(rfc3339),
+        ),
+    ]
+}
+
+fn open_in(length: Duration, age: Duration) -> String {
+    match length.saturating_sub(age) {
+        Duration::ZERO => "open".to_owned(),
+        left => rounded(left),
+    }
+}
+
+/// A table of runs, one a line. `row_of` finds a group's row.
+pub fn runs<'a>(
+    runs: &[RunRecord],
+    row_of: impl Fn(&RunRecord) -> Option<&'a Row>,
+    now: &StoreTime,
+) -> String {
+    let heads = [
+        "STARTED", "GROUP", "CLIENT", "GRANT", "FROM", "FENCE", "TOOK", "OUTCOME", "PROGRAM",
+    ];
+    aligned(&heads, runs.iter().map(|one| run(one, row_of(one), now)))
+}
+
+fn run(run: &RunRecord, row: Option<&Row>, now: &StoreTime) -> Vec<String> {
+    let outcome = run.outcome_seen(row, now);
+    let detail = match (run.exit_code, run.signal) {
+        (Some(code), _) if code != 0 => format!(" ({code})"),
+        (_, Some(signal)) => format!(" ({signal})"),
+        _ => String::new(),
+    };
+    let end = run
+        .ended_at_ms
+        .or_else(|| (outcome == Outcome::Running).then_some(now.stamp.wall_ms));
+    let took = end
+        .and_then(|end| u64::try_from(end.saturating_sub(run.started_at_ms)).ok())
+        .map(|ms| rounded(Duration::from_millis(ms)));
+    vec![
+        rfc3339(run.started_at_ms),
+        run.group.to_string(),
+        run.client.to_string(),
+        run.grant.to_string(),
+        or_none(run.previous_client.as_ref()),
+        run.fence.to_string(),
+        or_none(took),
+        format!("{outcome}{detail}"),
+        run.label.as_ref().map_or_else(
+            || run.program.clone(),
+            |label| format!("{} ({label})", run.program),
+        ),
+    ]
+}
+
+fn or_none(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
+}
+
+/// Columns as wide as their widest cell, two blanks between them.
+fn aligned(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut lines: Vec<Vec<String>> = vec![heads.iter().map(ToString::to_string).collect()];
+    lines.extend(rows);
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let mut text = String::new();
+    for line in &lines {
+        let cells: Vec<String> = line
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_by_characters() {
+        let rows = [
+            vec!["ä".to_owned(), "1".to_owned()],
+            vec!["bcd".to_owned(), "22".to_owned()],
+        ];
+        assert_eq!(
+            aligned(&["A", "N"], rows.into_iter()),
+            "A    N\nä    1\nbcd  22\n"
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! Which store: what people write after `--store`, and the default.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// A store that can be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreUrl {
+    /// A SQLite file.
+    Sqlite(PathBuf),
+}
+
+/// Why there is no store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// Another scheme.
+    #[error(
+        "the store {0:?} has an unknown scheme: write sqlite:///absolute/path or a plain path of a file"
+    )]
+    UnknownScheme(String),
+    /// PostgreSQL, which this version can't use.
+    #[error(
+        "this version of tokenrun has no PostgreSQL store: write sqlite:///absolute/path or a plain path of a file"
+    )]
+    Postgres,
+    /// `sqlite://` with something else than an absolute path.
+    #[error("the store {0:?} has no absolute path: write sqlite:///absolute/path")]
+    NotAbsolute(String),
+    /// Nothing.
+    #[error("the store is empty: write sqlite:///absolute/path or a plain path of a file")]
+    Empty,
+    /// No default where a private file would exclude nobody.
+    #[error(
+        "there is no default store {0}: a file in this container would exclude nobody; give --store or TOKENRUN_STORE"
+    )]
+    NoDefaultHere(&'static str),
+    /// Nobody knows where the default would be.
+    #[error("no place for the default store: HOME and XDG_STATE_HOME are not set; give --store")]
+    NoHome,
+}
+
+/// The keys that a libpq connection string may begin with, as far as people use them.
+const LIBPQ_KEYS: [&str; 8] = [
+    "host=",
+    "hostaddr=",
+    "port=",
+    "dbname=",
+    "user=",
+    "password=",
+    "service=",
+    "sslmode=",
+];
+
+impl StoreUrl {
+    /// Reads what people write after `--store`.
+    ///
+    /// # Errors
+    /// Says what is wrong and what to write.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        let trimmed = text.trim();
+        if trimmed.is_empty() {
+            return Err(UrlError::Empty);
+        }
+        if LIBPQ_KEYS.iter().any(|key| trimmed.starts_with(key)) {
+            return Err(UrlError::Postgres);
+        }
+        let Some((scheme, rest)) = trimmed.split_once("://") else {
+            return Ok(Self::Sqlite(PathBuf::from(text)));
+        };
+        match scheme {
+            "sqlite" if rest.starts_with('/') => Ok(Self::Sqlite(PathBuf::from(rest))),
+            "sqlite" => Err(UrlError::NotAbsolute(text.to_owned())),
+            "postgres" | "postgresql" => Err(UrlError::Postgres),
+            // The rest may hold a password: it is not repeated.
+            other => Err(UrlError::UnknownScheme(format!("{other}://…"))),
+        }
+    }
+
+    /// The store that is used when none is given.
+    ///
+    /// # Errors
+    /// Where a private file would exclude nobody, or if there is no place for it.
+    pub fn default_for(place: &Place) -> Result<Self, UrlError> {
+        if place.is_pid_1 {
+            return Err(UrlError::NoDefaultHere("as process 1 of a container"));
+        }
+        if place.in_kubernetes {
+            return Err(UrlError::NoDefaultHere("in Kubernetes"));
+        }
+        Ok(Self::Sqlite(state_directory(place)?.join("tokenrun.db")))
+    }
+}
+
+/// Where this process runs, as far as the default store depends on it.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// Process 1 of a PID namespace.
+    pub is_pid_1: bool,
+    /// In a pod.
+    pub in_kubernetes: bool,
+    /// As root.
+    pub is_root: bool,
+    /// `$XDG_STATE_HOME`.
+    pub xdg_state_home: Option<OsString>,
+    /// `$HOME`.
+    pub home: Option<OsString>,
+}
+
+/// The directory for state: `/var/lib/tokenrun` for root, `$XDG_STATE_HOME/tokenrun` else.
+fn state_directory(place: &Place) -> Result<PathBuf, UrlError> {
+    if place.is_root {
+        return Ok(PathBuf::from("/var/lib/tokenrun"));
+    }
+    let absolute = |text: &OsString| Path::new(text).is_absolute().then(|| PathBuf::from(text));
+    let state = place.xdg_state_home.as_ref().and_then(absolute);
+    let home = place.home.as_ref().and_then(absolute);
+    state
+        .or_else(|| home.map(|home| home.join(".local/state")))
+        .map(|base| base.join("tokenrun"))
+        .ok_or(UrlError::NoHome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sqlite(path: &str) -> Result<StoreUrl, UrlError> {
+        Ok(StoreUrl::Sqlite(PathBuf::from(path)))
+    }
+
+    #[test]
+    fn a_sqlite_file_is_a_url_or_a_plain_path() {
+        assert_eq!(
+            StoreUrl::parse("sqlite:///var/lib/x.db"),
+            sqlite("/var/lib/x.db")
+        );
+        assert_eq!(StoreUrl::parse("/var/lib/x.db"), sqlite("/var/lib/x.db"));
+        assert_eq!(StoreUrl::parse("x.db"), sqlite("x.db"));
+        assert_eq!(StoreUrl::parse("a=b.db"), sqlite("a=b.db"));
+    }
+
+    #[test]
+    fn other_schemes_are_refused_without_repeating_what_may_be_a_password() {
+        let message = StoreUrl::parse("redis://:secret@h/")
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("unknown scheme") && !message.contains("secret"));
+        assert_eq!(
+            StoreUrl::parse("postgres://u:p@h/d"),
+            Err(UrlError::Postgres)
+        );
+        assert_eq!(StoreUrl::parse("host=db user=u"), Err(UrlError::Postgres));
+        assert_eq!(
+            StoreUrl::parse("sqlite://x.db"),
+            Err(UrlError::NotAbsolute("sqlite://x.db".into()))
+        );
+        assert_eq!(StoreUrl::parse("  "), Err(UrlError::Empty));
+    }
+
+    #[test]
+    fn the_default_is_in_the_state_directory() {
+        let root = Place {
+            is_root: true,
+            ..Place::default()
+        };
+        assert_eq!(
+            StoreUrl::default_for(&root),
+            sqlite("/var/lib/tokenrun/tokenrun.db")
+        );
+        let user = Place {
+            home: Some("/home/u".into()),
+            ..Place::default()
+        };
+        assert_eq!(
+            StoreUrl::default_for(&user),
+            sqlite("/home/u/.local/state/tokenrun/tokenrun.db")
+        );
+        let xdg = Place {
+            xdg_state_home: Some("/state".into()),
+            ..user
+        };
+        assert_eq!(
+            StoreUrl::default_for(&xdg),
+            sqlite("/state/tokenrun/tokenrun.db")
+        );
+        assert_eq!(
+            StoreUrl::default_for(&Place::default()),
+            Err(UrlError::NoHome)
+        );
+    }
+
+    #[test]
+    fn where_a_private_file_excludes_nobody_there_is_no_default() {
+        for place in [
+            Place {
+                is_pid_1: true,
+                is_root: true,
+                ..Place::default()
+            },
+            Place {
+                in_kubernetes: true,
+                is_root: true,
+                ..Place::default()
+            },
+        ] {
+            assert!(matches!(
+                StoreUrl::default_for(&place),
+                Err(UrlError::NoDefaultHere(_))
+            ));
+        }
+    }
+}

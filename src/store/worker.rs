@@ -1,0 +1,159 @@
+//! A store on a thread of its own: whoever holds a deadline never waits for a
+//! database. One request is out at a time.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread;
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use super::{Reading, Store, StoreError};
+use crate::token::{GroupName, RunEnd, SessionId, Swap, Swapped};
+
+/// A request to a store.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// Read the group's row.
+    Read(GroupName),
+    /// Change a row.
+    Swap(Box<Swap>),
+    /// Close a session's run record.
+    Record {
+        /// In which group.
+        group: GroupName,
+        /// Whose record.
+        session: SessionId,
+        /// How the run ended.
+        end: RunEnd,
+    },
+}
+
+/// A store's answer.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// To [`Request::Read`].
+    Read(Result<Box<Reading>, StoreError>),
+    /// To [`Request::Swap`].
+    Swapped(Result<Swapped, StoreError>),
+    /// To [`Request::Record`].
+    Recorded(Result<(), StoreError>),
+}
+
+impl Request {
+    /// Carries the request out, however long the store takes.
+    pub fn carry_out(&self, store: &mut dyn Store) -> Answer {
+        match self {
+            Self::Read(group) => Answer::Read(store.read(group).map(Box::new)),
+            Self::Swap(swap) => Answer::Swapped(store.swap(swap)),
+            Self::Record {
+                group,
+                session,
+                end,
+            } => Answer::Recorded(store.record(group, session, end)),
+        }
+    }
+
+    /// The answer that this request gets when the store's thread is gone.
+    #[must_use]
+    pub fn failed(&self, error: StoreError) -> Answer {
+        match self {
+            Self::Read(_) => Answer::Read(Err(error)),
+            Self::Swap(_) => Answer::Swapped(Err(error)),
+            Self::Record { .. } => Answer::Recorded(Err(error)),
+        }
+    }
+}
+
+/// The thread, seen from outside. Dropping it does not wait for the store.
+#[derive(Debug)]
+pub struct Worker {
+    requests: Sender<Request>,
+    answers: Receiver<Answer>,
+    ready: Arc<EventFd>,
+    /// The request that is out.
+    out: Option<Request>,
+}
+
+impl Worker {
+    /// Moves a store to a thread of its own.
+    ///
+    /// # Errors
+    /// If the operating system gives no thread or no event descriptor.
+    pub fn start(mut store: Box<dyn Store>) -> std::io::Result<Self> {
+        let (requests, inbox) = channel::<Request>();
+        let (outbox, answers) = channel();
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let ready = Arc::new(EventFd::from_value_and_flags(0, flags)?);
+        let bell = Arc::clone(&ready);
+        thread::Builder::new()
+            .name("store".into())
+            .stack_size(512 * 1024)
+            .spawn(move || {
+                while let Ok(request) = inbox.recv() {
+                    let answer = request.carry_out(store.as_mut());
+                    // Whoever asked may be gone by now.
+                    if outbox.send(answer).is_err() || bell.write(1).is_err() {
+                        break;
+                    }
+                }
+            })?;
+        Ok(Self {
+            requests,
+            answers,
+            ready,
+            out: None,
+        })
+    }
+
+    /// Sends a request. Its answer is announced on [`Self::fd`].
+    pub fn send(&mut self, request: Request) {
+        self.out = Some(request.clone());
+        if self.requests.send(request).is_err() {
+            // The thread is gone; the answer says so. Ringing cannot fail in a
+            // way that matters: the bell's counter is far from full.
+            let _ = self.ready.write(1);
+        }
+    }
+
+    /// The answer, if it has come.
+    pub fn answer(&mut self) -> Option<Answer> {
+        // Whether the bell rang is not needed to know; it is reset for the next poll.
+        let _ = self.ready.read();
+        match self.answers.try_recv() {
+            Ok(answer) => {
+                self.out = None;
+                Some(answer)
+            }
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                let error = StoreError::unavailable("the store's thread is gone, which is a bug");
+                self.out.take().map(|request| request.failed(error))
+            }
+        }
+    }
+
+    /// Readable when an answer has come.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::MemoryStore;
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+    #[test]
+    fn an_answer_is_announced_on_the_descriptor() {
+        let mut worker = Worker::start(Box::new(MemoryStore::new())).unwrap();
+        assert!(worker.answer().is_none());
+        worker.send(Request::Read(GroupName::new("g").unwrap()));
+        let mut fds = [PollFd::new(worker.fd(), PollFlags::POLLIN)];
+        assert_eq!(poll(&mut fds, PollTimeout::NONE).unwrap(), 1);
+        assert!(matches!(worker.answer(), Some(Answer::Read(Ok(_)))));
+        assert!(worker.answer().is_none());
+    }
+}
