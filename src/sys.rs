@@ -1,2 +1,0 @@
-//! Typed system calls.
-pub mod process;
