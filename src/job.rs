@@ -1,0 +1,2 @@
+//! The job
+pub mod ancestry;
