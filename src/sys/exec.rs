@@ -67,8 +67,8 @@ impl Program {
             }
             match errno {
                 Errno::EACCES if self.searched => denied = true,
-                Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE | Errno::ENODEV
-                    if self.searched => {}
+                Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE | Errno::ENODEV if self.searched => {
+                }
                 errno => return errno.into(),
             }
         }

@@ -29,7 +29,8 @@ impl Target {
     /// Takes hold of the process that has `pid` now. `None` if there is none.
     #[must_use]
     pub fn open(pid: i32) -> Option<Self> {
-        let pid = Pid::from_raw(pid).filter(|_| pid > 0)?;
+        // rustix takes a negative number for a mistake of ours and panics.
+        let pid = Pid::from_raw(pid.max(0))?;
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(fd) => Some(Self { pid, fd: Some(fd) }),
             Err(Errno::SRCH) => None,
