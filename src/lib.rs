@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod duration;
 pub mod exit;
+pub mod job;
 pub mod report;
 pub mod run;
 pub mod store;

@@ -7,7 +7,7 @@ use crate::duration::rounded;
 use crate::run::ending::{Ending, JobEnd, Loss, Unstarted, Why};
 use crate::run::event::{Granted, NotStarted, Note};
 use crate::store::StoreError;
-use crate::sys::process::Status;
+use crate::sys::wait::Status;
 use crate::token::{GroupName, Refusal, Row, StoreTime, Verdict};
 
 /// How much a message matters.

@@ -3,7 +3,7 @@
 use super::event::NotStarted;
 use crate::exit;
 use crate::store::{StoreError, Trouble};
-use crate::sys::process::Status;
+use crate::sys::wait::Status;
 use crate::token::{Outcome, Refusal, RunEnd};
 
 /// Why a job is being ended.

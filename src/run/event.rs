@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::ending::{Ending, Why};
+use crate::job::messages::Deadline;
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
-use crate::sys::process::Status;
+use crate::sys::wait::Status;
 use crate::token::{
     ClientId, Evidence, Fence, GrantKind, Moment, Row, SessionId, StoreTime, Swapped, Verdict,
 };
@@ -94,15 +93,6 @@ pub enum Action {
     },
     /// Tell people.
     Say(Note),
-}
-
-/// When a job must be gone, on the clock that supervisor and guard share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Deadline {
-    /// TERM to every process of the tree.
-    pub term_at: Moment,
-    /// KILL to every process of the tree.
-    pub kill_at: Moment,
 }
 
 /// The grant, as the job may know it.

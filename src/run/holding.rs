@@ -11,7 +11,7 @@ use super::lease::{Found, Lease};
 use super::machine::{Next, Step};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
-use crate::sys::process::Status;
+use crate::sys::wait::Status;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{Claim, Moment, Row, Swapped};
 

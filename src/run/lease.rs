@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::event::Deadline;
+use crate::job::messages::Deadline;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{Moment, Row, RunEnd, SessionId, StoreTime, Swap, Timing, Version, swap};
 

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use super::world::{What, World, group};
-use crate::run::event::{Action, Deadline, Event, NotStarted, Note};
+use crate::job::messages::Deadline;
+use crate::run::event::{Action, Event, NotStarted, Note};
 use crate::run::machine::{Limits, Machine};
-use crate::sys::process::Status;
+use crate::sys::wait::Status;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{About, Claim, ClientId, Moment, SessionId, Timing};
 

@@ -1,0 +1,159 @@
+//! The guard's process, from its fork to the job's start.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::GUARD_NAME;
+use super::handle::GuardSettings;
+use super::link::{Heard, Link};
+use super::messages::{Deadline, FromGuard, Stage, ToGuard};
+use super::running::Running;
+use super::spawn::{errno_of, spawn};
+use super::watch::Watch;
+use crate::sys::exec::Program;
+use crate::sys::fds::{close_all_except, silence_standard};
+use crate::sys::process::{become_subreaper, set_name};
+use crate::sys::signals::{SignalFd, block_all};
+use crate::sys::socket::Packets;
+use crate::sys::timer::Timer;
+
+/// The job's lock, as the supervisor handed it over.
+#[derive(Debug)]
+struct Lock {
+    fd: OwnedFd,
+    inherit: bool,
+}
+
+/// What a job is started with.
+#[derive(Debug)]
+struct Start {
+    deadline: Option<Deadline>,
+    env: Vec<(String, String)>,
+    lock: Option<Lock>,
+}
+
+/// What the guard hears and wakes by, besides its supervisor.
+#[derive(Debug)]
+pub(super) struct Ears {
+    pub(super) signals: SignalFd,
+    pub(super) timer: Timer,
+}
+
+/// Does a guard's whole work, in its own process.
+///
+/// # Errors
+/// Something failed that never should. If the job runs, it has been killed as far
+/// as one try goes; the rest is the supervisor's.
+pub(super) fn run(socket: Packets, settings: &GuardSettings) -> io::Result<()> {
+    let mut link = Link::new(socket);
+    let ears = match set_up(settings) {
+        Ok(ears) => ears,
+        Err(err) => {
+            link.say(&not_started(Stage::Fork, &err, "guard"));
+            return Err(err);
+        }
+    };
+    let Some(start) = wait_for_start(&mut link)? else {
+        return Ok(());
+    };
+    // Nobody will ask to have these passed on: there was no job.
+    while ears.signals.read().is_some() {}
+    start_job(link, &ears, settings, &start)
+}
+
+fn set_up(settings: &GuardSettings) -> io::Result<Ears> {
+    block_all()?;
+    become_subreaper()?;
+    set_name(GUARD_NAME)?;
+    Ok(Ears {
+        signals: SignalFd::new(&settings.inherited)?,
+        timer: Timer::new()?,
+    })
+}
+
+/// `None` if no job is wanted any more.
+fn wait_for_start(link: &mut Link) -> io::Result<Option<Start>> {
+    let mut lock = None;
+    loop {
+        match link.hear() {
+            Heard::Message(ToGuard::Lock { inherit }, fd) => {
+                lock = fd.map(|fd| Lock { fd, inherit });
+            }
+            Heard::Message(ToGuard::Start { deadline, env }, _) => {
+                return Ok(Some(Start {
+                    deadline,
+                    env,
+                    lock,
+                }));
+            }
+            // Start brings the deadline that counts, and there is nobody to pass on to.
+            Heard::Message(ToGuard::Deadline { .. } | ToGuard::Pass { .. }, _) => {}
+            Heard::Message(ToGuard::End { .. } | ToGuard::Kill, _) => {
+                link.say(&FromGuard::Gone);
+                return Ok(None);
+            }
+            Heard::Gone => return Ok(None),
+            Heard::Nothing => {
+                let mut fds = [PollFd::new(link.as_fd(), PollFlags::POLLIN)];
+                match poll(&mut fds, PollTimeout::NONE) {
+                    Ok(_) | Err(Errno::EINTR) => {}
+                    Err(err) => return Err(err.into()),
+                }
+            }
+        }
+    }
+}
+
+fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: &Start) -> io::Result<()> {
+    let is_late = |deadline: Deadline| deadline.term_at <= settings.clock.now();
+    if start.deadline.is_some_and(is_late) {
+        link.say(&FromGuard::NotStarted {
+            stage: Stage::TooLate,
+            errno: 0,
+            what: String::new(),
+        });
+        return Ok(());
+    }
+    let name = settings.argv.first().cloned().unwrap_or_default();
+    let name = name.to_string_lossy();
+    let program = match Program::new(&settings.argv, &start.env) {
+        Ok(program) => program,
+        Err(err) => {
+            link.say(&not_started(Stage::Exec, &err, &name));
+            return Ok(());
+        }
+    };
+    let inherited_lock = start.lock.as_ref().filter(|lock| lock.inherit);
+    let lock_fd = inherited_lock.map(|lock| lock.fd.as_fd());
+    let (pid, report) = match spawn(&program, &settings.inherited, lock_fd) {
+        Ok(spawned) => spawned,
+        Err(err) => {
+            link.say(&not_started(Stage::Fork, &err, "fork"));
+            return Ok(());
+        }
+    };
+    // Only now: until here they were the job's to inherit.
+    silence_standard();
+    let ours = [
+        link.as_fd(),
+        ears.signals.as_fd(),
+        ears.timer.as_fd(),
+        report.as_fd(),
+    ];
+    let lock = start.lock.as_ref().map(|lock| lock.fd.as_fd());
+    close_all_except(&ours.into_iter().chain(lock).collect::<Vec<_>>());
+
+    let watch = Watch::new(start.deadline);
+    Running::new(link, ears, settings, &name, watch, pid, report).watch_over()
+}
+
+fn not_started(stage: Stage, err: &io::Error, what: &str) -> FromGuard {
+    FromGuard::NotStarted {
+        stage,
+        errno: errno_of(err),
+        what: what.to_owned(),
+    }
+}

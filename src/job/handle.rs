@@ -1,0 +1,275 @@
+//! The supervisor's side: a guard, as a value.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use super::adopted::Adopted;
+use super::guard;
+use super::killing::Killing;
+use super::messages::{FromGuard, Survivor, ToGuard};
+use super::tree::Tree;
+use crate::sys::clock::LocalClock;
+use crate::sys::process::{self, Forked, become_subreaper, exit_now, fork, signal_child};
+use crate::sys::signals::Inherited;
+use crate::sys::socket::{Packet, Packets};
+use crate::sys::wait::{self, Status, Waited};
+use crate::token::Moment;
+
+/// What becomes of processes that a job leaves behind when it ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftovers {
+    /// They are ended.
+    Kill,
+    /// They live on, unless the lease is lost.
+    Leave,
+}
+
+/// What a guard knows from its fork on.
+#[derive(Debug, Clone)]
+pub struct GuardSettings {
+    /// The job: its program, then its arguments.
+    pub argv: Vec<OsString>,
+    /// What becomes of the processes that it leaves behind.
+    pub leftovers: Leftovers,
+    /// The time between TERM and KILL, where no deadline is nearer.
+    pub kill_grace: Duration,
+    /// The signals that the job is given back.
+    pub inherited: Inherited,
+    /// The clock that deadlines are on.
+    pub clock: LocalClock,
+}
+
+/// A guard's process. Dropped, it takes the supervisor for gone and ends its job.
+#[derive(Debug)]
+pub struct GuardHandle {
+    socket: Packets,
+    pid: i32,
+    status: Option<Status>,
+    job: Option<i32>,
+    adopted: Adopted,
+    killing: Killing,
+    clock: LocalClock,
+}
+
+/// What came from the guard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Received {
+    /// A message.
+    Message(FromGuard),
+    /// The guard is gone; said again each time. If `Gone` or `NotStarted` did not
+    /// come before, it was killed: see [`GuardHandle::end_tree_without_guard`].
+    Closed,
+}
+
+/// How far the end of a job without a guard has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum TreeEnd {
+    /// Nothing of it is left, nor of the guard.
+    Gone,
+    /// There is somebody left: to be called again at `again_at`, or at a SIGCHLD.
+    Ending {
+        /// When.
+        again_at: Moment,
+        /// Those that could not be killed, if they are others than said last.
+        survivors: Option<Vec<Survivor>>,
+    },
+}
+
+impl GuardHandle {
+    /// Forks a guard, which waits for [`ToGuard::Start`]. Makes this process a
+    /// subreaper: the job's processes become its children if the guard is killed.
+    ///
+    /// To be called while this process has a single thread, and after
+    /// [`Inherited::take`].
+    ///
+    /// # Errors
+    /// The system refused a process (EAGAIN, ENOMEM) or descriptors (EMFILE, ENFILE).
+    pub fn fork(settings: GuardSettings) -> io::Result<Self> {
+        let mut adopted = Adopted::look()?;
+        become_subreaper()?;
+        let (socket, guards_end) = Packets::pair()?;
+        match fork()? {
+            Forked::Parent { child } => {
+                adopted.know(child);
+                Ok(Self {
+                    socket,
+                    pid: child,
+                    status: None,
+                    job: None,
+                    adopted,
+                    killing: Killing::default(),
+                    clock: settings.clock,
+                })
+            }
+            Forked::Child => {
+                // Or the guard would never hear that the supervisor is gone.
+                drop(socket);
+                let work = AssertUnwindSafe(|| guard::run(guards_end, &settings));
+                // Under no circumstances may a guard return into its supervisor's code.
+                exit_now(match catch_unwind(work) {
+                    Ok(Ok(())) => 0,
+                    Ok(Err(_)) => 71,
+                    Err(_) => 70,
+                })
+            }
+        }
+    }
+
+    /// What to poll for messages.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// The guard's pid.
+    #[must_use]
+    pub const fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Sends a message, without ever waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the guard has not read what was sent before (it does not
+    /// answer), `BrokenPipe` if it is gone; EMSGSIZE for an environment of more than
+    /// some 200 KiB.
+    pub fn send(&mut self, message: &ToGuard) -> io::Result<()> {
+        if let ToGuard::Start { env, .. } = message {
+            self.adopted.mark(env);
+        }
+        self.socket.send(&serde_json::to_vec(message)?, None)
+    }
+
+    /// Hands the job's lock over to the guard, which holds it as long as it lives;
+    /// the job inherits it if `inherit`. To be sent before `Start`.
+    ///
+    /// # Errors
+    /// As [`GuardHandle::send`].
+    pub fn send_lock(&mut self, lock: BorrowedFd<'_>, inherit: bool) -> io::Result<()> {
+        let message = serde_json::to_vec(&ToGuard::Lock { inherit })?;
+        self.socket.send(&message, Some(lock))
+    }
+
+    /// The next message; `None` if there is none now.
+    ///
+    /// # Errors
+    /// The system is out of memory, or a packet is no message.
+    pub fn recv(&mut self) -> io::Result<Option<Received>> {
+        Ok(match self.socket.receive()? {
+            Packet::Nothing => None,
+            Packet::Closed => Some(Received::Closed),
+            Packet::Data(packet, _) => {
+                let message = serde_json::from_slice(&packet)?;
+                self.note(&message);
+                Some(Received::Message(message))
+            }
+        })
+    }
+
+    fn note(&mut self, message: &FromGuard) {
+        match message {
+            FromGuard::Started { pid } => {
+                self.adopted.know(*pid);
+                self.job = Some(*pid);
+            }
+            FromGuard::Exited { .. } => {
+                // The guard has reaped it: its pid may become another's.
+                if let Some(pid) = self.job.take() {
+                    self.adopted.forget(pid);
+                }
+            }
+            FromGuard::NotStarted { .. }
+            | FromGuard::Ack { .. }
+            | FromGuard::Expired
+            | FromGuard::Leftovers { .. }
+            | FromGuard::Survivors { .. }
+            | FromGuard::Gone => {}
+        }
+    }
+
+    /// How the guard ended; `None` if it has not. Reaps it; asked again, it gives
+    /// the same answer.
+    ///
+    /// # Errors
+    /// ECHILD if somebody else has reaped it.
+    pub fn try_wait(&mut self) -> io::Result<Option<Status>> {
+        if self.status.is_none() {
+            match wait::try_wait(self.pid)? {
+                Waited::Ended { pid, status } => self.note_end(pid, status),
+                Waited::Running => {}
+                Waited::NoChild => return Err(nix::errno::Errno::ECHILD.into()),
+            }
+        }
+        Ok(self.status)
+    }
+
+    /// Reaps every child of this process that has ended, those that it was given as
+    /// a subreaper or as PID 1 too. Says whether it has any left.
+    ///
+    /// # Errors
+    /// What waitpid(2) says; it has no reason to.
+    pub fn reap_orphans(&mut self) -> io::Result<bool> {
+        wait::reap_all(|pid, status| self.note_end(pid, status))
+    }
+
+    fn note_end(&mut self, pid: i32, status: Status) {
+        self.adopted.forget(pid);
+        if pid == self.pid && self.status.is_none() {
+            self.status = Some(status);
+        } else if Some(pid) == self.job {
+            self.job = None;
+        }
+    }
+
+    /// Sends the guard itself a signal by its number: CONT for one that was
+    /// stopped, KILL for one that does not answer. Nothing happens if it has ended.
+    ///
+    /// # Errors
+    /// What kill(2) says; it has no reason to.
+    pub fn signal_guard(&self, signal: i32) -> io::Result<()> {
+        match self.status {
+            Some(_) => Ok(()),
+            None => signal_child(self.pid, signal),
+        }
+    }
+
+    /// Kills what is left of the guard and its job: for when the guard was killed,
+    /// or does not answer. Reaps what has ended. Does not wait: to be called again
+    /// until it says that everything is gone.
+    ///
+    /// # Errors
+    /// What waitpid(2) says; it has no reason to.
+    pub fn end_tree_without_guard(&mut self) -> io::Result<TreeEnd> {
+        if !self.reap_orphans()? {
+            return Ok(TreeEnd::Gone);
+        }
+        let now = self.clock.now();
+        let adopted = &self.adopted;
+        let belongs = |child: &_| adopted.belongs(child);
+        // Its pid is its own only while it is the guard, or was adopted.
+        let known_child = match (self.status, self.job) {
+            (None, _) => Some(self.pid),
+            (Some(_), Some(job)) => matches!(wait::try_wait(job)?, Waited::Running).then_some(job),
+            (Some(_), None) => None,
+        };
+        let tree = Tree::new(process::pid(), known_child, adopted.is_everyone(), &belongs);
+        if !adopted.is_everyone() && self.status.is_some() {
+            let is_empty = match tree.living() {
+                Some(living) => living.is_empty(),
+                None => known_child.is_none(),
+            };
+            if is_empty {
+                return Ok(TreeEnd::Gone);
+            }
+        }
+        let survivors = self.killing.run(now, &tree);
+        Ok(TreeEnd::Ending {
+            again_at: self.killing.next().unwrap_or(now),
+            survivors,
+        })
+    }
+}

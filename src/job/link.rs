@@ -1,0 +1,72 @@
+//! The guard's end of the socket to its supervisor.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use super::messages::{FromGuard, ToGuard};
+use crate::sys::socket::{Packet, Packets};
+
+/// The way to the supervisor, which may be gone.
+#[derive(Debug)]
+pub(super) struct Link {
+    socket: Packets,
+    is_open: bool,
+}
+
+/// What the supervisor had to say.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// This, with a descriptor perhaps.
+    Message(ToGuard, Option<OwnedFd>),
+    /// Nothing now.
+    Nothing,
+    /// It is gone. Said once.
+    Gone,
+}
+
+impl Link {
+    pub(super) const fn new(socket: Packets) -> Self {
+        Self {
+            socket,
+            is_open: true,
+        }
+    }
+
+    /// Tells the supervisor. A supervisor that is gone, or was stopped for so long
+    /// that nothing more fits in, holds up nobody.
+    pub(super) fn say(&self, message: &FromGuard) {
+        if let Ok(packet) = serde_json::to_vec(message) {
+            let _ = self.socket.send(&packet, None);
+        }
+    }
+
+    /// What comes next.
+    pub(super) fn hear(&mut self) -> Heard {
+        while self.is_open {
+            match self.socket.receive() {
+                Ok(Packet::Nothing) => break,
+                Ok(Packet::Data(packet, fd)) => {
+                    // Both ends are the same program, so this can't fail.
+                    if let Ok(message) = serde_json::from_slice(&packet) {
+                        return Heard::Message(message, fd);
+                    }
+                }
+                Ok(Packet::Closed) | Err(_) => {
+                    self.is_open = false;
+                    return Heard::Gone;
+                }
+            }
+        }
+        Heard::Nothing
+    }
+
+    /// What to poll; nothing once the supervisor is gone.
+    pub(super) fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.is_open.then(|| self.socket.as_fd())
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

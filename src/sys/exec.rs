@@ -1,0 +1,224 @@
+//! Executing a program as a shell would find it.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, OsStr, OsString, c_char};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+
+use nix::errno::Errno;
+use nix::libc;
+
+const SHELL: &CStr = c"/bin/sh";
+
+/// Where a program is looked for without a PATH; glibc's `confstr(_CS_PATH)`.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// A program with its arguments, ready to take this process's place.
+#[derive(Debug)]
+pub struct Program {
+    /// The files to try, in order.
+    candidates: Vec<CString>,
+    /// Whether there are several places where it may be.
+    searched: bool,
+    arguments: Vec<CString>,
+    /// `NAME=value`, in place of variables of the same name.
+    variables: Vec<CString>,
+}
+
+impl Program {
+    /// Prepares `argv` to run with this process's environment, in which the
+    /// variables of `extra` are set.
+    ///
+    /// # Errors
+    /// EINVAL if there is no program, or if a string can't be handed over: it
+    /// contains a null byte, or a variable's name is empty or contains a `=`.
+    pub fn new(argv: &[OsString], extra: &[(String, String)]) -> io::Result<Self> {
+        let name = argv.first().ok_or(Errno::EINVAL)?;
+        let path = std::env::var_os("PATH");
+        let path = path.as_deref().unwrap_or(OsStr::new(DEFAULT_PATH));
+        let searched = !name.as_bytes().contains(&b'/');
+        let candidates = if searched {
+            places(name, path)
+        } else {
+            vec![name.as_bytes().to_vec()]
+        };
+        Ok(Self {
+            candidates: c_strings(candidates)?,
+            searched,
+            arguments: c_strings(argv.iter().map(|arg| arg.as_bytes().to_vec()))?,
+            variables: extra.iter().map(variable).collect::<io::Result<_>>()?,
+        })
+    }
+
+    /// Executes it. Returns only if that is impossible, with the reason: ENOENT if
+    /// there is no such program.
+    #[must_use]
+    pub fn exec(&self) -> io::Error {
+        let arguments = pointers(self.arguments.iter().map(|arg| arg.as_ptr()));
+        let environment = self.environment();
+        let mut denied = false;
+        for file in &self.candidates {
+            let mut errno = execute(file, &arguments, &environment);
+            if errno == Errno::ENOEXEC {
+                // No #! in its first line: what execvp(3) does.
+                errno = execute(SHELL, &self.shell_arguments(file), &environment);
+            }
+            match errno {
+                Errno::EACCES if self.searched => denied = true,
+                Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE | Errno::ENODEV if self.searched => {
+                }
+                errno => return errno.into(),
+            }
+        }
+        if denied {
+            Errno::EACCES.into()
+        } else {
+            Errno::ENOENT.into()
+        }
+    }
+
+    fn shell_arguments(&self, file: &CStr) -> Vec<*const c_char> {
+        let rest = self.arguments.iter().skip(1).map(|arg| arg.as_ptr());
+        pointers([SHELL.as_ptr(), file.as_ptr()].into_iter().chain(rest))
+    }
+
+    /// This process's environment, entry by entry as it was given (strings without
+    /// a `=` and doubles too), with the variables of ours in place of their namesakes.
+    fn environment(&self) -> Vec<*const c_char> {
+        let mut all = Vec::new();
+        for entry in given_environment() {
+            // SAFETY: the entries of environ(7) are null-terminated strings, and
+            // nobody changes them: this process has one thread.
+            let bytes = unsafe { CStr::from_ptr(entry) }.to_bytes();
+            let replaced = self.variables.iter().any(|variable| {
+                let name = variable.to_bytes().split_inclusive(|byte| *byte == b'=');
+                name.take(1).any(|name| bytes.starts_with(name))
+            });
+            if !replaced {
+                all.push(entry);
+            }
+        }
+        all.extend(self.variables.iter().map(|variable| variable.as_ptr()));
+        pointers(all)
+    }
+}
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
+fn given_environment() -> Vec<*const c_char> {
+    let mut entries = Vec::new();
+    // SAFETY: environ(7) is null, or a null-terminated array that nobody changes
+    // now: this process has one thread.
+    unsafe {
+        let mut next = environ;
+        while !next.is_null() && !(*next).is_null() {
+            entries.push(*next);
+            next = next.add(1);
+        }
+    }
+    entries
+}
+
+fn execute(file: &CStr, arguments: &[*const c_char], environment: &[*const c_char]) -> Errno {
+    // SAFETY: both arrays end with a null pointer (`pointers` sees to it), their
+    // strings are null-terminated and live until after the call.
+    unsafe { libc::execve(file.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
+    Errno::last()
+}
+
+fn pointers(strings: impl IntoIterator<Item = *const c_char>) -> Vec<*const c_char> {
+    strings.into_iter().chain([ptr::null()]).collect()
+}
+
+fn c_strings(strings: impl IntoIterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
+    let invalid = |_| io::Error::from(Errno::EINVAL);
+    let strings = strings.into_iter();
+    strings.map(|s| CString::new(s).map_err(invalid)).collect()
+}
+
+fn variable((name, value): &(String, String)) -> io::Result<CString> {
+    if name.is_empty() || name.contains('=') {
+        return Err(Errno::EINVAL.into());
+    }
+    CString::new(format!("{name}={value}")).map_err(|_| Errno::EINVAL.into())
+}
+
+/// The files that `name` may mean, in the order of `path`. An empty entry is the
+/// current directory.
+fn places(name: &OsStr, path: &OsStr) -> Vec<Vec<u8>> {
+    if name.is_empty() {
+        return Vec::new();
+    }
+    let folders = path.as_bytes().split(|byte| *byte == b':');
+    let file = |folder: &[u8]| match folder {
+        [] => name.as_bytes().to_vec(),
+        folder => [folder, b"/", name.as_bytes()].concat(),
+    };
+    folders.map(file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places_of(name: &str, path: &str) -> Vec<String> {
+        let places = places(OsStr::new(name), OsStr::new(path));
+        let text = |place| String::from_utf8(place).unwrap();
+        places.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_program_is_looked_for_along_the_path() {
+        assert_eq!(places_of("x", "/a:/b/"), ["/a/x", "/b//x"]);
+        assert_eq!(places_of("x", "/a::"), ["/a/x", "x", "x"]);
+        assert_eq!(places_of("x", ""), ["x"]);
+        assert_eq!(places_of("", "/a"), [""; 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_handed_over_is_refused() {
+        let argv = |arg: &str| [OsString::from("true"), OsString::from(arg)];
+        let extra = |name: &str| [(name.to_owned(), "1".to_owned())];
+        assert!(Program::new(&argv("a"), &extra("A")).is_ok());
+        assert!(Program::new(&[], &[]).is_err());
+        assert!(Program::new(&argv("a\0"), &[]).is_err());
+        assert!(Program::new(&argv("a"), &extra("A=B")).is_err());
+        assert!(Program::new(&argv("a"), &extra("")).is_err());
+    }
+
+    #[test]
+    fn variables_take_the_place_of_their_namesakes() {
+        let argv = [OsString::from("true")];
+        let extra = [("PATH".to_owned(), "/ours".to_owned())];
+        let program = Program::new(&argv, &extra).unwrap();
+        let environment = program.environment();
+        let (end, entries) = environment.split_last().unwrap();
+        assert!(end.is_null());
+        // SAFETY: every entry is a string of the environment or of the program.
+        let text = |entry: &*const c_char| unsafe { CStr::from_ptr(*entry) };
+        let paths = entries.iter().map(text);
+        let paths = paths.filter(|entry| entry.to_bytes().starts_with(b"PATH="));
+        assert_eq!(paths.collect::<Vec<_>>(), [c"PATH=/ours"]);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_enoent_everywhere() {
+        for name in ["/nowhere/at/all", "no-such-program-anywhere", ""] {
+            let program = Program::new(&[OsString::from(name)], &[]).unwrap();
+            let err = program.exec();
+            assert_eq!(err.raw_os_error(), Some(libc::ENOENT), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_executable_is_eacces() {
+        for name in ["/", "/proc/self/status"] {
+            let program = Program::new(&[OsString::from(name)], &[]).unwrap();
+            assert_eq!(program.exec().raw_os_error(), Some(libc::EACCES), "{name}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Descriptors: which ones a process has, and getting rid of those it must not have.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open};
+use nix::libc;
+use nix::sys::stat::Mode;
+
+/// Fills whichever of the descriptors 0, 1 and 2 is closed with /dev/null, so that
+/// no file that is opened later takes its place and gets messages written into it.
+/// They close on exec: a job still finds them closed, as they were given.
+///
+/// # Errors
+/// What open(2) says of /dev/null.
+pub fn fill_standard() -> io::Result<()> {
+    // In order, because open(2) gives the lowest that is free.
+    for fd in 0..=2 {
+        if !is_open(fd) {
+            let filled = std::os::fd::IntoRawFd::into_raw_fd(open_null()?);
+            debug_assert_eq!(filled, fd);
+        }
+    }
+    Ok(())
+}
+
+/// Points the descriptors 0, 1 and 2 at /dev/null, or closes them where it can't
+/// be opened: in any case they hold no pipe or terminal of anybody's open.
+pub fn silence_standard() {
+    let null = open_null();
+    for fd in 0..=2 {
+        // SAFETY: both calls take numbers only; the standard descriptors have no
+        // owner in Rust that would close them.
+        unsafe {
+            match &null {
+                Ok(null) => libc::dup2(null.as_raw_fd(), fd),
+                Err(_) => libc::close(fd),
+            };
+        }
+    }
+}
+
+/// Closes every descriptor of this process except 0, 1, 2 and those to `keep`.
+///
+/// Only for a forked process that leaves by `exit_now` and never uses, or drops,
+/// a descriptor that its parent has opened.
+pub fn close_all_except(keep: &[BorrowedFd<'_>]) {
+    let mut kept: Vec<u32> = keep.iter().map(number).collect();
+    kept.sort_unstable();
+    for (first, last) in gaps(&kept) {
+        if close_range(first, last).is_err() {
+            close_one_by_one(first, last);
+        }
+    }
+}
+
+/// Lets a descriptor stay open in programs that are executed from now on.
+///
+/// # Errors
+/// What fcntl(2) says; it has no reason to.
+pub fn keep_on_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
+    fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty()))?;
+    Ok(())
+}
+
+fn number(fd: &BorrowedFd<'_>) -> u32 {
+    fd.as_raw_fd().unsigned_abs()
+}
+
+/// The ranges of numbers above 2 that lie between the sorted `kept` ones.
+fn gaps(kept: &[u32]) -> Vec<(u32, u32)> {
+    let mut gaps = Vec::with_capacity(kept.len() + 1);
+    let mut first = 3;
+    for &fd in kept {
+        if fd > first {
+            gaps.push((first, fd - 1));
+        }
+        first = first.max(fd.saturating_add(1));
+    }
+    gaps.push((first, u32::MAX));
+    gaps
+}
+
+fn close_range(first: u32, last: u32) -> nix::Result<()> {
+    // By its number, because older C libraries don't have it.
+    // SAFETY: it takes numbers only; the caller answers for the descriptors' owners.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0u32) };
+    Errno::result(done).map(drop)
+}
+
+fn close_one_by_one(first: u32, last: u32) {
+    let open: Vec<RawFd> = match std::fs::read_dir("/proc/self/fd") {
+        Ok(entries) => entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .collect(),
+        // Without /proc nothing says which there are. Few programs have more.
+        Err(_) => (3..4096).collect(),
+    };
+    for fd in open {
+        if u32::try_from(fd).is_ok_and(|fd| (first..=last).contains(&fd)) {
+            // SAFETY: as in `close_range`. One that is closed already (the
+            // directory's own) gives EBADF.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
+fn is_open(fd: RawFd) -> bool {
+    // SAFETY: the descriptor is only asked about, and may be closed.
+    let asked = unsafe { libc::fcntl(fd, libc::F_GETFD) };
+    asked != -1
+}
+
+fn open_null() -> io::Result<std::os::fd::OwnedFd> {
+    let flags = OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_NOCTTY;
+    Ok(open("/dev/null", flags, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_leave_out_what_is_kept_and_the_standard_ones() {
+        assert_eq!(gaps(&[]), [(3, u32::MAX)]);
+        assert_eq!(gaps(&[3, 4, 9]), [(5, 8), (10, u32::MAX)]);
+        assert_eq!(gaps(&[1, 5, 5]), [(3, 4), (6, u32::MAX)]);
+    }
+
+    #[test]
+    fn open_descriptors_are_told_from_closed_ones() {
+        assert!(is_open(open_null().unwrap().as_raw_fd()));
+        assert!(!is_open(RawFd::MAX));
+    }
+
+    #[test]
+    fn a_descriptor_can_be_made_to_survive_an_exec() {
+        let fd = open_null().unwrap();
+        keep_on_exec(std::os::fd::AsFd::as_fd(&fd)).unwrap();
+        assert_eq!(fcntl(&fd, FcntlArg::F_GETFD).unwrap(), 0);
+    }
+}

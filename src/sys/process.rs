@@ -1,0 +1,156 @@
+//! Processes: to make one, to name one, to leave one.
+
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::io;
+
+use nix::libc;
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::{self, ForkResult};
+
+/// Which side of a fork this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forked {
+    /// The process that forked.
+    Parent {
+        /// Its new child's pid.
+        child: i32,
+    },
+    /// The new process.
+    Child,
+}
+
+/// Forks. Only for a process that has a single thread: in the child of another, a
+/// lock that some thread held would stay locked for ever. Debug builds check that.
+///
+/// # Errors
+/// What fork(2) says: EAGAIN (a limit of processes) or ENOMEM.
+pub fn fork() -> io::Result<Forked> {
+    debug_assert!(has_one_thread(), "fork in a process with several threads");
+    // SAFETY: with a single thread, which the caller has promised, everything is
+    // allowed in the child that was allowed in the parent.
+    Ok(match unsafe { unistd::fork() }? {
+        ForkResult::Parent { child } => Forked::Parent {
+            child: child.as_raw(),
+        },
+        ForkResult::Child => Forked::Child,
+    })
+}
+
+/// Whether this process has one thread only, as far as that can be told.
+#[must_use]
+pub fn has_one_thread() -> bool {
+    // unshare(2): "CLONE_THREAD can be specified if the caller is single threaded;
+    // in this case it has no effect". A sandbox may forbid the call: then nothing
+    // is known.
+    // SAFETY: it changes nothing, and takes no pointer.
+    let done = unsafe { libc::unshare(libc::CLONE_THREAD) };
+    done == 0 || nix::errno::Errno::last() != nix::errno::Errno::EINVAL
+}
+
+/// Leaves this process at once: no destructor runs, nothing is flushed. A fork
+/// leaves this way, because what it has copies of is its parent's to clean up.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit(2) does not return and touches no memory of ours.
+    unsafe { libc::_exit(code) }
+}
+
+/// Makes this process the parent of those of its descendants whose parent has ended.
+///
+/// # Errors
+/// What prctl(2) says: a sandbox may forbid it.
+pub fn become_subreaper() -> io::Result<()> {
+    Ok(prctl::set_child_subreaper(true)?)
+}
+
+/// Sets the name by which ps(1) and killall(1) know this process; the kernel cuts
+/// it after 15 bytes.
+///
+/// # Errors
+/// What prctl(2) says.
+pub fn set_name(name: &CStr) -> io::Result<()> {
+    Ok(prctl::set_name(name)?)
+}
+
+/// Has the kernel kill this process when its parent ends. It holds across an
+/// exec, but not across one of a set-user-ID program, and not in a fork. The
+/// parent may be gone already: compare [`parent_pid`] afterwards.
+///
+/// # Errors
+/// What prctl(2) says.
+pub fn die_with_parent() -> io::Result<()> {
+    Ok(prctl::set_pdeathsig(Signal::SIGKILL)?)
+}
+
+/// This process's pid, as its own pid namespace counts.
+#[must_use]
+pub fn pid() -> i32 {
+    unistd::getpid().as_raw()
+}
+
+/// The parent's pid; 0 if it is in another pid namespace.
+#[must_use]
+pub fn parent_pid() -> i32 {
+    unistd::getppid().as_raw()
+}
+
+/// The process group of a process, 0 for this one's. `None` if there is no such process.
+#[must_use]
+pub fn group_of(pid: i32) -> Option<i32> {
+    let group = unistd::getpgid(Some(unistd::Pid::from_raw(pid))).ok()?;
+    Some(group.as_raw())
+}
+
+/// The host's name.
+///
+/// # Errors
+/// What gethostname(2) says.
+pub fn host_name() -> io::Result<String> {
+    Ok(unistd::gethostname()?.to_string_lossy().into_owned())
+}
+
+/// Sends a signal to a child that has not been waited for, so that its pid can't
+/// belong to another. Whether it still ran does not matter. See
+/// [`super::pidfd::Target`] for anyone else.
+///
+/// # Errors
+/// EPERM if the child is another user's by now; EINVAL for a number that is no signal.
+pub fn signal_child(pid: i32, signal: i32) -> io::Result<()> {
+    if pid <= 0 {
+        // kill(2) would take it for a group.
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: kill(2) takes no pointer.
+    nix::errno::Errno::result(unsafe { libc::kill(pid, signal) })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_never_signalled_by_mistake() {
+        assert!(signal_child(0, 0).is_err());
+        assert!(signal_child(-1, 0).is_err());
+        assert!(signal_child(pid(), 0).is_ok());
+    }
+
+    #[test]
+    fn a_process_with_two_threads_is_told() {
+        std::thread::scope(|scope| {
+            let (send, receive) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || receive.recv());
+            assert!(!has_one_thread());
+            drop(send);
+        });
+    }
+
+    #[test]
+    fn the_own_group_is_known() {
+        assert_eq!(group_of(0), group_of(pid()));
+        assert!(group_of(pid()).is_some());
+    }
+}

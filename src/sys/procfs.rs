@@ -1,0 +1,173 @@
+//! What /proc says about processes.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// One process as `/proc/PID/stat` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its pid.
+    pub pid: i32,
+    /// Its name, at most 15 bytes, made readable.
+    pub name: String,
+    /// The kernel's letter for its state: R, S, D, T, Z and so on.
+    pub state: char,
+    /// Its parent's pid; 0 if that is in another pid namespace.
+    pub parent: i32,
+    /// How many threads it has.
+    pub threads: u64,
+    /// When it started, in the kernel's ticks since boot. With the pid it tells
+    /// this process from one that got the pid later.
+    pub started: u64,
+}
+
+impl Process {
+    /// Whether it still runs code. A process whose first thread has ended looks
+    /// like a zombie while its other threads go on.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X' | 'x') || self.threads > 1
+    }
+
+    /// Reads the text of `/proc/PID/stat`. `None` if it is not of that form.
+    #[must_use]
+    pub fn parse(stat: &[u8]) -> Option<Self> {
+        // The name stands in parentheses and may contain anything, parentheses,
+        // spaces and line breaks too. No field behind it contains a parenthesis.
+        let open = stat.iter().position(|byte| *byte == b'(')?;
+        let close = stat.iter().rposition(|byte| *byte == b')')?;
+        let pid = std::str::from_utf8(stat.get(..open)?).ok()?;
+        let name = String::from_utf8_lossy(stat.get(open + 1..close)?);
+        let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
+        // proc_pid_stat(5) counts from 1, and the state is its field 3.
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let field = |number: usize| fields.get(number - 3).copied();
+        Some(Self {
+            pid: pid.trim().parse().ok()?,
+            name: name.into_owned(),
+            state: field(3)?.chars().next()?,
+            parent: field(4)?.parse().ok()?,
+            threads: field(20)?.parse().ok()?,
+            started: field(22)?.parse().ok()?,
+        })
+    }
+}
+
+/// Whether /proc is there and shows the pid namespace of this process. In any
+/// other its pids would mean other processes.
+#[must_use]
+pub fn is_ours() -> bool {
+    let own = fs::read_link("/proc/self");
+    own.is_ok_and(|own| own == Path::new(&super::process::pid().to_string()))
+}
+
+/// The process that has `pid` now. `None` if there is none, or if it is hidden.
+#[must_use]
+pub fn process(pid: i32) -> Option<Process> {
+    Process::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// All processes that can be seen, one after the other: not as of one instant.
+///
+/// # Errors
+/// /proc can't be listed.
+pub fn processes() -> io::Result<Vec<Process>> {
+    let pids = fs::read_dir("/proc")?.filter_map(|entry| {
+        let name = entry.ok()?.file_name();
+        name.to_str()?.parse::<i32>().ok()
+    });
+    Ok(pids.filter_map(process).collect())
+}
+
+/// Whether the environment that the process was started with contains all of
+/// these variables. No, if it is another user's.
+#[must_use]
+pub fn was_started_with(pid: i32, variables: &[(String, String)]) -> bool {
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|environment| contains_all(&environment, variables))
+}
+
+fn contains_all(environment: &[u8], variables: &[(String, String)]) -> bool {
+    let entries: Vec<&[u8]> = environment.split(|byte| *byte == 0).collect();
+    variables.iter().all(|(name, value)| {
+        let wanted = format!("{name}={value}");
+        entries.contains(&wanted.as_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAIL: &str = "S 41 42 43 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 987654 1 2 3";
+
+    fn parse_name(name: &str) -> Process {
+        Process::parse(format!("44 ({name}) {TAIL}\n").as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn all_fields_are_found() {
+        let process = parse_name("sleep");
+        assert_eq!(
+            process,
+            Process {
+                pid: 44,
+                name: "sleep".to_owned(),
+                state: 'S',
+                parent: 41,
+                threads: 3,
+                started: 987_654,
+            }
+        );
+    }
+
+    #[test]
+    fn a_name_may_contain_anything() {
+        for name in ["", "a b", ") R 1 1 (", "((", "a\nb) Z 1", "1 (x) S 2"] {
+            let process = parse_name(name);
+            assert_eq!((process.name.as_str(), process.parent), (name, 41));
+        }
+        let stat = [b"44 (\xff) ".as_slice(), TAIL.as_bytes()].concat();
+        assert_eq!(Process::parse(&stat).unwrap().name, "\u{fffd}");
+    }
+
+    #[test]
+    fn what_is_no_stat_is_refused() {
+        for text in ["", "44", ")(", "44 (a", "44 (a)", "44 (a) S 1", "x (a) S 1"] {
+            assert_eq!(Process::parse(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_zombie_with_threads_is_alive() {
+        let zombie = |threads| Process {
+            state: 'Z',
+            threads,
+            ..parse_name("x")
+        };
+        assert!(!zombie(1).is_alive());
+        assert!(zombie(2).is_alive());
+        assert!(parse_name("x").is_alive());
+    }
+
+    #[test]
+    fn this_process_is_found() {
+        assert!(is_ours());
+        let pid = crate::sys::process::pid();
+        let own = process(pid).unwrap();
+        assert_eq!(own.parent, crate::sys::process::parent_pid());
+        assert!(processes().unwrap().iter().any(|other| other.pid == pid));
+        assert_eq!(process(i32::MAX), None);
+    }
+
+    #[test]
+    fn variables_are_looked_for_whole() {
+        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let environment = b"A=1\0B=22\0";
+        let contains = |wanted: &[_]| contains_all(environment, wanted);
+        assert!(contains(&[variable("A", "1"), variable("B", "22")]));
+        assert!(!contains(&[variable("B", "2")]));
+        assert!(!contains(&[variable("A", "1"), variable("C", "1")]));
+    }
+}

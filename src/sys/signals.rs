@@ -1,0 +1,207 @@
+//! Signals: what tokenrun was given, what it takes for itself, and how they are read.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use nix::libc;
+use nix::sys::signal::{
+    SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, sigaction,
+};
+use nix::sys::signalfd::{self, SfdFlags};
+
+/// The signals that tokenrun acts on or passes on to its job. Their numbers are
+/// the kernel's.
+pub const PASSED: [Signal; 8] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGWINCH,
+    Signal::SIGCONT,
+];
+
+/// Raised by the process's own instructions. To block them is to die of them.
+const SYNCHRONOUS: [Signal; 7] = [
+    Signal::SIGSEGV,
+    Signal::SIGBUS,
+    Signal::SIGFPE,
+    Signal::SIGILL,
+    Signal::SIGTRAP,
+    Signal::SIGABRT,
+    Signal::SIGSYS,
+];
+
+/// They stop tokenrun together with its job.
+const STOPPING: [Signal; 3] = [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
+
+/// The signal mask and the dispositions that this process was given.
+#[derive(Debug, Clone, Copy)]
+pub struct Inherited {
+    mask: SigSet,
+    child: SigAction,
+    pipe: SigAction,
+    ignored: SigSet,
+}
+
+impl Inherited {
+    /// Records what this process was given, then blocks every signal except the
+    /// synchronous ones and those that stop a process from a terminal, ignores
+    /// SIGPIPE, and gives SIGCHLD its default (a parent may have ignored it, and
+    /// then nobody could wait for a child).
+    ///
+    /// To be called first of all, by the only thread: threads inherit the mask.
+    ///
+    /// # Errors
+    /// What sigaction(2) says; it has no reason to.
+    pub fn take() -> io::Result<Self> {
+        let mask = SigSet::thread_get_mask()?;
+        let mut taken = SigSet::all();
+        for signal in SYNCHRONOUS {
+            taken.remove(signal);
+        }
+        for signal in STOPPING {
+            if !mask.contains(signal) {
+                taken.remove(signal);
+            }
+        }
+        taken.thread_set_mask()?;
+
+        let mut ignored = SigSet::empty();
+        for signal in PASSED {
+            if is_ignored(signal)? {
+                ignored.add(signal);
+            }
+        }
+        Ok(Self {
+            mask,
+            child: set_disposition(Signal::SIGCHLD, SigHandler::SigDfl)?,
+            pipe: set_disposition(Signal::SIGPIPE, SigHandler::SigIgn)?,
+            ignored,
+        })
+    }
+
+    /// Puts back everything that [`Inherited::take`] changed. Async-signal-safe:
+    /// for the job's process between fork and exec.
+    pub fn restore(&self) {
+        // There is nobody to tell: these calls fail for a bad number only.
+        // SAFETY: both actions were given to this process by whoever executed it,
+        // so they can only be the default or ignoring; no handler is installed.
+        unsafe {
+            let _ = sigaction(Signal::SIGCHLD, &self.child);
+            let _ = sigaction(Signal::SIGPIPE, &self.pipe);
+        }
+        let _ = self.mask.thread_set_mask();
+    }
+
+    /// Whether a signal of [`PASSED`], by its number, was ignored at the start. It
+    /// stays ignored, and is never passed on.
+    #[must_use]
+    pub fn ignores(&self, signal: i32) -> bool {
+        Signal::try_from(signal).is_ok_and(|signal| self.ignored.contains(signal))
+    }
+}
+
+fn is_ignored(signal: Signal) -> io::Result<bool> {
+    // SAFETY: all zeroes is a valid sigaction, and it is overwritten.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: with no new action, sigaction(2) only writes the current one to a
+    // place that is ours.
+    let done = unsafe { libc::sigaction(signal as i32, std::ptr::null(), &mut action) };
+    nix::errno::Errno::result(done)?;
+    Ok(action.sa_sigaction == libc::SIG_IGN)
+}
+
+fn set_disposition(signal: Signal, to: SigHandler) -> io::Result<SigAction> {
+    let action = SigAction::new(to, SaFlags::empty(), SigSet::empty());
+    // SAFETY: only the default and ignoring are ever passed in; no handler runs.
+    Ok(unsafe { sigaction(signal, &action) }?)
+}
+
+/// Blocks every signal that can be blocked, those that stop a process included.
+///
+/// # Errors
+/// What pthread_sigmask(3) says; it has no reason to.
+pub fn block_all() -> io::Result<()> {
+    Ok(SigSet::all().thread_set_mask()?)
+}
+
+/// Ends this process by a signal, as if it had never been caught, so that the
+/// parent sees the death of a signal. Without a core dump: the job's is the one
+/// that matters. Returns only by its exit, with 128 + `signal`, should the signal
+/// not end a process.
+pub fn die_of(signal: i32) -> ! {
+    if let Ok(signal) = Signal::try_from(signal) {
+        let none = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: setrlimit(2) reads a struct that is ours.
+        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
+        let _ = set_disposition(signal, SigHandler::SigDfl);
+        let only = SigSet::from(signal);
+        let _ = pthread_sigmask(SigmaskHow::SIG_UNBLOCK, Some(&only), None);
+        let _ = nix::sys::signal::raise(signal);
+    }
+    super::process::exit_now(128i32.saturating_add(signal))
+}
+
+/// A signal that has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// Its number.
+    pub signal: i32,
+    /// Who sent it, as far as the kernel says; 0 for itself, or for a process of
+    /// another pid namespace.
+    pub from_pid: i32,
+    /// The kernel's `si_code`: SI_USER, SI_KERNEL, CLD_EXITED and so on.
+    pub code: i32,
+}
+
+/// The signals of [`PASSED`] that were not ignored, and SIGCHLD, as a descriptor.
+/// It reads the signals of the process that reads it: a fork needs its own.
+#[derive(Debug)]
+pub struct SignalFd {
+    fd: signalfd::SignalFd,
+}
+
+impl SignalFd {
+    /// Opens the descriptor, nonblocking and closed on exec. The signals must be
+    /// blocked, see [`Inherited::take`].
+    ///
+    /// # Errors
+    /// What signalfd(2) says: out of descriptors or memory.
+    pub fn new(inherited: &Inherited) -> io::Result<Self> {
+        let mut wanted = SigSet::from(Signal::SIGCHLD);
+        for signal in PASSED {
+            // The kernel would queue it in spite of being ignored: it is blocked.
+            if !inherited.ignored.contains(signal) {
+                wanted.add(signal);
+            }
+        }
+        let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+        let fd = signalfd::SignalFd::with_flags(&wanted, flags)?;
+        Ok(Self { fd })
+    }
+
+    /// The next signal that has arrived; `None` if there is none now.
+    #[must_use]
+    pub fn read(&self) -> Option<Received> {
+        // A descriptor of ours can fail only by having nothing to say.
+        let info = self.fd.read_signal().ok().flatten()?;
+        Some(Received {
+            signal: i32::try_from(info.ssi_signo).unwrap_or_default(),
+            from_pid: i32::try_from(info.ssi_pid).unwrap_or_default(),
+            code: info.ssi_code,
+        })
+    }
+}
+
+impl AsFd for SignalFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

@@ -1,0 +1,119 @@
+//! A timer that goes on while the machine is suspended.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+use super::clock::{LocalClock, boottime};
+use crate::token::Moment;
+
+/// A timerfd on CLOCK_BOOTTIME: readable once its moment has come, at once after
+/// a resume if it came in suspend. Nonblocking and closed on exec.
+#[derive(Debug)]
+pub struct Timer {
+    fd: OwnedFd,
+}
+
+impl Timer {
+    /// A timer that is not armed.
+    ///
+    /// # Errors
+    /// What timerfd_create(2) says: out of descriptors or memory.
+    pub fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let fd = timerfd_create(TimerfdClockId::Boottime, flags)?;
+        Ok(Self { fd })
+    }
+
+    /// Makes the timer readable at `at` on `clock`, at once if that has passed,
+    /// instead of when it was armed for before.
+    ///
+    /// # Errors
+    /// What timerfd_settime(2) says; it has no reason to.
+    pub fn arm(&self, clock: &LocalClock, at: Moment) -> io::Result<()> {
+        // Absolute, because a relative time of zero would disarm the timer.
+        let due = boottime().saturating_add(at.since(clock.now()));
+        self.set(due)
+    }
+
+    /// Makes the timer never readable.
+    ///
+    /// # Errors
+    /// What timerfd_settime(2) says; it has no reason to.
+    pub fn disarm(&self) -> io::Result<()> {
+        self.set(Duration::ZERO)
+    }
+
+    /// Makes the timer unreadable again after its moment has come.
+    pub fn clear(&self) {
+        // That it was not readable is no error either.
+        let _ = rustix::io::read(&self.fd, &mut [0; 8]);
+    }
+
+    fn set(&self, boottime: Duration) -> io::Result<()> {
+        let value = Timespec {
+            tv_sec: i64::try_from(boottime.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(boottime.subsec_nanos()),
+        };
+        let once = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: value,
+        };
+        timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &once)?;
+        Ok(())
+    }
+}
+
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+    fn is_readable(timer: &Timer, timeout: PollTimeout) -> bool {
+        let mut fds = [PollFd::new(timer.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, timeout).unwrap() == 1
+    }
+
+    #[test]
+    fn it_fires_when_its_moment_has_come_and_not_before() {
+        let clock = LocalClock::start();
+        let timer = Timer::new().unwrap();
+        let at = clock.now().plus(Duration::from_millis(20));
+        timer.arm(&clock, at).unwrap();
+        assert!(is_readable(&timer, PollTimeout::from(10_000u16)));
+        assert!(clock.now() >= at);
+        timer.clear();
+        assert!(!is_readable(&timer, PollTimeout::ZERO));
+    }
+
+    #[test]
+    fn a_moment_that_has_passed_fires_at_once() {
+        let clock = LocalClock::start();
+        let timer = Timer::new().unwrap();
+        timer.arm(&clock, Moment::default()).unwrap();
+        assert!(is_readable(&timer, PollTimeout::from(10_000u16)));
+    }
+
+    #[test]
+    fn disarmed_and_cleared_it_never_fires() {
+        let clock = LocalClock::start();
+        let timer = Timer::new().unwrap();
+        timer.clear();
+        timer.arm(&clock, Moment::default()).unwrap();
+        timer.disarm().unwrap();
+        assert!(!is_readable(&timer, PollTimeout::ZERO));
+        timer.arm(&clock, Moment(Duration::MAX)).unwrap();
+        assert!(!is_readable(&timer, PollTimeout::ZERO));
+    }
+}

@@ -1,0 +1,165 @@
+//! Waiting for children, without ever blocking unless asked to.
+
+#![allow(unsafe_code)]
+
+use std::io;
+
+use nix::errno::Errno;
+use nix::libc;
+use serde::{Deserialize, Serialize};
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Status {
+    /// It left, with this code: 0 to 255.
+    Exited(i32),
+    /// This signal, by its number, ended it.
+    Signalled(i32),
+}
+
+impl Status {
+    /// Turns around the number that waitpid(2) gives. `None` for a child that has
+    /// not ended but stopped or continued.
+    #[must_use]
+    pub fn from_raw(raw: i32) -> Option<Self> {
+        if libc::WIFEXITED(raw) {
+            Some(Self::Exited(libc::WEXITSTATUS(raw)))
+        } else if libc::WIFSIGNALED(raw) {
+            // Not nix's WaitStatus: it takes a real-time signal for an error, after
+            // the child has been reaped.
+            Some(Self::Signalled(libc::WTERMSIG(raw)))
+        } else {
+            None
+        }
+    }
+}
+
+/// What waiting without blocking gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// A child has ended and is reaped by this very call.
+    Ended {
+        /// Which.
+        pid: i32,
+        /// How.
+        status: Status,
+    },
+    /// There are children, and none that was asked for has ended.
+    Running,
+    /// There is no such child: of the pid that was asked for, or at all.
+    NoChild,
+}
+
+/// Reaps the child `pid` if it has ended.
+///
+/// # Errors
+/// What waitpid(2) says; it has no reason to.
+pub fn try_wait(pid: i32) -> io::Result<Waited> {
+    if pid <= 0 {
+        return Ok(Waited::NoChild);
+    }
+    wait(pid, libc::WNOHANG)
+}
+
+/// Reaps any child that has ended. For a subreaper, [`Waited::NoChild`] means that
+/// it has no descendant left either.
+///
+/// # Errors
+/// As [`try_wait`].
+pub fn try_wait_any() -> io::Result<Waited> {
+    wait(-1, libc::WNOHANG)
+}
+
+/// Waits until the child `pid` has ended, and reaps it.
+///
+/// # Errors
+/// ECHILD if there is no such child.
+pub fn wait_for(pid: i32) -> io::Result<Status> {
+    loop {
+        match wait(pid.max(1), 0)? {
+            Waited::Ended { status, .. } => return Ok(status),
+            Waited::Running => {}
+            Waited::NoChild => return Err(Errno::ECHILD.into()),
+        }
+    }
+}
+
+/// Reaps every child that has ended and tells `on` of each. Says whether there are
+/// children left.
+///
+/// # Errors
+/// As [`try_wait`].
+pub fn reap_all(mut on: impl FnMut(i32, Status)) -> io::Result<bool> {
+    loop {
+        match try_wait_any()? {
+            Waited::Ended { pid, status } => on(pid, status),
+            Waited::Running => return Ok(true),
+            Waited::NoChild => return Ok(false),
+        }
+    }
+}
+
+/// Whether this process has any child, ended or not. Reaps nothing.
+///
+/// # Errors
+/// What waitid(2) says; it has no reason to.
+pub fn has_children() -> io::Result<bool> {
+    // SAFETY: all zeroes is a valid siginfo_t.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: waitid(2) writes to a place that is ours; nothing else is a pointer.
+    let done = unsafe { libc::waitid(libc::P_ALL, 0, &mut info, flags) };
+    match Errno::result(done) {
+        Ok(_) => Ok(true),
+        Err(Errno::ECHILD) => Ok(false),
+        Err(err) => Err(err.into()),
+    }
+}
+
+fn wait(pid: i32, flags: i32) -> io::Result<Waited> {
+    loop {
+        let mut raw = 0;
+        // SAFETY: waitpid(2) writes one integer to a place that is ours.
+        let done = unsafe { libc::waitpid(pid, &mut raw, flags) };
+        match Errno::result(done) {
+            Ok(0) => return Ok(Waited::Running),
+            Ok(pid) => {
+                if let Some(status) = Status::from_raw(raw) {
+                    return Ok(Waited::Ended { pid, status });
+                }
+            }
+            Err(Errno::ECHILD) => return Ok(Waited::NoChild),
+            Err(Errno::EINTR) => {}
+            Err(err) => return Err(err.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_statuses_are_understood() {
+        assert_eq!(Status::from_raw(7 << 8), Some(Status::Exited(7)));
+        assert_eq!(
+            Status::from_raw(libc::SIGKILL),
+            Some(Status::Signalled(libc::SIGKILL))
+        );
+        let with_core = libc::SIGQUIT | 0x80;
+        assert_eq!(
+            Status::from_raw(with_core),
+            Some(Status::Signalled(libc::SIGQUIT))
+        );
+        assert_eq!(Status::from_raw(40), Some(Status::Signalled(40)));
+        let stopped = (libc::SIGSTOP << 8) | 0x7f;
+        assert_eq!(Status::from_raw(stopped), None);
+    }
+
+    #[test]
+    fn nobody_is_waited_for_by_group() {
+        assert_eq!(try_wait(0).unwrap(), Waited::NoChild);
+        assert_eq!(try_wait(-1).unwrap(), Waited::NoChild);
+        assert!(wait_for(1).is_err());
+    }
+}
