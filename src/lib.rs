@@ -1,7 +1,21 @@
 //! Runs a job on one node at a time, keeps it on that node while it is well, and
 //! moves it by itself when the node dies, with nothing but a database.
+//!
+//! The modules by layer, each importing only from those below it:
+//!
+//! | layer | modules |
+//! |---|---|
+//! | wiring | [`run()`] here |
+//! | commands | [`commands`] |
+//! | command line | [`cli`] |
+//! | words | [`report`] |
+//! | a run | [`mod@run`] |
+//! | outside | [`store`], [`job`] |
+//! | system calls | [`sys`] |
+//! | pure | [`token`], [`duration`], [`exit`] |
 
 pub mod cli;
+pub mod commands;
 pub mod duration;
 pub mod exit;
 pub mod job;
@@ -10,3 +24,242 @@ pub mod run;
 pub mod store;
 pub mod sys;
 pub mod token;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use cli::{ListRequest, LogFormat, LogRequest, Request, RunRequest};
+use commands::Failure;
+use commands::run::Run;
+use exit::Exit;
+use report::log::{Log, Style};
+use report::messages::{Level, Message};
+use store::Store;
+use store::filesystem;
+use store::sqlite::SqliteStore;
+use store::url::{Place, StoreUrl};
+use sys::clock::LocalClock;
+use sys::signals::Inherited;
+use sys::{process, random};
+use token::{About, Claim, ClientId, SessionId};
+
+/// How long a listing waits for a store.
+const LISTING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Does what the command line asks for, and says how the process ends. To be called
+/// first of all, by the only thread.
+#[must_use]
+pub fn run(arguments: &[OsString]) -> Exit {
+    let inherited = match process_set_up() {
+        Ok(inherited) => inherited,
+        Err(error) => {
+            let failure = Failure::of_system("the operating system refused", &error);
+            return told(failure, Log::new(style(LogRequest::default())));
+        }
+    };
+    let request = match cli::parse(arguments) {
+        Ok(request) => request,
+        Err(unusable) if unusable.asked_for => {
+            return match commands::print(&unusable.text) {
+                Ok(exit) => exit,
+                Err(failure) => told(failure, Log::new(style(LogRequest::default()))),
+            };
+        }
+        Err(unusable) => {
+            let failure = Failure::new(unusable.code, "usage", unusable.text);
+            return told(failure, Log::new(style(LogRequest::default())));
+        }
+    };
+    let mut log = Log::new(style(match &request {
+        Request::Run(run) => run.log,
+        _ => LogRequest::default(),
+    }));
+    match dispatch(request, inherited, &mut log) {
+        Ok(exit) => {
+            log.close();
+            exit
+        }
+        Err(failure) => told(failure, log),
+    }
+}
+
+fn process_set_up() -> std::io::Result<Inherited> {
+    sys::fds::fill_standard()?;
+    Inherited::take()
+}
+
+fn told(failure: Failure, mut log: Log) -> Exit {
+    log.write(&failure.message, false);
+    log.close();
+    Exit::Code(failure.code)
+}
+
+fn style(log: LogRequest) -> Style {
+    let least = match log {
+        LogRequest { quiet: true, .. } => None,
+        LogRequest { verbose: true, .. } => Some(Level::Detail),
+        _ => Some(Level::Info),
+    };
+    Style {
+        least,
+        json: log.format == LogFormat::Json,
+    }
+}
+
+fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exit, Failure> {
+    match request {
+        Request::Run(request) => run_job(*request, inherited, log),
+        Request::Status(list) => {
+            let mut store = listing_store(&list)?;
+            commands::status::status(store.as_mut(), list.group.as_ref(), list.json)
+        }
+        Request::History(list) => {
+            let mut store = listing_store(&list)?;
+            commands::history::history(store.as_mut(), list.group, list.limit, list.json)
+        }
+        Request::Print(text) => commands::print(&text),
+        Request::Man(directory) => {
+            let pages = cli::manual()
+                .map_err(|error| Failure::of_system("the manual can't be made", &error))?;
+            commands::manual::write(&directory, &pages)
+        }
+    }
+}
+
+fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<Exit, Failure> {
+    let clock = LocalClock::start();
+    warn_of_unknown_variables(log);
+    let url = store_url(request.store.as_deref())?;
+    warn_of_overlay(&url, log);
+    let claim = claim(&request)?;
+    let store = open(&url, request.timing.store_timeout)?;
+    let job = Run {
+        claim,
+        limits: run::machine::Limits {
+            timeout: request.timeout,
+        },
+        not_now: request.conflict_exit_code,
+        report: request.report,
+        outside: run::driver::Outside {
+            clock,
+            inherited,
+            argv: request.command,
+            leftovers: match request.leftovers {
+                cli::LeftoversFlag::Kill => job::handle::Leftovers::Kill,
+                cli::LeftoversFlag::Leave => job::handle::Leftovers::Leave,
+            },
+        },
+    };
+    commands::run::run(job, store, log)
+}
+
+fn claim(request: &RunRequest) -> Result<Claim, Failure> {
+    let bits = random::bits128().map_err(|e| Failure::of_system("no random numbers", &e))?;
+    let host = process::host_name().ok();
+    Ok(Claim {
+        group: request.group.clone(),
+        client: client_id(request, host.as_deref())?,
+        session: SessionId::from_random(bits),
+        expected: request.expected.clone(),
+        failback: request.failback,
+        nested_in: nested_in(),
+        timing: request.timing,
+        about: About {
+            host,
+            pid: Some(process::pid()),
+            lock_file: None,
+            label: request.label.clone(),
+            program: commands::run::program_name(&request.command),
+            once_key: None,
+        },
+    })
+}
+
+fn client_id(request: &RunRequest, host: Option<&str>) -> Result<ClientId, Failure> {
+    if let Some(client) = &request.client_id {
+        return Ok(client.clone());
+    }
+    let variable = std::env::var("CLIENT_ID").ok().filter(|text| !text.is_empty());
+    let (source, text) = match (variable, host) {
+        (Some(text), _) => ("the variable CLIENT_ID", text),
+        (None, host) => ("the host name", host.unwrap_or_default().to_owned()),
+    };
+    ClientId::new(&text).map_err(|error| {
+        let text = format!("{source} {error}; give --client-id");
+        Failure::new(exit::CONFIG, "no_client_id", text)
+    })
+}
+
+/// The session that this process says it runs inside of. Whether that is so, the
+/// row decides, and the ancestors.
+fn nested_in() -> Option<SessionId> {
+    let session = std::env::var(run::environment::SESSION).ok()?;
+    SessionId::new(&session).ok()
+}
+
+fn store_url(given: Option<&str>) -> Result<StoreUrl, Failure> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let url = match given {
+        Some(text) => StoreUrl::parse(text),
+        None => StoreUrl::default_for(&Place {
+            is_pid_1: process::pid() == 1,
+            in_kubernetes: set("KUBERNETES_SERVICE_HOST").is_some(),
+            is_root: nix::unistd::geteuid().is_root(),
+            xdg_state_home: set("XDG_STATE_HOME"),
+            home: set("HOME").or_else(home_of_user),
+        }),
+    };
+    url.map_err(|error| Failure::new(exit::CONFIG, "no_store", error.to_string()))
+}
+
+/// The home directory in the user database, for those who have no HOME (cron).
+fn home_of_user() -> Option<OsString> {
+    let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok()??;
+    Some(user.dir.into_os_string())
+}
+
+fn open(url: &StoreUrl, timeout: Duration) -> Result<Box<dyn Store>, Failure> {
+    let StoreUrl::Sqlite(path) = url;
+    match SqliteStore::open(path, timeout) {
+        Ok(store) => Ok(Box::new(store)),
+        Err(error) => Err(Failure::of_store(&path.display().to_string(), &error)),
+    }
+}
+
+fn listing_store(list: &ListRequest) -> Result<Box<dyn Store>, Failure> {
+    open(&store_url(list.store.as_deref())?, LISTING_TIMEOUT)
+}
+
+fn warn_of_unknown_variables(log: &mut Log) {
+    let ours = |name: &OsString| name.to_string_lossy().starts_with("TOKENRUN_");
+    let mut names = std::env::vars_os().map(|(name, _)| name).filter(ours).peekable();
+    if names.peek().is_none() {
+        return;
+    }
+    let known = cli::variables();
+    for name in names {
+        let name = name.to_string_lossy();
+        let is_known = known.iter().any(|known| *known == name)
+            || run::environment::JOB_VARIABLES.contains(&name.as_ref());
+        if !is_known {
+            warn(log, "unknown_variable", format!("the variable {name:?} is unknown and has no effect"));
+        }
+    }
+}
+
+/// A file on overlayfs is gone with its container, and excludes no other container.
+fn warn_of_overlay(url: &StoreUrl, log: &mut Log) {
+    let StoreUrl::Sqlite(path) = url;
+    if filesystem::is_overlay(path) {
+        let text = format!(
+            "the store {} is on overlayfs: it excludes only what runs in this very container",
+            path.display()
+        );
+        warn(log, "store_on_overlay", text);
+    }
+}
+
+fn warn(log: &mut Log, event: &'static str, text: String) {
+    let level = Level::Warning;
+    log.write(&Message { level, event, text }, false);
+}

@@ -1,2 +1,33 @@
-//! tokenrun.
-fn main() {}
+//! tokenrun: calls the library, and ends by one door.
+//!
+//! `main` is C's, not Rust's: Rust's own would ignore SIGPIPE before anybody could
+//! see what tokenrun was given, and the job must get back just that.
+#![no_main]
+
+use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::panic::catch_unwind;
+
+use tokenrun::exit::{self, Exit};
+use tokenrun::sys::signals::die_of;
+
+/// The program's entry point, called by the C runtime.
+#[allow(unsafe_code)]
+// SAFETY: no other symbol has this name, and the signature is the one that C's runtime calls.
+#[unsafe(no_mangle)]
+pub extern "C" fn main(argc: c_int, argv: *const *const c_char) -> c_int {
+    let ending = catch_unwind(|| {
+        let count = usize::try_from(argc).unwrap_or_default();
+        let words = (0..count).map(|index| {
+            // SAFETY: C's runtime passes `argc` strings that live as long as the process.
+            let word = unsafe { CStr::from_ptr(*argv.add(index)) };
+            OsStr::from_bytes(word.to_bytes()).to_owned()
+        });
+        tokenrun::run(&words.collect::<Vec<OsString>>())
+    });
+    match ending {
+        Ok(Exit::Code(code)) => c_int::from(code),
+        Ok(Exit::Signal(signal)) => die_of(signal),
+        Err(_) => c_int::from(exit::BUG),
+    }
+}

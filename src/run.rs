@@ -1,12 +1,15 @@
 //! A run: from the first look at the group to the release of its token.
 //!
 //! [`machine`] is the pure state machine: it is told what happened and when, and
-//! says what to do. `driver` gives it a real clock, a real store and a real
+//! says what to do. [`driver`] gives it a real clock, a real store and a real
 //! guard; the simulation gives it simulated ones.
 
+pub mod driver;
 pub mod ending;
+pub mod environment;
 pub mod event;
 pub mod finishing;
+mod guarding;
 pub mod holding;
 pub mod lease;
 pub mod machine;

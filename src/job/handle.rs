@@ -184,6 +184,7 @@ impl GuardHandle {
             }
             FromGuard::NotStarted { .. }
             | FromGuard::Ack { .. }
+            | FromGuard::Ending
             | FromGuard::Expired
             | FromGuard::Leftovers { .. }
             | FromGuard::Survivors { .. }

@@ -72,11 +72,13 @@ pub enum FromGuard {
         /// The program, or the call, that failed.
         what: String,
     },
-    /// A new deadline holds.
+    /// A deadline was heard. It does not hold if the one before had passed.
     Ack {
         /// That of [`ToGuard::Deadline`].
         seq: u64,
     },
+    /// `End` or `Kill` was heard.
+    Ending,
     /// The deadline's `term_at` has passed without news, and the tree has got TERM.
     /// From here on no deadline is heard.
     Expired,
@@ -84,6 +86,10 @@ pub enum FromGuard {
     Exited {
         /// How.
         status: Status,
+        /// The guard had begun to end the whole tree before: by order, by deadline,
+        /// or because the supervisor is gone. Otherwise it ended by itself, or by a
+        /// signal that was passed on.
+        forced: bool,
     },
     /// The job's main process left others behind, and they are being ended.
     Leftovers {
@@ -156,6 +162,7 @@ mod tests {
         assert_eq!(serde_json::from_slice::<ToGuard>(&packet).unwrap(), start);
         let exited = FromGuard::Exited {
             status: Status::Signalled(64),
+            forced: true,
         };
         let packet = serde_json::to_vec(&exited).unwrap();
         assert_eq!(

@@ -245,7 +245,8 @@ impl<'a> Running<'a> {
             return;
         }
         self.main = Main::Ended { others };
-        self.link.say(&FromGuard::Exited { status });
+        let forced = self.watch.is_thorough();
+        self.link.say(&FromGuard::Exited { status, forced });
         if self.last_word().is_none() {
             self.end_leftovers();
         }
@@ -279,14 +280,19 @@ impl<'a> Running<'a> {
     fn obey(&mut self, now: Moment, message: ToGuard) {
         match message {
             ToGuard::Deadline { seq, deadline } => {
-                if self.watch.renew(now, deadline) {
-                    self.link.say(&FromGuard::Ack { seq });
-                }
+                self.watch.renew(now, deadline);
+                self.link.say(&FromGuard::Ack { seq });
             }
             ToGuard::Pass { signal } if self.is_in_own_group() => self.echoes.pass(now, signal),
             ToGuard::Pass { signal } => self.signal_main(signal),
-            ToGuard::End { kill_at, term_tree } => self.watch.end(kill_at, term_tree),
-            ToGuard::Kill => self.watch.end(now, true),
+            ToGuard::End { kill_at, term_tree } => {
+                self.watch.end(kill_at, term_tree);
+                self.link.say(&FromGuard::Ending);
+            }
+            ToGuard::Kill => {
+                self.watch.end(now, true);
+                self.link.say(&FromGuard::Ending);
+            }
             // Heard once, and before.
             ToGuard::Start { .. } | ToGuard::Lock { .. } => {}
         }

@@ -52,14 +52,12 @@ impl Watch {
         }
     }
 
-    /// A new deadline. Says whether it holds: one that passed already stays passed,
-    /// whatever the news.
-    pub(super) fn renew(&mut self, now: Moment, deadline: Deadline) -> bool {
+    /// A new deadline. One that passed already stays passed, whatever the news.
+    pub(super) fn renew(&mut self, now: Moment, deadline: Deadline) {
         let passed = self.deadline.is_some_and(|old| old.term_at <= now);
         if !self.expired && !passed {
             self.deadline = Some(deadline);
         }
-        !self.expired && !passed
     }
 
     /// Somebody wants the tree killed at `kill_at`, with a TERM before if `term_tree`.

@@ -1,5 +1,6 @@
 //! What a run says while it goes on, in sentences.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::rfc3339;
@@ -307,6 +308,60 @@ fn not_started(cx: &Context<'_>, unstarted: &Unstarted) -> String {
         }
         Unstarted::GuardGone => format!("the guard was ended before {program} was started"),
     }
+}
+
+/// The message for what the guard says.
+#[must_use]
+pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
+    let program = cx.program;
+    let (event, text) = match news {
+        GuardNews::Leftovers { count: 0, .. } => (
+            "leftovers",
+            format!("{program} left processes behind; they are ended too"),
+        ),
+        GuardNews::Leftovers { count, names } => (
+            "leftovers",
+            format!(
+                "{program} left {count} processes behind ({}); they are ended too (--leftovers leave lets them be)",
+                names.join(", ")
+            ),
+        ),
+        GuardNews::Survivors(survivors) if survivors.is_empty() => (
+            "survivors_gone",
+            format!("every process of {program} could be killed after all"),
+        ),
+        GuardNews::Survivors(survivors) => {
+            let named: Vec<String> = survivors
+                .iter()
+                .map(|one| format!("{} (pid {}): {}", one.name, one.pid, unkillable(one.why)))
+                .collect();
+            (
+                "survivors",
+                format!(
+                    "processes of {program} can't be killed, and {} is held as long as they live: {}",
+                    cx.group,
+                    named.join("; ")
+                ),
+            )
+        }
+    };
+    Message::new(Level::Warning, event, text)
+}
+
+const fn unkillable(why: Unkillable) -> &'static str {
+    match why {
+        Unkillable::NotPermitted => "only its own user or root may",
+        Unkillable::Uninterruptible => "it sleeps in the kernel",
+        Unkillable::NotYetGone => "it has not ended yet",
+        Unkillable::Unseen => "/proc does not show it",
+    }
+}
+
+/// The message for a report that could not be written.
+#[must_use]
+pub fn report_failed(path: &Path, error: &std::io::Error) -> Message {
+    let text = format!("the report {} can't be written: {error}", path.display());
+    Message::new(Level::Warning, "report_failed", text)
 }
 
 /// Why a run was refused, in a word for scripts.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ending::{Ending, Why};
-use crate::job::messages::Deadline;
+use crate::job::messages::{Deadline, Survivor};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
@@ -87,12 +87,23 @@ pub enum Action {
     /// The guard does not answer: it may have been stopped, let it continue.
     ContinueGuard,
     /// The guard is gone, or as good as gone: end it and the tree from here, then report that it is gone.
-    EndWithoutGuard {
-        /// KILL to every process of the tree; TERM to each now.
-        kill_at: Moment,
-    },
+    EndWithoutGuard,
     /// Tell people.
     Say(Note),
+}
+
+/// What the guard says of the job's processes, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GuardNews {
+    /// The job left these behind, and they are being ended.
+    Leftovers {
+        /// How many; 0 if that can't be seen.
+        count: usize,
+        /// The names of some.
+        names: Vec<String>,
+    },
+    /// These could not be killed; empty once they are gone after all.
+    Survivors(Vec<Survivor>),
 }
 
 /// The grant, as the job may know it.

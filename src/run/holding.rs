@@ -275,7 +275,7 @@ impl Holding {
             kill_in: kill_at.since(step.now),
         });
         if why == Why::Loss(Loss::GuardGone) {
-            step.act(Action::EndWithoutGuard { kill_at });
+            step.act(Action::EndWithoutGuard);
         } else {
             let term_tree = !matches!(why, Why::Signal(_));
             step.act(Action::End { term_tree, kill_at });
@@ -310,11 +310,9 @@ impl Holding {
         if std::mem::replace(&mut self.guard, Guard::Gone) == Guard::Gone {
             return;
         }
-        // Nobody else ends the tree now; the grace ends with the trust at the latest.
-        let grace = step.now.plus(step.claim.timing.kill_grace);
-        let deadline = self.lease.as_ref().map(|l| l.deadline(&step.claim.timing));
-        let kill_at = deadline.map_or(grace, |deadline| deadline.kill_at.min(grace));
-        self.end(step, Why::Loss(Loss::GuardGone), kill_at);
+        // Without its guard the job dies at once: it has a parent-death signal, and
+        // a grace that nobody enforces would be a risk.
+        self.end(step, Why::Loss(Loss::GuardGone), step.now);
     }
 
     fn signal(&mut self, step: &mut Step<'_>, signal: i32, stop: bool) {

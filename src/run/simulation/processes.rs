@@ -52,8 +52,6 @@ pub(super) struct Process {
     /// The request that is out.
     out: Option<u64>,
     pub(super) guard: Option<Guard>,
-    /// After the guard's death the supervisor ends the tree itself.
-    alone_until: Option<Moment>,
     job: Option<Job>,
 }
 
@@ -116,7 +114,6 @@ impl World {
             call: 0,
             out: None,
             guard: Some(Guard::default()),
-            alone_until: None,
             job: None,
         });
         self.wake(index);
@@ -130,7 +127,6 @@ impl World {
             return;
         }
         self.guard_looks(process);
-        self.alone_looks(process);
         self.tell(process, Event::Tick);
         self.plan(process);
     }
@@ -140,7 +136,6 @@ impl World {
         let mut due: Vec<Moment> = Vec::new();
         if p.died_at.is_none() && !p.stopped {
             due.extend(p.machine.wake_at());
-            due.extend(p.alone_until);
         }
         if let (Some(guard), Some(_)) = (&p.guard, &p.job) {
             due.extend(guard.kill_at);
@@ -206,14 +201,12 @@ impl World {
                     self.guard_looks(process);
                 }
             }
-            Action::EndWithoutGuard { kill_at } => {
+            Action::EndWithoutGuard => {
                 self.processes[process].guard = None;
-                self.processes[process].alone_until = Some(kill_at);
                 if self.processes[process].job.is_none() {
                     return self.tell(process, Event::TreeGone);
                 }
-                self.term(process);
-                self.alone_looks(process);
+                self.killed(process);
             }
             Action::Say(Note::Decided {
                 clause, verdict, ..
@@ -335,10 +328,7 @@ impl World {
                 }
             }
             Action::Pass(_) => self.term(process),
-            Action::Send(_)
-            | Action::ContinueGuard
-            | Action::EndWithoutGuard { .. }
-            | Action::Say(_) => {}
+            Action::Send(_) | Action::ContinueGuard | Action::EndWithoutGuard | Action::Say(_) => {}
         }
         self.tell(process, Event::GuardAnswered);
     }
@@ -434,7 +424,6 @@ impl World {
             return;
         }
         p.guard = None;
-        p.alone_until = None;
         self.say(|| format!("p{process}'s tree is gone"));
         self.tell(process, Event::TreeGone);
         self.plan(process);
@@ -444,15 +433,6 @@ impl World {
         self.processes[process].guard = None;
         self.tell(process, Event::GuardGone);
         self.plan(process);
-    }
-
-    /// The supervisor ends the tree of a dead guard.
-    fn alone_looks(&mut self, process: usize) {
-        let now = self.moment(process);
-        let p = &self.processes[process];
-        if p.died_at.is_none() && !p.stopped && p.alone_until.is_some_and(|at| now >= at) {
-            self.killed(process);
-        }
     }
 
     /// A stopped supervisor or guard goes on.

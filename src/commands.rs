@@ -1,0 +1,74 @@
+//! What tokenrun can be asked to do, a file each.
+
+pub mod history;
+pub mod manual;
+pub mod run;
+pub mod status;
+
+use std::io::{self, Write};
+
+use crate::exit::{self, Exit};
+use crate::report::messages::{Level, Message};
+use crate::run::ending::of_trouble;
+use crate::store::StoreError;
+
+/// Why a command could not be carried out: the exit code, and what to tell.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// What to tell people.
+    pub message: Message,
+}
+
+impl Failure {
+    /// Bad configuration, or something else that one sentence explains.
+    #[must_use]
+    pub const fn new(code: u8, event: &'static str, text: String) -> Self {
+        let message = Message {
+            level: Level::Warning,
+            event,
+            text,
+        };
+        Self { code, message }
+    }
+
+    /// A store that could not be used.
+    #[must_use]
+    pub fn of_store(store: &str, error: &StoreError) -> Self {
+        let text = format!("the store {store}: {error}");
+        Self::new(of_trouble(error.trouble), "store_failed", text)
+    }
+
+    /// Something that the operating system refused.
+    #[must_use]
+    pub fn of_system(what: &str, error: &io::Error) -> Self {
+        Self::new(exit::SYSTEM, "system", format!("{what}: {error}"))
+    }
+}
+
+/// Prints text to stdout. A reader that has gone away (`| head`) is no failure.
+///
+/// # Errors
+/// If it can't be written for another reason.
+pub fn print(text: &str) -> Result<Exit, Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Exit::OK),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::OK),
+        Err(error) => Err(Failure::of_system("stdout can't be written", &error)),
+    }
+}
+
+/// Prints objects as a JSON array, an object a line.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json<T: serde::Serialize>(objects: &[T]) -> Result<Exit, Failure> {
+    let lines: Result<Vec<String>, _> = objects.iter().map(serde_json::to_string).collect();
+    match lines {
+        Ok(lines) if lines.is_empty() => print("[]\n"),
+        Ok(lines) => print(&format!("[\n{}\n]\n", lines.join(",\n"))),
+        Err(error) => Err(Failure::new(exit::BUG, "bug", format!("JSON: {error}"))),
+    }
+}

@@ -1,0 +1,155 @@
+//! `tokenrun --group NAME -- CMD`: the run itself.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::Failure;
+use crate::exit::{self, Exit};
+use crate::report::log::Log;
+use crate::report::messages::{Context, Message, guard_news, message, report_failed};
+use crate::report::run_report::RunReport;
+use crate::report::{rfc3339, wall_clock_ms};
+use crate::run::driver::{Listener, Outside, drive};
+use crate::run::ending::Ending;
+use crate::run::event::{Granted, GuardNews, Note};
+use crate::run::machine::{Limits, Machine};
+use crate::store::Store;
+use crate::token::{Claim, Row, StoreTime};
+
+/// A run, with everything that it needs.
+#[derive(Debug)]
+pub struct Run {
+    /// Who asks for which token.
+    pub claim: Claim,
+    /// What the job is limited to.
+    pub limits: Limits,
+    /// The exit code for a refusal.
+    pub not_now: u8,
+    /// Where the report goes.
+    pub report: Option<PathBuf>,
+    /// The clock, the signals and the job.
+    pub outside: Outside,
+}
+
+/// Runs the job, if the token can be had, and says how the process ends.
+///
+/// # Errors
+/// If the operating system refuses what tokenrun itself needs.
+pub fn run(run: Run, store: Box<dyn Store>, log: &mut Log) -> Result<Exit, Failure> {
+    let started_at = rfc3339(wall_clock_ms());
+    let store_name = store.name().to_owned();
+    let mut narrator = Narrator {
+        context: Context {
+            group: &run.claim.group.clone(),
+            store: &store_name,
+            program: &run.claim.about.program.clone(),
+        },
+        log,
+        seen: None,
+        granted: None,
+    };
+    let machine = Machine::new(run.claim.clone(), run.limits);
+    let ending = drive(machine, store, &run.outside, &mut narrator)
+        .map_err(|error| Failure::of_system("the operating system refused", &error))?;
+    let exit = ending.exit(run.not_now);
+    if let Some(path) = &run.report {
+        let report = Report {
+            claim: &run.claim,
+            store: &store_name,
+            started_at,
+            exit,
+        };
+        report.write(path, &ending, &mut narrator)?;
+    }
+    Ok(exit)
+}
+
+/// Turns what the run says into messages, and remembers what the report needs.
+struct Narrator<'a> {
+    context: Context<'a>,
+    log: &'a mut Log,
+    seen: Option<(Box<Row>, StoreTime)>,
+    granted: Option<Granted>,
+}
+
+impl Listener for Narrator<'_> {
+    fn hear(&mut self, note: &Note, detached: bool) {
+        match note {
+            Note::Decided { row, now, .. } => {
+                self.seen = row.clone().map(|row| (row, now.clone()));
+            }
+            Note::Acquired { granted, .. } => self.granted = Some(granted.clone()),
+            _ => {}
+        }
+        let seen = self.seen.as_ref().map(|(row, now)| (row.as_ref(), now));
+        if let Some(message) = message(&self.context, note, seen) {
+            self.log.write(&message, detached);
+        }
+    }
+
+    fn hear_guard(&mut self, news: &GuardNews) {
+        let message: Message = guard_news(&self.context, news);
+        self.log.write(&message, true);
+    }
+}
+
+struct Report<'a> {
+    claim: &'a Claim,
+    store: &'a str,
+    started_at: String,
+    exit: Exit,
+}
+
+impl Report<'_> {
+    /// A report that can't be written changes nothing about how the job ended: the
+    /// job's status stays, unless it would have been 0.
+    fn write(
+        self,
+        path: &Path,
+        ending: &Ending,
+        narrator: &mut Narrator<'_>,
+    ) -> Result<(), Failure> {
+        let mut report = RunReport {
+            group: &self.claim.group,
+            client: &self.claim.client,
+            session: &self.claim.session,
+            store: self.store,
+            outcome: "",
+            recorded: None,
+            tokenrun_exit_code: self.exit.code(),
+            exit_code: None,
+            signal: None,
+            fence: None,
+            grant: None,
+            previous_client: None,
+            refused: None,
+            refused_by: None,
+            clause: None,
+            started_at: self.started_at,
+            ended_at: rfc3339(wall_clock_ms()),
+        };
+        report.set_ending(ending, narrator.granted.as_ref());
+        let Err(error) = report.write_to(path) else {
+            return Ok(());
+        };
+        let message = report_failed(path, &error);
+        if self.exit == Exit::OK {
+            return Err(Failure {
+                code: exit::DENIED,
+                message,
+            });
+        }
+        narrator.log.write(&message, false);
+        Ok(())
+    }
+}
+
+/// The name of a program, without its directory: arguments can hold secrets, and
+/// are never written down.
+#[must_use]
+pub fn program_name(command: &[OsString]) -> String {
+    let program = command.first().map(PathBuf::from).unwrap_or_default();
+    let name = program.file_name().unwrap_or(program.as_os_str());
+    let name: String = name.to_string_lossy().into_owned();
+    name.chars().filter(|c| !c.is_control()).take(200).collect()
+}

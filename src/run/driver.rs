@@ -1,0 +1,267 @@
+//! Gives the machine of a run a real clock, a real store, a real guard and real
+//! signals. It decides nothing: it carries out what the machine says, and tells it
+//! what happened.
+//!
+//! The first look is made before there is a guard, a thread or anything else: to be
+//! refused costs a read and no more. If the machine then wants to go on, the guard
+//! is forked, while there is one thread, and the store moves to a thread of its own.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::ending::Ending;
+use super::environment;
+use super::event::{Action, Event, Note};
+use super::guarding::Guarding;
+use super::machine::Machine;
+use crate::job::handle::Leftovers;
+use crate::store::Store;
+use crate::store::worker::{Answer, Request, Worker};
+use crate::sys::clock::LocalClock;
+use crate::sys::random;
+use crate::sys::signals::{Inherited, SignalFd};
+use crate::sys::timer::Timer;
+use crate::token::{Evidence, Moment};
+
+/// Deadlines are looked at at least this often, whatever the timer does.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// What a run needs from outside.
+#[derive(Debug)]
+pub struct Outside {
+    /// The clock of supervisor and guard.
+    pub clock: LocalClock,
+    /// The signals that the job is given back.
+    pub inherited: Inherited,
+    /// The job: its program, then its arguments.
+    pub argv: Vec<OsString>,
+    /// What becomes of the processes that it leaves behind.
+    pub leftovers: Leftovers,
+}
+
+/// Who hears what happens. `detached` says that somebody holds a deadline, so that
+/// the listener must not wait for anybody.
+pub trait Listener {
+    /// The run says something.
+    fn hear(&mut self, note: &Note, detached: bool);
+    /// The guard says something of the job's processes.
+    fn hear_guard(&mut self, news: &super::event::GuardNews);
+}
+
+/// Drives a run to its end.
+///
+/// # Errors
+/// The operating system refused what tokenrun needs: descriptors, a process, a thread.
+pub fn drive(
+    mut machine: Machine,
+    mut store: Box<dyn Store>,
+    outside: &Outside,
+    listener: &mut dyn Listener,
+) -> io::Result<Ending> {
+    let mut first = First {
+        machine: &mut machine,
+        clock: outside.clock,
+        store: store.as_mut(),
+        listener,
+    };
+    let pending = first.look()?;
+    if let Some(ending) = machine.ending() {
+        return Ok(ending.clone());
+    }
+    let guarding = Guarding::fork(outside, machine.claim().timing.kill_grace)?;
+    let mut driver = Driver {
+        signals: SignalFd::new(&outside.inherited)?,
+        timer: Timer::new()?,
+        worker: Worker::start(store)?,
+        armed: None,
+        guarding,
+        machine,
+        clock: outside.clock,
+        listener,
+    };
+    driver.carry_out(pending)?;
+    driver.run()
+}
+
+/// Everything that a driver reads: bits, from the kernel, each time.
+fn draw() -> u64 {
+    // The kernel refuses only a buffer that is not ours. Were it to, the version
+    // would repeat, and the swap that writes it conflict: nothing is granted twice.
+    random::bits64().unwrap_or_default()
+}
+
+/// The first look, on the only thread.
+struct First<'a> {
+    machine: &'a mut Machine,
+    clock: LocalClock,
+    store: &'a mut dyn Store,
+    listener: &'a mut dyn Listener,
+}
+
+impl First<'_> {
+    /// Returns what the machine wants done after it.
+    fn look(&mut self) -> io::Result<Vec<Action>> {
+        let mut event = Event::Tick;
+        loop {
+            let actions = self.machine.step(self.clock.now(), event, &mut draw);
+            let mut rest = Vec::new();
+            let mut read = None;
+            for action in actions {
+                match action {
+                    Action::Send(request @ Request::Read(_)) => read = Some(request),
+                    Action::Say(note) => self.listener.hear(&note, false),
+                    other => rest.push(other),
+                }
+            }
+            match read {
+                Some(request) => event = event_of(request.carry_out(self.store)),
+                None => return Ok(rest),
+            }
+        }
+    }
+}
+
+fn event_of(answer: Answer) -> Event {
+    match answer {
+        Answer::Read(result) => Event::Looked(result.map(|reading| (reading, Evidence::None))),
+        Answer::Swapped(result) => Event::Swapped(result),
+        Answer::Recorded(result) => Event::Recorded(result),
+    }
+}
+
+struct Driver<'a> {
+    machine: Machine,
+    clock: LocalClock,
+    signals: SignalFd,
+    timer: Timer,
+    /// When the timer will fire; `None` once it has.
+    armed: Option<Moment>,
+    worker: Worker,
+    guarding: Guarding,
+    listener: &'a mut dyn Listener,
+}
+
+impl Driver<'_> {
+    fn run(&mut self) -> io::Result<Ending> {
+        loop {
+            if let Some(ending) = self.machine.ending() {
+                let ending = ending.clone();
+                self.guarding.dismiss();
+                return Ok(ending);
+            }
+            let ready = self.sleep()?;
+            // First of all, whatever the reason to wake up.
+            self.tell(Event::Tick)?;
+            if ready.answer
+                && let Some(answer) = self.worker.answer()
+            {
+                self.tell(event_of(answer))?;
+            }
+            self.hear_guard()?;
+            if ready.signal {
+                self.hear_signals()?;
+            }
+        }
+    }
+
+    fn tell(&mut self, event: Event) -> io::Result<()> {
+        let actions = self.machine.step(self.clock.now(), event, &mut draw);
+        self.carry_out(actions)
+    }
+
+    fn carry_out(&mut self, actions: Vec<Action>) -> io::Result<()> {
+        for action in actions {
+            match action {
+                Action::Send(request) => self.worker.send(request),
+                Action::Say(note) => self.listener.hear(&note, self.guarding.has_job()),
+                Action::StartJob { deadline, granted } => {
+                    let env = environment::of(self.machine.claim(), &granted);
+                    self.guarding.start(deadline, env);
+                }
+                Action::Extend(deadline) => self.guarding.extend(deadline),
+                Action::Pass(signal) => self.guarding.pass(signal),
+                Action::End { term_tree, kill_at } => self.guarding.end(term_tree, kill_at),
+                Action::ContinueGuard => self.guarding.continue_guard(),
+                Action::EndWithoutGuard => self.guarding.end_alone(),
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_guard(&mut self) -> io::Result<()> {
+        for event in self.guarding.events(self.clock.now())? {
+            match event {
+                super::guarding::Heard::Event(event) => self.tell(event)?,
+                super::guarding::Heard::News(news) => self.listener.hear_guard(&news),
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_signals(&mut self) -> io::Result<()> {
+        while let Some(received) = self.signals.read() {
+            if received.signal == libc::SIGCHLD {
+                self.guarding.child_ended()?;
+                continue;
+            }
+            let stop = matches!(
+                received.signal,
+                libc::SIGTERM | libc::SIGINT | libc::SIGHUP | libc::SIGQUIT
+            );
+            self.tell(Event::Signal {
+                signal: received.signal,
+                stop,
+            })?;
+        }
+        self.hear_guard()
+    }
+
+    fn sleep(&mut self) -> io::Result<Ready> {
+        self.arm()?;
+        let fds = [self.signals.as_fd(), self.timer.as_fd(), self.worker.fd()];
+        let mut fds: Vec<_> = fds
+            .into_iter()
+            .chain(self.guarding.fd())
+            .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+            .collect();
+        match poll(&mut fds, PollTimeout::NONE) {
+            // Stopped and continued: nothing else gets through.
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let is_ready = |index: usize| fds.get(index).and_then(PollFd::any).unwrap_or(false);
+        let ready = Ready {
+            signal: is_ready(0),
+            answer: is_ready(2),
+        };
+        if is_ready(1) {
+            self.timer.clear();
+            self.armed = None;
+        }
+        Ok(ready)
+    }
+
+    /// Sets the timer to the next thing that is due. One that fires too early costs
+    /// a wake-up; setting it for every event would cost a system call each.
+    fn arm(&mut self) -> io::Result<()> {
+        let latest = self.clock.now().plus(LONGEST_SLEEP);
+        let due = [self.machine.wake_at(), self.guarding.wake_at()];
+        let next = due.into_iter().flatten().fold(latest, Moment::min);
+        if self.armed.is_none_or(|armed| next < armed) {
+            self.timer.arm(&self.clock, next)?;
+            self.armed = Some(next);
+        }
+        Ok(())
+    }
+}
+
+struct Ready {
+    signal: bool,
+    answer: bool,
+}

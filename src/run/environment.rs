@@ -1,0 +1,40 @@
+//! What the job may know of its run, in its environment.
+
+use super::event::Granted;
+use crate::token::Claim;
+
+/// The variable that names the session that a process runs inside of.
+pub const SESSION: &str = "TOKENRUN_SESSION";
+
+/// Variables that tokenrun sets for its job and never reads as options.
+pub const JOB_VARIABLES: [&str; 7] = [
+    "TOKENRUN_GROUP",
+    "TOKENRUN_CLIENT_ID",
+    SESSION,
+    "TOKENRUN_FENCE",
+    "TOKENRUN_GRANT",
+    "TOKENRUN_PREVIOUS_CLIENT",
+    "TOKENRUN_ONCE_KEY",
+];
+
+/// Names and values for the job's environment. What does not apply is empty, so
+/// that nothing of an outer run shows through.
+#[must_use]
+pub fn of(claim: &Claim, granted: &Granted) -> Vec<(String, String)> {
+    let previous = granted.previous_client.as_ref();
+    let once_key = claim.about.once_key.clone();
+    let values = [
+        Some(claim.group.to_string()),
+        Some(claim.client.to_string()),
+        Some(granted.session.to_string()),
+        Some(granted.fence.to_string()),
+        granted.kind.map(|kind| kind.to_string()),
+        previous.map(ToString::to_string),
+        once_key,
+    ];
+    JOB_VARIABLES
+        .iter()
+        .zip(values)
+        .filter_map(|(name, value)| Some(((*name).to_owned(), value?)))
+        .collect()
+}

@@ -1,0 +1,230 @@
+//! The guard, as a run sees it: what the machine says becomes messages, and what
+//! the guard says becomes events. When the guard is gone, its work is done here.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::libc;
+
+use super::driver::Outside;
+use super::event::{Event, GuardNews, NotStarted};
+use crate::job::handle::{GuardHandle, GuardSettings, Received, TreeEnd};
+use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
+use crate::token::Moment;
+
+/// What comes from the guard.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// For the machine.
+    Event(Event),
+    /// For people.
+    News(GuardNews),
+}
+
+/// How the guard is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It waits for the job's start.
+    Waiting,
+    /// It was told to start the job.
+    Guarding,
+    /// It has said its last word.
+    Finished,
+    /// It is gone, or as good as gone: its tree is ended from here.
+    Alone { again_at: Moment },
+    /// That is done.
+    Over,
+}
+
+/// The guard.
+#[derive(Debug)]
+pub(super) struct Guarding {
+    handle: GuardHandle,
+    state: State,
+    sequence: u64,
+    /// What the job's main process did, once that is known.
+    heard: Vec<Heard>,
+    closed: bool,
+}
+
+impl Guarding {
+    pub(super) fn fork(outside: &Outside, kill_grace: Duration) -> io::Result<Self> {
+        let handle = GuardHandle::fork(GuardSettings {
+            argv: outside.argv.clone(),
+            leftovers: outside.leftovers,
+            kill_grace,
+            inherited: outside.inherited,
+            clock: outside.clock,
+        })?;
+        Ok(Self {
+            handle,
+            state: State::Waiting,
+            sequence: 0,
+            heard: Vec::new(),
+            closed: false,
+        })
+    }
+
+    /// Whether a job may be alive.
+    pub(super) const fn has_job(&self) -> bool {
+        matches!(self.state, State::Guarding | State::Alone { .. })
+    }
+
+    /// What to poll; `None` once the guard will say nothing more.
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        (!self.closed).then(|| self.handle.fd())
+    }
+
+    pub(super) const fn wake_at(&self) -> Option<Moment> {
+        match self.state {
+            State::Alone { again_at } => Some(again_at),
+            State::Waiting | State::Guarding | State::Finished | State::Over => None,
+        }
+    }
+
+    pub(super) fn start(&mut self, deadline: Option<Deadline>, env: Vec<(String, String)>) {
+        self.state = State::Guarding;
+        if let Err(error) = self.handle.send(&ToGuard::Start { deadline, env }) {
+            // An environment that is too large, or a guard that is gone: either way
+            // the job is not started.
+            let why = NotStarted::NoProcess(error.to_string());
+            self.heard.push(Heard::Event(Event::JobNotStarted(why)));
+        }
+    }
+
+    pub(super) fn extend(&mut self, deadline: Deadline) {
+        self.sequence += 1;
+        let seq = self.sequence;
+        self.send(&ToGuard::Deadline { seq, deadline });
+    }
+
+    pub(super) fn pass(&mut self, signal: i32) {
+        self.send(&ToGuard::Pass { signal });
+    }
+
+    pub(super) fn end(&mut self, term_tree: bool, kill_at: Moment) {
+        self.send(&ToGuard::End { kill_at, term_tree });
+    }
+
+    /// A guard that can't take a message does not answer either, which the machine
+    /// notices: what could not be said is not said again.
+    fn send(&mut self, message: &ToGuard) {
+        if self.state == State::Guarding {
+            let _ = self.handle.send(message);
+        }
+    }
+
+    pub(super) fn continue_guard(&self) {
+        // If it is gone, that is noticed by itself.
+        let _ = self.handle.signal_guard(libc::SIGCONT);
+    }
+
+    /// The guard counts as gone: it is killed, and so is its tree. The job has a
+    /// parent-death signal, so a grace would be a promise that is not kept.
+    pub(super) fn end_alone(&mut self) {
+        let _ = self.handle.signal_guard(libc::SIGKILL);
+        self.state = State::Alone {
+            again_at: Moment::default(),
+        };
+    }
+
+    /// A child of this process has ended.
+    pub(super) fn child_ended(&mut self) -> io::Result<()> {
+        self.handle.reap_orphans()?;
+        if let State::Alone { again_at } = &mut self.state {
+            *again_at = Moment::default();
+        }
+        Ok(())
+    }
+
+    /// The run is over: a guard that waits leaves, one that has finished is reaped.
+    pub(super) fn dismiss(&mut self) {
+        if self.state == State::Waiting {
+            self.send_anyway(&ToGuard::Kill);
+        }
+    }
+
+    fn send_anyway(&mut self, message: &ToGuard) {
+        // If it can't be told it hears the end of the file soon.
+        let _ = self.handle.send(message);
+    }
+
+    /// What has happened since the last call.
+    pub(super) fn events(&mut self, now: Moment) -> io::Result<Vec<Heard>> {
+        while !self.closed {
+            match self.handle.recv()? {
+                None => break,
+                Some(Received::Message(message)) => self.hear(message),
+                Some(Received::Closed) => {
+                    self.closed = true;
+                    if matches!(self.state, State::Waiting | State::Guarding) {
+                        self.heard.push(Heard::Event(Event::GuardGone));
+                    }
+                }
+            }
+        }
+        self.end_tree(now)?;
+        Ok(std::mem::take(&mut self.heard))
+    }
+
+    fn end_tree(&mut self, now: Moment) -> io::Result<()> {
+        let State::Alone { again_at } = self.state else {
+            return Ok(());
+        };
+        if now < again_at {
+            return Ok(());
+        }
+        match self.handle.end_tree_without_guard()? {
+            TreeEnd::Gone => {
+                self.state = State::Over;
+                self.heard.push(Heard::Event(Event::TreeGone));
+            }
+            TreeEnd::Ending {
+                again_at,
+                survivors,
+            } => {
+                self.state = State::Alone { again_at };
+                let news = survivors.map(GuardNews::Survivors);
+                self.heard.extend(news.map(Heard::News));
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, message: FromGuard) {
+        let heard = match message {
+            FromGuard::Started { .. } => Heard::Event(Event::JobStarted),
+            FromGuard::NotStarted { stage, errno, what } => {
+                self.state = State::Finished;
+                Heard::Event(Event::JobNotStarted(not_started(stage, errno, &what)))
+            }
+            FromGuard::Ack { .. } | FromGuard::Ending | FromGuard::Expired => {
+                Heard::Event(Event::GuardAnswered)
+            }
+            FromGuard::Exited { status, forced } => {
+                Heard::Event(Event::JobExited { status, forced })
+            }
+            FromGuard::Leftovers { count, names } => {
+                Heard::News(GuardNews::Leftovers { count, names })
+            }
+            FromGuard::Survivors { processes } => Heard::News(GuardNews::Survivors(processes)),
+            FromGuard::Gone => {
+                self.state = State::Finished;
+                Heard::Event(Event::TreeGone)
+            }
+        };
+        self.heard.push(heard);
+    }
+}
+
+fn not_started(stage: Stage, errno: i32, what: &str) -> NotStarted {
+    let reason = Errno::from_raw(errno).desc();
+    match stage {
+        Stage::TooLate => NotStarted::TooLate,
+        Stage::Fork => NotStarted::NoProcess(format!("{what}: {reason}")),
+        Stage::Exec if errno == libc::ENOENT => NotStarted::NotFound(reason.to_owned()),
+        Stage::Exec => NotStarted::NotExecutable(reason.to_owned()),
+    }
+}
