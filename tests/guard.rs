@@ -12,6 +12,8 @@ mod harness;
 mod inheritance;
 #[path = "guard/leftovers.rs"]
 mod leftovers;
+#[path = "guard/processes.rs"]
+mod processes;
 #[path = "guard/signals.rs"]
 mod signals;
 #[path = "guard/starting.rs"]
@@ -29,6 +31,7 @@ fn main() {
         std::process::exit(i32::from(!is_inside));
     }
     harness::run(&[
+        processes::TESTS,
         starting::TESTS,
         deadlines::TESTS,
         leftovers::TESTS,

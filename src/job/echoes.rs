@@ -1,6 +1,9 @@
 //! Signals that the job has got already, from a terminal or from a kill of the
 //! whole process group: the guard is in that group too, so its own copy tells.
 //! Pure: the guard feeds it.
+//!
+//! Two signals of a kind that come before the guard has read the first are one to
+//! it, but may have been two to the others: then the job gets one too many.
 
 use std::time::Duration;
 

@@ -65,7 +65,7 @@ pub(crate) fn run(groups: &[&[Test]]) {
         all.for_each(|(name, _)| println!("{name}: test"));
         return;
     }
-    let filters: Vec<_> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    let filters = filters(&args);
     let is_chosen =
         |name: &str| filters.is_empty() || filters.iter().any(|f| name.contains(f.as_str()));
     let (mut passed, mut failed, mut left_out) = (0, 0, 0);
@@ -97,6 +97,20 @@ pub(crate) fn run(groups: &[&[Test]]) {
     if failed > 0 {
         std::process::exit(101);
     }
+}
+
+/// The arguments that are parts of names; libtest's options mean nothing here.
+fn filters(args: &[String]) -> Vec<&String> {
+    const WITH_VALUE: [&str; 5] = ["--test-threads", "--skip", "--format", "--color", "-Z"];
+    let mut is_value = false;
+    let mut filters = Vec::new();
+    for arg in args {
+        if !is_value && !arg.starts_with('-') {
+            filters.push(arg);
+        }
+        is_value = WITH_VALUE.contains(&arg.as_str());
+    }
+    filters
 }
 
 /// A guard with a job, and this process as its supervisor.

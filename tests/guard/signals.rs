@@ -56,6 +56,12 @@ fn a_signal_is_passed_to_the_job_alone() {
     assert!(!guarded.path("wrong").exists());
 }
 
+fn is_nothing_pending(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    u64::from_str_radix(pending.unwrap().trim(), 16) == Ok(0)
+}
+
 fn a_signal_to_the_group_is_not_passed_twice() {
     // A group of its own, so that nobody else's test gets the signal.
     let own = nix::unistd::Pid::from_raw(0);
@@ -69,6 +75,12 @@ fn a_signal_to_the_group_is_not_passed_twice() {
             signals.read().filter(|it| it.signal == libc::SIGUSR1)
         });
         assert_eq!(received.from_pid, tokenrun::sys::process::pid());
+        // Two of a kind that are pending are one: the guard must have read this one
+        // before the next is sent.
+        let guard = guarded.handle.pid();
+        until("the guard reads its copy", || {
+            is_nothing_pending(guard).then_some(())
+        });
         pass(&mut guarded, received.signal);
         until("the signal arrives", || {
             (dots(&guarded) == round).then_some(())
