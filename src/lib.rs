@@ -179,7 +179,9 @@ fn client_id(request: &RunRequest, host: Option<&str>) -> Result<ClientId, Failu
     if let Some(client) = &request.client_id {
         return Ok(client.clone());
     }
-    let variable = std::env::var("CLIENT_ID").ok().filter(|text| !text.is_empty());
+    let variable = std::env::var("CLIENT_ID")
+        .ok()
+        .filter(|text| !text.is_empty());
     let (source, text) = match (variable, host) {
         (Some(text), _) => ("the variable CLIENT_ID", text),
         (None, host) => ("the host name", host.unwrap_or_default().to_owned()),
@@ -232,7 +234,10 @@ fn listing_store(list: &ListRequest) -> Result<Box<dyn Store>, Failure> {
 
 fn warn_of_unknown_variables(log: &mut Log) {
     let ours = |name: &OsString| name.to_string_lossy().starts_with("TOKENRUN_");
-    let mut names = std::env::vars_os().map(|(name, _)| name).filter(ours).peekable();
+    let mut names = std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(ours)
+        .peekable();
     if names.peek().is_none() {
         return;
     }
@@ -242,7 +247,11 @@ fn warn_of_unknown_variables(log: &mut Log) {
         let is_known = known.iter().any(|known| *known == name)
             || run::environment::JOB_VARIABLES.contains(&name.as_ref());
         if !is_known {
-            warn(log, "unknown_variable", format!("the variable {name:?} is unknown and has no effect"));
+            warn(
+                log,
+                "unknown_variable",
+                format!("the variable {name:?} is unknown and has no effect"),
+            );
         }
     }
 }
@@ -250,7 +259,7 @@ fn warn_of_unknown_variables(log: &mut Log) {
 /// A file on overlayfs is gone with its container, and excludes no other container.
 fn warn_of_overlay(url: &StoreUrl, log: &mut Log) {
     let StoreUrl::Sqlite(path) = url;
-    if filesystem::is_overlay(path) {
+    if filesystem::is_overlay(path).unwrap_or(false) {
         let text = format!(
             "the store {} is on overlayfs: it excludes only what runs in this very container",
             path.display()

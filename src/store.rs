@@ -5,7 +5,9 @@
 //! has not expired, both judged in one transaction, and puts its own time into
 //! the stamps that the swap names.
 
+pub mod filesystem;
 pub mod memory;
+pub mod sqlite;
 pub mod url;
 pub mod worker;
 

@@ -28,7 +28,11 @@ pub fn history(
         .map_err(|error| Failure::of_store(store.name(), &error))?;
     let rows: HashMap<&GroupName, &Row> =
         listing.rows.iter().map(|row| (&row.group, row)).collect();
-    if let Some(group) = query.group.as_ref().filter(|group| !rows.contains_key(group)) {
+    if let Some(group) = query
+        .group
+        .as_ref()
+        .filter(|group| !rows.contains_key(group))
+    {
         return Err(unknown_group(store.name(), group));
     }
     let row_of = |run: &RunRecord| rows.get(&run.group).copied();

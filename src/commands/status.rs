@@ -24,7 +24,10 @@ pub fn status(
         return Err(unknown_group(store.name(), group));
     }
     if as_json {
-        let tokens: Vec<_> = rows.iter().map(|row| json::Token::of(row, &listing.now)).collect();
+        let tokens: Vec<_> = rows
+            .iter()
+            .map(|row| json::Token::of(row, &listing.now))
+            .collect();
         return print_json(&tokens);
     }
     print(&tables::tokens(&rows, &listing.now))
@@ -36,6 +39,9 @@ pub fn unknown_group(store: &str, group: &GroupName) -> Failure {
     Failure::new(
         exit::CONFIG,
         "unknown_group",
-        format!("the store {store} has no group {group:?}; tokenrun status lists those that it has", group = group.as_str()),
+        format!(
+            "the store {store} has no group {group:?}; tokenrun status lists those that it has",
+            group = group.as_str()
+        ),
     )
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::rfc3339;
 use crate::duration::rounded;
+use crate::job::messages::Unkillable;
 use crate::run::ending::{Ending, JobEnd, Loss, Unstarted, Why};
-use crate::run::event::{Granted, NotStarted, Note};
+use crate::run::event::{Granted, GuardNews, NotStarted, Note};
 use crate::store::StoreError;
 use crate::sys::wait::Status;
 use crate::token::{GroupName, Refusal, Row, StoreTime, Verdict};

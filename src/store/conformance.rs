@@ -1,1 +1,714 @@
+//! What every store must do. Each test runs on each store: a store is added
+//! with a [`Fixture`] and one line `on_store!`.
 
+mod strategies;
+
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::memory::MemoryStore;
+use super::sqlite::SqliteStore;
+use super::sqlite::clock::Clock;
+use super::{HistoryQuery, Store};
+use crate::token::operator::{Act, Effect, perform};
+use crate::token::swap::{creation, grant, heartbeat, release};
+use crate::token::{
+    About, Claim, ClientId, Domain, Fence, GrantKind, GroupName, History, Outcome, Pause, Row,
+    RunEnd, RunRecord, SessionId, Stamp, State, StoreTime, Swap, Swapped, Timing, Touch, Version,
+    Wishes,
+};
+
+/// Data of its own, and a clock that the test turns.
+pub(crate) trait Fixture: Sync {
+    /// A further handle on the same data.
+    fn store(&self) -> Box<dyn Store>;
+
+    /// The store's time.
+    fn now(&self) -> StoreTime;
+
+    /// Sets the store's time: its tick, its wall clock, its domain.
+    fn set_clock(&self, to: StoreTime);
+
+    /// Lets time pass.
+    fn advance(&self, by: Duration) {
+        self.set_clock(self.now().plus(by));
+    }
+}
+
+struct InMemory(MemoryStore);
+
+impl InMemory {
+    fn new() -> Self {
+        Self(MemoryStore::new())
+    }
+}
+
+impl Fixture for InMemory {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(self.0.clone())
+    }
+
+    fn now(&self) -> StoreTime {
+        self.0.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        self.0.set_clock(to);
+    }
+}
+
+/// A clock that stands still until it is turned.
+pub(crate) struct TurnedClock(Mutex<StoreTime>);
+
+impl TurnedClock {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(MemoryStore::new().now()))
+    }
+
+    pub(crate) fn set(&self, to: StoreTime) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = to;
+    }
+}
+
+impl Clock for TurnedClock {
+    fn now(&self) -> StoreTime {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+struct InSqlite {
+    directory: tempfile::TempDir,
+    clock: Arc<TurnedClock>,
+}
+
+impl InSqlite {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            clock: Arc::new(TurnedClock::new()),
+        }
+    }
+}
+
+impl Fixture for InSqlite {
+    fn store(&self) -> Box<dyn Store> {
+        let path = self.directory.path().join("tokens.db");
+        let clock = Box::new(Arc::clone(&self.clock));
+        Box::new(SqliteStore::open_with_clock(&path, Duration::from_secs(10), clock).unwrap())
+    }
+
+    fn now(&self) -> StoreTime {
+        self.clock.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        self.clock.set(to);
+    }
+}
+
+/// Lists the tests; makes the macro that runs them all on one store.
+macro_rules! suite {
+    ($($test:ident),+ $(,)?) => {
+        macro_rules! on_store {
+            ($store:ident, $fixture:expr) => {
+                mod $store {
+                    use super::*;
+                    $(
+                        #[test]
+                        fn $test() {
+                            super::$test(&$fixture);
+                        }
+                    )+
+                }
+            };
+        }
+    };
+}
+
+suite!(
+    an_unknown_group_has_no_row_but_a_time,
+    two_claims_race_one_wins,
+    a_conflict_changes_nothing,
+    a_swap_of_a_row_that_is_not_there_conflicts,
+    an_expired_swap_changes_nothing_and_is_no_conflict,
+    a_swap_happens_until_its_last_millisecond,
+    an_expiry_of_another_domain_has_expired,
+    a_conflict_is_told_before_an_expiry,
+    fence_survives_release,
+    heartbeat_of_a_lost_session_changes_nothing,
+    stamps_are_the_stores_own,
+    operators_stamp_nothing,
+    a_stamp_is_told_to_the_millisecond_in_every_domain,
+    every_column_comes_back_as_written,
+    every_column_of_a_record_comes_back_as_written,
+    a_grant_opens_a_record_and_makes_the_vanished_one_unknown,
+    a_vanished_record_that_was_closed_stays_closed,
+    a_release_closes_the_record_in_the_same_swap,
+    a_release_that_does_not_happen_closes_no_record,
+    a_session_closes_its_own_record_late_but_never_twice,
+    a_record_of_nobody_is_no_error,
+    history_is_newest_first_by_group_and_limited,
+    list_shows_every_group,
+    groups_hold_quotes_and_unicode_and_percent_signs,
+);
+
+on_store!(memory, InMemory::new());
+on_store!(sqlite, InSqlite::new());
+
+fn claim(group: &str, client: &str, session: &str) -> Claim {
+    Claim {
+        group: GroupName::new(group).unwrap(),
+        client: ClientId::new(client).unwrap(),
+        session: SessionId::new(session).unwrap(),
+        expected: None,
+        failback: false,
+        nested_in: None,
+        timing: Timing::new(&Wishes::default()).unwrap(),
+        about: About {
+            host: Some("host".into()),
+            pid: Some(4711),
+            program: "run.sh".into(),
+            ..About::default()
+        },
+    }
+}
+
+fn version(n: u64) -> Version {
+    Version::from_random(n << 1)
+}
+
+fn row(store: &mut dyn Store, group: &str) -> Row {
+    let group = GroupName::new(group).unwrap();
+    store.read(&group).unwrap().row.unwrap()
+}
+
+fn runs(store: &mut dyn Store) -> Vec<RunRecord> {
+    store.history(&HistoryQuery::default()).unwrap()
+}
+
+fn done(swapped: Swapped) -> StoreTime {
+    match swapped {
+        Swapped::Done(at) => at,
+        other => panic!("the swap should have happened: {other:?}"),
+    }
+}
+
+/// Grants the group to the claim from whatever row there is.
+fn grant_to(store: &mut dyn Store, claim: &Claim, n: u64) -> Row {
+    let reading = store.read(&claim.group).unwrap();
+    let kind = GrantKind::Bind;
+    let swap = grant(claim, kind, reading.row.as_ref(), &reading.now, version(n));
+    done(store.swap(&swap).unwrap());
+    row(store, claim.group.as_str())
+}
+
+const SUCCESS: RunEnd = RunEnd {
+    outcome: Outcome::Succeeded,
+    exit_code: Some(0),
+    signal: None,
+};
+
+fn ten_seconds_from(fixture: &dyn Fixture) -> StoreTime {
+    fixture.now().plus(Duration::from_secs(10))
+}
+
+fn an_unknown_group_has_no_row_but_a_time(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let reading = store.read(&GroupName::new("g").unwrap()).unwrap();
+    assert_eq!(reading.row, None);
+    assert_eq!(reading.now, fixture.now());
+    assert_eq!(store.list().unwrap().rows, []);
+    assert_eq!(store.list().unwrap().now, fixture.now());
+    assert_eq!(runs(store.as_mut()), []);
+}
+
+fn two_claims_race_one_wins(fixture: &dyn Fixture) {
+    const RACERS: usize = 8;
+    let start = Barrier::new(RACERS);
+    let wins: Vec<bool> = std::thread::scope(|scope| {
+        let racers: Vec<_> = (0..RACERS)
+            .map(|n| {
+                let start = &start;
+                scope.spawn(move || {
+                    let mut store = fixture.store();
+                    let me = claim("g", "client", &format!("s{n}"));
+                    let swap = grant(
+                        &me,
+                        GrantKind::Bind,
+                        None,
+                        &fixture.now(),
+                        version(n as u64),
+                    );
+                    start.wait();
+                    match store.swap(&swap).unwrap() {
+                        Swapped::Done(_) => true,
+                        Swapped::Conflict => false,
+                        Swapped::Expired(_) => panic!("no time has passed"),
+                    }
+                })
+            })
+            .collect();
+        racers.into_iter().map(|r| r.join().unwrap()).collect()
+    });
+    assert_eq!(wins.iter().filter(|won| **won).count(), 1);
+    let winner = wins.iter().position(|won| *won).unwrap();
+    let mut store = fixture.store();
+    let session = row(store.as_mut(), "g").session().unwrap().clone();
+    assert_eq!(session.as_str(), format!("s{winner}"));
+    assert_eq!(runs(store.as_mut()).len(), 1);
+}
+
+/// What a store holds, to be compared.
+fn everything(store: &mut dyn Store) -> (Vec<Row>, Vec<RunRecord>) {
+    (store.list().unwrap().rows, runs(store))
+}
+
+fn a_conflict_changes_nothing(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
+    let before = everything(store.as_mut());
+    let mut stale = held.clone();
+    stale.version = version(99);
+    let mut swap = grant(
+        &claim("g", "b", "s2"),
+        GrantKind::Takeover,
+        Some(&stale),
+        &fixture.now(),
+        version(2),
+    );
+    assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict);
+    swap.from = None;
+    assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict);
+    assert_eq!(everything(store.as_mut()), before);
+}
+
+fn a_swap_of_a_row_that_is_not_there_conflicts(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let mut swap = creation(&claim("g", "a", "s1"), &fixture.now(), version(1));
+    swap.from = Some(version(7));
+    assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict);
+    assert_eq!(everything(store.as_mut()), (vec![], vec![]));
+}
+
+fn an_expired_swap_changes_nothing_and_is_no_conflict(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
+    let before = everything(store.as_mut());
+    let beat = heartbeat(&held, version(2), fixture.now());
+    let end = release(&held, SUCCESS, version(3), fixture.now());
+    fixture.advance(Duration::from_millis(1));
+    for swap in [beat, end] {
+        let answer = store.swap(&swap).unwrap();
+        assert_eq!(answer, Swapped::Expired(fixture.now()));
+    }
+    assert_eq!(everything(store.as_mut()), before);
+}
+
+fn a_swap_happens_until_its_last_millisecond(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
+    let beat = heartbeat(&held, version(2), ten_seconds_from(fixture));
+    fixture.advance(Duration::from_secs(10));
+    assert_eq!(done(store.swap(&beat).unwrap()), fixture.now());
+}
+
+fn an_expiry_of_another_domain_has_expired(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
+    let beat = heartbeat(&held, version(2), ten_seconds_from(fixture));
+    let mut other = fixture.now();
+    other.domain = Domain("another".into());
+    other.stamp.tick_ms = 0;
+    fixture.set_clock(other.clone());
+    assert_eq!(store.swap(&beat).unwrap(), Swapped::Expired(other));
+    assert_eq!(row(store.as_mut(), "g"), held);
+}
+
+fn a_conflict_is_told_before_an_expiry(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
+    let late = heartbeat(&held, version(2), fixture.now());
+    let beat = heartbeat(&held, version(3), ten_seconds_from(fixture));
+    done(store.swap(&beat).unwrap());
+    fixture.advance(Duration::from_secs(1));
+    assert_eq!(store.swap(&late).unwrap(), Swapped::Conflict);
+}
+
+fn fence_survives_release(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let mut me = claim("g", "a", "s1");
+    me.timing.keep = Duration::ZERO;
+    let held = grant_to(store.as_mut(), &me, 1);
+    let swap = release(&held, SUCCESS, version(2), ten_seconds_from(fixture));
+    done(store.swap(&swap).unwrap());
+    let free = row(store.as_mut(), "g");
+    assert_eq!(free.state, State::Free);
+    assert_eq!(free.fence, held.fence);
+    let again = grant_to(store.as_mut(), &claim("g", "b", "s2"), 3);
+    assert!(again.fence > held.fence);
+}
+
+fn heartbeat_of_a_lost_session_changes_nothing(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let lost = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
+    grant_to(store.as_mut(), &claim("g", "b", "s2"), 2);
+    let before = everything(store.as_mut());
+    let beat = heartbeat(&lost, version(3), ten_seconds_from(fixture));
+    assert_eq!(store.swap(&beat).unwrap(), Swapped::Conflict);
+    assert_eq!(everything(store.as_mut()), before);
+}
+
+fn stamps_are_the_stores_own(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let second = Duration::from_secs(1);
+
+    let swap = creation(&claim("g", "a", "s1"), &fixture.now(), version(1));
+    fixture.advance(second);
+    let created = done(store.swap(&swap).unwrap());
+    let found = row(store, "g");
+    assert_eq!(found.created_at, created.stamp);
+    assert_eq!(found.acquired_at, None);
+
+    let me = claim("g", "a", "s1");
+    let swap = grant(
+        &me,
+        GrantKind::Bind,
+        Some(&found),
+        &fixture.now(),
+        version(2),
+    );
+    fixture.advance(second);
+    let granted = done(store.swap(&swap).unwrap());
+    let held = row(store, "g");
+    assert_eq!(held.created_at, created.stamp);
+    assert_eq!(held.acquired_at, Some(granted.stamp));
+    assert_eq!(heartbeat_at(&held), granted.stamp);
+    assert_eq!(runs(store)[0].started_at_ms, granted.stamp.wall_ms);
+
+    let swap = heartbeat(&held, version(3), ten_seconds_from(fixture));
+    fixture.advance(second);
+    let beaten = done(store.swap(&swap).unwrap());
+    let held = row(store, "g");
+    assert_eq!(heartbeat_at(&held), beaten.stamp);
+    assert_eq!(held.acquired_at, Some(granted.stamp));
+
+    let swap = release(&held, SUCCESS, version(4), ten_seconds_from(fixture));
+    fixture.advance(second);
+    let released = done(store.swap(&swap).unwrap());
+    let idle = row(store, "g");
+    let State::Idle { released_at, .. } = idle.state else {
+        panic!("{idle:?} should be idle");
+    };
+    assert_eq!(released_at, released.stamp);
+    assert_eq!(runs(store)[0].ended_at_ms, Some(released.stamp.wall_ms));
+
+    let me = claim("new", "a", "s9");
+    let swap = grant(&me, GrantKind::Bind, None, &fixture.now(), version(5));
+    fixture.advance(second);
+    let at_once = done(store.swap(&swap).unwrap());
+    assert_eq!(row(store, "new").created_at, at_once.stamp);
+}
+
+fn heartbeat_at(row: &Row) -> Stamp {
+    match &row.state {
+        State::Running { heartbeat_at, .. } => *heartbeat_at,
+        other => panic!("{other:?} should be running"),
+    }
+}
+
+fn operators_stamp_nothing(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
+    fixture.advance(Duration::from_secs(60));
+    let mut later = fixture.now();
+    later.domain = Domain("another".into());
+    fixture.set_clock(later.clone());
+    let pause = Pause {
+        by: "root".into(),
+        reason: String::new(),
+        until_wall_ms: Some(later.stamp.wall_ms),
+    };
+    let act = Act::Pause(pause.clone());
+    let limit = Duration::from_secs(1);
+    let Effect::Swap { swap, .. } = perform(&act, &held, &later, limit, version(2)) else {
+        panic!("a pause is a swap");
+    };
+    assert_eq!(done(store.swap(&swap).unwrap()), later);
+    let mut expected = held;
+    expected.version = version(2);
+    expected.paused = Some(pause);
+    assert_eq!(row(store.as_mut(), "g"), expected);
+}
+
+fn a_stamp_is_told_to_the_millisecond_in_every_domain(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let odd = StoreTime {
+        domain: Domain("a 'domain' of its own, 5 %".into()),
+        stamp: Stamp {
+            tick_ms: -123_456_789,
+            wall_ms: 1_790_000_000_987,
+        },
+    };
+    fixture.set_clock(odd.clone());
+    let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
+    assert_eq!(heartbeat_at(&held), odd.stamp);
+    assert_eq!(held.domain, odd.domain);
+    assert_eq!(held.granted_domain, Some(odd.domain));
+}
+
+/// Writes a row as it is, over whatever is there.
+fn put(store: &mut dyn Store, fixture: &dyn Fixture, to: &Row, history: History) {
+    let from = store.read(&to.group).unwrap().row.map(|row| row.version);
+    let swap = Swap {
+        from,
+        to: to.clone(),
+        touch: Touch::Nothing,
+        expiry: fixture.now(),
+        history,
+    };
+    done(store.swap(&swap).unwrap());
+}
+
+fn every_column_comes_back_as_written(fixture: &dyn Fixture) {
+    let store = Mutex::new(fixture.store());
+    proptest!(|(written in strategies::rows(), then in strategies::rows())| {
+        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        put(store.as_mut(), fixture, &written, History::Nothing);
+        prop_assert_eq!(&row(store.as_mut(), written.group.as_str()), &written);
+        // Nothing of the old row shines through the new.
+        let then = Row { group: written.group, ..then };
+        put(store.as_mut(), fixture, &then, History::Nothing);
+        prop_assert_eq!(&row(store.as_mut(), then.group.as_str()), &then);
+    });
+}
+
+fn every_column_of_a_record_comes_back_as_written(fixture: &dyn Fixture) {
+    let store = Mutex::new(fixture.store());
+    let token = grant_to(fixture.store().as_mut(), &claim("g", "a", "s1"), 1);
+    let fence = std::cell::Cell::new(0);
+    proptest!(|(written in strategies::records())| {
+        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        fence.set(fence.get() + 1);
+        let run = RunRecord {
+            started_at_ms: fixture.now().stamp.wall_ms,
+            fence: Fence(fence.get()),
+            ..written
+        };
+        let begin = History::Begin { run: Box::new(run.clone()), vanished: None };
+        let to = Row { group: run.group.clone(), ..token.clone() };
+        put(store.as_mut(), fixture, &to, begin);
+        let query = HistoryQuery { group: Some(run.group.clone()), limit: None };
+        let found = store.history(&query).unwrap();
+        prop_assert!(found.contains(&run), "{run:?} is not in {found:?}");
+    });
+}
+
+fn a_grant_opens_a_record_and_makes_the_vanished_one_unknown(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let first = grant_to(store, &claim("g", "a", "s1"), 1);
+    let other = grant_to(store, &claim("other", "a", "s1"), 2);
+    fixture.advance(Duration::from_secs(600));
+    let second = grant_to(store, &claim("g", "b", "s2"), 3);
+    let outcomes: Vec<_> = runs(store)
+        .into_iter()
+        .map(|run| {
+            (
+                run.group.to_string(),
+                run.fence,
+                run.outcome,
+                run.ended_at_ms,
+            )
+        })
+        .collect();
+    assert_eq!(
+        outcomes[0],
+        ("g".into(), second.fence, Outcome::Running, None)
+    );
+    assert!(outcomes.contains(&("g".into(), first.fence, Outcome::Unknown, None)));
+    assert!(
+        outcomes.contains(&("other".into(), other.fence, Outcome::Running, None)),
+        "another group's record is left alone"
+    );
+    assert_eq!(
+        runs(store)[0].previous_client.as_ref().unwrap().as_str(),
+        "a"
+    );
+}
+
+fn a_vanished_record_that_was_closed_stays_closed(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let first = claim("g", "a", "s1");
+    grant_to(store, &first, 1);
+    store
+        .record(&first.group, &first.session, &SUCCESS)
+        .unwrap();
+    grant_to(store, &claim("g", "b", "s2"), 2);
+    let closed = runs(store)
+        .into_iter()
+        .find(|run| run.session == first.session);
+    assert_eq!(closed.unwrap().outcome, Outcome::Succeeded);
+}
+
+fn a_release_closes_the_record_in_the_same_swap(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let held = grant_to(store, &claim("g", "a", "s1"), 1);
+    fixture.advance(Duration::from_secs(5));
+    let end = RunEnd {
+        outcome: Outcome::Signalled,
+        exit_code: None,
+        signal: Some(9),
+    };
+    let swap = release(&held, end, version(2), ten_seconds_from(fixture));
+    done(store.swap(&swap).unwrap());
+    let run = runs(store).pop().unwrap();
+    assert_eq!(run.outcome, Outcome::Signalled);
+    assert_eq!((run.exit_code, run.signal), (None, Some(9)));
+    assert_eq!(run.ended_at_ms, Some(fixture.now().stamp.wall_ms));
+    let idle = row(store, "g");
+    assert_eq!(idle.session(), None);
+    assert_eq!(idle.last_outcome, Some(Outcome::Signalled));
+    assert_eq!(idle.counters.failures, 1);
+}
+
+fn a_release_that_does_not_happen_closes_no_record(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let held = grant_to(store, &claim("g", "a", "s1"), 1);
+    let conflicting = release(
+        &Row {
+            version: version(7),
+            ..held.clone()
+        },
+        SUCCESS,
+        version(2),
+        ten_seconds_from(fixture),
+    );
+    let expired = release(&held, SUCCESS, version(3), fixture.now());
+    fixture.advance(Duration::from_secs(1));
+    assert_eq!(store.swap(&conflicting).unwrap(), Swapped::Conflict);
+    assert_eq!(
+        store.swap(&expired).unwrap(),
+        Swapped::Expired(fixture.now())
+    );
+    assert_eq!(runs(store)[0].outcome, Outcome::Running);
+}
+
+fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let first = claim("g", "a", "s1");
+    grant_to(store, &first, 1);
+    grant_to(store, &claim("g", "b", "s2"), 2);
+    let before = row(store, "g");
+    fixture.advance(Duration::from_secs(60));
+    let lost = RunEnd {
+        outcome: Outcome::Lost,
+        exit_code: Some(143),
+        signal: None,
+    };
+    store.record(&first.group, &first.session, &lost).unwrap();
+    let closed_at = fixture.now().stamp.wall_ms;
+    fixture.advance(Duration::from_secs(60));
+    store
+        .record(&first.group, &first.session, &SUCCESS)
+        .unwrap();
+    let run = runs(store)
+        .into_iter()
+        .find(|run| run.session == first.session);
+    let run = run.unwrap();
+    assert_eq!((run.outcome, run.exit_code), (Outcome::Lost, Some(143)));
+    assert_eq!(run.ended_at_ms, Some(closed_at));
+    assert_eq!(row(store, "g"), before, "the token is not touched");
+    let others = runs(store)
+        .into_iter()
+        .find(|run| run.session != first.session);
+    assert_eq!(others.unwrap().outcome, Outcome::Running);
+}
+
+fn a_record_of_nobody_is_no_error(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let nobody = claim("g", "a", "s1");
+    store
+        .record(&nobody.group, &nobody.session, &SUCCESS)
+        .unwrap();
+    assert_eq!(everything(store.as_mut()), (vec![], vec![]));
+}
+
+fn history_is_newest_first_by_group_and_limited(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    for n in 0..6 {
+        let group = if n % 2 == 0 { "even" } else { "odd" };
+        grant_to(store, &claim(group, "a", &format!("s{n}")), n);
+        fixture.advance(Duration::from_secs(1));
+    }
+    let mut sessions = |group: Option<&str>, limit| {
+        let group = group.map(|group| GroupName::new(group).unwrap());
+        let found = store.history(&HistoryQuery { group, limit }).unwrap();
+        let names = found.iter().map(|run| run.session.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(sessions(None, None), "s5 s4 s3 s2 s1 s0");
+    assert_eq!(sessions(None, Some(2)), "s5 s4");
+    assert_eq!(sessions(None, Some(0)), "");
+    assert_eq!(sessions(Some("even"), None), "s4 s2 s0");
+    assert_eq!(sessions(Some("odd"), Some(1)), "s5");
+    assert_eq!(sessions(Some("none"), Some(9)), "");
+}
+
+fn list_shows_every_group(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    for (n, group) in ["b", "a", "c"].into_iter().enumerate() {
+        grant_to(store, &claim(group, "x", &format!("s{n}")), n as u64);
+    }
+    let listing = store.list().unwrap();
+    let groups: Vec<_> = listing.rows.iter().map(|row| row.group.as_str()).collect();
+    assert_eq!(groups, ["a", "b", "c"]);
+    assert_eq!(listing.now, fixture.now());
+    for found in listing.rows {
+        assert_eq!(found, row(store, found.group.as_str()));
+    }
+}
+
+fn groups_hold_quotes_and_unicode_and_percent_signs(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let names = [
+        "it's",
+        "\"quoted\"",
+        "100 %",
+        "a_b",
+        "a?b=$1",
+        "nächtlich",
+        "夜間",
+        "'; DROP TABLE tokens;--",
+        "A",
+        "a",
+        "back\\slash",
+        "e\u{301}",
+        "é",
+        " padded ",
+    ];
+    for (n, name) in names.into_iter().enumerate() {
+        grant_to(store, &claim(name, "x", &format!("s{n}")), n as u64);
+    }
+    for (n, name) in names.into_iter().enumerate() {
+        let found = row(store, name);
+        assert_eq!(found.group.as_str(), name);
+        assert_eq!(found.session().unwrap().as_str(), format!("s{n}"));
+        let group = Some(found.group);
+        let query = HistoryQuery { group, limit: None };
+        assert_eq!(store.history(&query).unwrap().len(), 1, "{name}");
+    }
+    assert_eq!(store.list().unwrap().rows.len(), names.len());
+}

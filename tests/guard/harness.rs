@@ -175,11 +175,13 @@ impl Guarded {
         self.send(&ToGuard::Start { deadline, env });
     }
 
-    /// Waits for the next thing that the guard says.
+    /// Waits for the next thing that the guard says, but that it has heard of an end.
     pub(crate) fn next(&mut self) -> Received {
         loop {
-            if let Some(received) = self.handle.recv().unwrap() {
-                return received;
+            match self.handle.recv().unwrap() {
+                Some(Received::Message(FromGuard::Ending)) => continue,
+                Some(received) => return received,
+                None => {}
             }
             wait_readable(self.handle.fd());
         }
@@ -208,7 +210,12 @@ impl Guarded {
     }
 
     pub(crate) fn expect_exited(&mut self, status: Status) {
-        self.expect(FromGuard::Exited { status });
+        match self.next() {
+            Received::Message(FromGuard::Exited { status: actual, .. }) => {
+                assert_eq!(actual, status);
+            }
+            other => panic!("not exited: {other:?}"),
+        }
     }
 
     /// Waits for the guard's last word and its end.

@@ -1,0 +1,182 @@
+//! Random rows and records: everything that a store must be able to keep.
+
+use std::time::Duration;
+
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::token::{
+    ClientId, Counters, Domain, Fence, GrantKind, GroupName, Handoff, Outcome, Pause, Row,
+    RunRecord, SessionId, Stamp, State, Version,
+};
+
+/// 9999-12-31T23:59:59.999Z: stores keep wall times as people write them.
+const LAST_WALL_MS: i64 = 253_402_300_799_999;
+
+/// Any text but NUL, which PostgreSQL can't keep.
+fn text() -> impl Strategy<Value = String> {
+    "[^\\x00]{0,30}"
+}
+
+fn name() -> impl Strategy<Value = String> {
+    "\\PC{1,200}".prop_filter("a name", |text| GroupName::new(text).is_ok())
+}
+
+fn client() -> impl Strategy<Value = ClientId> {
+    name().prop_map(|name| ClientId::new(&name).unwrap())
+}
+
+fn session() -> impl Strategy<Value = SessionId> {
+    any::<u128>().prop_map(SessionId::from_random)
+}
+
+fn wall_ms() -> impl Strategy<Value = i64> {
+    prop_oneof![0..=LAST_WALL_MS, Just(0), Just(LAST_WALL_MS)]
+}
+
+fn stamp() -> impl Strategy<Value = Stamp> {
+    (any::<i64>(), wall_ms()).prop_map(|(tick_ms, wall_ms)| Stamp { tick_ms, wall_ms })
+}
+
+fn duration() -> impl Strategy<Value = Duration> {
+    let millis = prop_oneof![0..=i64::MAX.unsigned_abs(), 0..86_400_000u64, Just(0)];
+    millis.prop_map(Duration::from_millis)
+}
+
+fn version() -> impl Strategy<Value = Version> {
+    any::<u64>().prop_map(Version::from_random)
+}
+
+fn state() -> impl Strategy<Value = State> {
+    prop_oneof![
+        Just(State::Free),
+        (client(), stamp()).prop_map(|(client, released_at)| State::Idle {
+            client,
+            released_at
+        }),
+        (client(), session(), stamp()).prop_map(|(client, session, heartbeat_at)| {
+            State::Running {
+                client,
+                session,
+                heartbeat_at,
+            }
+        }),
+    ]
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    use Outcome::{Failed, Lost, NotStarted, Running, Signalled, Succeeded, TimedOut, Unknown};
+    proptest::sample::select(vec![
+        Running, Succeeded, Failed, Signalled, TimedOut, Lost, NotStarted, Unknown,
+    ])
+}
+
+fn grant_kind() -> impl Strategy<Value = GrantKind> {
+    use GrantKind::{Bind, Failback, Handoff, Renew, Takeover};
+    proptest::sample::select(vec![Bind, Renew, Takeover, Failback, Handoff])
+}
+
+fn pause() -> impl Strategy<Value = Pause> {
+    (text(), text(), option::of(wall_ms())).prop_map(|(by, reason, until_wall_ms)| Pause {
+        by,
+        reason,
+        until_wall_ms,
+    })
+}
+
+fn handoff() -> impl Strategy<Value = Handoff> {
+    (client(), wall_ms()).prop_map(|(to, at_wall_ms)| Handoff { to, at_wall_ms })
+}
+
+fn counters() -> impl Strategy<Value = Counters> {
+    proptest::array::uniform4(0..=i64::MAX).prop_map(|[runs, failures, takeovers, losses]| {
+        Counters {
+            runs,
+            failures,
+            takeovers,
+            losses,
+        }
+    })
+}
+
+prop_compose! {
+    /// Any row.
+    pub(super) fn rows()(
+        group in name(),
+        (version, session_version) in (version(), option::of(version())),
+        fence in 0..=i64::MAX,
+        (domain, granted_domain) in (text(), option::of(text())),
+        state in state(),
+        expected_client in option::of(client()),
+        (created_at, acquired_at) in (stamp(), option::of(stamp())),
+        [takeover_after, keep, head_start, not_before] in
+            proptest::array::uniform4(duration()),
+        (host, pid, lock_file, label) in
+            (option::of(text()), option::of(any::<i32>()), option::of(text()), option::of(text())),
+        (paused, handoff) in (option::of(pause()), option::of(handoff())),
+        (revoke_requested, last_outcome, counters) in
+            (any::<bool>(), option::of(outcome()), counters()),
+    ) -> Row {
+        Row {
+            group: GroupName::new(&group).unwrap(),
+            version,
+            session_version,
+            fence: Fence(fence),
+            granted_domain: granted_domain.map(Domain),
+            state,
+            expected_client,
+            domain: Domain(domain),
+            created_at,
+            acquired_at,
+            takeover_after,
+            keep,
+            head_start,
+            not_before,
+            host,
+            pid,
+            lock_file,
+            label,
+            paused,
+            handoff,
+            revoke_requested,
+            last_outcome,
+            counters,
+        }
+    }
+}
+
+prop_compose! {
+    /// Any record.
+    pub(super) fn records()(
+        group in name(),
+        fence in 0..=i64::MAX,
+        session in session(),
+        (client, previous_client) in (client(), option::of(client())),
+        (host, pid, label) in
+            (option::of(text()), option::of(any::<i32>()), option::of(text())),
+        (program, once_key) in (text(), option::of(text())),
+        grant in grant_kind(),
+        (started_at_ms, ended_at_ms) in (wall_ms(), option::of(wall_ms())),
+        outcome in outcome(),
+        (exit_code, signal) in (option::of(any::<i32>()), option::of(any::<i32>())),
+    ) -> RunRecord {
+        RunRecord {
+            group: GroupName::new(&group).unwrap(),
+            fence: Fence(fence),
+            session,
+            client,
+            previous_client,
+            host,
+            pid,
+            label,
+            program,
+            once_key,
+            grant,
+            started_at_ms,
+            ended_at_ms,
+            outcome,
+            exit_code,
+            signal,
+        }
+    }
+}

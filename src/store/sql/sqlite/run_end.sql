@@ -1,0 +1,3 @@
+UPDATE runs SET outcome = ?3, exit_code = ?4, signal = ?5, ended_at = ?6
+WHERE token_group = ?1 AND session = ?2
+  AND outcome IN ('running', 'unknown')

@@ -1,0 +1,79 @@
+-- The schema of version 1. It is changed by adding only: a program that knows
+-- an older version, down to meta's oldest_reader, goes on working.
+--
+-- Times are there twice: `…_at` is the wall clock in UTC, for people; `…_tick`
+-- is the clock that ages are judged by, in milliseconds, and means nothing
+-- outside its domain. Tables without row ids, so that a swap writes one page
+-- for the token and one for its history.
+
+CREATE TABLE meta (
+    name  TEXT PRIMARY KEY NOT NULL,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO meta (name, value) VALUES ('oldest_reader', '1');
+
+CREATE TABLE tokens (
+    token_group       TEXT PRIMARY KEY NOT NULL,
+    state             TEXT NOT NULL,            -- free, idle, running
+    client_bound      TEXT,
+    expected_client   TEXT,
+    session           TEXT,
+    fence             INTEGER NOT NULL,
+    host              TEXT,
+    pid               INTEGER,
+    label             TEXT,
+    heartbeat_at      TEXT,
+    heartbeat_tick    INTEGER,
+    acquired_at       TEXT,
+    acquired_tick     INTEGER,
+    released_at       TEXT,
+    released_tick     INTEGER,
+    created_at        TEXT NOT NULL,
+    created_tick      INTEGER NOT NULL,
+    domain            TEXT NOT NULL,            -- of the stamp that the state is judged by
+    granted_domain    TEXT,                     -- of acquired_tick
+    takeover_after_ms INTEGER NOT NULL,
+    keep_ms           INTEGER NOT NULL,
+    head_start_ms     INTEGER NOT NULL,
+    not_before_ms     INTEGER NOT NULL,         -- since acquired_at
+    lock_file         TEXT,
+    paused_by         TEXT,
+    paused_reason     TEXT,
+    paused_until      TEXT,
+    handoff_to        TEXT,
+    handoff_at        TEXT,
+    revoke_requested  INTEGER NOT NULL,         -- 0, 1
+    last_outcome      TEXT,
+    runs              INTEGER NOT NULL,
+    failures          INTEGER NOT NULL,
+    takeovers         INTEGER NOT NULL,
+    losses            INTEGER NOT NULL,
+    version           INTEGER NOT NULL,         -- random, new at every write
+    session_version   INTEGER                   -- the last that the session itself wrote
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE runs (
+    token_group     TEXT NOT NULL,
+    fence           INTEGER NOT NULL,
+    session         TEXT NOT NULL,
+    client          TEXT NOT NULL,
+    previous_client TEXT,
+    host            TEXT,
+    pid             INTEGER,
+    label           TEXT,
+    program         TEXT NOT NULL,
+    once_key        TEXT,
+    grant_kind      TEXT NOT NULL,              -- bind, renew, takeover, failback, handoff
+    started_at      TEXT NOT NULL,
+    ended_at        TEXT,
+    outcome         TEXT NOT NULL,              -- running, succeeded, failed, signalled, …
+    exit_code       INTEGER,
+    signal          INTEGER,
+    PRIMARY KEY (token_group, fence)
+) STRICT, WITHOUT ROWID;
+
+-- The records that a session may still close. It stays as small as the number
+-- of runs that are going on, so that closing one never searches the history.
+CREATE INDEX runs_open ON runs (token_group, session)
+    WHERE outcome IN ('running', 'unknown');

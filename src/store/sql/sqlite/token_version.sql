@@ -1,0 +1,1 @@
+SELECT version FROM tokens WHERE token_group = ?1

@@ -1,0 +1,470 @@
+//! The embedded default: a SQLite file, which serves every process of one host.
+//!
+//! A swap is one IMMEDIATE transaction: a transaction that reads first and then
+//! writes gives "busy" at once, whatever the time-out, when another wrote in
+//! between. The clock is read after the lock was obtained, so that no stamp is
+//! older than the wait for it.
+//!
+//! **What survives.** The lock's state need not survive a power cut: every
+//! process that relied on it is gone too. History must, and `--once` with it.
+//! So commits do not wait for the disk (WAL with `synchronous = NORMAL`), but a
+//! swap that ends a run, and [`Store::record`], sync the log before they
+//! return. The log is synced here and not by `synchronous = FULL`: SQLite would
+//! call fsync(2) on it and, once in every process, on its directory; fdatasync(2)
+//! on the log alone is a third cheaper and gives the same, because the log lies
+//! there from the first commit on, whose maker syncs the directory.
+//!
+//! **The log's length.** A process that comes first must read the whole log to
+//! find its end, so it must stay short, and nothing is checkpointed on close,
+//! which would cost four syncs. It is checkpointed when a commit finds
+//! [`LOG_PAGES`] pages in it, except at the end of a run: the log starts over
+//! only in a process that knows of the checkpoint, and after the last commit
+//! that knowledge is lost, so that the work would be done twice.
+
+pub mod clock;
+
+mod cells;
+mod fault;
+mod file;
+mod lock_owner;
+mod runs;
+mod tokens;
+mod wall;
+
+#[cfg(test)]
+mod contention_tests;
+#[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
+mod file_tests;
+#[cfg(test)]
+mod garbage_tests;
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::types::Value;
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior,
+    params, params_from_iter,
+};
+
+use self::cells::{BadCell, Cells};
+use self::clock::{Clock, HostClock};
+use self::fault::Place;
+use self::file::{OpenFile, SCHEMA_VERSION};
+use super::{HistoryQuery, Listing, Reading, Store, StoreError};
+use crate::token::{
+    GroupName, History, Line, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Swapped, Version,
+};
+
+/// After how many pages in the log a commit moves them to the database. Of 16,
+/// 64 and 200 pages of 1, 2 and 4 KiB the whole cost of a run, checkpoints and
+/// the next opener's reading included, was least at 64 pages of 4 KiB.
+const LOG_PAGES: u32 = 64;
+
+macro_rules! sql {
+    ($name:literal) => {
+        include_str!(concat!("sql/sqlite/", $name, ".sql"))
+    };
+}
+
+/// A token store in a SQLite file.
+pub struct SqliteStore {
+    // Dropped in this order: the connection before what says that it is open.
+    connection: Connection,
+    file: OpenFile,
+    place: Place,
+    clock: Box<dyn Clock>,
+    timeout: Duration,
+    /// What the connection was last told about writing; `None`: nothing yet.
+    told: Option<Writing>,
+}
+
+/// How the next commit treats the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writing {
+    /// It is not synced, and checkpointed when it is long.
+    State,
+    /// It is synced, and not checkpointed.
+    History,
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore")
+            .field("place", &self.place)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SqliteStore {
+    /// Opens the store in this file. A call waits at most `timeout` for a lock.
+    ///
+    /// A file that is missing or empty is made, with the directories that lead
+    /// to it, for this user alone. An existing one is only read: for a look that
+    /// will most likely refuse, open with a short time-out, read, and call
+    /// [`Self::set_timeout`] before a swap.
+    ///
+    /// # Errors
+    /// - [`super::Trouble::Misconfigured`]: the file is no database, another
+    ///   program's, damaged, of a schema that this program does not know, or on
+    ///   a file system whose locks can't be trusted;
+    /// - [`super::Trouble::Denied`]: it can't be made, read or written;
+    /// - [`super::Trouble::Unavailable`]: it is locked, or the disk full.
+    pub fn open(path: &Path, timeout: Duration) -> Result<Self, StoreError> {
+        Self::open_with_clock(path, timeout, Box::new(HostClock::new()))
+    }
+
+    /// As [`Self::open`], with another clock than the host's.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with_clock(
+        path: &Path,
+        timeout: Duration,
+        clock: Box<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let place = file::locate(path)?;
+        let (connection, file) = file::open(&place, timeout, |path| {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let connection = Connection::open_with_flags(path, flags)?;
+            connection.busy_timeout(timeout)?;
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            Ok(connection)
+        })?;
+        let store = Self {
+            connection,
+            file,
+            place,
+            clock,
+            timeout,
+            told: None,
+        };
+        store.check_schema()?;
+        Ok(store)
+    }
+
+    /// Changes how long a call waits for a lock.
+    ///
+    /// # Errors
+    /// If SQLite does not take it.
+    pub fn set_timeout(&mut self, timeout: Duration) -> Result<(), StoreError> {
+        self.timeout = timeout;
+        self.connection
+            .busy_timeout(timeout)
+            .map_err(|error| self.fault("set the time-out", &error))
+    }
+
+    fn fault(&self, doing: &str, error: &rusqlite::Error) -> StoreError {
+        self.place.sqlite(doing, error, self.timeout)
+    }
+
+    fn check_schema(&self) -> Result<(), StoreError> {
+        let (version, oldest_reader) = self
+            .connection
+            .query_row(sql!("schema_version"), [], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?))
+            })
+            .map_err(|error| self.fault("read its schema", &error))?;
+        let oldest_reader = oldest_reader.and_then(|text| text.parse::<i64>().ok());
+        let serves_us = oldest_reader.is_some_and(|oldest| oldest <= SCHEMA_VERSION);
+        match version {
+            SCHEMA_VERSION => Ok(()),
+            newer if newer > SCHEMA_VERSION && serves_us => Ok(()),
+            newer if newer > SCHEMA_VERSION => Err(self.place.misconfigured(format!(
+                "its schema is version {newer}, for programs that know version {} or later, and \
+                 this tokenrun knows {SCHEMA_VERSION}; install a newer tokenrun",
+                oldest_reader.unwrap_or(newer)
+            ))),
+            older => Err(self.place.misconfigured(format!(
+                "its schema is version {older}, which no tokenrun ever made; move the file away, \
+                 or put a backup back"
+            ))),
+        }
+    }
+
+    /// Tells the connection how the next commit treats the log.
+    fn prepare(&mut self, writing: Writing) -> Result<(), StoreError> {
+        if self.told == Some(writing) {
+            return Ok(());
+        }
+        let told = if self.told.is_none() {
+            self.keep_a_log()
+                .and_then(|()| self.connection.execute_batch("PRAGMA synchronous = NORMAL"))
+        } else {
+            Ok(())
+        };
+        let pages = match writing {
+            Writing::State => LOG_PAGES,
+            Writing::History => 0,
+        };
+        told.and_then(|()| {
+            self.connection
+                .execute_batch(&format!("PRAGMA wal_autocheckpoint = {pages}"))
+        })
+        .map_err(|error| self.fault("prepare a write", &error))?;
+        self.told = Some(writing);
+        Ok(())
+    }
+
+    /// Someone may have taken the log (WAL) off the file. Without it nothing of
+    /// what is said above about syncs holds.
+    fn keep_a_log(&mut self) -> rusqlite::Result<()> {
+        if !self.file.has_log {
+            self.connection
+                .pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+            self.file.has_log = true;
+        }
+        Ok(())
+    }
+
+    /// Runs `body` while nobody else writes. What it did is kept if it says so.
+    fn write<T>(
+        &mut self,
+        writing: Writing,
+        body: impl FnOnce(&Transaction<'_>, &Place, &StoreTime) -> Result<Kept<T>, WriteError>,
+    ) -> Result<T, StoreError> {
+        self.prepare(writing)?;
+        let fault = |error: &rusqlite::Error| self.place.sqlite("write to it", error, self.timeout);
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
+                .map_err(|error| fault(&error))?;
+        self.file.check_still_there(&self.place)?;
+        let now = self.clock.now();
+        let answer = body(&transaction, &self.place, &now).map_err(|error| match error {
+            WriteError::Sqlite(error) => fault(&error),
+            WriteError::Store(error) => error,
+        })?;
+        match answer {
+            Kept::No(answer) => Ok(answer),
+            Kept::Yes(answer) => {
+                transaction.commit().map_err(|error| fault(&error))?;
+                if writing == Writing::History {
+                    self.sync_log()?;
+                }
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Waits until the log is on the disk.
+    fn sync_log(&self) -> Result<(), StoreError> {
+        let log = file::companion(&self.place.path, "-wal");
+        File::open(&log)
+            .and_then(|log| log.sync_data())
+            .map_err(|error: io::Error| self.place.io("sync", &log, &error))
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        mut take: impl FnMut(&rusqlite::Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let fault = |error: rusqlite::Error| self.fault("read it", &error);
+        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        let mut rows = statement.query(parameters).map_err(fault)?;
+        let mut taken = Vec::new();
+        while let Some(row) = rows.next().map_err(fault)? {
+            taken.push(take(row)?);
+        }
+        Ok(taken)
+    }
+
+    /// Starts a transaction that only reads.
+    fn reading(&self) -> Result<Transaction<'_>, StoreError> {
+        self.file.check_still_there(&self.place)?;
+        Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)
+            .map_err(|error| self.fault("read it", &error))
+    }
+}
+
+/// What a transaction answers, and whether it is committed.
+enum Kept<T> {
+    Yes(T),
+    No(T),
+}
+
+/// What can go wrong while a transaction is open.
+enum WriteError {
+    Sqlite(rusqlite::Error),
+    Store(StoreError),
+}
+
+impl From<rusqlite::Error> for WriteError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+/// What the first column, the group, says about itself: for messages.
+fn group_in(row: &rusqlite::Row<'_>) -> String {
+    match row.get_ref(0) {
+        Ok(rusqlite::types::ValueRef::Text(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => "?".into(),
+    }
+}
+
+fn token(row: &rusqlite::Row<'_>, place: &Place) -> Result<Row, StoreError> {
+    tokens::from_cells(Cells::new(row, tokens::COLUMNS))
+        .map_err(|bad: BadCell| place.bad_cell("tokens", &group_in(row), &bad))
+}
+
+fn run(row: &rusqlite::Row<'_>, place: &Place) -> Result<RunRecord, StoreError> {
+    runs::from_cells(Cells::new(row, runs::COLUMNS))
+        .map_err(|bad: BadCell| place.bad_cell("runs", &group_in(row), &bad))
+}
+
+/// Carries a swap out, or says why not. The lock is held.
+fn carry_out(
+    transaction: &Transaction<'_>,
+    swap: &Swap,
+    place: &Place,
+    now: &StoreTime,
+) -> Result<Kept<Swapped>, WriteError> {
+    let group = swap.group();
+    let found = transaction
+        .query_row(sql!("token_version"), [group.as_str()], |row| row.get(0))
+        .optional()?
+        .map(Version::from_stored);
+    if found != swap.from {
+        return Ok(Kept::No(Swapped::Conflict));
+    }
+    if now.is_past(&swap.expiry) {
+        return Ok(Kept::No(Swapped::Expired(now.clone())));
+    }
+    let mut row = swap.to.clone();
+    row.stamp(swap.touch, now);
+    let statement = if found.is_some() {
+        sql!("token_update")
+    } else {
+        sql!("token_insert")
+    };
+    transaction.execute(statement, params_from_iter(tokens::to_values(&row)))?;
+    match &swap.history {
+        History::Nothing => {}
+        History::Begin { run, vanished } => begin(transaction, run, vanished.as_ref(), place, now)?,
+        History::End { session, end } => close(transaction, group, session, end, now)?,
+    }
+    Ok(Kept::Yes(Swapped::Done(now.clone())))
+}
+
+fn begin(
+    transaction: &Transaction<'_>,
+    run: &RunRecord,
+    vanished: Option<&SessionId>,
+    place: &Place,
+    now: &StoreTime,
+) -> Result<(), WriteError> {
+    if let Some(session) = vanished {
+        transaction.execute(sql!("run_vanished"), [run.group.as_str(), session.as_str()])?;
+    }
+    let mut run = run.clone();
+    run.started_at_ms = now.stamp.wall_ms;
+    let begun = transaction.execute(sql!("run_begin"), params_from_iter(runs::to_values(&run)));
+    match begun {
+        Ok(_) => Ok(()),
+        Err(rusqlite::Error::SqliteFailure(failure, _))
+            if failure.code == ErrorCode::ConstraintViolation =>
+        {
+            Err(WriteError::Store(place.misconfigured(format!(
+                "group {:?} has a run with the fence {} in its history already, so its token was \
+                 deleted or put back; raise the fence above those in the history \
+                 (tokenrun fence raise)",
+                run.group.as_str(),
+                run.fence
+            ))))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn close(
+    transaction: &Transaction<'_>,
+    group: &GroupName,
+    session: &SessionId,
+    end: &RunEnd,
+    now: &StoreTime,
+) -> Result<(), WriteError> {
+    transaction.execute(
+        sql!("run_end"),
+        params![
+            group.as_str(),
+            session.as_str(),
+            end.outcome.as_str(),
+            end.exit_code,
+            end.signal,
+            wall::to_text(now.stamp.wall_ms),
+        ],
+    )?;
+    Ok(())
+}
+
+impl Store for SqliteStore {
+    fn name(&self) -> &str {
+        &self.place.name
+    }
+
+    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+        let transaction = self.reading()?;
+        // The snapshot is taken by the first statement; the clock is read after it.
+        let mut found = self.rows(sql!("token_read"), [group.as_str()], |row| {
+            token(row, &self.place)
+        })?;
+        let now = self.clock.now();
+        drop(transaction);
+        Ok(Reading {
+            row: found.pop(),
+            now,
+            line: Line::default(),
+        })
+    }
+
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
+        let writing = match swap.history {
+            History::End { .. } => Writing::History,
+            History::Nothing | History::Begin { .. } => Writing::State,
+        };
+        self.write(writing, |transaction, place, now| {
+            carry_out(transaction, swap, place, now)
+        })
+    }
+
+    fn record(
+        &mut self,
+        group: &GroupName,
+        session: &SessionId,
+        end: &RunEnd,
+    ) -> Result<(), StoreError> {
+        self.write(Writing::History, |transaction, _, now| {
+            close(transaction, group, session, end, now).map(Kept::Yes)
+        })
+    }
+
+    fn list(&mut self) -> Result<Listing, StoreError> {
+        let transaction = self.reading()?;
+        let rows = self.rows(sql!("token_list"), [], |row| token(row, &self.place))?;
+        let now = self.clock.now();
+        drop(transaction);
+        Ok(Listing { rows, now })
+    }
+
+    fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {
+        // For SQLite a negative limit is none.
+        let limit = Value::Integer(query.limit.map_or(-1, i64::from));
+        let take = |row: &rusqlite::Row<'_>| run(row, &self.place);
+        match &query.group {
+            None => self.rows(sql!("history"), params![limit], take),
+            Some(group) => self.rows(
+                sql!("history_of_group"),
+                params![limit, group.as_str()],
+                take,
+            ),
+        }
+    }
+}

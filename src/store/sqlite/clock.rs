@@ -1,0 +1,239 @@
+//! A SQLite store's clock: the host's.
+//!
+//! Ages are judged by CLOCK_BOOTTIME: it goes on in suspend, and stepping the
+//! wall clock does not touch it. It starts anew with each boot, so the domain
+//! is the boot's id. A time namespace shifts it; the shift is taken out, so
+//! that the containers of a host agree.
+
+use std::fs;
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use nix::time::{ClockId, clock_gettime};
+
+use crate::token::{Domain, Stamp, StoreTime};
+
+/// What a store tells the time by.
+pub trait Clock: Send {
+    /// The time now.
+    fn now(&self) -> StoreTime;
+}
+
+impl<C: Clock + Sync + ?Sized> Clock for Arc<C> {
+    fn now(&self) -> StoreTime {
+        self.as_ref().now()
+    }
+}
+
+/// The host's clock.
+#[derive(Debug, Clone)]
+pub struct HostClock {
+    origin: &'static Origin,
+}
+
+/// What does not change while a process lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    domain: Domain,
+    /// What the time namespace adds to CLOCK_BOOTTIME.
+    offset_ms: i64,
+}
+
+/// The number of the initial time namespace: `PROC_TIME_INIT_INO` in Linux's
+/// `include/linux/proc_ns.h`.
+const INITIAL_NAMESPACE: &str = "time:[4026531834]";
+
+impl Default for HostClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HostClock {
+    /// The clock of the host that this process runs on. What it reads from
+    /// `/proc` is read once in a process.
+    #[must_use]
+    pub fn new() -> Self {
+        static ORIGIN: OnceLock<Origin> = OnceLock::new();
+        Self {
+            origin: ORIGIN.get_or_init(read_origin),
+        }
+    }
+}
+
+impl Clock for HostClock {
+    fn now(&self) -> StoreTime {
+        let tick_ms = read(ClockId::CLOCK_BOOTTIME).saturating_sub(self.origin.offset_ms);
+        StoreTime {
+            domain: self.origin.domain.clone(),
+            stamp: Stamp {
+                tick_ms,
+                wall_ms: read(ClockId::CLOCK_REALTIME),
+            },
+        }
+    }
+}
+
+/// A clock's milliseconds. Linux has had both clocks since 2.6.39, so that the
+/// call can't fail; if it did, 0 would lie before every stamp, and what lies in
+/// the future of a clock is never judged by it.
+fn read(clock: ClockId) -> i64 {
+    clock_gettime(clock).map_or(0, |at| {
+        let millis = i128::from(at.tv_sec()) * 1_000 + i128::from(at.tv_nsec()) / 1_000_000;
+        i64::try_from(millis).unwrap_or(i64::MAX)
+    })
+}
+
+fn read_origin() -> Origin {
+    let link = |name: &str| {
+        fs::read_link(format!("/proc/self/ns/{name}")).map(|l| l.to_string_lossy().into_owned())
+    };
+    let offsets = fs::read_to_string("/proc/self/timens_offsets");
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+    let offset_ms = offset(&offsets, || (link("time"), link("time_for_children")));
+    origin(boot.as_deref(), offset_ms, random)
+}
+
+/// The shift of this process's CLOCK_BOOTTIME; `None` if it can't be told.
+/// `links` gives what the namespace of this process and that of its children
+/// are called: the file speaks of the latter.
+fn offset(
+    file: &io::Result<String>,
+    links: impl FnOnce() -> (io::Result<String>, io::Result<String>),
+) -> Option<i64> {
+    match file {
+        Ok(text) => {
+            let offset_ms = boottime_offset(text)?;
+            if offset_ms == 0 {
+                return Some(0);
+            }
+            let (mine, of_children) = links();
+            (mine.ok()? == of_children.ok()?).then_some(offset_ms)
+        }
+        Err(_) => match links().0 {
+            Ok(mine) => (mine == INITIAL_NAMESPACE).then_some(0),
+            // A kernel without time namespaces.
+            Err(error) => (error.kind() == io::ErrorKind::NotFound).then_some(0),
+        },
+    }
+}
+
+/// The line `boottime SECONDS NANOSECONDS` of `/proc/self/timens_offsets`, in
+/// milliseconds; see `time_namespaces(7)`.
+fn boottime_offset(text: &str) -> Option<i64> {
+    let line = text.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        // Old kernels and `lsns` know the clock by its number, 7.
+        matches!(words.next(), Some("boottime" | "7")).then_some(words)
+    });
+    let mut words = line?;
+    let secs: i64 = words.next()?.parse().ok()?;
+    let nanos: i64 = words.next()?.parse().ok()?;
+    secs.checked_mul(1_000)?.checked_add(nanos / 1_000_000)
+}
+
+/// The domain `boot:ID`. Where the boot or the shift is unknown it is this
+/// process's own, so that every age is observed and none compared.
+fn origin(boot: Option<&str>, offset_ms: Option<i64>, random: impl FnOnce() -> u128) -> Origin {
+    let boot = boot.map(str::trim).filter(|id| !id.is_empty());
+    match (boot, offset_ms) {
+        (Some(id), Some(offset_ms)) => Origin {
+            domain: Domain(format!("boot:{id}")),
+            offset_ms,
+        },
+        _ => Origin {
+            domain: Domain(format!("process:{:032x}", random())),
+            offset_ms: 0,
+        },
+    }
+}
+
+fn random() -> u128 {
+    let mut bytes = [0; 16];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    if filled.is_ok_and(|n| n == bytes.len()) {
+        return u128::from_ne_bytes(bytes);
+    }
+    // Unlikely enough to be another process's, which is all that is asked for.
+    let pid = u128::from(std::process::id());
+    (pid << 64) | u128::from(read(ClockId::CLOCK_REALTIME).unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(offset: &str) -> io::Result<String> {
+        Ok(format!("monotonic           5         0\n{offset}\n"))
+    }
+
+    fn named(name: &str) -> io::Result<String> {
+        Ok(name.to_owned())
+    }
+
+    fn missing() -> io::Result<String> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn refused() -> io::Result<String> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn unasked() -> (io::Result<String>, io::Result<String>) {
+        panic!("the links are not needed")
+    }
+
+    #[test]
+    fn the_offset_of_a_time_namespace_is_read_in_milliseconds() {
+        let same = || (named("time:[7]"), named("time:[7]"));
+        let seven_days = text("boottime       604800  500000000");
+        assert_eq!(offset(&seven_days, same), Some(604_800_500));
+        let back = text("boottime       -10  250000000");
+        assert_eq!(offset(&back, same), Some(-9_750));
+        assert_eq!(offset(&text("boottime 0 0"), unasked), Some(0));
+    }
+
+    #[test]
+    fn an_offset_that_is_the_childrens_only_is_unknown() {
+        let other = || (named("time:[7]"), named("time:[8]"));
+        assert_eq!(offset(&text("boottime 10 0"), other), None);
+    }
+
+    #[test]
+    fn without_offsets_only_the_initial_namespace_is_known() {
+        let initial = || (named(INITIAL_NAMESPACE), missing());
+        assert_eq!(offset(&missing(), initial), Some(0));
+        let none = || (missing(), missing());
+        assert_eq!(offset(&missing(), none), Some(0));
+        let container = || (named("time:[7]"), named("time:[7]"));
+        assert_eq!(offset(&refused(), container), None);
+        assert_eq!(offset(&text("boottime ten 0"), container), None);
+        assert_eq!(offset(&Ok(String::new()), container), None);
+    }
+
+    #[test]
+    fn an_unknown_boot_or_offset_is_a_domain_of_its_own() {
+        let known = origin(Some("b-1\n"), Some(5), || 7);
+        assert_eq!(known.domain, Domain("boot:b-1".into()));
+        assert_eq!(known.offset_ms, 5);
+        for unknown in [
+            origin(None, Some(5), || 7),
+            origin(Some("b-1"), None, || 7),
+            origin(Some(" \n"), Some(5), || 7),
+        ] {
+            assert_eq!(unknown.domain, Domain(format!("process:{:032x}", 7)));
+        }
+    }
+
+    #[test]
+    fn the_host_clock_goes_on_and_its_domain_is_the_boot() {
+        let clock = HostClock::new();
+        let first = clock.now();
+        let second = HostClock::new().now();
+        assert_eq!(first.domain, second.domain);
+        assert!(second.stamp.tick_ms >= first.stamp.tick_ms);
+        assert!(first.stamp.wall_ms > 1_700_000_000_000);
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        assert_eq!(first.domain.0, format!("boot:{}", boot.trim()));
+    }
+}

@@ -1,0 +1,202 @@
+//! What went wrong, in one line: where, what, what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{ErrorCode, ffi};
+
+use super::cells::BadCell;
+use super::lock_owner::lock_owner;
+use crate::store::{StoreError, Trouble};
+
+/// A store's place, which every message names.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// The database's path: absolute, without symbolic links at its end.
+    pub(super) path: PathBuf,
+    /// `sqlite://` and the path.
+    pub(super) name: String,
+}
+
+/// A path in a message of one line.
+pub(super) fn shown(path: &Path) -> String {
+    let mut shown = String::new();
+    for c in path.to_string_lossy().chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// What kind of trouble an error of the operating system is.
+fn trouble_of(error: &io::Error) -> Trouble {
+    use nix::errno::Errno;
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EACCES | Errno::EPERM | Errno::EROFS) => Trouble::Denied,
+        Some(
+            Errno::ENOTDIR | Errno::EISDIR | Errno::ELOOP | Errno::ENAMETOOLONG | Errno::ENOENT,
+        ) => Trouble::Misconfigured,
+        _ => Trouble::Unavailable,
+    }
+}
+
+/// What to do about it.
+fn advice_for(error: &io::Error) -> &'static str {
+    use nix::errno::Errno;
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EACCES | Errno::EPERM) => {
+            "run as its owner, or give another store with --store"
+        }
+        Some(Errno::EROFS) => "mount it writable, or give another store with --store",
+        Some(Errno::ENOTDIR) => "a part of this path is no directory; give another path",
+        Some(Errno::ENOSPC | Errno::EDQUOT) => "make room there",
+        Some(Errno::EMFILE | Errno::ENFILE) => "raise the limit of open files",
+        _ => "see whether the path is right and the disk well",
+    }
+}
+
+impl Place {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let name = format!("sqlite://{}", shown(&path));
+        Self { path, name }
+    }
+
+    pub(super) fn misconfigured(&self, what: impl AsRef<str>) -> StoreError {
+        StoreError::misconfigured(format!("{}: {}", self.name, what.as_ref()))
+    }
+
+    pub(super) fn unavailable(&self, what: impl AsRef<str>) -> StoreError {
+        StoreError::unavailable(format!("{}: {}", self.name, what.as_ref()))
+    }
+
+    fn denied(&self, what: impl AsRef<str>) -> StoreError {
+        StoreError::denied(format!("{}: {}", self.name, what.as_ref()))
+    }
+
+    /// The operating system refused to do something with a path.
+    pub(super) fn io(&self, doing: &str, path: &Path, error: &io::Error) -> StoreError {
+        StoreError {
+            trouble: trouble_of(error),
+            message: format!(
+                "{}: can't {doing} {}: {error}; {}",
+                self.name,
+                shown(path),
+                advice_for(error)
+            ),
+        }
+    }
+
+    /// A row that no tokenrun wrote.
+    pub(super) fn bad_cell(&self, table: &str, group: &str, bad: &BadCell) -> StoreError {
+        let BadCell { column, what } = bad;
+        self.misconfigured(format!(
+            "table {table}, group {group:?}: {column} {what}; correct it with sqlite3 or put a \
+             backup back"
+        ))
+    }
+
+    /// The lock was not to be had in time.
+    fn busy(&self, timeout: Duration) -> StoreError {
+        let owner = lock_owner(&self.path).map_or_else(
+            || "by a process that is gone or of another container: try again".into(),
+            |owner| format!("by {owner}"),
+        );
+        self.unavailable(format!(
+            "locked for longer than {} {owner}",
+            humantime::format_duration(timeout)
+        ))
+    }
+
+    /// SQLite refused to do something.
+    pub(super) fn sqlite(
+        &self,
+        doing: &str,
+        error: &rusqlite::Error,
+        timeout: Duration,
+    ) -> StoreError {
+        let rusqlite::Error::SqliteFailure(failure, _) = error else {
+            return self.misconfigured(format!(
+                "can't {doing}: {error}; its schema is not as tokenrun made it"
+            ));
+        };
+        match failure.code {
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed => self.busy(timeout),
+            ErrorCode::DiskFull => {
+                self.unavailable(format!("can't {doing}: the disk is full; make room there"))
+            }
+            ErrorCode::ReadOnly if failure.extended_code == ffi::SQLITE_READONLY_DBMOVED => {
+                self.gone()
+            }
+            ErrorCode::ReadOnly | ErrorCode::PermissionDenied => self.denied(format!(
+                "can't {doing}: it, or what lies beside it, can't be written; run as its owner"
+            )),
+            ErrorCode::CannotOpen => self.cannot_open(doing),
+            ErrorCode::NotADatabase => self.no_database(),
+            ErrorCode::DatabaseCorrupt => self.misconfigured(format!(
+                "can't {doing}: the file is damaged; put a backup back, or move it away with \
+                 its -wal and -shm"
+            )),
+            ErrorCode::SystemIoFailure => self.unavailable(format!(
+                "can't {doing}: {error} (code {}); see whether the disk is full or broken",
+                failure.extended_code
+            )),
+            ErrorCode::Unknown | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => self
+                .misconfigured(format!(
+                    "can't {doing}: {error}; its schema or contents are not as tokenrun made them"
+                )),
+            _ => self.unavailable(format!("can't {doing}: {error}; try again")),
+        }
+    }
+
+    /// SQLite says no more than that it can't open one of its files.
+    fn cannot_open(&self, doing: &str) -> StoreError {
+        use rustix::fs::{Access, access};
+        let mut files = vec![self.path.parent().map(Path::to_owned)];
+        files.push(Some(self.path.clone()));
+        files.extend(["-wal", "-shm"].map(|end| Some(super::file::companion(&self.path, end))));
+        for file in files.into_iter().flatten() {
+            if let Err(errno) = access(&file, Access::READ_OK | Access::WRITE_OK) {
+                let error = io::Error::from(errno);
+                if trouble_of(&error) == Trouble::Denied {
+                    return self.io("write to", &file, &error);
+                }
+            }
+        }
+        self.unavailable(format!(
+            "can't {doing}: SQLite can't open the file or what lies beside it; \
+             see whether files are scarce (ulimit -n)"
+        ))
+    }
+
+    /// The file is something else.
+    pub(super) fn no_database(&self) -> StoreError {
+        self.misconfigured("this file is no SQLite database; give another path with --store")
+    }
+
+    /// The file has been removed or replaced since it was opened.
+    pub(super) fn gone(&self) -> StoreError {
+        self.unavailable(
+            "the file was removed or replaced while it was in use: what is written to it is \
+             seen by nobody; put it back, or end the processes that use it",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_has_one_line_whatever_the_path() {
+        let place = Place::new(PathBuf::from("/tmp/a\nb\u{1b}[31m"));
+        assert_eq!(place.name, "sqlite:///tmp/a\\nb\\u{1b}[31m");
+        let error = place.io("open", &place.path, &io::ErrorKind::NotFound.into());
+        assert!(!error.message.contains('\n'), "{error}");
+    }
+}

@@ -1,0 +1,342 @@
+//! The database's file: found, checked before SQLite touches it, or made.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
+};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{FlockOperation, flock};
+
+use super::fault::Place;
+use crate::store::{StoreError, filesystem};
+
+/// `TokR`: what the file's header says it is.
+pub(super) const APPLICATION_ID: i32 = 0x546f_6b52;
+
+/// The version of the schema in `schema.sql`.
+pub(super) const SCHEMA_VERSION: i64 = 1;
+
+const SCHEMA: &str = include_str!("../sql/sqlite/schema.sql");
+
+/// A file, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            device: found.dev(),
+            inode: found.ino(),
+        }
+    }
+}
+
+/// The files that this process has open through SQLite, and how often.
+///
+/// Closing any descriptor of a file drops every POSIX lock that the process has
+/// on it, SQLite's too; another process could then take the log away under us.
+/// So a file in here is never opened again other than by SQLite.
+static OPEN: Mutex<BTreeMap<FileId, usize>> = Mutex::new(BTreeMap::new());
+
+fn open_files() -> MutexGuard<'static, BTreeMap<FileId, usize>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A database's file while SQLite has it open. To be dropped after the connection.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    id: FileId,
+    /// Whether the file's header says that it has a log (WAL).
+    pub(super) has_log: bool,
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        let mut open = open_files();
+        if let Some(count) = open.get_mut(&self.id) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.id);
+            }
+        }
+    }
+}
+
+impl OpenFile {
+    /// Checks that the path still leads to this file.
+    pub(super) fn check_still_there(&self, place: &Place) -> Result<(), StoreError> {
+        match fs::metadata(&place.path) {
+            Ok(found) if FileId::of(&found) == self.id => Ok(()),
+            Ok(_) => Err(place.gone()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(place.gone()),
+            Err(error) => Err(place.io("find", &place.path, &error)),
+        }
+    }
+}
+
+/// The path of a file that SQLite keeps beside the database.
+pub(super) fn companion(database: &Path, end: &str) -> PathBuf {
+    let mut name = OsString::from(database);
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// The path that SQLite will use: absolute, without a symbolic link at its end.
+pub(super) fn locate(path: &Path) -> Result<Place, StoreError> {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let place = Place::new(absolute);
+    let is_link = fs::symlink_metadata(&place.path).is_ok_and(|found| found.is_symlink());
+    if !is_link {
+        return Ok(place);
+    }
+    match fs::canonicalize(&place.path) {
+        Ok(real) => Ok(Place::new(real)),
+        Err(error) => Err(place.io("follow the symbolic link", &place.path, &error)),
+    }
+}
+
+/// Makes the file if it is missing or empty, checks that it is a database of
+/// ours, and lets `connect` open it. Waits at most `timeout` for another
+/// process that is making it. What exists with contents is never written to.
+pub(super) fn open(
+    place: &Place,
+    timeout: Duration,
+    connect: impl FnOnce(&Path) -> rusqlite::Result<Connection>,
+) -> Result<(Connection, OpenFile), StoreError> {
+    let mut open = open_files();
+    let (id, has_log) = find_or_make(place, timeout, &open)?;
+    let connection =
+        connect(&place.path).map_err(|error| place.sqlite("open it", &error, timeout))?;
+    *open.entry(id).or_default() += 1;
+    Ok((connection, OpenFile { id, has_log }))
+}
+
+/// How long to wait between two looks at a file that another process is making:
+/// that takes some milliseconds.
+const PAUSE: Duration = Duration::from_millis(2);
+
+fn find_or_make(
+    place: &Place,
+    timeout: Duration,
+    open: &BTreeMap<FileId, usize>,
+) -> Result<(FileId, bool), StoreError> {
+    let mut waited = Duration::ZERO;
+    loop {
+        let found = match fs::metadata(&place.path) {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make_empty(place)?;
+                continue;
+            }
+            Err(error) => return Err(place.io("find", &place.path, &error)),
+        };
+        if !found.is_file() {
+            return Err(place.misconfigured(
+                "this is no file but a directory, device or socket; give the path of a file",
+            ));
+        }
+        filesystem::check_file(&place.path, directory(&place.path))?;
+        if open.contains_key(&FileId::of(&found)) {
+            return Ok((FileId::of(&found), true));
+        }
+        let refused = |error: &io::Error| place.io("read", &place.path, error);
+        let mut file = File::open(&place.path).map_err(|error| refused(&error))?;
+        let found = file.metadata().map_err(|error| refused(&error))?;
+        if found.len() > 0 {
+            return Ok((FileId::of(&found), check_header(place, &mut file)?));
+        }
+        if !fill(place, &file, &found)? {
+            if waited >= timeout {
+                return Err(place.unavailable(
+                    "another process has been making it for too long; end that one, or try again",
+                ));
+            }
+            std::thread::sleep(PAUSE);
+            waited += PAUSE;
+        }
+    }
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}
+
+/// Makes an empty file, private, and its directories. Nothing is made on a file
+/// system that can't be trusted.
+fn make_empty(place: &Place) -> Result<(), StoreError> {
+    let parent = directory(&place.path);
+    let existing = parent.ancestors().find(|path| path.exists());
+    filesystem::check(existing.unwrap_or(Path::new("/")))?;
+    make_directories(place, parent)?;
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&place.path);
+    match made {
+        // Whatever the umask took away.
+        Ok(file) => file
+            .set_permissions(Permissions::from_mode(0o600))
+            .map_err(|error| place.io("make", &place.path, &error)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(place.io("make", &place.path, &error)),
+    }
+}
+
+/// Makes what is missing of a directory, for this user alone. What is there
+/// already stays as it is.
+fn make_directories(place: &Place, path: &Path) -> Result<(), StoreError> {
+    let refused = |error: io::Error| place.io("make the directory", path, &error);
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => {
+            fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(refused)?;
+            sync_directory(directory(path)).map_err(refused)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match path.parent() {
+                Some(parent) => make_directories(place, parent)?,
+                None => return Err(refused(error)),
+            }
+            make_directories(place, path)
+        }
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// Makes what a directory says survive a power cut.
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// The parts of a database's header that matter here. See "The Database Header"
+/// in SQLite's `fileformat.html`.
+const HEADER: usize = 100;
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Checks a file's header before SQLite sees the file: SQLite would play another
+/// program's journal back, or make a log beside it. Returns whether it has a log.
+fn check_header(place: &Place, file: &mut File) -> Result<bool, StoreError> {
+    let mut header = [0; HEADER];
+    match file.read_exact(&mut header) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            return Err(place.no_database());
+        }
+        Err(error) => return Err(place.io("read", &place.path, &error)),
+    }
+    if !header.starts_with(MAGIC) {
+        return Err(place.no_database());
+    }
+    if header[68..72] != APPLICATION_ID.to_be_bytes() {
+        return Err(place.misconfigured(
+            "this SQLite database is another program's; give another path with --store",
+        ));
+    }
+    Ok(header[18..20] == [2, 2])
+}
+
+/// Puts a database in the place of an empty file. Whoever holds the empty
+/// file's lock does it; `false` if another is at it. The database is made under
+/// another name and renamed, so that nobody ever sees half of one, and a process
+/// that dies meanwhile leaves an empty file, which the next one fills.
+fn fill(place: &Place, empty: &File, found: &Metadata) -> Result<bool, StoreError> {
+    let refused = |error: io::Error| place.io("make", &place.path, &error);
+    match flock(empty, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
+        Err(errno) => return Err(refused(errno.into())),
+    }
+    match fs::metadata(&place.path) {
+        Ok(now) if FileId::of(&now) == FileId::of(found) && now.len() == 0 => {}
+        // Another has filled it meanwhile.
+        Ok(_) => return Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(refused(error)),
+    }
+    let parent = directory(&place.path);
+    let mut name = OsString::from(".");
+    name.push(place.path.file_name().unwrap_or_default());
+    name.push(".new");
+    let draft = parent.join(name);
+    remove(place, &draft)?;
+    let made = build(place, &draft, found).and_then(|()| {
+        // A log that outlived its database would be played into the new one.
+        for end in COMPANIONS {
+            remove_file(&companion(&place.path, end)).map_err(refused)?;
+        }
+        fs::rename(&draft, &place.path).map_err(refused)?;
+        sync_directory(parent).map_err(refused)
+    });
+    if made.is_err() {
+        // The first error is the one to tell.
+        let _ = remove(place, &draft);
+    }
+    made.map(|()| true)
+}
+
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn remove(place: &Place, database: &Path) -> Result<(), StoreError> {
+    for end in COMPANIONS.iter().chain(&[""]) {
+        let path = companion(database, end);
+        remove_file(&path).map_err(|error| place.io("remove", &path, &error))?;
+    }
+    Ok(())
+}
+
+/// Makes a whole database at `draft`, with the mode and owner of the empty file
+/// that it replaces.
+fn build(place: &Place, draft: &Path, like: &Metadata) -> Result<(), StoreError> {
+    let refused = |error: io::Error| place.io("make", draft, &error);
+    let mode = like.mode() & 0o777;
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(draft)
+        .map_err(refused)?;
+    file.set_permissions(Permissions::from_mode(mode))
+        .map_err(refused)?;
+    let made = file.metadata().map_err(refused)?;
+    if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
+        fchown(&file, Some(like.uid()), Some(like.gid())).map_err(refused)?;
+    }
+    write_schema(draft).map_err(|error| place.sqlite("make its tables", &error, Duration::ZERO))?;
+    file.sync_all().map_err(refused)
+}
+
+/// Nobody else knows the file, and it is synced as a whole: no journal on disk,
+/// no syncs between. The mode (WAL) is a mark in the header; it goes last.
+fn write_schema(draft: &Path) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(draft, flags)?;
+    connection.execute_batch(&format!(
+        "PRAGMA journal_mode = MEMORY;
+         PRAGMA synchronous = OFF;
+         BEGIN IMMEDIATE;
+         {SCHEMA}
+         PRAGMA application_id = {APPLICATION_ID};
+         PRAGMA user_version = {SCHEMA_VERSION};
+         COMMIT;
+         PRAGMA journal_mode = WAL;"
+    ))?;
+    connection.close().map_err(|(_, error)| error)
+}
