@@ -27,7 +27,11 @@ fn wrapping_true(folder: &Folder) {
     let lock = folder.file("lock");
     let store = folder.file("wrap.db");
     let line = pairs(
-        || tokenrun(&store, "g").args(["--", "true"]).to_owned_command(),
+        || {
+            tokenrun(&store, "g")
+                .args(["--", "true"])
+                .to_owned_command()
+        },
         || flock(&lock).arg("true").to_owned_command(),
         0,
     );
@@ -39,7 +43,11 @@ fn being_refused(folder: &Folder) {
     let lock = folder.file("held-lock");
     let store = folder.file("held.db");
     let mut holders = [
-        Holder::start(flock(&lock).args(["sh", "-c", "echo; read line"]).to_owned_command()),
+        Holder::start(
+            flock(&lock)
+                .args(["sh", "-c", "echo; read line"])
+                .to_owned_command(),
+        ),
         Holder::start(
             tokenrun(&store, "g")
                 .args(["--client-id", "other", "--", "sh", "-c", "echo; read line"])
@@ -47,7 +55,11 @@ fn being_refused(folder: &Folder) {
         ),
     ];
     let line = pairs(
-        || tokenrun(&store, "g").args(["-q", "--", "true"]).to_owned_command(),
+        || {
+            tokenrun(&store, "g")
+                .args(["-q", "--", "true"])
+                .to_owned_command()
+        },
         || flock(&lock).arg("true").to_owned_command(),
         1,
     );
@@ -68,7 +80,10 @@ fn memory(folder: &Folder) {
     let supervisor = holder.child.id();
     let guard = children(supervisor).first().copied().expect("a guard");
     let sum = pss_kib(supervisor) + pss_kib(guard);
-    println!("| PSS of supervisor and guard | {:.1} | 8 |", sum as f64 / 1024.0);
+    println!(
+        "| PSS of supervisor and guard | {:.1} | 8 |",
+        sum as f64 / 1024.0
+    );
     holder.end();
 }
 
@@ -125,7 +140,9 @@ fn pairs(ours: impl Fn() -> Command, theirs: impl Fn() -> Command, code_is_error
 
 fn timed(mut command: Command, fails: i32) -> Duration {
     let begun = Instant::now();
-    let status = command.status().expect("the command starts (is util-linux installed?)");
+    let status = command
+        .status()
+        .expect("the command starts (is util-linux installed?)");
     let took = begun.elapsed();
     assert_eq!(status.success(), fails == 0, "{command:?}: {status}");
     took
@@ -165,13 +182,21 @@ impl Holder {
 fn children(of: u32) -> Vec<u32> {
     let path = format!("/proc/{of}/task/{of}/children");
     let text = fs::read_to_string(path).expect("/proc shows children");
-    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    text.split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
 }
 
 fn pss_kib(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("/proc shows memory");
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).expect("a line");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Pss:"))
+        .expect("a line");
+    line.trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("a number")
 }
 
 struct Folder(PathBuf);

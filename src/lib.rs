@@ -208,16 +208,10 @@ fn store_url(given: Option<&str>) -> Result<StoreUrl, Failure> {
             in_kubernetes: set("KUBERNETES_SERVICE_HOST").is_some(),
             is_root: nix::unistd::geteuid().is_root(),
             xdg_state_home: set("XDG_STATE_HOME"),
-            home: set("HOME").or_else(home_of_user),
+            home: set("HOME"),
         }),
     };
     url.map_err(|error| Failure::new(exit::CONFIG, "no_store", error.to_string()))
-}
-
-/// The home directory in the user database, for those who have no HOME (cron).
-fn home_of_user() -> Option<OsString> {
-    let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok()??;
-    Some(user.dir.into_os_string())
 }
 
 fn open(url: &StoreUrl, timeout: Duration) -> Result<Box<dyn Store>, Failure> {
