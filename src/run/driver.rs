@@ -20,6 +20,7 @@ use super::environment;
 use super::event::{Action, Event, Note};
 use super::guarding::Guarding;
 use super::machine::Machine;
+use crate::job::ancestry::is_inside;
 use crate::job::handle::Leftovers;
 use crate::store::Store;
 use crate::store::worker::{Answer, Request, Worker};
@@ -27,7 +28,7 @@ use crate::sys::clock::LocalClock;
 use crate::sys::random;
 use crate::sys::signals::{Inherited, SignalFd};
 use crate::sys::timer::Timer;
-use crate::token::{Evidence, Moment};
+use crate::token::{Evidence, Moment, Row};
 
 /// Deadlines are looked at at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -120,9 +121,32 @@ impl First<'_> {
                 }
             }
             match read {
-                Some(request) => event = event_of(request.carry_out(self.store)),
+                Some(request) => {
+                    let answer = request.carry_out(self.store);
+                    self.prove_nesting(&answer);
+                    event = event_of(answer);
+                }
                 None => return Ok(rest),
             }
+        }
+    }
+
+    /// A session that the environment names may have leaked there, through ssh, a
+    /// daemon or a container: it counts only if its guard is an ancestor.
+    fn prove_nesting(&mut self, answer: &Answer) {
+        let Some(session) = self.machine.claim().nested_in.clone() else {
+            return;
+        };
+        let row = match answer {
+            Answer::Read(Ok(reading)) => reading.row.as_ref(),
+            Answer::Read(Err(_)) | Answer::Swapped(_) | Answer::Recorded(_) => None,
+        };
+        let same_host = |row: &&Row| row.host == self.machine.claim().about.host;
+        let row = row
+            .filter(|row| row.session() == Some(&session))
+            .filter(same_host);
+        if !row.and_then(|row| row.pid).is_some_and(is_inside) {
+            self.machine.is_not_nested();
         }
     }
 }
