@@ -1,13 +1,12 @@
 //! Many at once: on a file that is not there yet, and on one group.
 
 use std::path::Path;
-use std::process::Child;
 use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::SqliteStore;
-use super::fault_tests::{dismiss, heard, part, player, wait_until_dismissed};
+use super::players::{Player, part, wait_to_be_let_go};
 use crate::store::{HistoryQuery, Store as _};
 use crate::token::swap::{grant, release};
 use crate::token::{
@@ -39,7 +38,7 @@ fn version(n: u32) -> Version {
 /// through a whole run. Says how that went.
 fn compete(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
     println!("\nready");
-    wait_until_dismissed();
+    wait_to_be_let_go();
     let mut store = SqliteStore::open(file, Duration::from_secs(60))?;
     let me = SessionId::from_random(u128::from(std::process::id()));
     let mine = claim("contested", me.clone());
@@ -80,7 +79,7 @@ fn compete(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
 
 #[test]
 fn two_hundred_processes_start_on_a_missing_file_and_one_wins() {
-    if let Some((_, file)) = part() {
+    if let Some(file) = part() {
         if let Err(error) = compete(&file) {
             println!("\nresult: {error}");
         }
@@ -89,21 +88,21 @@ fn two_hundred_processes_start_on_a_missing_file_and_one_wins() {
     let test = "store::sqlite::contention_tests::two_hundred_processes_start_on_a_missing_file_and_one_wins";
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("deep/er/tokens.db");
-    let mut players: Vec<Child> = (0..PROCESSES)
-        .map(|_| player(test, "competitor", &path).spawn().unwrap())
+    let mut players: Vec<Player> = (0..PROCESSES)
+        .map(|_| Player::start(Player::command(test, &path)))
         .collect();
     for player in &mut players {
-        heard(player, "ready");
+        player.heard("ready");
     }
     // All at once: the end of their standard input is the word.
     for player in &mut players {
-        drop(player.stdin.take());
+        player.let_go();
     }
     let results: Vec<String> = players
         .iter_mut()
-        .map(|player| heard(player, "result: "))
+        .map(|player| player.heard("result: "))
         .collect();
-    players.into_iter().for_each(dismiss);
+    players.into_iter().for_each(Player::finish);
     let count = |word: &str| results.iter().filter(|result| *result == word).count();
     assert_eq!(count("won"), 1, "{results:?}");
     assert_eq!(count("refused"), PROCESSES - 1, "{results:?}");
@@ -128,7 +127,7 @@ fn two_hundred_processes_start_on_a_missing_file_and_one_wins() {
 
 #[test]
 fn handles_of_one_process_do_not_drop_each_others_locks() {
-    if let Some((_, file)) = part() {
+    if let Some(file) = part() {
         let sqlite = Connection::open(file).unwrap();
         sqlite.busy_timeout(Duration::from_millis(50)).unwrap();
         // To take the log off a file nobody else may have it open.
@@ -142,12 +141,7 @@ fn handles_of_one_process_do_not_drop_each_others_locks() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("tokens.db");
     let open = || SqliteStore::open(&path, Duration::from_secs(1)).unwrap();
-    let alone = || {
-        let mut other = player(test, "other", &path).spawn().unwrap();
-        let answer = heard(&mut other, "alone: ");
-        dismiss(other);
-        answer
-    };
+    let alone = || Player::start(Player::command(test, &path)).heard("alone: ");
     let first = open();
     let second = open();
     assert_eq!(alone(), "false");

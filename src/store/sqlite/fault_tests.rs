@@ -1,11 +1,10 @@
 //! Trouble, and what is said about it.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -15,52 +14,9 @@ use rusqlite::Connection;
 
 use super::SqliteStore;
 use super::garbage_tests::create;
+use super::players::{Player, part, wait_to_be_let_go};
 use crate::store::{Store as _, Trouble};
 use crate::token::GroupName;
-
-/// Says to a child process which part it plays: this very program, run again.
-const PART: &str = "TOKENRUN_TEST_PART";
-const FILE: &str = "TOKENRUN_TEST_FILE";
-
-/// This program again, to run one of its tests, which plays the given part.
-pub(super) fn player(test: &str, part: &str, file: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .env(PART, part)
-        .env(FILE, file)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
-    command
-}
-
-/// The part that this process plays, and the file. `None`: it is no player.
-pub(super) fn part() -> Option<(String, std::path::PathBuf)> {
-    let part = std::env::var(PART).ok()?;
-    Some((part, std::env::var_os(FILE)?.into()))
-}
-
-/// Waits until a player says something that starts with `word`, and returns the rest.
-pub(super) fn heard(child: &mut Child, word: &str) -> String {
-    let stdout = child.stdout.as_mut().unwrap();
-    for line in BufReader::new(stdout).lines() {
-        let line = line.unwrap();
-        if let Some((_, rest)) = line.split_once(word) {
-            return rest.trim().to_owned();
-        }
-    }
-    panic!("the player ended without saying {word:?}");
-}
-
-/// Ends a player that waits for its standard input to end.
-pub(super) fn dismiss(mut child: Child) {
-    drop(child.stdin.take());
-    child.wait().unwrap();
-}
-
-pub(super) fn wait_until_dismissed() {
-    let _ = std::io::stdin().read_line(&mut String::new());
-}
 
 fn made(directory: &Path) -> std::path::PathBuf {
     let path = directory.join("tokens.db");
@@ -73,20 +29,20 @@ fn made(directory: &Path) -> std::path::PathBuf {
 
 #[test]
 fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
-    if let Some((_, file)) = part() {
+    if let Some(file) = part() {
         let sqlite = Connection::open(file).unwrap();
         sqlite.execute_batch("BEGIN IMMEDIATE").unwrap();
         println!("\nlocked");
-        wait_until_dismissed();
+        wait_to_be_let_go();
         return;
     }
     let home = tempfile::tempdir().unwrap();
     let path = made(home.path());
     let test =
         "store::sqlite::fault_tests::a_lock_that_outlasts_the_timeout_is_told_with_its_owner";
-    let mut owner = player(test, "owner", &path).spawn().unwrap();
-    heard(&mut owner, "locked");
-    let pid = owner.id();
+    let mut owner = Player::start(Player::command(test, &path));
+    owner.heard("locked");
+    let pid = owner.pid();
     let mut store = SqliteStore::open(&path, Duration::from_millis(30)).unwrap();
     let group = GroupName::new("g").unwrap();
     assert!(store.read(&group).is_ok(), "who reads waits for no writer");
@@ -120,7 +76,7 @@ fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
     assert!(!error.message.contains('\n'), "{error}");
 
     kill(target, Signal::SIGCONT).unwrap();
-    dismiss(owner);
+    owner.finish();
     store.set_timeout(Duration::from_secs(10)).unwrap();
     create(&mut store, "after");
 }
@@ -133,14 +89,9 @@ fn error_of_nobody(test: &str, file: &Path) -> String {
         nix::unistd::geteuid().is_root(),
         "root is needed, to become another user; run the tests in a container"
     );
-    let mut child = player(test, "nobody", file)
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .spawn()
-        .unwrap();
-    let error = heard(&mut child, "error: ");
-    dismiss(child);
-    error
+    let mut command = Player::command(test, file);
+    command.uid(NOBODY).gid(NOBODY);
+    Player::start(command).heard("error: ")
 }
 
 /// Opens and writes, and says how that failed.
@@ -173,7 +124,7 @@ fn reachable() -> tempfile::TempDir {
 
 #[test]
 fn what_permissions_forbid_is_denied() {
-    if let Some((_, file)) = part() {
+    if let Some(file) = part() {
         return say_what_happens(&file);
     }
     let test = "store::sqlite::fault_tests::what_permissions_forbid_is_denied";
@@ -207,7 +158,7 @@ fn what_permissions_forbid_is_denied() {
 
 #[test]
 fn a_store_that_was_given_to_another_user_is_theirs_with_all_its_files() {
-    if let Some((_, file)) = part() {
+    if let Some(file) = part() {
         return say_what_happens(&file);
     }
     let test = "store::sqlite::fault_tests::a_store_that_was_given_to_another_user_is_theirs_with_all_its_files";
@@ -222,26 +173,14 @@ fn a_store_that_was_given_to_another_user_is_theirs_with_all_its_files() {
 
 /// Runs one test in a mount namespace of its own, where `setup` has been run.
 fn error_in_mounts(test: &str, setup: &str, file: &Path) -> String {
-    let program = std::env::current_exe().unwrap();
     let script = format!("set -e; {setup}; exec \"$@\"");
-    let mut command = Command::new("unshare");
-    command
-        .args(["-m", "sh", "-c", &script, "sh"])
-        .arg(program)
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .env(PART, "mounted")
-        .env(FILE, file)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let error = heard(&mut child, "error: ");
-    dismiss(child);
-    error
+    let through = ["unshare", "-m", "sh", "-c", &script, "sh"].map(OsStr::new);
+    Player::start(Player::command_through(&through, test, file)).heard("error: ")
 }
 
 #[test]
 fn a_full_disk_is_told_as_such() {
-    if let Some((_, file)) = part() {
+    if let Some(file) = part() {
         return say_what_happens(&file);
     }
     let test = "store::sqlite::fault_tests::a_full_disk_is_told_as_such";
@@ -269,7 +208,7 @@ fn a_full_disk_is_told_as_such() {
 
 #[test]
 fn a_file_system_that_is_mounted_for_reading_denies() {
-    if let Some((_, file)) = part() {
+    if let Some(file) = part() {
         return say_what_happens(&file);
     }
     let test = "store::sqlite::fault_tests::a_file_system_that_is_mounted_for_reading_denies";
@@ -289,7 +228,7 @@ fn a_file_system_that_is_mounted_for_reading_denies() {
 
 #[test]
 fn a_file_that_is_mounted_by_itself_is_refused() {
-    if let Some((_, file)) = part() {
+    if let Some(file) = part() {
         return say_what_happens(&file);
     }
     let test = "store::sqlite::fault_tests::a_file_that_is_mounted_by_itself_is_refused";
