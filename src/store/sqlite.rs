@@ -39,6 +39,8 @@ mod fault_tests;
 mod file_tests;
 #[cfg(test)]
 mod garbage_tests;
+#[cfg(test)]
+mod players;
 
 use std::fs::File;
 use std::io;
