@@ -35,9 +35,8 @@ impl Failure {
 
     /// A store that could not be used.
     #[must_use]
-    pub fn of_store(store: &str, error: &StoreError) -> Self {
-        let text = format!("the store {store}: {error}");
-        Self::new(of_trouble(error.trouble), "store_failed", text)
+    pub fn of_store(error: &StoreError) -> Self {
+        Self::new(of_trouble(error.trouble), "store_failed", error.to_string())
     }
 
     /// Something that the operating system refused.

@@ -2,6 +2,8 @@
 //!
 //! `TOKENRUN_GENERATE=1 cargo test --test generated` writes them anew.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
 use std::fs;
 use std::path::Path;
 

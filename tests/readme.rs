@@ -3,6 +3,8 @@
 //! The `console` blocks are typed into one bash, a command at a time: the next is
 //! typed when the lines that are shown have come. `[..]` stands for anything.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};

@@ -1,5 +1,7 @@
 //! Keeps the structure of the sources as ARCHITECTURE.md draws it.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

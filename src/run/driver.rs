@@ -71,7 +71,7 @@ pub fn drive(
         store: store.as_mut(),
         listener,
     };
-    let pending = first.look()?;
+    let pending = first.look();
     if let Some(ending) = machine.ending() {
         return Ok(ending.clone());
     }
@@ -79,7 +79,7 @@ pub fn drive(
     let mut driver = Driver {
         signals: SignalFd::new(&outside.inherited)?,
         timer: Timer::new()?,
-        worker: Worker::start(store)?,
+        worker: Worker::new(store),
         armed: None,
         guarding,
         machine,
@@ -107,7 +107,7 @@ struct First<'a> {
 
 impl First<'_> {
     /// Returns what the machine wants done after it.
-    fn look(&mut self) -> io::Result<Vec<Action>> {
+    fn look(&mut self) -> Vec<Action> {
         let mut event = Event::Tick;
         loop {
             let actions = self.machine.step(self.clock.now(), event, &mut draw);
@@ -121,12 +121,17 @@ impl First<'_> {
                 }
             }
             match read {
-                Some(request) => {
-                    let answer = request.carry_out(self.store);
-                    self.prove_nesting(&answer);
-                    event = event_of(answer);
-                }
-                None => return Ok(rest),
+                None => return rest,
+                Some(request) => match self.store.at_once(&request) {
+                    None => {
+                        rest.push(Action::Send(request));
+                        return rest;
+                    }
+                    Some(answer) => {
+                        self.prove_nesting(&answer);
+                        event = event_of(answer);
+                    }
+                },
             }
         }
     }
@@ -179,13 +184,15 @@ impl Driver<'_> {
                 self.guarding.dismiss();
                 return Ok(ending);
             }
+            if self.worker.has_early_answer() {
+                self.hear_store()?;
+                continue;
+            }
             let ready = self.sleep()?;
             // First of all, whatever the reason to wake up.
             self.tell(Event::Tick)?;
-            if ready.answer
-                && let Some(answer) = self.worker.answer()
-            {
-                self.tell(event_of(answer))?;
+            if ready.answer {
+                self.hear_store()?;
             }
             self.hear_guard()?;
             if ready.signal {
@@ -202,7 +209,10 @@ impl Driver<'_> {
     fn carry_out(&mut self, actions: Vec<Action>) -> io::Result<()> {
         for action in actions {
             match action {
-                Action::Send(request) => self.worker.send(request),
+                Action::Send(request) => {
+                    let may_block = !self.guarding.has_job();
+                    self.worker.send(request, may_block)?;
+                }
                 Action::Say(note) => self.listener.hear(&note, self.guarding.has_job()),
                 Action::StartJob { deadline, granted } => {
                     let env = environment::of(self.machine.claim(), &granted);
@@ -216,6 +226,13 @@ impl Driver<'_> {
             }
         }
         Ok(())
+    }
+
+    fn hear_store(&mut self) -> io::Result<()> {
+        match self.worker.answer() {
+            Some(answer) => self.tell(event_of(answer)),
+            None => Ok(()),
+        }
     }
 
     fn hear_guard(&mut self) -> io::Result<()> {
@@ -248,9 +265,10 @@ impl Driver<'_> {
 
     fn sleep(&mut self) -> io::Result<Ready> {
         self.arm()?;
-        let fds = [self.signals.as_fd(), self.timer.as_fd(), self.worker.fd()];
+        let fds = [self.signals.as_fd(), self.timer.as_fd()];
         let mut fds: Vec<_> = fds
             .into_iter()
+            .chain(self.worker.fd())
             .chain(self.guarding.fd())
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
             .collect();
@@ -262,7 +280,7 @@ impl Driver<'_> {
         let is_ready = |index: usize| fds.get(index).and_then(PollFd::any).unwrap_or(false);
         let ready = Ready {
             signal: is_ready(0),
-            answer: is_ready(2),
+            answer: self.worker.fd().is_some() && is_ready(2),
         };
         if is_ready(1) {
             self.timer.clear();
