@@ -62,7 +62,7 @@ pub fn print(text: &str) -> Result<Exit, Failure> {
 /// Prints objects as a JSON array, an object a line.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json<T: serde::Serialize>(objects: &[T]) -> Result<Exit, Failure> {
     let lines: Result<Vec<String>, _> = objects.iter().map(serde_json::to_string).collect();
     match lines {

@@ -17,7 +17,7 @@
 //! **The log's length.** A process that comes first must read the whole log to
 //! find its end, so it must stay short, and nothing is checkpointed on close,
 //! which would cost four syncs. It is checkpointed when a commit finds
-//! [`LOG_PAGES`] pages in it, except at the end of a run: the log starts over
+//! `LOG_PAGES` pages in it, except at the end of a run: the log starts over
 //! only in a process that knows of the checkpoint, and after the last commit
 //! that knowledge is lost, so that the work would be done twice.
 
