@@ -332,7 +332,8 @@ fn carry_out(
 ) -> Result<Kept<Swapped>, WriteError> {
     let group = swap.group();
     let found = transaction
-        .query_row(sql!("token_version"), [group.as_str()], |row| row.get(0))
+        .prepare_cached(sql!("token_version"))?
+        .query_row([group.as_str()], |row| row.get(0))
         .optional()?
         .map(Version::from_stored);
     if found != swap.from {
@@ -348,7 +349,10 @@ fn carry_out(
     } else {
         sql!("token_insert")
     };
-    transaction.execute(statement, params_from_iter(tokens::to_values(&row)))?;
+    // Kept for the next swap of this run: to read the statement costs more than to
+    // carry it out.
+    let mut statement = transaction.prepare_cached(statement)?;
+    statement.execute(params_from_iter(tokens::to_values(&row)))?;
     match &swap.history {
         History::Nothing => {}
         History::Begin { run, vanished } => begin(transaction, run, vanished.as_ref(), place, now)?,
@@ -377,8 +381,7 @@ fn begin(
         {
             Err(WriteError::Store(place.misconfigured(format!(
                 "group {:?} has a run with the fence {} in its history already, so its token was \
-                 deleted or put back; raise the fence above those in the history \
-                 (tokenrun fence raise)",
+                 deleted or put back; set its fence above those in the history with sqlite3",
                 run.group.as_str(),
                 run.fence
             ))))

@@ -60,7 +60,7 @@ fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
     };
 
     let error = refused();
-    assert_eq!(error.trouble, Trouble::Unavailable);
+    assert_eq!(error.trouble, Trouble::Locked);
     let running = format!("locked for longer than 30ms by pid {pid} (");
     assert!(error.message.contains(&running), "{error}");
     assert!(!error.message.contains("stopped"), "{error}");

@@ -3,8 +3,10 @@
 --
 -- Times are there twice: `…_at` is the wall clock in UTC, for people; `…_tick`
 -- is the clock that ages are judged by, in milliseconds, and means nothing
--- outside its domain. Tables without row ids, so that a swap writes one page
--- for the token and one for its history.
+-- outside its domain: `domain` for the stamp that the state is judged by,
+-- granted_domain for acquired_tick. Tables without row ids, so that a swap writes
+-- one page for the token and one for its history. What is inside of a statement is read
+-- anew by every process: comments stand outside.
 
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY NOT NULL,
@@ -13,9 +15,12 @@ CREATE TABLE meta (
 
 INSERT INTO meta (name, value) VALUES ('oldest_reader', '1');
 
+-- state: free, idle, running. revoke_requested: 0, 1. not_before_ms: since
+-- acquired_at. version: random, new at every write. session_version: the last that
+-- the session itself wrote.
 CREATE TABLE tokens (
     token_group       TEXT PRIMARY KEY NOT NULL,
-    state             TEXT NOT NULL,            -- free, idle, running
+    state             TEXT NOT NULL,
     client_bound      TEXT,
     expected_client   TEXT,
     session           TEXT,
@@ -31,28 +36,30 @@ CREATE TABLE tokens (
     released_tick     INTEGER,
     created_at        TEXT NOT NULL,
     created_tick      INTEGER NOT NULL,
-    domain            TEXT NOT NULL,            -- of the stamp that the state is judged by
-    granted_domain    TEXT,                     -- of acquired_tick
+    domain            TEXT NOT NULL,
+    granted_domain    TEXT,
     takeover_after_ms INTEGER NOT NULL,
     keep_ms           INTEGER NOT NULL,
     head_start_ms     INTEGER NOT NULL,
-    not_before_ms     INTEGER NOT NULL,         -- since acquired_at
+    not_before_ms     INTEGER NOT NULL,
     lock_file         TEXT,
     paused_by         TEXT,
     paused_reason     TEXT,
     paused_until      TEXT,
     handoff_to        TEXT,
     handoff_at        TEXT,
-    revoke_requested  INTEGER NOT NULL,         -- 0, 1
+    revoke_requested  INTEGER NOT NULL,
     last_outcome      TEXT,
     runs              INTEGER NOT NULL,
     failures          INTEGER NOT NULL,
     takeovers         INTEGER NOT NULL,
     losses            INTEGER NOT NULL,
-    version           INTEGER NOT NULL,         -- random, new at every write
-    session_version   INTEGER                   -- the last that the session itself wrote
+    version           INTEGER NOT NULL,
+    session_version   INTEGER
 ) STRICT, WITHOUT ROWID;
 
+-- grant_kind: bind, renew, takeover, failback, handoff. outcome: running, succeeded,
+-- failed, signalled, timed_out, lost, not_started, unknown.
 CREATE TABLE runs (
     token_group     TEXT NOT NULL,
     fence           INTEGER NOT NULL,
@@ -64,10 +71,10 @@ CREATE TABLE runs (
     label           TEXT,
     program         TEXT NOT NULL,
     once_key        TEXT,
-    grant_kind      TEXT NOT NULL,              -- bind, renew, takeover, failback, handoff
+    grant_kind      TEXT NOT NULL,
     started_at      TEXT NOT NULL,
     ended_at        TEXT,
-    outcome         TEXT NOT NULL,              -- running, succeeded, failed, signalled, …
+    outcome         TEXT NOT NULL,
     exit_code       INTEGER,
     signal          INTEGER,
     PRIMARY KEY (token_group, fence)
