@@ -6,7 +6,7 @@ mod run;
 mod store;
 
 pub(crate) use processes::{alive, children, signal, until_dead, until_stopped};
-pub(crate) use run::{Ended, Line, Run};
+pub(crate) use run::{Ended, Line, Run, TOKENRUN};
 pub(crate) use store::Store;
 
 use std::time::{Duration, Instant};
