@@ -3,6 +3,8 @@
 //! `cargo bench --bench overhead` prints a table. Each line is the median of
 //! interleaved pairs: what else the machine does slows both sides of a pair.
 
+#![allow(clippy::expect_used)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

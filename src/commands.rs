@@ -35,9 +35,8 @@ impl Failure {
 
     /// A store that could not be used.
     #[must_use]
-    pub fn of_store(store: &str, error: &StoreError) -> Self {
-        let text = format!("the store {store}: {error}");
-        Self::new(of_trouble(error.trouble), "store_failed", text)
+    pub fn of_store(error: &StoreError) -> Self {
+        Self::new(of_trouble(error.trouble), "store_failed", error.to_string())
     }
 
     /// Something that the operating system refused.
@@ -63,7 +62,7 @@ pub fn print(text: &str) -> Result<Exit, Failure> {
 /// Prints objects as a JSON array, an object a line.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json<T: serde::Serialize>(objects: &[T]) -> Result<Exit, Failure> {
     let lines: Result<Vec<String>, _> = objects.iter().map(serde_json::to_string).collect();
     match lines {

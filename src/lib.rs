@@ -218,7 +218,7 @@ fn open(url: &StoreUrl, timeout: Duration) -> Result<Box<dyn Store>, Failure> {
     let StoreUrl::Sqlite(path) = url;
     match SqliteStore::open(path, timeout) {
         Ok(store) => Ok(Box::new(store)),
-        Err(error) => Err(Failure::of_store(&path.display().to_string(), &error)),
+        Err(error) => Err(Failure::of_store(&error)),
     }
 }
 

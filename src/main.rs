@@ -12,22 +12,33 @@ use tokenrun::exit::{self, Exit};
 use tokenrun::sys::signals::die_of;
 
 /// The program's entry point, called by the C runtime.
+///
+/// # Safety
+/// `argv` must point to `argc` pointers to strings, as C's runtime sees to.
 #[allow(unsafe_code)]
 // SAFETY: no other symbol has this name, and the signature is the one that C's runtime calls.
 #[unsafe(no_mangle)]
-pub extern "C" fn main(argc: c_int, argv: *const *const c_char) -> c_int {
-    let ending = catch_unwind(|| {
-        let count = usize::try_from(argc).unwrap_or_default();
-        let words = (0..count).map(|index| {
-            // SAFETY: C's runtime passes `argc` strings that live as long as the process.
-            let word = unsafe { CStr::from_ptr(*argv.add(index)) };
-            OsStr::from_bytes(word.to_bytes()).to_owned()
-        });
-        tokenrun::run(&words.collect::<Vec<OsString>>())
-    });
+pub unsafe extern "C" fn main(argc: c_int, argv: *const *const c_char) -> c_int {
+    // SAFETY: the caller promises what `words` asks for.
+    let ending = catch_unwind(|| tokenrun::run(&unsafe { words(argc, argv) }));
     match ending {
         Ok(Exit::Code(code)) => c_int::from(code),
         Ok(Exit::Signal(signal)) => die_of(signal),
         Err(_) => c_int::from(exit::BUG),
     }
+}
+
+/// The words of the command line.
+///
+/// # Safety
+/// `argv` must point to `argc` pointers to strings.
+#[allow(unsafe_code)]
+unsafe fn words(argc: c_int, argv: *const *const c_char) -> Vec<OsString> {
+    let count = usize::try_from(argc).unwrap_or_default();
+    let word = |index| {
+        // SAFETY: the index is below `argc`, so this is what the caller promised.
+        let word = unsafe { CStr::from_ptr(*argv.add(index)) };
+        OsStr::from_bytes(word.to_bytes()).to_owned()
+    };
+    (0..count).map(word).collect()
 }

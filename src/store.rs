@@ -14,6 +14,7 @@ pub mod worker;
 #[cfg(test)]
 pub(crate) mod conformance;
 
+use self::worker::{Answer, Request};
 use crate::token::{GroupName, Line, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Swapped};
 
 /// What one read of a group gives.
@@ -50,6 +51,13 @@ pub struct HistoryQuery {
 pub trait Store: Send {
     /// The store's name in messages. It never holds a password.
     fn name(&self) -> &str;
+
+    /// Carries a request out if that takes no waiting worth mentioning. `None`: it
+    /// would have to wait, and nothing happened. A store across a network never can.
+    fn at_once(&mut self, request: &Request) -> Option<Answer> {
+        let _ = request;
+        None
+    }
 
     /// Reads a group's row together with the store's time.
     ///
@@ -94,6 +102,8 @@ pub trait Store: Send {
 pub enum Trouble {
     /// It can't be reached or used now; later may be better.
     Unavailable,
+    /// Others hold its locks. Nothing happened.
+    Locked,
     /// It refused permission.
     Denied,
     /// It is no store of ours, or not as it must be.
@@ -106,7 +116,7 @@ pub enum Trouble {
 pub struct StoreError {
     /// What kind of trouble it is.
     pub trouble: Trouble,
-    /// What is wrong, where, and what to do, in one line.
+    /// What is wrong, in which store, and what to do, in one line.
     pub message: String,
 }
 
@@ -114,6 +124,11 @@ impl StoreError {
     /// A store that can't be reached or used now.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::of(Trouble::Unavailable, message)
+    }
+
+    /// A store whose locks others hold.
+    pub fn locked(message: impl Into<String>) -> Self {
+        Self::of(Trouble::Locked, message)
     }
 
     /// A store that refused permission.

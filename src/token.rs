@@ -1,6 +1,98 @@
 //! The token: who may run a group's job. Pure: no I/O, no clock.
 //!
-//! Protocol prose follows.
+//! # The protocol
+//!
+//! One row per group, in a database that every node reaches, is the group's
+//! *token*. A *session* (one invocation of tokenrun) that wants to run the group's
+//! job reads the row, lets the *rule* decide, and, if it may, writes a new row in
+//! which the token is its own. While its job runs it writes a *heartbeat* now and
+//! then. When no process of the job is left it writes the run's outcome and gives
+//! the token up, in one swap.
+//!
+//! ```text
+//!             first look, another is expected            grant (clauses 8, 9, 15, 16)
+//!   (no row) ───────────────────────────────▶ free ────────────────────────────────┐
+//!      │                                        ▲                                  ▼
+//!      │ grant (15)                             │ release, keep 0           ┌── running ◀─┐
+//!      └──────────────────────────────────────▶ │ or revoked, or by force ──┤      │      │ heartbeat
+//!                                               │                           │      └──────┘
+//!                                               │ release by an operator    │ release
+//!                                              idle ◀───────────────────────┘
+//!                                               └──── grant (8, 9, 11, 15, 16) ─▶ running
+//!                      running, silent or provably dead ── grant (8, 9, 15, 16) ─▶ running
+//! ```
+//!
+//! # Who decides what
+//!
+//! - The **store** decides nothing. It carries out a [`Swap`] if the row's version
+//!   is still the one that was read and the swap has not expired, and puts its own
+//!   time into the stamps.
+//! - The **rule** ([`decide`]) decides who may have the token, from the row, the
+//!   claim, the line, the evidence and the store's time. It lives here once, never
+//!   in SQL. Contenders honour the *holder's* terms, which stand in the row.
+//! - The **holder** decides until when it trusts its lease: until takeover-after,
+//!   less a [margin](Timing::margin), after it *sent* the last swap that is known to
+//!   have happened. By then the job is gone, with everything that it started.
+//!   Takeover-after counts from when the store *stamped* that swap, which was later.
+//!   So the job is gone before the token can be another's.
+//! - An **operator** may pause, hand off, revoke or free a token. He never stamps a
+//!   heartbeat and never touches `session_version`, so that a holder can tell its own
+//!   swaps from his.
+//!
+//! # Three properties of a swap
+//!
+//! - *Versions are random.* After a lossy failover or a restored backup a counter
+//!   repeats, and a heartbeat "from version 1" would overwrite another's grant.
+//! - *A swap expires*, in the store's own time. One that was abandoned and arrives
+//!   late changes nothing, so that no token is granted to a ghost.
+//! - *`session_version` is the last version that the session itself wrote.* After an
+//!   unclear answer the session reads: only that version says which of its swaps
+//!   happened. That the row carries its session proves nothing about a heartbeat.
+//!
+//! # The rule
+//!
+//! The first clause that matches decides.
+//!
+//! | | the row | the claim is from | verdict |
+//! |---|---|---|---|
+//! | 1 | running, and this process runs inside of it | a process under the session's guard | run under the outer lease |
+//! | 2 | running, provably dead | a process on that host | *open*: go on at 6 |
+//! | 3 | the verdict needs an age that can't be told: the stamp is of another domain, or of the future | anyone | observe: that age counts as reached once the version stood unchanged for its whole length on the looker's own clock |
+//! | 4 | running, silent for less than the holder's takeover-after | anyone | refused: held |
+//! | 5 | running, silent longer | anyone, unless something of the run is alive on this host (then refused) | *open*: go on at 6 |
+//! | 6 | paused | anyone | refused |
+//! | 7 | free or idle, younger than not-before since its grant | anyone | refused: too soon |
+//! | 8 | handed off, not running or open | the target | grant: handoff |
+//! | 9 | the same | another, whom 10 and 12 to 14 would let in | wait the head start, then grant |
+//! | 10 | others are in line before | anyone | refused: behind |
+//! | 11 | idle, bound to the claimant | the bound client | grant: renew |
+//! | 12 | idle, younger than keep | the expected client with failback | refused, and handed off to itself |
+//! | 13 | idle, younger than keep | another, unless first in line | refused: bound |
+//! | 14 | never granted, younger than takeover-after, a client is expected | another | refused: reserved |
+//! | 15 | open | the preferred client, the expected one with failback, the first in line, or anyone if nobody is preferred | grant |
+//! | 16 | open | another | wait the head start; if the version is unchanged then, grant: takeover |
+//!
+//! *Open* is a token that is free, idle for longer than keep, silent for longer than
+//! takeover-after, or whose holder is provably dead. The head start is counted from
+//! the look that found the token open: after an observation it comes on top of it, so
+//! that a preferred client that began to observe a little later still comes first.
+//!
+//! # What happens on each failure
+//!
+//! | failure | what follows |
+//! |---|---|
+//! | the answer to a grant is lost | read: the grant happened if `session_version` is the one that was drawn for it; trust counts from its sending. Until it expires it may still happen, so its version is remembered |
+//! | the answer to a heartbeat is lost | the next starts from the same version, so that at most one of them happens; a conflict then means: read |
+//! | a swap conflicts | read: ours, and `session_version` one that was sent: an operator wrote, go on; else the token is lost |
+//! | a swap expires | neither conflict nor loss: take the store's time from the answer, try again |
+//! | the store hangs or is gone | heartbeats are retried with pauses; at trusted-until less the grace the job's tree gets TERM, at trusted-until KILL |
+//! | the token is lost | the job's tree is ended at once; the session closes its own record, truthfully |
+//! | the supervisor is killed | the guard ends the tree at once; the row stays until takeover-after |
+//! | the supervisor is stopped | the guard ends the tree at the deadline |
+//! | the guard is killed, stopped or hung | it is told to continue, else the supervisor kills it and the tree |
+//! | the host is suspended | the clocks count on; on wake-up the deadline is looked at first |
+//! | the store's clock starts anew | ages are observed, not compared; a live holder's next heartbeat ends that |
+//! | the store loses its last commits | versions do not repeat, so the loser's heartbeat conflicts and it ends its job; the fence rises all the same |
 
 pub mod claim;
 pub mod misreading;

@@ -22,10 +22,8 @@ pub fn history(
     let query = HistoryQuery { group, limit };
     let runs = store
         .history(&query)
-        .map_err(|error| Failure::of_store(store.name(), &error))?;
-    let listing = store
-        .list()
-        .map_err(|error| Failure::of_store(store.name(), &error))?;
+        .map_err(|error| Failure::of_store(&error))?;
+    let listing = store.list().map_err(|error| Failure::of_store(&error))?;
     let rows: HashMap<&GroupName, &Row> =
         listing.rows.iter().map(|row| (&row.group, row)).collect();
     if let Some(group) = query

@@ -15,9 +15,7 @@ pub fn status(
     group: Option<&GroupName>,
     as_json: bool,
 ) -> Result<Exit, Failure> {
-    let listing = store
-        .list()
-        .map_err(|error| Failure::of_store(store.name(), &error))?;
+    let listing = store.list().map_err(|error| Failure::of_store(&error))?;
     let wanted = |row: &Row| group.is_none_or(|group| row.group == *group);
     let rows: Vec<Row> = listing.rows.into_iter().filter(wanted).collect();
     if let (Some(group), true) = (group, rows.is_empty()) {

@@ -182,8 +182,8 @@ fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) 
         format!("; it is ended in {} if that lasts", rounded(left))
     });
     format!(
-        "the store {} can't be used ({error}); {} goes on{until}",
-        cx.store, cx.program
+        "the store can't be used ({error}); {} goes on{until}",
+        cx.program
     )
 }
 
@@ -235,7 +235,7 @@ fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>) -> String {
 
 fn ended(cx: &Context<'_>, ending: &Ending, seen: Option<(&Row, &StoreTime)>) -> Option<Message> {
     use Level::{Detail, Info, Warning};
-    let (group, store, program) = (cx.group, cx.store, cx.program);
+    let (group, program) = (cx.group, cx.program);
     Some(match ending {
         Ending::Refused { why, .. } => {
             Message::new(Info, refusal_word(why), refused(cx, why, seen))
@@ -259,7 +259,7 @@ fn ended(cx: &Context<'_>, ending: &Ending, seen: Option<(&Row, &StoreTime)>) ->
             Message::new(
                 Warning,
                 "store_failed",
-                format!("the store {store}: {error}; {program} was not started{perhaps}"),
+                format!("{error}; {program} was not started{perhaps}"),
             )
         }
         Ending::NoGuard => Message::new(

@@ -20,6 +20,7 @@ use super::environment;
 use super::event::{Action, Event, Note};
 use super::guarding::Guarding;
 use super::machine::Machine;
+use crate::job::ancestry::is_inside;
 use crate::job::handle::Leftovers;
 use crate::store::Store;
 use crate::store::worker::{Answer, Request, Worker};
@@ -27,7 +28,7 @@ use crate::sys::clock::LocalClock;
 use crate::sys::random;
 use crate::sys::signals::{Inherited, SignalFd};
 use crate::sys::timer::Timer;
-use crate::token::{Evidence, Moment};
+use crate::token::{Evidence, Moment, Row};
 
 /// Deadlines are looked at at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -70,7 +71,7 @@ pub fn drive(
         store: store.as_mut(),
         listener,
     };
-    let pending = first.look()?;
+    let pending = first.look();
     if let Some(ending) = machine.ending() {
         return Ok(ending.clone());
     }
@@ -78,7 +79,7 @@ pub fn drive(
     let mut driver = Driver {
         signals: SignalFd::new(&outside.inherited)?,
         timer: Timer::new()?,
-        worker: Worker::start(store)?,
+        worker: Worker::new(store),
         armed: None,
         guarding,
         machine,
@@ -106,7 +107,7 @@ struct First<'a> {
 
 impl First<'_> {
     /// Returns what the machine wants done after it.
-    fn look(&mut self) -> io::Result<Vec<Action>> {
+    fn look(&mut self) -> Vec<Action> {
         let mut event = Event::Tick;
         loop {
             let actions = self.machine.step(self.clock.now(), event, &mut draw);
@@ -120,9 +121,37 @@ impl First<'_> {
                 }
             }
             match read {
-                Some(request) => event = event_of(request.carry_out(self.store)),
-                None => return Ok(rest),
+                None => return rest,
+                Some(request) => match self.store.at_once(&request) {
+                    None => {
+                        rest.push(Action::Send(request));
+                        return rest;
+                    }
+                    Some(answer) => {
+                        self.prove_nesting(&answer);
+                        event = event_of(answer);
+                    }
+                },
             }
+        }
+    }
+
+    /// A session that the environment names may have leaked there, through ssh, a
+    /// daemon or a container: it counts only if its guard is an ancestor.
+    fn prove_nesting(&mut self, answer: &Answer) {
+        let Some(session) = self.machine.claim().nested_in.clone() else {
+            return;
+        };
+        let row = match answer {
+            Answer::Read(Ok(reading)) => reading.row.as_ref(),
+            Answer::Read(Err(_)) | Answer::Swapped(_) | Answer::Recorded(_) => None,
+        };
+        let same_host = |row: &&Row| row.host == self.machine.claim().about.host;
+        let row = row
+            .filter(|row| row.session() == Some(&session))
+            .filter(same_host);
+        if !row.and_then(|row| row.pid).is_some_and(is_inside) {
+            self.machine.is_not_nested();
         }
     }
 }
@@ -155,13 +184,15 @@ impl Driver<'_> {
                 self.guarding.dismiss();
                 return Ok(ending);
             }
+            if self.worker.has_early_answer() {
+                self.hear_store()?;
+                continue;
+            }
             let ready = self.sleep()?;
             // First of all, whatever the reason to wake up.
             self.tell(Event::Tick)?;
-            if ready.answer
-                && let Some(answer) = self.worker.answer()
-            {
-                self.tell(event_of(answer))?;
+            if ready.answer {
+                self.hear_store()?;
             }
             self.hear_guard()?;
             if ready.signal {
@@ -178,7 +209,10 @@ impl Driver<'_> {
     fn carry_out(&mut self, actions: Vec<Action>) -> io::Result<()> {
         for action in actions {
             match action {
-                Action::Send(request) => self.worker.send(request),
+                Action::Send(request) => {
+                    let may_block = !self.guarding.has_job();
+                    self.worker.send(request, may_block)?;
+                }
                 Action::Say(note) => self.listener.hear(&note, self.guarding.has_job()),
                 Action::StartJob { deadline, granted } => {
                     let env = environment::of(self.machine.claim(), &granted);
@@ -192,6 +226,13 @@ impl Driver<'_> {
             }
         }
         Ok(())
+    }
+
+    fn hear_store(&mut self) -> io::Result<()> {
+        match self.worker.answer() {
+            Some(answer) => self.tell(event_of(answer)),
+            None => Ok(()),
+        }
     }
 
     fn hear_guard(&mut self) -> io::Result<()> {
@@ -224,9 +265,10 @@ impl Driver<'_> {
 
     fn sleep(&mut self) -> io::Result<Ready> {
         self.arm()?;
-        let fds = [self.signals.as_fd(), self.timer.as_fd(), self.worker.fd()];
+        let fds = [self.signals.as_fd(), self.timer.as_fd()];
         let mut fds: Vec<_> = fds
             .into_iter()
+            .chain(self.worker.fd())
             .chain(self.guarding.fd())
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
             .collect();
@@ -238,7 +280,7 @@ impl Driver<'_> {
         let is_ready = |index: usize| fds.get(index).and_then(PollFd::any).unwrap_or(false);
         let ready = Ready {
             signal: is_ready(0),
-            answer: is_ready(2),
+            answer: self.worker.fd().is_some() && is_ready(2),
         };
         if is_ready(1) {
             self.timer.clear();

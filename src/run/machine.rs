@@ -161,6 +161,12 @@ impl Machine {
         }
     }
 
+    /// It turned out that this process does not run inside of the session that
+    /// its environment names.
+    pub fn is_not_nested(&mut self) {
+        self.claim.nested_in = None;
+    }
+
     /// The claim that it was made with.
     #[must_use]
     pub const fn claim(&self) -> &Claim {

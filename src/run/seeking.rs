@@ -117,7 +117,9 @@ impl Seeking {
             Doing::Looking { .. } | Doing::Marking { .. } | Doing::Claiming { .. } if due => {
                 let waited = humantime::format_duration(patience(step.claim));
                 Next::End(Ending::StoreFailed {
-                    error: StoreError::unavailable(format!("gave no answer for {waited}")),
+                    error: StoreError::unavailable(format!(
+                        "the store gave no answer for {waited}"
+                    )),
                     perhaps_granted: matches!(self.doing, Doing::Claiming { .. })
                         || !self.unsettled.is_empty(),
                 })
@@ -335,7 +337,8 @@ impl Seeking {
         let (since, failures, _) = self.trouble.take().unwrap_or((step.now, 0, error.clone()));
         let has_reason = !self.unsettled.is_empty() || self.watch.is_some();
         let patient = has_reason && step.now < since.plus(patience(step.claim));
-        if !patient || error.trouble != Trouble::Unavailable {
+        let may_pass = matches!(error.trouble, Trouble::Unavailable | Trouble::Locked);
+        if !patient || !may_pass {
             return Next::End(Ending::StoreFailed {
                 error,
                 perhaps_granted: !self.unsettled.is_empty(),

@@ -17,7 +17,7 @@
 //! **The log's length.** A process that comes first must read the whole log to
 //! find its end, so it must stay short, and nothing is checkpointed on close,
 //! which would cost four syncs. It is checkpointed when a commit finds
-//! [`LOG_PAGES`] pages in it, except at the end of a run: the log starts over
+//! `LOG_PAGES` pages in it, except at the end of a run: the log starts over
 //! only in a process that knows of the checkpoint, and after the last commit
 //! that knowledge is lost, so that the work would be done twice.
 
@@ -39,6 +39,8 @@ mod fault_tests;
 mod file_tests;
 #[cfg(test)]
 mod garbage_tests;
+#[cfg(test)]
+mod players;
 
 use std::fs::File;
 use std::io;
@@ -56,7 +58,8 @@ use self::cells::{BadCell, Cells};
 use self::clock::{Clock, HostClock};
 use self::fault::Place;
 use self::file::{OpenFile, SCHEMA_VERSION};
-use super::{HistoryQuery, Listing, Reading, Store, StoreError};
+use super::worker::{Answer, Request};
+use super::{HistoryQuery, Listing, Reading, Store, StoreError, Trouble};
 use crate::token::{
     GroupName, History, Line, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Swapped, Version,
 };
@@ -405,7 +408,21 @@ fn close(
     Ok(())
 }
 
+/// How long a call waits for a lock when its caller has no time.
+const AT_ONCE: Duration = Duration::from_millis(20);
+
 impl Store for SqliteStore {
+    fn at_once(&mut self, request: &Request) -> Option<Answer> {
+        let timeout = self.timeout;
+        self.set_timeout(AT_ONCE).ok()?;
+        let answer = request.carry_out(self);
+        self.set_timeout(timeout).ok()?;
+        let locked = answer
+            .error()
+            .is_some_and(|error| error.trouble == Trouble::Locked);
+        (!locked).then_some(answer)
+    }
+
     fn name(&self) -> &str {
         &self.place.name
     }

@@ -1,5 +1,7 @@
 //! A store on a thread of its own: whoever holds a deadline never waits for a
-//! database. One request is out at a time.
+//! database. One request is out at a time. While nobody holds a deadline, a store
+//! that can answer without waiting does so on the caller's thread, so that a short
+//! run needs no second one.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -65,9 +67,102 @@ impl Request {
     }
 }
 
-/// The thread, seen from outside. Dropping it does not wait for the store.
-#[derive(Debug)]
+impl Answer {
+    /// The error that it is, if it is one.
+    #[must_use]
+    pub const fn error(&self) -> Option<&StoreError> {
+        match self {
+            Self::Read(Err(error)) | Self::Swapped(Err(error)) | Self::Recorded(Err(error)) => {
+                Some(error)
+            }
+            Self::Read(Ok(_)) | Self::Swapped(Ok(_)) | Self::Recorded(Ok(())) => None,
+        }
+    }
+}
+
+/// A store, and the thread that it moves to when a request would have to wait, or
+/// might. Dropping it does not wait for the store.
 pub struct Worker {
+    side: Side,
+    /// An answer that was had at once.
+    early: Option<Answer>,
+}
+
+/// Where the store is.
+enum Side {
+    Here(Box<dyn Store>),
+    Away(Thread),
+    /// Its thread could not be started.
+    Nowhere,
+}
+
+impl Worker {
+    /// A store that has no thread yet.
+    #[must_use]
+    pub fn new(store: Box<dyn Store>) -> Self {
+        Self {
+            side: Side::Here(store),
+            early: None,
+        }
+    }
+
+    /// Sends a request. `may_block` says that nobody holds a deadline, so that the
+    /// request may be carried out here if that takes no waiting.
+    ///
+    /// # Errors
+    /// If the operating system gives no thread or no event descriptor.
+    pub fn send(&mut self, request: Request, may_block: bool) -> std::io::Result<()> {
+        if let (Side::Here(store), true) = (&mut self.side, may_block) {
+            self.early = store.at_once(&request);
+            if self.early.is_some() {
+                return Ok(());
+            }
+        }
+        self.move_away()?;
+        match &mut self.side {
+            Side::Away(thread) => thread.send(request),
+            Side::Here(_) | Side::Nowhere => {
+                let error = StoreError::unavailable("the store's thread is gone, which is a bug");
+                self.early = Some(request.failed(error));
+            }
+        }
+        Ok(())
+    }
+
+    fn move_away(&mut self) -> std::io::Result<()> {
+        self.side = match std::mem::replace(&mut self.side, Side::Nowhere) {
+            Side::Here(store) => Side::Away(Thread::start(store)?),
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// The answer, if it has come.
+    pub fn answer(&mut self) -> Option<Answer> {
+        match (self.early.take(), &mut self.side) {
+            (Some(early), _) => Some(early),
+            (None, Side::Away(thread)) => thread.answer(),
+            (None, Side::Here(_) | Side::Nowhere) => None,
+        }
+    }
+
+    /// Whether an answer was had at once: then nothing announces it.
+    #[must_use]
+    pub const fn has_early_answer(&self) -> bool {
+        self.early.is_some()
+    }
+
+    /// Readable when an answer has come; `None` while there is no thread.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.side {
+            Side::Away(thread) => Some(thread.ready.as_fd()),
+            Side::Here(_) | Side::Nowhere => None,
+        }
+    }
+}
+
+struct Thread {
     requests: Sender<Request>,
     answers: Receiver<Answer>,
     ready: Arc<EventFd>,
@@ -75,12 +170,8 @@ pub struct Worker {
     out: Option<Request>,
 }
 
-impl Worker {
-    /// Moves a store to a thread of its own.
-    ///
-    /// # Errors
-    /// If the operating system gives no thread or no event descriptor.
-    pub fn start(mut store: Box<dyn Store>) -> std::io::Result<Self> {
+impl Thread {
+    fn start(mut store: Box<dyn Store>) -> std::io::Result<Self> {
         let (requests, inbox) = channel::<Request>();
         let (outbox, answers) = channel();
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
@@ -106,8 +197,7 @@ impl Worker {
         })
     }
 
-    /// Sends a request. Its answer is announced on [`Self::fd`].
-    pub fn send(&mut self, request: Request) {
+    fn send(&mut self, request: Request) {
         self.out = Some(request.clone());
         if self.requests.send(request).is_err() {
             // The thread is gone; the answer says so. Ringing cannot fail in a
@@ -116,8 +206,7 @@ impl Worker {
         }
     }
 
-    /// The answer, if it has come.
-    pub fn answer(&mut self) -> Option<Answer> {
+    fn answer(&mut self) -> Option<Answer> {
         // Whether the bell rang is not needed to know; it is reset for the next poll.
         let _ = self.ready.read();
         match self.answers.try_recv() {
@@ -132,12 +221,6 @@ impl Worker {
             }
         }
     }
-
-    /// Readable when an answer has come.
-    #[must_use]
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.ready.as_fd()
-    }
 }
 
 #[cfg(test)]
@@ -148,10 +231,11 @@ mod tests {
 
     #[test]
     fn an_answer_is_announced_on_the_descriptor() {
-        let mut worker = Worker::start(Box::new(MemoryStore::new())).unwrap();
+        let mut worker = Worker::new(Box::new(MemoryStore::new()));
         assert!(worker.answer().is_none());
-        worker.send(Request::Read(GroupName::new("g").unwrap()));
-        let mut fds = [PollFd::new(worker.fd(), PollFlags::POLLIN)];
+        let request = Request::Read(GroupName::new("g").unwrap());
+        worker.send(request, true).unwrap();
+        let mut fds = [PollFd::new(worker.fd().unwrap(), PollFlags::POLLIN)];
         assert_eq!(poll(&mut fds, PollTimeout::NONE).unwrap(), 1);
         assert!(matches!(worker.answer(), Some(Answer::Read(Ok(_)))));
         assert!(worker.answer().is_none());

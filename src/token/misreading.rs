@@ -1,6 +1,6 @@
 //! The twelve misreadings of the protocol, each of which was a counterexample.
 //!
-//! The code asks [`misread`] at the places where each could creep in. Outside
+//! The code asks `misread` at the places where each could creep in. Outside
 //! of tests the answer is the constant `false`; a test turns one on and shows
 //! that the simulation or the rule's table then goes red.
 

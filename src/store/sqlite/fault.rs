@@ -105,8 +105,9 @@ impl Place {
             || "by a process that is gone or of another container: try again".into(),
             |owner| format!("by {owner}"),
         );
-        self.unavailable(format!(
-            "locked for longer than {} {owner}",
+        StoreError::locked(format!(
+            "{}: locked for longer than {} {owner}",
+            self.name,
             humantime::format_duration(timeout)
         ))
     }

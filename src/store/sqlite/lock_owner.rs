@@ -20,6 +20,10 @@ const SHM_LOCKS: RangeInclusive<u64> = 120..=122;
 /// log yet: pending, reserved, shared. See `PENDING_BYTE` in SQLite's `os.h`.
 const FILE_LOCKS: RangeInclusive<u64> = 0x4000_0000..=0x4000_01ff;
 
+/// The kernel gives out `/proc/locks` in pieces, and where many come and go a
+/// line can fall between two of them.
+const LOOKS: usize = 8;
+
 /// The process that holds the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LockOwner {
@@ -45,15 +49,16 @@ impl fmt::Display for LockOwner {
 /// Who keeps others from writing to a database. `None` if it can't be seen: it
 /// has just gone, or lives in another container.
 pub(super) fn lock_owner(database: &Path) -> Option<LockOwner> {
-    let locks = fs::read_to_string("/proc/locks").ok()?;
     let inode_of = |path: &Path| fs::metadata(path).map(|found| found.ino()).ok();
-    let shm =
-        inode_of(&companion(database, "-shm")).and_then(|inode| holder(&locks, inode, &SHM_LOCKS));
-    let pid = shm.or_else(|| holder(&locks, inode_of(database)?, &FILE_LOCKS))?;
-    Some(described(
-        pid,
-        fs::read_to_string(format!("/proc/{pid}/stat")).ok(),
-    ))
+    let shm = inode_of(&companion(database, "-shm"));
+    let file = inode_of(database);
+    let pid = (0..LOOKS).find_map(|_| {
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        shm.and_then(|inode| holder(&locks, inode, &SHM_LOCKS))
+            .or_else(|| holder(&locks, file?, &FILE_LOCKS))
+    })?;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    Some(described(pid, stat.ok()))
 }
 
 /// The pid in the line `1: POSIX ADVISORY WRITE 4711 fe:00:1234 120 120` that

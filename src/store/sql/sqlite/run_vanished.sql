@@ -1,4 +1,5 @@
--- The first condition is the index's, which says where the few open records are.
-UPDATE runs SET outcome = 'unknown'
+-- The last condition but one is the index's.
+UPDATE runs INDEXED BY runs_open
+SET outcome = 'unknown'
 WHERE token_group = ?1 AND session = ?2
   AND outcome IN ('running', 'unknown') AND outcome = 'running'

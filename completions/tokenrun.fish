@@ -1,0 +1,65 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_tokenrun_global_optspecs
+    string join \n g/group= s/store= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= leftovers= E/conflict-exit-code= report= label= q/quiet v/verbose log-format= h/help V/version
+end
+
+function __fish_tokenrun_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_tokenrun_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_tokenrun_using_subcommand
+    set -l cmd (__fish_tokenrun_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s g -l group -d 'The name of what must run on one node at a time' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l client-id -d 'Who this node is [default: $CLIENT_ID, else the host name]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l expected -d 'The client that shall have the token first; recorded when the group is first seen' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l takeover-after -d 'How long a holder may be silent before another takes over [default: 5m]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l keep -d 'How long after a run other nodes are refused, so that a late clock does not run the job again; 0 releases at exit [default: 5m]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l head-start -d 'How long a node other than the last waits before it takes an open token [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l at-least -d 'The least time from this run\'s start to the next one\'s, on whichever node [default: 0]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l kill-grace -d 'Time between the job\'s TERM and its KILL [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l timeout -d 'The job\'s longest run; then it is ended, exit status 124 [default: none]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l leftovers -d 'What happens to processes that the job leaves behind' -r -f -a "kill\t'They are ended too'
+leave\t'They are left alone'"
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s E -l conflict-exit-code -d 'Exit status when another holds the token [default: 75]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l report -d 'Write what happened to this file as JSON, at the end' -r -F
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l label -d 'Shown in status and history' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
+json\t'A JSON object a line'"
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l failback -d 'As the expected client, take the token back when it is idle'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s v -l verbose -d 'Tell every step'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s V -l version -d 'Print version'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "status" -d 'Show who holds which token'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "history" -d 'Show who ran when, and how it ended'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l json -d 'An array of JSON objects instead of a table'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s g -l group -d 'Only this group' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s n -l limit -d 'At most so many runs, the newest' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l json -d 'An array of JSON objects instead of a table'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand man" -s h -l help -d 'Print help'

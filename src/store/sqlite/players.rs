@@ -1,0 +1,94 @@
+//! Other processes for tests: this very program, run again, to run the one test
+//! that started it. There it finds that it plays a part.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+const PART: &str = "TOKENRUN_TEST_PART";
+const FILE: &str = "TOKENRUN_TEST_FILE";
+
+/// The file that this process is to play its part on. `None`: it is no player.
+pub(super) fn part() -> Option<PathBuf> {
+    std::env::var_os(PART)?;
+    Some(std::env::var_os(FILE)?.into())
+}
+
+/// What a player runs until the test lets it go on.
+pub(super) fn wait_to_be_let_go() {
+    let _ = std::io::stdin().read_line(&mut String::new());
+}
+
+/// A process that plays a part. It does not outlive its handle, stopped or not.
+pub(super) struct Player {
+    child: Child,
+    says: BufReader<ChildStdout>,
+}
+
+impl Player {
+    /// A command that plays its part in a test of this name, started by `program`,
+    /// to which the player's own command line is added.
+    pub(super) fn command_through(program: &[&OsStr], test: &str, file: &Path) -> Command {
+        let player = std::env::current_exe().unwrap();
+        let words: Vec<&OsStr> = program
+            .iter()
+            .copied()
+            .chain([player.as_os_str()])
+            .collect();
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
+            .args(["--exact", test, "--nocapture", "--test-threads=1"])
+            .env(PART, "player")
+            .env(FILE, file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        command
+    }
+
+    /// A command that plays its part in a test of this name.
+    pub(super) fn command(test: &str, file: &Path) -> Command {
+        Self::command_through(&[], test, file)
+    }
+
+    pub(super) fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let says = BufReader::new(child.stdout.take().unwrap());
+        Self { child, says }
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it says a line with `word` in it, and returns what follows.
+    pub(super) fn heard(&mut self, word: &str) -> String {
+        let mut line = String::new();
+        while self.says.read_line(&mut line).unwrap() > 0 {
+            if let Some((_, rest)) = line.split_once(word) {
+                return rest.trim().to_owned();
+            }
+            line.clear();
+        }
+        panic!("the player ended without saying {word:?}");
+    }
+
+    /// Lets it go on.
+    pub(super) fn let_go(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
+    /// Lets it go on to its end.
+    pub(super) fn finish(mut self) {
+        self.let_go();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

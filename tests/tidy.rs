@@ -1,0 +1,159 @@
+//! Keeps the structure of the sources as ARCHITECTURE.md draws it.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The layers, from the bottom up. A module imports from its own and lower ones.
+const LAYERS: [&[&str]; 7] = [
+    &["token", "duration", "exit"],
+    &["sys"],
+    &["store", "job"],
+    &["run"],
+    &["report"],
+    &["cli"],
+    &["commands"],
+];
+
+/// Modules of one layer that do not know each other.
+const STRANGERS: [(&str, &str); 2] = [("store", "job"), ("job", "store")];
+
+fn layer_of(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn src() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// The top-level module that a file belongs to; `None` for the library's root and main.
+fn module_of(path: &Path) -> Option<String> {
+    let relative = path.strip_prefix(src()).unwrap();
+    let first = relative.components().next()?.as_os_str().to_str()?;
+    let module = first.trim_end_matches(".rs");
+    (module != "lib" && module != "main").then(|| module.to_owned())
+}
+
+/// The code of a file without its comments.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_file_imports_only_from_its_own_layer_and_those_below() {
+    let mut looked_at = 0;
+    for path in sources(&src()) {
+        let Some(module) = module_of(&path) else {
+            continue;
+        };
+        let layer = layer_of(&module).unwrap_or_else(|| panic!("{module} has no layer"));
+        for used in code(&path).split("crate::").skip(1) {
+            let other: String = used
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
+            let Some(below) = layer_of(&other) else {
+                continue;
+            };
+            looked_at += 1;
+            assert!(
+                below <= layer,
+                "{}: imports {other}, which lies above",
+                path.display()
+            );
+            let strangers = STRANGERS.contains(&(module.as_str(), other.as_str()));
+            assert!(
+                !strangers,
+                "{}: {module} must not know {other}",
+                path.display()
+            );
+        }
+    }
+    assert!(looked_at > 100, "only {looked_at} imports were found");
+}
+
+#[test]
+fn the_token_is_pure() {
+    let token = sources(&src().join("token"));
+    for path in token.iter().chain([&src().join("token.rs")]) {
+        let code = code(path);
+        for impure in [
+            "std::fs",
+            "std::net",
+            "std::process",
+            "std::thread",
+            "Instant",
+            "SystemTime",
+            "std::env",
+        ] {
+            assert!(!code.contains(impure), "{} uses {impure}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_machine_of_a_run_reads_no_clock() {
+    for file in [
+        "machine",
+        "seeking",
+        "holding",
+        "finishing",
+        "lease",
+        "ending",
+        "event",
+    ] {
+        let path = src().join("run").join(file).with_extension("rs");
+        let code = code(&path);
+        for impure in [
+            "Instant",
+            "SystemTime",
+            "LocalClock",
+            "std::thread",
+            "sleep",
+        ] {
+            assert!(!code.contains(impure), "{} uses {impure}", path.display());
+        }
+    }
+}
+
+#[test]
+fn only_cli_knows_clap() {
+    for path in sources(&src()) {
+        let is_cli = module_of(&path).is_some_and(|module| module == "cli");
+        assert!(
+            is_cli || !code(&path).contains("clap"),
+            "{} knows clap",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn what_is_unsafe_lives_in_the_system_layer() {
+    for path in sources(&src()) {
+        let allowed = module_of(&path).is_none_or(|module| module == "sys");
+        assert!(
+            allowed || !code(&path).contains("allow(unsafe_code"),
+            "{}",
+            path.display()
+        );
+    }
+}
