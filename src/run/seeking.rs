@@ -12,8 +12,8 @@ use crate::store::worker::Request;
 use crate::store::{Reading, StoreError, Trouble};
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    Claim, Decision, Evidence, GrantKind, Look, Moment, Refusal, Row, StoreTime, Swapped, Verdict,
-    Version, decide, swap,
+    Claim, Decision, Evidence, GrantKind, Look, Moment, Refusal, Row, StoreTime, Swapped, Touch,
+    Verdict, Version, decide, swap,
 };
 
 /// A row that is being watched: since when its version has stood unchanged, at least.
@@ -46,6 +46,8 @@ enum Doing {
 struct Grant {
     kind: GrantKind,
     row: Row,
+    /// The stamps that the store sets in it.
+    touch: Touch,
     sent: Sent,
     vanished: Option<crate::token::SessionId>,
     previous: Option<crate::token::ClientId>,
@@ -287,6 +289,7 @@ impl Seeking {
         let grant = Box::new(Grant {
             kind,
             row: swap.to.clone(),
+            touch: swap.touch,
             sent: Sent {
                 version,
                 at: step.now,
@@ -304,7 +307,9 @@ impl Seeking {
 
     fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
         match (std::mem::replace(&mut self.doing, Doing::Fresh), swapped) {
-            (Doing::Claiming { grant }, Swapped::Done(time)) => {
+            (Doing::Claiming { mut grant }, Swapped::Done(time)) => {
+                // What the store stamped is carried on by every heartbeat.
+                grant.row.stamp(grant.touch, &time);
                 let seen = (time, grant.sent.at);
                 self.hold(step, *grant, seen)
             }
