@@ -155,7 +155,6 @@ impl Seeking {
         let Doing::Looking { sent_at } = self.doing else {
             return Next::Stay;
         };
-        self.trouble = None;
         if let Some(next) = self.granted_before(step, reading, sent_at) {
             return next;
         }
@@ -234,6 +233,9 @@ impl Seeking {
                 self.mark(step, swap, Some((clause, why)))
             }
             (verdict @ (Verdict::Observe(wait) | Verdict::Wait(wait)), Some(row)) => {
+                // Only here: where a swap follows, that reads are answered says
+                // nothing about the swap, and it would be tried for ever.
+                self.trouble = None;
                 let newly = self.watch.is_none_or(|watch| watch.since == step.now);
                 if newly {
                     step.say(Note::Staying {
@@ -306,6 +308,7 @@ impl Seeking {
     }
 
     fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
+        self.trouble = None;
         match (std::mem::replace(&mut self.doing, Doing::Fresh), swapped) {
             (Doing::Claiming { mut grant }, Swapped::Done(time)) => {
                 // What the store stamped is carried on by every heartbeat.
