@@ -83,3 +83,28 @@ fn a_silent_holder_is_shown_as_silent_and_its_run_as_unknown() {
     assert!(table.contains("running, silent"), "{table}");
     assert_eq!(store.status()["takeover_in_ms"], 0);
 }
+
+#[test]
+fn since_when_a_token_is_held_does_not_change_with_its_heartbeats() {
+    let store = Store::new();
+    let first = store.free_run("node-a").with(&["--heartbeat=100ms"]);
+    let first = first.start();
+    store.until_begun("node-a");
+    let begun = store.status();
+    let now = crate::support::until("a heartbeat is written", || {
+        let now = store.status();
+        let beaten = now["heartbeat_at"] != begun["heartbeat_at"];
+        if beaten {
+            Ok(now)
+        } else {
+            Err(format!("{now}"))
+        }
+    });
+    assert!(begun["acquired_at"].is_string());
+    assert_eq!(now["acquired_at"], begun["acquired_at"]);
+    let refused = store.free_run("node-b").end().with_code(75);
+    refused.says(&[" since 20"]);
+    store.go(0);
+    first.end().with_code(0);
+    assert_eq!(store.status()["acquired_at"], begun["acquired_at"]);
+}

@@ -44,9 +44,16 @@ impl Line {
         }
     }
 
-    /// More words before the job's.
+    /// More words before the job's. `--option=value` takes the place of an earlier one.
     pub(crate) fn with(mut self, words: &[&str]) -> Self {
-        self.words.extend(words.iter().map(OsString::from));
+        for word in words {
+            if let Some((option, _)) = word.split_once('=') {
+                let begin = format!("{option}=");
+                self.words
+                    .retain(|earlier| !earlier.to_string_lossy().starts_with(&begin));
+            }
+            self.words.push(word.into());
+        }
         self
     }
 
