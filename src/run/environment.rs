@@ -17,8 +17,9 @@ pub const JOB_VARIABLES: [&str; 7] = [
     "TOKENRUN_ONCE_KEY",
 ];
 
-/// Names and values for the job's environment. What does not apply is empty, so
-/// that nothing of an outer run shows through.
+/// Names and values for the job's environment. What does not apply is empty if
+/// tokenrun's own environment has it, so that nothing of an outer run shows
+/// through. Under the outer run's lease what it said goes on to be true.
 #[must_use]
 pub fn of(claim: &Claim, granted: &Granted) -> Vec<(String, String)> {
     let previous = granted.previous_client.as_ref();
@@ -32,9 +33,11 @@ pub fn of(claim: &Claim, granted: &Granted) -> Vec<(String, String)> {
         previous.map(ToString::to_string),
         once_key,
     ];
+    let is_nested = granted.kind.is_none();
+    let outer = |name| (!is_nested && std::env::var_os(name).is_some()).then(String::new);
     JOB_VARIABLES
         .iter()
         .zip(values)
-        .filter_map(|(name, value)| Some(((*name).to_owned(), value?)))
+        .filter_map(|(name, value)| Some(((*name).to_owned(), value.or_else(|| outer(name))?)))
         .collect()
 }

@@ -12,8 +12,8 @@ use crate::store::worker::Request;
 use crate::store::{Reading, StoreError, Trouble};
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    Claim, Decision, Evidence, GrantKind, Look, Moment, Refusal, Row, StoreTime, Swapped, Verdict,
-    Version, decide, swap,
+    Claim, Decision, Evidence, GrantKind, Look, Moment, Refusal, Row, StoreTime, Swapped, Touch,
+    Verdict, Version, decide, swap,
 };
 
 /// A row that is being watched: since when its version has stood unchanged, at least.
@@ -46,6 +46,8 @@ enum Doing {
 struct Grant {
     kind: GrantKind,
     row: Row,
+    /// The stamps that the store sets in it.
+    touch: Touch,
     sent: Sent,
     vanished: Option<crate::token::SessionId>,
     previous: Option<crate::token::ClientId>,
@@ -153,7 +155,6 @@ impl Seeking {
         let Doing::Looking { sent_at } = self.doing else {
             return Next::Stay;
         };
-        self.trouble = None;
         if let Some(next) = self.granted_before(step, reading, sent_at) {
             return next;
         }
@@ -232,6 +233,9 @@ impl Seeking {
                 self.mark(step, swap, Some((clause, why)))
             }
             (verdict @ (Verdict::Observe(wait) | Verdict::Wait(wait)), Some(row)) => {
+                // Only here: where a swap follows, that reads are answered says
+                // nothing about the swap, and it would be tried for ever.
+                self.trouble = None;
                 let newly = self.watch.is_none_or(|watch| watch.since == step.now);
                 if newly {
                     step.say(Note::Staying {
@@ -287,6 +291,7 @@ impl Seeking {
         let grant = Box::new(Grant {
             kind,
             row: swap.to.clone(),
+            touch: swap.touch,
             sent: Sent {
                 version,
                 at: step.now,
@@ -303,8 +308,11 @@ impl Seeking {
     }
 
     fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
+        self.trouble = None;
         match (std::mem::replace(&mut self.doing, Doing::Fresh), swapped) {
-            (Doing::Claiming { grant }, Swapped::Done(time)) => {
+            (Doing::Claiming { mut grant }, Swapped::Done(time)) => {
+                // What the store stamped is carried on by every heartbeat.
+                grant.row.stamp(grant.touch, &time);
                 let seen = (time, grant.sent.at);
                 self.hold(step, *grant, seen)
             }

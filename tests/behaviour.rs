@@ -1,0 +1,51 @@
+//! The real binary, real processes and real signals: what a user sees, a behaviour a
+//! file. One program, so that those that wait for a takeover wait side by side.
+
+// clippy.toml allows these in tests, and knows a test by an attribute that the
+// helpers lack.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+#[path = "behaviour/between_runs.rs"]
+mod between_runs;
+#[path = "behaviour/clocks.rs"]
+mod clocks;
+#[path = "behaviour/configuration.rs"]
+mod configuration;
+#[path = "behaviour/contention.rs"]
+mod contention;
+#[path = "behaviour/documentation.rs"]
+mod documentation;
+#[path = "behaviour/exit_codes.rs"]
+mod exit_codes;
+#[path = "behaviour/first_minutes.rs"]
+mod first_minutes;
+#[path = "behaviour/lease.rs"]
+mod lease;
+#[path = "behaviour/leftovers.rs"]
+mod leftovers;
+#[path = "behaviour/listings.rs"]
+mod listings;
+#[path = "behaviour/locked_store.rs"]
+mod locked_store;
+#[path = "behaviour/messages.rs"]
+mod messages;
+#[path = "behaviour/nesting.rs"]
+mod nesting;
+#[path = "behaviour/operators.rs"]
+mod operators;
+#[path = "behaviour/permissions.rs"]
+mod permissions;
+#[path = "behaviour/pipelines.rs"]
+mod pipelines;
+#[path = "behaviour/report.rs"]
+mod report;
+#[path = "behaviour/signals.rs"]
+mod signals;
+#[path = "behaviour/the_job.rs"]
+mod the_job;
+#[path = "behaviour/usage.rs"]
+mod usage;
+#[path = "behaviour/variables.rs"]
+mod variables;

@@ -1,0 +1,117 @@
+//! Stamps of another boot are never compared, and the wall clock decides nothing.
+
+use nix::sys::signal::Signal;
+
+use crate::support::{Store, until};
+
+#[test]
+fn the_stamp_of_another_boot_is_watched_and_a_live_holders_heartbeat_ends_that() {
+    let store = Store::new();
+    let first = store.free_run("node-a").start();
+    store.until_begun("node-a");
+    store.edit("domain = 'boot:another'");
+    let second = store.free_run("node-b").start();
+    second.until_says("was stamped by another clock (boot:another");
+    // The next heartbeat, with this boot's stamp.
+    store.edit(&format!(
+        "domain = granted_domain, heartbeat_tick = {}",
+        crate::support::boot_ms()
+    ));
+    let refused = second.end().with_code(75);
+    assert!(
+        refused.stderr.contains("job is held by node-a"),
+        "{refused:?}"
+    );
+    store.go(0);
+    first.end().with_code(0);
+    store.assert_no_overlap();
+}
+
+#[test]
+fn a_holder_renews_in_its_own_clock_whatever_the_row_said() {
+    let store = Store::new();
+    let run = store
+        .free_run("node-a")
+        .with(&["--heartbeat=300ms"])
+        .start();
+    store.until_begun("node-a");
+    let domain: String = store.cell("domain");
+    store.edit("domain = 'boot:another'");
+    until("a heartbeat stamps the row", || {
+        let seen: String = store.cell("domain");
+        (seen == domain).then_some(()).ok_or(seen)
+    });
+    store.go(0);
+    run.end().with_code(0);
+}
+
+#[test]
+fn a_holder_that_died_with_its_boot_is_taken_over_once_it_has_been_watched() {
+    let store = Store::new();
+    let first = store.free_run("node-a").hasty().start();
+    store.until_begun("node-a");
+    first.signal(Signal::SIGKILL);
+    first.end();
+    store.until_job_gone();
+    // By the numbers it would be open now, or not for years.
+    for (tick, client) in [("0", "node-b"), ("9000000000000", "node-c")] {
+        if client == "node-c" {
+            let dead = store.free_run("node-x").hasty().start();
+            store.until_begun("node-x");
+            dead.signal(Signal::SIGKILL);
+            dead.end();
+            store.until_job_gone();
+        }
+        store.edit(&format!("domain = 'boot:another', heartbeat_tick = {tick}"));
+        let started = std::time::Instant::now();
+        let line = store.free_run(client).hasty().job(&["true"]);
+        let ended = line.end().with_code(0);
+        assert!(started.elapsed().as_millis() >= 5_000);
+        assert!(ended.stderr.contains("another clock"), "{ended:?}");
+        assert_eq!(store.history()[0]["grant"], "takeover");
+    }
+}
+
+/// A wall time in the row, a day later or earlier.
+fn shifted(column: &str, days: &str) -> String {
+    format!("{column} = strftime('%Y-%m-%dT%H:%M:%fZ', {column}, '{days} days')")
+}
+
+#[test]
+fn a_step_of_the_wall_clock_frees_nothing() {
+    for days in ["-1", "+1"] {
+        let store = Store::new();
+        let first = store.free_run("node-a").with(&["--heartbeat=1m"]).start();
+        store.until_begun("node-a");
+        store.edit(&shifted("heartbeat_at", days));
+        store.edit(&shifted("acquired_at", days));
+        let refused = store.free_run("node-b").end().with_code(75);
+        refused.says(&["job is held by node-a"]);
+        store.go(0);
+        first.end().with_code(0);
+
+        let line = store.run("node-a").with(&["--keep=1h"]).job(&["true"]);
+        line.end().with_code(0);
+        store.edit(&shifted("released_at", days));
+        let refused = store.free_run("node-b").end().with_code(75);
+        refused.says(&["belongs to node-a"]);
+    }
+}
+
+#[test]
+fn a_step_of_the_wall_clock_freezes_nothing() {
+    for days in ["-1", "+1"] {
+        let store = Store::new();
+        let line = store.run("node-a").with(&["--keep=1s"]).job(&["true"]);
+        line.end().with_code(0);
+        store.edit(&shifted("released_at", days));
+        store.edit(&shifted("acquired_at", days));
+        until("node-b has it", || {
+            let ended = store.free_run("node-b").job(&["true"]).end();
+            match ended.code {
+                Some(75) => Err(ended.stderr),
+                _ => Ok(ended.with_code(0)),
+            }
+        });
+    }
+}

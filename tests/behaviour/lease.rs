@@ -1,0 +1,145 @@
+//! The job does not outlive its lease, whatever becomes of the store.
+
+use nix::sys::signal::Signal;
+use rusqlite::Connection;
+
+use crate::support::{Store, boot_ms, until, until_dead};
+
+const TAKEOVER_AFTER_MS: i64 = 5_000;
+
+/// Locks the store as a hung administrator would.
+fn block(store: &Store) -> Connection {
+    let connection = store.sql();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    connection
+}
+
+fn count(text: &str, words: &str) -> usize {
+    text.matches(words).count()
+}
+
+#[test]
+fn a_store_that_fails_for_longer_than_the_lease_ends_the_job_in_time() {
+    let store = Store::new();
+    let run = store.free_run("node-a").hasty().start();
+    store.until_begun("node-a");
+    let blocker = block(&store);
+    let last: i64 = store.cell("heartbeat_tick");
+    store.until_job_gone();
+    let gone = boot_ms();
+    assert!(gone - last < TAKEOVER_AFTER_MS, "{} ms", gone - last);
+
+    let ended = run.end().with_code(76);
+    drop(blocker);
+    assert_eq!(count(&ended.stderr, "can't be used"), 1, "{ended:?}");
+    assert_eq!(count(&ended.stderr, "could not be renewed"), 1, "{ended:?}");
+    assert!(ended.stderr.contains("locked"), "{ended:?}");
+    assert!(ended.stderr.contains("could not be told"), "{ended:?}");
+    // Nobody else may have it before the holder's takeover-after.
+    let next = until("node-b takes over", || {
+        let ended = store.free_run("node-b").hasty().job(&["true"]).end();
+        match ended.code {
+            Some(75) => Err(ended.stderr),
+            _ => Ok(ended),
+        }
+    });
+    next.with_code(0);
+    let history = store.history();
+    assert_eq!(history[0]["grant"], "takeover");
+    assert_eq!(history[1]["outcome"], "unknown");
+}
+
+#[test]
+fn a_store_that_fails_for_a_while_harms_nobody() {
+    let store = Store::new();
+    let durations = ["--heartbeat=300ms", "--store-timeout=300ms"];
+    let run = store.free_run("node-a").with(&durations).start();
+    let job = store.until_begun("node-a");
+    for turn in 1..=2 {
+        let blocker = block(&store);
+        until("trouble is told", || {
+            let seen = run.stderr();
+            let told = count(&seen, "can't be used") == turn;
+            told.then_some(()).ok_or(seen)
+        });
+        drop(blocker);
+        until("its end is told", || {
+            let seen = run.stderr();
+            let told = count(&seen, "can be used again; sh went on") == turn;
+            told.then_some(()).ok_or(seen)
+        });
+    }
+    assert!(crate::support::alive(job));
+    store.go(0);
+    let ended = run.end().with_code(0);
+    assert_eq!(ended.messages().len(), 4, "{ended:?}");
+    assert_eq!(store.history()[0]["outcome"], "succeeded");
+}
+
+#[test]
+fn a_stopped_supervisors_job_is_ended_by_the_guard_and_it_finds_out_later() {
+    let store = Store::new();
+    let first = store.free_run("node-a").hasty().start();
+    store.until_begun("node-a");
+    first.signal(Signal::SIGSTOP);
+    let last: i64 = store.cell("heartbeat_tick");
+    store.until_job_gone();
+    // A heartbeat that was on its way may have been written since.
+    let last = last.max(store.cell("heartbeat_tick"));
+    let gone = boot_ms();
+    assert!(gone - last < TAKEOVER_AFTER_MS, "{} ms", gone - last);
+
+    // Who is merely stopped, its job ended, holds up nobody.
+    let second = until("node-b takes over", || {
+        let ended = store.free_run("node-b").hasty().job(&["true"]).end();
+        match ended.code {
+            Some(75) => Err(ended.stderr),
+            _ => Ok(ended),
+        }
+    });
+    second.with_code(0);
+
+    first.signal(Signal::SIGCONT);
+    let ended = first.end().with_code(76);
+    assert!(ended.stderr.contains("sh is ended"), "{ended:?}");
+    let history = store.history();
+    assert_eq!(history[1]["client"], "node-a");
+    assert_eq!(history[1]["outcome"], "lost", "{history:?}");
+    assert_eq!(store.status()["state"], "free");
+    store.assert_no_overlap();
+}
+
+#[test]
+fn a_job_whose_guard_is_killed_is_ended_and_its_token_released() {
+    let store = Store::new();
+    let run = store.free_run("node-a").start();
+    let job = store.until_begun("node-a");
+    crate::support::signal(run.guard(), Signal::SIGKILL);
+    let ended = run.end().with_code(76);
+    until_dead(job);
+    assert!(!store.is_job_alive());
+    assert!(ended.stderr.contains("guard"), "{ended:?}");
+    assert_eq!(store.history()[0]["outcome"], "lost");
+    assert_eq!(store.status()["state"], "free");
+    store.free_run("node-b").job(&["true"]).end().with_code(0);
+}
+
+#[test]
+fn a_guard_that_is_stopped_is_continued_or_replaced() {
+    let store = Store::new();
+    let run = store.free_run("node-a").hasty().start();
+    store.until_begun("node-a");
+    let guard = run.guard();
+    crate::support::signal(guard, Signal::SIGSTOP);
+    until("the guard goes on or is gone", || {
+        let stat = std::fs::read_to_string(format!("/proc/{guard}/stat"));
+        let stopped = stat.is_ok_and(|text| text.contains(") T "));
+        if stopped { Err(run.stderr()) } else { Ok(()) }
+    });
+    store.go(0);
+    let ended = run.end();
+    // On a machine that is too busy the guard may have been given up.
+    assert!(matches!(ended.code, Some(0 | 76)), "{ended:?}");
+    assert!(!store.is_job_alive());
+    assert_eq!(store.status()["state"], "free");
+}

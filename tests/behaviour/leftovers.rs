@@ -1,0 +1,45 @@
+//! Processes that a job leaves behind.
+
+use crate::support::{Store, alive, signal, until_dead};
+use nix::sys::signal::Signal;
+
+/// Leaves a process behind that left the session and is nobody's child.
+const LEAVING: &str = r#"
+(setsid sh -c 'echo "begin left $$" >> log; exec sleep 300' > /dev/null 2>&1 &)
+until grep -q 'begin left' log 2> /dev/null; do sleep 0.01; done
+exit 3
+"#;
+
+#[test]
+fn they_are_ended_and_a_line_says_so() {
+    let store = Store::new();
+    let line = store.free_run("node-a").script(LEAVING);
+    let ended = line.end().with_code(3);
+    ended.says(&["sh left 1 processes behind (sleep)", "--leftovers leave"]);
+    assert!(!alive(store.until_begun("left")));
+    assert_eq!(store.history()[0]["outcome"], "failed");
+}
+
+#[test]
+fn they_are_let_be_if_asked_for() {
+    let store = Store::new();
+    let line = store.free_run("node-a").script(LEAVING);
+    let ended = line.with(&["--leftovers=leave"]).end().with_code(3);
+    assert_eq!(ended.stderr, "");
+    let left = store.until_begun("left");
+    assert!(alive(left));
+    signal(left, Signal::SIGKILL);
+    until_dead(left);
+}
+
+#[test]
+fn a_daemon_does_not_outlive_its_runs_lease() {
+    let store = Store::new();
+    let script = format!("{LEAVING} ").replace("exit 3", "read -r line < go");
+    let line = store.free_run("node-a").hasty().script(&script);
+    let run = line.with(&["--leftovers=leave"]).start();
+    let left = store.until_begun("left");
+    run.signal(Signal::SIGKILL);
+    run.end();
+    until_dead(left);
+}

@@ -1,0 +1,122 @@
+//! Who may use a store, and who is told that they may not: 77.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::Path;
+
+use crate::support::{Line, Store, is_root};
+
+const NOBODY: Option<u32> = Some(65_534);
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// A folder of the unprivileged user's.
+fn home(store: &Store) -> std::path::PathBuf {
+    let home = store.file("home");
+    fs::create_dir(&home).unwrap();
+    if is_root() {
+        chown(&home, NOBODY, NOBODY).unwrap();
+    }
+    home
+}
+
+fn unprivileged_run(store: &Store) -> Line {
+    store.free_run("node-a").job(&["true"]).unprivileged()
+}
+
+#[test]
+fn a_new_store_is_for_its_user_alone_whatever_the_umask() {
+    let store = Store::new();
+    let line = store.free_run("node-a").job(&["true"]);
+    line.under(&["sh", "-c", "umask 0; exec \"$@\"", "sh"])
+        .end()
+        .with_code(0);
+    let directory = store.file("state");
+    assert_eq!(mode(&directory), 0o700);
+    for entry in fs::read_dir(&directory).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_tight_umask_does_not_lock_the_user_out() {
+    let store = Store::new();
+    let run = || {
+        let line = store.free_run("node-a").job(&["true"]).unprivileged();
+        line.under(&["sh", "-c", "umask 777; exec \"$@\"", "sh"])
+    };
+    let state = store.file("state");
+    fs::create_dir(&state).unwrap();
+    if is_root() {
+        chown(&state, NOBODY, NOBODY).unwrap();
+    }
+    run().end().with_code(0);
+    run().end().with_code(0);
+    assert_eq!(mode(&store.database()), 0o600);
+}
+
+#[test]
+fn the_default_store_is_in_the_users_state_directory() {
+    let store = Store::new();
+    let home = home(&store);
+    for (variable, folder) in [
+        ("XDG_STATE_HOME", "tokenrun"),
+        ("HOME", ".local/state/tokenrun"),
+    ] {
+        let line = store.bare(&["-g", "job", "--client-id=node-a"]);
+        let line = line.job(&["true"]).env(variable, &home).unprivileged();
+        line.end().with_code(0);
+        let folder = home.join(folder);
+        assert_eq!(mode(&folder), 0o700);
+        assert_eq!(mode(&folder.join("tokenrun.db")), 0o600);
+    }
+}
+
+#[test]
+fn a_directory_that_can_not_be_searched_is_said() {
+    let store = Store::new();
+    let state = store.file("state");
+    fs::create_dir(&state).unwrap();
+    set_mode(&state, if is_root() { 0o700 } else { 0o000 });
+    let ended = unprivileged_run(&store).end();
+    set_mode(&state, 0o700);
+    ended.with_code(77).says(&["Permission denied"]);
+}
+
+#[test]
+fn a_directory_that_can_not_be_written_is_said() {
+    let store = Store::new();
+    let state = store.file("state");
+    fs::create_dir(&state).unwrap();
+    set_mode(&state, 0o555);
+    let ended = unprivileged_run(&store).end();
+    set_mode(&state, 0o755);
+    ended
+        .with_code(77)
+        .says(&["Permission denied", "run as its owner"]);
+}
+
+#[test]
+fn a_store_that_may_only_be_read_is_said() {
+    let store = Store::new();
+    store.free_run("node-a").job(&["true"]).end().with_code(0);
+    let state = store.file("state");
+    let modes = |directory: u32, file: u32| {
+        for entry in fs::read_dir(&state).unwrap() {
+            set_mode(&entry.unwrap().path(), file);
+        }
+        set_mode(&state, directory);
+    };
+    modes(0o555, 0o444);
+    let ended = unprivileged_run(&store).end();
+    modes(0o755, 0o644);
+    let message = ended.with_code(77).message().to_owned();
+    assert!(message.contains("tokens.db"), "{message}");
+}

@@ -1,0 +1,63 @@
+//! tokenrun between other programs.
+
+use crate::support::{Ended, Store, until};
+
+/// Runs a shell script in which `"$@"` is tokenrun with a job.
+fn shell(store: &Store, script: &str, job: &[&str]) -> Ended {
+    let line = store.free_run("node-a").job(job);
+    line.under(&["sh", "-c", script, "sh"]).end()
+}
+
+/// Waits until the script has written tokenrun's exit code to a file.
+fn until_status(store: &Store) -> String {
+    until("tokenrun's exit code is written", || {
+        let text = std::fs::read_to_string(store.file("status")).unwrap_or_default();
+        text.strip_suffix('\n').map(str::to_owned).ok_or(text)
+    })
+}
+
+#[test]
+fn data_passes_through_a_job_in_a_pipeline() {
+    let store = Store::new();
+    let script = r#"printf '3\n1\n2\n' | "$@" | tr '\n' ' '"#;
+    let ended = shell(&store, script, &["sort"]).with_code(0);
+    assert_eq!(ended.stdout, "1 2 3 ");
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
+fn a_job_whose_reader_has_gone_dies_of_it_as_without_tokenrun() {
+    let store = Store::new();
+    let script = r#"{ "$@"; echo $? > status; } | head -n 1"#;
+    let ended = shell(&store, script, &["yes"]).with_code(0);
+    assert_eq!(ended.stdout, "y\n");
+    assert_eq!(until_status(&store), "141");
+    assert_eq!(store.history()[0]["signal"], 13);
+}
+
+#[test]
+fn a_listing_whose_reader_has_gone_is_no_failure() {
+    let store = Store::new();
+    store.free_run("node-a").job(&["true"]).end().with_code(0);
+    let line = store.verb(&["history"]);
+    let script = r#"{ sleep 0.2; "$@"; echo $? > status; } | true"#;
+    let line = line.under(&["sh", "-c", script, "sh"]);
+    line.end().with_code(0);
+    assert_eq!(until_status(&store), "0");
+}
+
+#[test]
+fn messages_that_nobody_reads_hold_up_nothing() {
+    let store = Store::new();
+    // The pipe that messages go to has a reader that never reads.
+    let script = r#"{ "$@"; echo $? > status; } 2>&1 > /dev/null | { read -r x < go; }"#;
+    let line = store.free_run("node-a").with(&["-v", "--heartbeat=100ms"]);
+    // The job fills the pipe, and a while later ends.
+    let line = line.script("timeout 1 cat /dev/zero >&2; exit 8");
+    let run = line.under(&["sh", "-c", script, "sh"]).start();
+    let status = until_status(&store);
+    store.go(0);
+    run.end();
+    assert_eq!(status, "8");
+    assert_eq!(store.status()["state"], "free");
+}

@@ -1,0 +1,105 @@
+//! `--report`: what happened, for scripts.
+
+use serde_json::Value;
+
+use crate::support::{Line, Store};
+
+fn with_report(store: &Store, line: Line) -> (Line, std::path::PathBuf) {
+    let file = store.file("report.json");
+    (line.with(&["--report", file.to_str().unwrap()]), file)
+}
+
+fn read(file: &std::path::Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn a_success_is_reported() {
+    let store = Store::new();
+    let (line, file) = with_report(&store, store.free_run("node-a").job(&["true"]));
+    line.end().with_code(0);
+    let report = read(&file);
+    let run = &store.history()[0];
+    for (field, value) in [
+        ("outcome", Value::from("succeeded")),
+        ("exit_code", 0.into()),
+        ("tokenrun_exit_code", 0.into()),
+        ("signal", Value::Null),
+        ("group", "job".into()),
+        ("client", "node-a".into()),
+        ("grant", "bind".into()),
+        ("fence", run["fence"].clone()),
+        ("session", run["session"].clone()),
+        ("recorded", true.into()),
+        ("refused", Value::Null),
+    ] {
+        assert_eq!(report[field], value, "{field}: {report}");
+    }
+    assert!(report["started_at"].as_str() <= report["ended_at"].as_str());
+    assert!(report["ended_at"].as_str().unwrap().ends_with('Z'));
+}
+
+#[test]
+fn a_jobs_own_75_is_told_from_a_refusal() {
+    let store = Store::new();
+    let job = store.run("node-a").with(&["--keep=1h"]).script("exit 75");
+    let (line, file) = with_report(&store, job);
+    line.end().with_code(75);
+    assert_eq!(read(&file)["outcome"], "failed");
+    assert_eq!(read(&file)["exit_code"], 75);
+
+    let (line, file) = with_report(&store, store.free_run("node-b").job(&["true"]));
+    line.end().with_code(75);
+    let report = read(&file);
+    assert_eq!(report["outcome"], "refused");
+    assert_eq!(report["refused"], "bound");
+    assert_eq!(report["refused_by"], "node-a");
+    assert_eq!(report["exit_code"], Value::Null);
+    assert_eq!(report["tokenrun_exit_code"], 75);
+    assert_eq!(report["fence"], Value::Null);
+}
+
+#[test]
+fn a_lost_token_is_reported() {
+    let store = Store::new();
+    let line = store.free_run("node-a").with(&["--heartbeat=300ms"]);
+    let (line, file) = with_report(&store, line);
+    let run = line.start();
+    store.until_begun("node-a");
+    store.edit("session = 'other', client_bound = 'node-b', version = 9, session_version = 9");
+    run.end().with_code(76);
+    let report = read(&file);
+    assert_eq!(report["outcome"], "lost");
+    assert_eq!(report["tokenrun_exit_code"], 76);
+    assert_eq!(report["grant"], "bind");
+}
+
+#[test]
+fn a_report_takes_the_place_of_the_last_and_leaves_nothing_else() {
+    let store = Store::new();
+    let folder = store.file("reports");
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("report.json");
+    for (script, outcome) in [("exit 0", "succeeded"), ("exit 1", "failed")] {
+        let line = store.free_run("node-a").script(script);
+        line.with(&["--report", file.to_str().unwrap()]).end();
+        assert_eq!(read(&file)["outcome"], outcome);
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn a_report_that_can_not_be_written_hides_no_failure_and_is_one_itself() {
+    let store = Store::new();
+    let nowhere = store.file("no/such/folder/report.json");
+    let run = |script: &str| {
+        let line = store.free_run("node-a").script(script);
+        line.with(&["--report", nowhere.to_str().unwrap()]).end()
+    };
+    run("exit 0")
+        .with_code(77)
+        .says(&["report.json", "can't be written"]);
+    run("exit 5")
+        .with_code(5)
+        .says(&["report.json", "can't be written"]);
+}

@@ -1,0 +1,97 @@
+//! A command line that asks for nothing that can be done: 64, and a line that helps.
+
+use crate::support::Store;
+
+#[test]
+fn what_is_wrong_with_a_command_line_is_said_in_one_line() {
+    let store = Store::new();
+    let job = ["--", "true"];
+    let cases: [(&[&str], &[&str]); 22] = [
+        (&["-g", ""], &["--group", "empty"]),
+        (&["-g", "a\nb"], &["--group", "control character"]),
+        (&[], &["no group"]),
+        (&["-g", "x", "--client-id", ""], &["--client-id", "empty"]),
+        (&["-g", "x", "--expected", ""], &["--expected", "empty"]),
+        (&["-g", "x", "--keep", "5M"], &["--keep", "months", "5m"]),
+        (&["-g", "x", "--keep", "1y"], &["--keep", "year"]),
+        (&["-g", "x", "--keep", "soon"], &["--keep"]),
+        (&["-g", "x", "--keep=-1"], &["--keep"]),
+        (&["-g", "x", "--heartbeat", "0"], &["--heartbeat"]),
+        (&["-g", "x", "--takeover-after", "0"], &["--takeover-after"]),
+        (
+            &["-g", "x", "--takeover-after", "25h"],
+            &["--takeover-after", "24h"],
+        ),
+        (
+            &["-g", "x", "--takeover-after", "20s"],
+            &["--takeover-after 29s or more"],
+        ),
+        (&["-g", "x", "--store-timeout", "0"], &["--store-timeout"]),
+        (
+            &["-g", "x", "--timeout", "0"],
+            &["--timeout", "longer than 0"],
+        ),
+        (&["-g", "x", "--leftovers", "eat"], &["--leftovers"]),
+        (&["-g", "x", "--log-format", "xml"], &["--log-format"]),
+        (&["-g", "x", "-E", "256"], &["256"]),
+        (&["-g", "x", "-q", "-v"], &["--quiet", "--verbose"]),
+        (
+            &["-g", "x", "--hartbeat", "1s"],
+            &["--hartbeat", "--heartbeat"],
+        ),
+        (
+            &["-g", "x", "--label", "a\tb"],
+            &["--label", "control character"],
+        ),
+        (&["-g", "x", "-g", "y"], &["--group"]),
+    ];
+    for (words, says) in cases {
+        let ended = store.bare(words).with(&job).end().with_code(64);
+        ended.says(says);
+        assert_eq!(ended.stdout, "");
+    }
+    for (words, says) in [
+        (&["-g", "x"][..], &["no command"][..]),
+        (&["-g", "x", "--"], &["no command"]),
+        (&["-g", "x", "--", ""], &["no command"]),
+        (&["-g", "x", "echo", "hi"], &["\"echo\"", "goes after --"]),
+        (&["statsu"], &["status"]),
+        (&["status", "-g", ""], &["--group", "empty"]),
+        (&["history", "-n", "many"], &["many"]),
+        (&["completions", "cmd.exe"], &["cmd.exe"]),
+    ] {
+        store.bare(words).end().with_code(64).says(says);
+    }
+    assert!(!store.database().exists());
+}
+
+#[test]
+fn a_name_that_is_too_long_is_refused_and_one_that_just_fits_is_not() {
+    let store = Store::new();
+    let database = store.database();
+    let run = |length: usize| {
+        let group = "ä".repeat(length);
+        let line = store.bare(&["-s", database.to_str().unwrap(), "-g", &group]);
+        line.job(&["true"]).end()
+    };
+    run(200).with_code(0);
+    run(201).with_code(64).says(&["--group", "201"]);
+}
+
+#[test]
+fn help_and_version_are_printed_on_demand() {
+    let store = Store::new();
+    let help = store.bare(&["--help"]).end().with_code(0);
+    for word in [
+        "--group",
+        "--takeover-after",
+        "status",
+        "EXIT STATUS",
+        "124",
+    ] {
+        assert!(help.stdout.contains(word), "{word}: {}", help.stdout);
+    }
+    assert_eq!(help.stderr, "");
+    let version = store.bare(&["--version"]).end().with_code(0);
+    assert!(version.stdout.starts_with("tokenrun "), "{version:?}");
+}

@@ -1,0 +1,80 @@
+//! Options from the environment, and what is never read from there.
+
+use crate::support::Store;
+
+#[test]
+fn options_are_read_from_the_environment() {
+    let store = Store::new();
+    let line = store.bare(&["-g", "job"]).job(&["true"]);
+    let line = line
+        .env("TOKENRUN_STORE", store.database())
+        .env("TOKENRUN_CLIENT_ID", "node-e")
+        .env("TOKENRUN_KEEP", "2h")
+        .env("TOKENRUN_HEARTBEAT", "11s")
+        .env("TOKENRUN_TAKEOVER_AFTER", "10m")
+        .env("TOKENRUN_HEAD_START", "12")
+        .env("TOKENRUN_AT_LEAST", "1ms")
+        .env("TOKENRUN_LABEL", "from the environment")
+        .env("TOKENRUN_EXPECTED", "node-e")
+        .env("TOKENRUN_VERBOSE", "true");
+    let ended = line.end().with_code(0);
+    assert!(ended.stderr.contains("looked at"), "{ended:?}");
+    assert_eq!(store.cell::<i64>("keep_ms"), 7_200_000);
+    assert_eq!(store.cell::<i64>("takeover_after_ms"), 600_000);
+    assert_eq!(store.cell::<i64>("head_start_ms"), 12_000);
+    assert_eq!(store.cell::<i64>("not_before_ms"), 1);
+    let status = store.status();
+    assert_eq!(status["client"], "node-e");
+    assert_eq!(status["expected_client"], "node-e");
+    assert_eq!(status["label"], "from the environment");
+}
+
+#[test]
+fn a_flag_beats_a_variable() {
+    let store = Store::new();
+    let line = store.run("node-a").with(&["--keep=1h"]).job(&["true"]);
+    let line = line
+        .env("TOKENRUN_KEEP", "2h")
+        .env("TOKENRUN_CLIENT_ID", "node-e");
+    line.env("TOKENRUN_STORE", "redis://x").end().with_code(0);
+    assert_eq!(store.cell::<i64>("keep_ms"), 3_600_000);
+    assert_eq!(store.status()["client"], "node-a");
+}
+
+#[test]
+fn a_bad_variable_is_refused_like_a_bad_option() {
+    let store = Store::new();
+    let line = store.run("node-a").job(&["true"]);
+    let ended = line.env("TOKENRUN_KEEP", "5M").end().with_code(64);
+    ended.says(&["--keep", "months"]);
+}
+
+#[test]
+fn the_client_is_the_variable_client_id_and_else_the_host_name() {
+    let store = Store::new();
+    let run = || {
+        let database = store.database();
+        let line = store.bare(&["-s", database.to_str().unwrap(), "-g", "job"]);
+        line.script("echo $TOKENRUN_CLIENT_ID")
+    };
+    let named = run().env("CLIENT_ID", "node-c").end().with_code(0);
+    assert_eq!(named.stdout, "node-c\n");
+    let store_of_host = Store::new();
+    let database = store_of_host.database();
+    let line = store_of_host.bare(&["-s", database.to_str().unwrap(), "-g", "job"]);
+    let named = line.script("echo $TOKENRUN_CLIENT_ID; uname -n").end();
+    let named = named.with_code(0);
+    let lines: Vec<&str> = named.stdout.lines().collect();
+    assert_eq!(lines[0], lines[1]);
+}
+
+#[test]
+fn the_group_is_never_read_from_the_environment() {
+    let store = Store::new();
+    let database = store.database();
+    let line = store
+        .bare(&["-s", database.to_str().unwrap()])
+        .job(&["true"]);
+    let ended = line.env("TOKENRUN_GROUP", "job").end().with_code(64);
+    ended.says(&["no group"]);
+}

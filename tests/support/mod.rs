@@ -1,0 +1,41 @@
+//! What the behaviour tests share: a store of their own, the real binary in a clean
+//! environment, and a job that proves when it was alive.
+
+mod processes;
+mod run;
+mod store;
+
+pub(crate) use processes::{alive, children, signal, until_dead, until_stopped};
+pub(crate) use run::{Ended, Line, Run, TOKENRUN};
+pub(crate) use store::Store;
+
+use std::time::{Duration, Instant};
+
+/// What no event may take longer than, on a machine however busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asks again and again until there is an answer. What was seen last goes into the
+/// message if there never is one.
+pub(crate) fn until<R>(what: &str, mut ask: impl FnMut() -> Result<R, String>) -> R {
+    let started = Instant::now();
+    loop {
+        match ask() {
+            Ok(answer) => return answer,
+            Err(seen) if started.elapsed() > PATIENCE => {
+                panic!("waited in vain until {what}; seen: {seen}")
+            }
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Whether this is root.
+pub(crate) fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+/// The clock that a SQLite store judges ages by, in milliseconds.
+pub(crate) fn boot_ms() -> i64 {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME).unwrap();
+    now.tv_sec() * 1_000 + now.tv_nsec() / 1_000_000
+}
