@@ -32,6 +32,11 @@ impl Unsettled {
         self.0.push(sent);
     }
 
+    /// A swap is known not to have happened, and that it will not.
+    pub fn forget(&mut self, version: Version) {
+        self.0.retain(|sent| sent.version != version);
+    }
+
     /// Whether nothing is unsettled.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

@@ -340,6 +340,9 @@ impl Seeking {
     /// being watched, much has been waited for: try again for a while. Else give up.
     fn failed(&mut self, step: &mut Step<'_>, error: StoreError) -> Next {
         if let Doing::Claiming { grant } = std::mem::replace(&mut self.doing, Doing::Fresh) {
+            if error.trouble == Trouble::Locked {
+                self.unsettled.forget(grant.sent.version);
+            }
             self.last_grant = Some(grant);
         }
         let (since, failures, _) = self.trouble.take().unwrap_or((step.now, 0, error.clone()));

@@ -20,8 +20,8 @@ pub(crate) const TESTS: &[Test] = &[
         a_new_deadline_is_acknowledged_and_holds,
     ),
     (
-        "news_after_the_deadline_are_not_acknowledged",
-        news_after_the_deadline_are_not_acknowledged,
+        "news_after_the_deadline_are_heard_and_change_nothing",
+        news_after_the_deadline_are_heard_and_change_nothing,
     ),
     (
         "who_left_the_session_is_killed",
@@ -100,7 +100,7 @@ fn a_new_deadline_is_acknowledged_and_holds() {
     guarded.expect_gone();
 }
 
-fn news_after_the_deadline_are_not_acknowledged() {
+fn news_after_the_deadline_are_heard_and_change_nothing() {
     let mut guarded = Guarded::fork(shell(STUBBORN), Leftovers::Kill, 10_000);
     guarded.start(Some(guarded.deadline(3_600_000, 3_600_000)));
     guarded.expect_started();
@@ -111,6 +111,7 @@ fn news_after_the_deadline_are_not_acknowledged() {
     guarded.expect(FromGuard::Expired);
     let deadline = guarded.deadline(3_600_000, 3_600_000);
     guarded.send(&ToGuard::Deadline { seq: 2, deadline });
+    guarded.expect(FromGuard::Ack { seq: 2 });
     guarded.expect_exited(Status::Signalled(libc::SIGKILL));
     guarded.expect_gone();
 }

@@ -177,7 +177,10 @@ fn a_fence_that_history_knows_already_is_refused_with_what_to_do() {
         .unwrap();
     let error = try_grant(&mut spoilt.store(), "g").unwrap_err();
     assert_eq!(error.trouble, Trouble::Misconfigured);
-    assert!(error.message.contains("above those in the history"), "{error}");
+    assert!(
+        error.message.contains("above those in the history"),
+        "{error}"
+    );
     let group = GroupName::new("g").unwrap();
     let row = spoilt.store().read(&group).unwrap().row.unwrap();
     assert_eq!(row.fence.0, i64::MAX - 1, "the grant did not happen");
