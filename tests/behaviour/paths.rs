@@ -1,5 +1,6 @@
 //! One file, however it is named, is one store.
 
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
@@ -31,6 +32,19 @@ fn a_symbolic_link_leads_to_the_store_that_it_names() {
     symlink(store.file("one.db"), store.file("two.db")).unwrap();
     let ended = run_on(&store, "two.db", "node-b").end().with_code(75);
     ended.says(&["belongs to node-a", "one.db"]);
+}
+
+#[test]
+fn a_file_with_a_second_name_is_refused_for_it_would_be_two_stores() {
+    let store = Store::new();
+    run_on(&store, "one.db", "node-a").end().with_code(0);
+    fs::hard_link(store.file("one.db"), store.file("two.db")).unwrap();
+    for url in ["one.db", "two.db"] {
+        let ended = run_on(&store, url, "node-b").end().with_code(78);
+        ended.says(&[url, "hard links", "symbolic links"]);
+    }
+    fs::remove_file(store.file("two.db")).unwrap();
+    run_on(&store, "one.db", "node-a").end().with_code(0);
 }
 
 #[test]
