@@ -253,7 +253,10 @@ fn warn_of_unknown_variables(log: &mut Log) {
 /// A file on overlayfs is gone with its container, and excludes no other container.
 fn warn_of_overlay(url: &StoreUrl, log: &mut Log) {
     let StoreUrl::Sqlite(path) = url;
-    if filesystem::is_overlay(path).unwrap_or(false) {
+    // On the first run the file is not there yet.
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let existing = absolute.ancestors().find(|path| path.exists());
+    if existing.is_some_and(|path| filesystem::is_overlay(path).unwrap_or(false)) {
         let text = format!(
             "the store {} is on overlayfs: it excludes only what runs in this very container",
             path.display()

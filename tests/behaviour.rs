@@ -35,6 +35,8 @@ mod messages;
 mod nesting;
 #[path = "behaviour/operators.rs"]
 mod operators;
+#[path = "behaviour/paths.rs"]
+mod paths;
 #[path = "behaviour/permissions.rs"]
 mod permissions;
 #[path = "behaviour/pipelines.rs"]

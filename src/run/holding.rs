@@ -228,8 +228,26 @@ impl Holding {
         }
         *remind_at = step.now.plus(REMIND_EVERY);
         let (term_tree, kill_at) = (!matches!(why, Why::Signal(_)), *kill_at);
+        let why = why.clone();
         step.act(Action::End { term_tree, kill_at });
-        self.expect_answer(step.now, step.now);
+        let until = self.answer_by(step, &why, kill_at);
+        self.expect_answer(step.now, until);
+    }
+
+    /// Until when a guard that was told to end the job must answer: within a
+    /// heartbeat, but not beyond the moment from which the job may be running
+    /// elsewhere. A stop signal or a time-out has no such moment but the lease's
+    /// own: a busy machine is no reason to take the guard for dead.
+    fn answer_by(&self, step: &Step<'_>, why: &Why, kill_at: Moment) -> Moment {
+        let silence = step.now.plus(step.claim.timing.heartbeat);
+        let lease = self.lease.as_ref();
+        match why {
+            Why::Loss(_) => silence.min(kill_at),
+            Why::Signal(_) | Why::Timeout => {
+                let trusted_until = lease.map(|l| l.deadline(&step.claim.timing).kill_at);
+                trusted_until.map_or(silence, |until| silence.min(until))
+            }
+        }
     }
 
     fn guard_answered(&mut self) {
@@ -279,8 +297,8 @@ impl Holding {
         } else {
             let term_tree = !matches!(why, Why::Signal(_));
             step.act(Action::End { term_tree, kill_at });
-            let silence = step.now.plus(step.claim.timing.heartbeat);
-            self.expect_answer(step.now, kill_at.min(silence));
+            let until = self.answer_by(step, &why, kill_at);
+            self.expect_answer(step.now, until);
         }
         self.job = Job::Ending {
             why,

@@ -2,21 +2,25 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Store, until};
+use crate::support::{Run, Store, until, until_stopped};
+
+/// A holder that is stopped, and its stamp another boot's.
+fn held_by_another_clock(store: &Store) -> Run {
+    let first = store.free_run("node-a").with(&["--heartbeat=1s"]).start();
+    store.until_begun("node-a");
+    first.signal(Signal::SIGSTOP);
+    until_stopped(first.pid());
+    store.edit("domain = 'boot:another'");
+    first
+}
 
 #[test]
 fn the_stamp_of_another_boot_is_watched_and_a_live_holders_heartbeat_ends_that() {
     let store = Store::new();
-    let first = store.free_run("node-a").start();
-    store.until_begun("node-a");
-    store.edit("domain = 'boot:another'");
+    let first = held_by_another_clock(&store);
     let second = store.free_run("node-b").start();
     second.until_says("was stamped by another clock (boot:another");
-    // The next heartbeat, with this boot's stamp.
-    store.edit(&format!(
-        "domain = granted_domain, heartbeat_tick = {}",
-        crate::support::boot_ms()
-    ));
+    first.signal(Signal::SIGCONT);
     let refused = second.end().with_code(75);
     assert!(
         refused.stderr.contains("job is held by node-a"),
@@ -25,6 +29,21 @@ fn the_stamp_of_another_boot_is_watched_and_a_live_holders_heartbeat_ends_that()
     store.go(0);
     first.end().with_code(0);
     store.assert_no_overlap();
+}
+
+#[test]
+fn who_watches_can_be_stopped() {
+    let store = Store::new();
+    let first = held_by_another_clock(&store);
+    let second = store.free_run("node-b").start();
+    second.until_says("was stamped by another clock");
+    second.signal(Signal::SIGTERM);
+    let ended = second.end();
+    assert_eq!(ended.signal, Some(Signal::SIGTERM as i32), "{ended:?}");
+    first.signal(Signal::SIGCONT);
+    store.go(0);
+    first.end().with_code(0);
+    assert_eq!(store.history().len(), 1);
 }
 
 #[test]

@@ -143,3 +143,48 @@ fn a_guard_that_is_stopped_is_continued_or_replaced() {
     assert!(!store.is_job_alive());
     assert_eq!(store.status()["state"], "free");
 }
+
+#[test]
+fn a_store_that_is_removed_ends_the_job_in_time() {
+    let store = Store::new();
+    let run = store.free_run("node-a").hasty().start();
+    store.until_begun("node-a");
+    let begun = boot_ms();
+    std::fs::remove_dir_all(store.file("state")).unwrap();
+    store.until_job_gone();
+    assert!(boot_ms() - begun < TAKEOVER_AFTER_MS);
+    let ended = run.end().with_code(76);
+    assert_eq!(count(&ended.stderr, "removed or replaced"), 2, "{ended:?}");
+}
+
+#[test]
+fn a_job_that_ends_while_the_store_fails_keeps_its_own_exit_code() {
+    let store = Store::new();
+    let durations = ["--heartbeat=300ms", "--store-timeout=300ms"];
+    let run = store.free_run("node-a").with(&durations).start();
+    store.until_begun("node-a");
+    let blocker = block(&store);
+    run.until_says("can't be used");
+    store.go(3);
+    let ended = run.end().with_code(3);
+    drop(blocker);
+    assert_eq!(count(&ended.stderr, "could not be told"), 1, "{ended:?}");
+    assert_eq!(store.status()["state"], "running");
+    assert_eq!(store.history()[0]["outcome"], "running");
+}
+
+#[test]
+fn a_job_that_ends_during_a_short_failure_is_recorded_after_it() {
+    let store = Store::new();
+    let run = store.free_run("node-a").with(&["--store-timeout=5s"]);
+    let run = run.start();
+    store.until_begun("node-a");
+    let blocker = block(&store);
+    store.go(3);
+    store.until_job_gone();
+    drop(blocker);
+    let ended = run.end().with_code(3);
+    assert_eq!(ended.messages(), Vec::<&str>::new());
+    assert_eq!(store.history()[0]["outcome"], "failed");
+    assert_eq!(store.status()["state"], "free");
+}

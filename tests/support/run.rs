@@ -88,12 +88,12 @@ impl Line {
     /// As a user who is not root, even if the test is.
     pub(crate) fn unprivileged(mut self) -> Self {
         if super::is_root() {
-            // The build's folder may be closed to others. Once is enough: a program
-            // that somebody still executes can't be written.
+            // The build's folder may be closed to others. Another process copies: what
+            // this one has open for writing, a test that forks just now has too, and
+            // then it can't be executed.
             let copy = self.folder.join("tokenrun");
-            if !copy.exists() {
-                fs::copy(TOKENRUN, &copy).unwrap();
-            }
+            let done = Command::new("cp").arg(TOKENRUN).arg(&copy).status();
+            assert!(done.unwrap().success());
             self.program = copy.into();
             return self.under(&[
                 "setpriv",

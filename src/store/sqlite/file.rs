@@ -145,6 +145,13 @@ fn find_or_make(
                 "this is no file but a directory, device or socket; give the path of a file",
             ));
         }
+        if found.nlink() > 1 {
+            return Err(place.misconfigured(
+                "this file has several names (hard links), and a log and locks for each: who \
+                 uses one name would not exclude who uses another; remove all but one, or use \
+                 symbolic links",
+            ));
+        }
         filesystem::check_file(&place.path, directory(&place.path))?;
         if open.contains_key(&FileId::of(&found)) {
             return Ok((FileId::of(&found), true));
