@@ -87,7 +87,11 @@ pub fn drive(
         listener,
     };
     driver.carry_out(pending)?;
-    driver.run()
+    let ending = driver.run();
+    // The process ends now: closing the store would only be work, and a store that
+    // hangs could hold the end up.
+    std::mem::forget(driver.worker);
+    ending
 }
 
 /// Everything that a driver reads: bits, from the kernel, each time.
