@@ -32,6 +32,11 @@ impl Unsettled {
         self.0.push(sent);
     }
 
+    /// Forgets a swap that is known not to have happened, and not to happen any more.
+    pub fn forget(&mut self, version: Version) {
+        self.0.retain(|sent| sent.version != version);
+    }
+
     /// Whether nothing is unsettled.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
