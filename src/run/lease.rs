@@ -32,7 +32,7 @@ impl Unsettled {
         self.0.push(sent);
     }
 
-    /// A swap is known not to have happened, and that it will not.
+    /// Forgets a swap that is known not to have happened, and not to happen any more.
     pub fn forget(&mut self, version: Version) {
         self.0.retain(|sent| sent.version != version);
     }

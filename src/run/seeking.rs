@@ -318,7 +318,7 @@ impl Seeking {
             }
             // Another was quicker, or the grant came too late: start over at clause 1.
             (Doing::Claiming { grant }, Swapped::Conflict | Swapped::Expired(_)) => {
-                self.last_grant = Some(grant);
+                self.unsettled.forget(grant.sent.version);
                 self.look(step)
             }
             (

@@ -96,3 +96,7 @@ fn still_trusted(row: &Row, now: &StoreTime) -> Duration {
         .unwrap_or_default();
     row.takeover_after.saturating_sub(silent_for)
 }
+
+#[cfg(test)]
+#[path = "operator_tests.rs"]
+mod tests;

@@ -332,4 +332,4 @@ fn kind_of(claim: &Claim, row: &Row) -> GrantKind {
 
 #[cfg(test)]
 #[path = "rule_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -1,1 +1,45 @@
-#![allow(unused)]
+//! The rule's table, clause by clause, with its boundaries; then what holds of
+//! any row, claim and look.
+
+#[path = "rule_tests/between.rs"]
+mod between;
+#[path = "rule_tests/fixture.rs"]
+pub(crate) mod fixture;
+#[path = "rule_tests/held.rs"]
+mod held;
+#[path = "rule_tests/open.rs"]
+mod open;
+#[path = "rule_tests/properties.rs"]
+mod properties;
+
+use std::time::Duration;
+
+use crate::token::{Decision, GrantKind, Refusal, Verdict};
+
+fn grants(clause: u8, kind: GrantKind) -> Decision {
+    Decision {
+        clause,
+        verdict: Verdict::Grant(kind),
+    }
+}
+
+fn waits(clause: u8, wait: Duration) -> Decision {
+    Decision {
+        clause,
+        verdict: Verdict::Wait(wait),
+    }
+}
+
+fn observes(wait: Duration) -> Decision {
+    Decision {
+        clause: 3,
+        verdict: Verdict::Observe(wait),
+    }
+}
+
+fn refuses(clause: u8, why: Refusal) -> Decision {
+    Decision {
+        clause,
+        verdict: Verdict::Refused(why),
+    }
+}

@@ -275,3 +275,7 @@ const fn count_end(counters: &mut Counters, outcome: Outcome) {
         Outcome::Running | Outcome::Succeeded | Outcome::NotStarted | Outcome::Unknown => {}
     }
 }
+
+#[cfg(test)]
+#[path = "swap_tests.rs"]
+mod tests;

@@ -1,0 +1,149 @@
+//! What operators write, and what they must leave alone.
+
+use super::*;
+use crate::store::memory::Contents;
+use crate::token::misreading::while_misreading;
+use crate::token::rule::tests::fixture::*;
+use crate::token::{Swapped, swap};
+
+fn effect(act: &Act, seen: &Seen) -> Effect {
+    perform(act, &seen.row, &seen.now, s(4), Version::from_stored(9))
+}
+
+fn swapped(act: &Act, seen: &Seen) -> Swap {
+    match effect(act, seen) {
+        Effect::Swap { swap, .. } => *swap,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn acts() -> Vec<Act> {
+    vec![
+        Act::Pause(pause(None)),
+        Act::Resume,
+        Act::Handoff(client("b")),
+        Act::Expect(Some(client("b"))),
+        Act::Revoke,
+        Act::Release { force: true },
+    ]
+}
+
+#[test]
+fn operators_draw_a_version_and_stamp_nothing() {
+    for act in acts() {
+        let swap = swapped(&act, &seen(running("a")).after(s(30)));
+        assert_eq!(swap.from, Some(running("a").version));
+        assert_eq!(swap.version(), Version::from_stored(9));
+        assert_eq!(
+            (swap.touch, &swap.history),
+            (Touch::Nothing, &History::Nothing)
+        );
+        let now = seen(running("a")).after(s(34)).now;
+        assert_eq!(swap.expiry, now);
+        let mut stamped = swap.to.clone();
+        stamped.stamp(swap.touch, &now);
+        assert_eq!(stamped, swap.to, "{act:?} vouches for no session");
+    }
+}
+
+#[test]
+fn operators_keep_the_sessions_version_and_its_heartbeat() {
+    let row = running("a");
+    for act in acts() {
+        let to = swapped(&act, &seen(row.clone()).after(s(30))).to;
+        assert_eq!(to.fence, row.fence);
+        if act != (Act::Release { force: true }) {
+            assert_eq!(to.session_version, row.session_version, "{act:?}");
+            assert_eq!(to.state, row.state, "{act:?}");
+        }
+    }
+}
+
+#[test]
+fn each_act_changes_its_own_field() {
+    let row = running("a");
+    let changed = |act: &Act| {
+        but(swapped(act, &seen(row.clone())).to, |to| {
+            to.version = row.version;
+        })
+    };
+    let stopped = but(row.clone(), |row| row.paused = Some(pause(None)));
+    assert_eq!(changed(&Act::Pause(pause(None))), stopped);
+    let resumed = swapped(&Act::Resume, &seen(stopped)).to;
+    assert_eq!(resumed.paused, None);
+    let handed = handed_to(row.clone(), "b");
+    assert_eq!(changed(&Act::Handoff(client("b"))), handed);
+    let expected = expecting(row.clone(), "b");
+    assert_eq!(changed(&Act::Expect(Some(client("b")))), expected);
+    assert_eq!(changed(&Act::Expect(None)).expected_client, None);
+    let revoked = but(row.clone(), |row| row.revoke_requested = true);
+    assert_eq!(changed(&Act::Revoke), revoked);
+}
+
+#[test]
+fn nobody_is_revoked_between_two_runs() {
+    for row in [created(), free(), idle("a")] {
+        assert_eq!(effect(&Act::Revoke, &seen(row)), Effect::NotRunning);
+    }
+}
+
+#[test]
+fn a_running_token_is_not_released_without_force() {
+    let release = Act::Release { force: false };
+    assert_eq!(effect(&release, &seen(running("a"))), Effect::Running);
+    // Nor is one whose holder has long been silent.
+    let silent = seen(running("a")).after(s(9_999));
+    assert_eq!(effect(&release, &silent), Effect::Running);
+    assert_eq!(swapped(&release, &seen(idle("a"))).to.state, State::Free);
+}
+
+#[test]
+fn a_forced_release_frees_it_and_forgets_the_session() {
+    let row = but(running("a"), |row| row.lock_file = Some("lock".into()));
+    let to = swapped(&Act::Release { force: true }, &seen(row)).to;
+    assert_eq!((to.state, to.session_version), (State::Free, None));
+    assert_eq!(to.lock_file, None);
+}
+
+#[test]
+fn a_forced_release_says_how_long_the_old_job_may_run() {
+    let for_how_long = |seen: &Seen| match effect(&Act::Release { force: true }, seen) {
+        Effect::Swap { old_job_for, .. } => old_job_for,
+        other => panic!("{other:?}"),
+    };
+    let after = |by| seen(running("a")).after(by);
+    assert_eq!(for_how_long(&after(s(0))), TAKEOVER_AFTER);
+    assert_eq!(for_how_long(&after(s(30))), TAKEOVER_AFTER - s(30));
+    assert_eq!(for_how_long(&after(s(999))), s(0));
+    assert_eq!(for_how_long(&seen(idle("a"))), s(0));
+    // Where the age can't be told, it may have been stamped a moment ago.
+    assert_eq!(for_how_long(&after(s(999)).elsewhere()), TAKEOVER_AFTER);
+    assert_eq!(
+        for_how_long(&seen(running("a")).before(s(5))),
+        TAKEOVER_AFTER
+    );
+    let misread = Misreading::ForceClaimsNoOverlap;
+    let misread = while_misreading(misread, || for_how_long(&after(s(0))));
+    assert_eq!(misread, s(0), "caught: it is not what the holder may trust");
+}
+
+#[test]
+fn a_heartbeat_that_is_on_its_way_conflicts_with_any_act() {
+    for act in acts() {
+        let now = seen(running("a")).now;
+        let mut store = Contents::default();
+        store.rows.insert(running("a").group, running("a"));
+        let beat = swap::heartbeat(&running("a"), Version::from_stored(8), now.plus(s(4)));
+        let act = swapped(&act, &seen(running("a")));
+        assert!(matches!(store.swap(&act, &now), Swapped::Done(_)));
+        assert_eq!(store.swap(&beat, &now), Swapped::Conflict);
+    }
+}
+
+#[test]
+fn the_holders_heartbeat_and_release_keep_what_operators_wrote() {
+    let asked = swapped(&Act::Handoff(client("b")), &seen(running("a"))).to;
+    let expiry = seen(running("a")).now;
+    let beat = swap::heartbeat(&asked, Version::from_stored(10), expiry);
+    assert_eq!(beat.to.handoff, asked.handoff);
+}

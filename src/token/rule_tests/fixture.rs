@@ -1,0 +1,261 @@
+//! Small builders of rows, claims and looks. A test says only what differs.
+
+use std::time::Duration;
+
+use crate::token::{
+    About, Claim, ClientId, Counters, Decision, Domain, Evidence, Fence, GroupName, Handoff, Line,
+    Look, Pause, Row, SessionId, Stamp, State, StoreTime, Timing, Version, Wishes, decide,
+};
+
+/// When everything in a fresh row happened.
+pub(crate) const THEN: Stamp = Stamp {
+    tick_ms: 5_000_000,
+    wall_ms: 1_790_000_000_000,
+};
+
+/// The holder's terms in a fresh row: no two are equal.
+pub(crate) const TAKEOVER_AFTER: Duration = Duration::from_secs(100);
+pub(crate) const KEEP: Duration = Duration::from_secs(50);
+pub(crate) const HEAD_START: Duration = Duration::from_secs(7);
+
+pub(crate) const MS: Duration = Duration::from_millis(1);
+
+pub(crate) const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(crate) fn but<T>(mut value: T, change: impl FnOnce(&mut T)) -> T {
+    change(&mut value);
+    value
+}
+
+pub(crate) fn client(name: &str) -> ClientId {
+    ClientId::new(name).unwrap()
+}
+
+pub(crate) fn session(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+pub(crate) fn domain(name: &str) -> Domain {
+    Domain(name.into())
+}
+
+pub(crate) fn timing() -> Timing {
+    Timing::new(&Wishes {
+        heartbeat: Some(s(10)),
+        takeover_after: Some(TAKEOVER_AFTER),
+        keep: Some(KEEP),
+        head_start: Some(HEAD_START),
+        at_least: Some(s(0)),
+        kill_grace: Some(s(5)),
+        store_timeout: Some(s(4)),
+    })
+    .unwrap()
+}
+
+/// A client's claim, by its session `<client>1`.
+pub(crate) fn claim(name: &str) -> Claim {
+    Claim {
+        group: GroupName::new("g").unwrap(),
+        client: client(name),
+        session: session(&format!("{name}1")),
+        expected: None,
+        failback: false,
+        nested_in: None,
+        timing: timing(),
+        about: About {
+            program: "job".into(),
+            ..About::default()
+        },
+    }
+}
+
+/// The expected client's claim with `--failback`.
+pub(crate) fn failback(name: &str) -> Claim {
+    but(claim(name), |c| c.failback = true)
+}
+
+/// A row that was created and never granted.
+pub(crate) fn created() -> Row {
+    Row {
+        group: GroupName::new("g").unwrap(),
+        version: Version::from_stored(1),
+        session_version: None,
+        fence: Fence(0),
+        granted_domain: None,
+        state: State::Free,
+        expected_client: None,
+        domain: domain("d"),
+        created_at: THEN,
+        acquired_at: None,
+        takeover_after: TAKEOVER_AFTER,
+        keep: KEEP,
+        head_start: HEAD_START,
+        not_before: Duration::ZERO,
+        host: None,
+        pid: None,
+        lock_file: None,
+        label: None,
+        paused: None,
+        handoff: None,
+        revoke_requested: false,
+        last_outcome: None,
+        counters: Counters::default(),
+    }
+}
+
+fn granted(state: State) -> Row {
+    but(created(), |row| {
+        row.fence = Fence(THEN.wall_ms);
+        row.granted_domain = Some(domain("d"));
+        row.acquired_at = Some(THEN);
+        row.state = state;
+    })
+}
+
+/// A token that was granted once and belongs to nobody.
+pub(crate) fn free() -> Row {
+    granted(State::Free)
+}
+
+/// A token whose client's last run ended [`THEN`].
+pub(crate) fn idle(name: &str) -> Row {
+    granted(State::Idle {
+        client: client(name),
+        released_at: THEN,
+    })
+}
+
+/// A token that the client's session `<client>0` holds; its heartbeat was [`THEN`].
+pub(crate) fn running(name: &str) -> Row {
+    but(
+        granted(State::Running {
+            client: client(name),
+            session: session(&format!("{name}0")),
+            heartbeat_at: THEN,
+        }),
+        |row| row.session_version = Some(row.version),
+    )
+}
+
+pub(crate) fn expecting(row: Row, name: &str) -> Row {
+    but(row, |row| row.expected_client = Some(client(name)))
+}
+
+pub(crate) fn handed_to(row: Row, name: &str) -> Row {
+    but(row, |row| {
+        row.handoff = Some(Handoff {
+            to: client(name),
+            at_wall_ms: THEN.wall_ms,
+        });
+    })
+}
+
+pub(crate) fn paused(row: Row) -> Row {
+    but(row, |row| row.paused = Some(pause(None)))
+}
+
+pub(crate) fn pause(until_wall_ms: Option<i64>) -> Pause {
+    Pause {
+        by: "admin".into(),
+        reason: "disk full".into(),
+        until_wall_ms,
+    }
+}
+
+fn millis(by: Duration) -> i64 {
+    i64::try_from(by.as_millis()).unwrap()
+}
+
+/// A look at a row, with everything that the looker knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) row: Row,
+    pub(crate) now: StoreTime,
+    pub(crate) line: Line,
+    pub(crate) evidence: Evidence,
+    pub(crate) unchanged_for: Duration,
+}
+
+/// A first look at the row, in its own domain, in the moment of its stamps.
+pub(crate) fn seen(row: Row) -> Seen {
+    Seen {
+        row,
+        now: StoreTime {
+            domain: domain("d"),
+            stamp: THEN,
+        },
+        line: Line::default(),
+        evidence: Evidence::None,
+        unchanged_for: Duration::ZERO,
+    }
+}
+
+impl Seen {
+    /// The look is made later on the store's clock; nobody has been watching.
+    pub(crate) fn after(self, by: Duration) -> Self {
+        but(self, |seen| seen.now = seen.now.plus(by))
+    }
+
+    /// The look is made earlier than the row's stamps say.
+    pub(crate) fn before(self, by: Duration) -> Self {
+        but(self, |seen| {
+            seen.now.stamp.tick_ms -= millis(by);
+            seen.now.stamp.wall_ms -= millis(by);
+        })
+    }
+
+    /// The looker has watched the version stand still for so long.
+    pub(crate) fn watched(self, by: Duration) -> Self {
+        but(self, |seen| seen.unchanged_for = by)
+    }
+
+    /// Time passes for the store and for the looker, and nothing is written.
+    pub(crate) fn wait(self, by: Duration) -> Self {
+        let watched = self.unchanged_for.saturating_add(by);
+        self.after(by).watched(watched)
+    }
+
+    /// The store has another clock by now.
+    pub(crate) fn elsewhere(self) -> Self {
+        but(self, |seen| seen.now.domain = domain("other"))
+    }
+
+    pub(crate) fn dead(self) -> Self {
+        but(self, |seen| seen.evidence = Evidence::Dead)
+    }
+
+    pub(crate) fn alive(self) -> Self {
+        but(self, |seen| {
+            seen.evidence = Evidence::Alive(vec!["job (7)".into()]);
+        })
+    }
+
+    pub(crate) fn behind(self, ahead: usize) -> Self {
+        but(self, |seen| {
+            seen.line = Line {
+                ahead,
+                waiting: true,
+            };
+        })
+    }
+
+    pub(crate) fn first_in_line(self) -> Self {
+        self.behind(0)
+    }
+
+    /// What the rule says to this claim.
+    pub(crate) fn by(&self, claim: &Claim) -> Decision {
+        decide(
+            claim,
+            &Look {
+                row: Some(&self.row),
+                now: &self.now,
+                line: self.line,
+                evidence: &self.evidence,
+                unchanged_for: self.unchanged_for,
+            },
+        )
+    }
+}

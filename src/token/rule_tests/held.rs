@@ -1,0 +1,223 @@
+//! Clauses 1 to 6: while somebody runs, or seems to.
+
+use std::time::Duration;
+
+use super::fixture::*;
+use super::{grants, observes, refuses, waits};
+use crate::token::misreading::{Misreading, while_misreading};
+use crate::token::{Decision, Evidence, GrantKind, Refusal, Verdict};
+
+fn held(silent_for: Duration) -> Decision {
+    refuses(
+        4,
+        Refusal::Held {
+            by: client("a"),
+            session: session("a0"),
+            same_client: false,
+            silent_for,
+            takeover_in: TAKEOVER_AFTER - silent_for,
+        },
+    )
+}
+
+fn paused_by_admin() -> Decision {
+    refuses(6, Refusal::Paused(pause(None)))
+}
+
+#[test]
+fn clause_1_runs_under_the_lease_of_the_session_it_is_inside_of() {
+    let inside = |of: &str| but(claim("a"), |c| c.nested_in = Some(session(of)));
+    let nested = Decision {
+        clause: 1,
+        verdict: Verdict::Nested,
+    };
+    assert_eq!(seen(running("a")).by(&inside("a0")), nested);
+    // Whatever else is true of the row: the outer session guards this process.
+    let strange = seen(paused(running("a"))).after(2 * TAKEOVER_AFTER);
+    assert_eq!(strange.elsewhere().by(&inside("a0")), nested);
+    // A session that is not in the row any more lends nothing.
+    assert_eq!(seen(running("a")).by(&inside("a9")).clause, 4);
+    assert_eq!(
+        seen(idle("a")).by(&inside("a0")),
+        grants(11, GrantKind::Renew)
+    );
+}
+
+#[test]
+fn clause_2_a_provably_dead_holder_leaves_the_token_open() {
+    let dead = seen(running("a")).dead();
+    assert_eq!(dead.by(&claim("a")), grants(15, GrantKind::Renew));
+    assert_eq!(dead.by(&claim("b")), waits(16, HEAD_START));
+    let watched = dead.watched(HEAD_START);
+    assert_eq!(watched.by(&claim("b")), grants(16, GrantKind::Takeover));
+}
+
+#[test]
+fn clause_2_proof_needs_no_age() {
+    let dead = seen(running("a")).dead().elsewhere();
+    assert_eq!(dead.by(&claim("a")), grants(15, GrantKind::Renew));
+}
+
+#[test]
+fn clause_2_passes_over_clauses_7_and_11_to_14_but_not_over_the_pause() {
+    let row = but(running("a"), |row| row.not_before = s(1_000));
+    let dead = seen(row).dead();
+    assert_eq!(dead.by(&claim("a")), grants(15, GrantKind::Renew));
+    let row = but(paused(running("a")), |row| row.not_before = s(1_000));
+    assert_eq!(seen(row).dead().by(&claim("a")), paused_by_admin());
+}
+
+#[test]
+fn clause_2_needs_both_locks_free() {
+    let of = |run, job| Evidence::of_locks(run, job, vec!["job (7)".into()]);
+    assert_eq!(of(false, false), Evidence::Dead);
+    assert_eq!(of(false, true), Evidence::Alive(vec!["job (7)".into()]));
+    assert_eq!(of(true, true), Evidence::Alive(vec!["job (7)".into()]));
+    // A supervisor that is merely stopped, its job ended by the guard.
+    assert_eq!(of(true, false), Evidence::None);
+}
+
+#[test]
+fn clause_3_an_age_of_another_domain_is_observed_for_its_whole_length() {
+    let other = |watched| {
+        seen(running("a"))
+            .after(s(9_999))
+            .elsewhere()
+            .watched(watched)
+    };
+    let b = claim("b");
+    assert_eq!(other(s(0)).by(&b), observes(TAKEOVER_AFTER));
+    assert_eq!(other(TAKEOVER_AFTER - MS).by(&b), observes(MS));
+    // Then the head start, on top of it.
+    assert_eq!(other(TAKEOVER_AFTER).by(&b), waits(16, HEAD_START));
+    let both = TAKEOVER_AFTER + HEAD_START;
+    assert_eq!(other(both - MS).by(&b), waits(16, MS));
+    assert_eq!(other(both).by(&b), grants(16, GrantKind::Takeover));
+    // The bound client needs no head start, but to observe like everybody.
+    assert_eq!(
+        other(TAKEOVER_AFTER - MS).by(&claim("a")),
+        observes(MS),
+        "the same client in another session"
+    );
+    assert_eq!(
+        other(TAKEOVER_AFTER).by(&claim("a")),
+        grants(15, GrantKind::Renew)
+    );
+}
+
+#[test]
+fn clause_3_a_heartbeat_in_the_future_is_observed_too() {
+    let early = seen(running("a")).before(MS);
+    assert_eq!(early.by(&claim("b")), observes(TAKEOVER_AFTER));
+    // In the very instant of its stamp it is no longer of the future.
+    assert_eq!(seen(running("a")).by(&claim("b")), held(s(0)));
+}
+
+#[test]
+fn clause_3_observes_for_the_holders_length_not_the_contenders() {
+    let impatient = but(claim("b"), |c| c.timing.takeover_after = s(20));
+    let other = seen(running("a")).elsewhere();
+    assert_eq!(other.by(&impatient), observes(TAKEOVER_AFTER));
+}
+
+#[test]
+fn clause_3_does_not_hold_up_the_refusal_of_a_paused_token() {
+    let other = seen(paused(running("a"))).elsewhere();
+    assert_eq!(other.by(&claim("b")), paused_by_admin());
+    let idle = seen(paused(idle("a"))).elsewhere();
+    assert_eq!(idle.by(&claim("b")), paused_by_admin());
+}
+
+#[test]
+fn clause_3_is_caught_when_ages_are_compared_across_domains() {
+    let other = seen(running("a")).after(TAKEOVER_AFTER).elsewhere();
+    assert_eq!(other.by(&claim("b")).clause, 3);
+    let misread = while_misreading(Misreading::AgesAcrossDomains, || other.by(&claim("b")));
+    assert_eq!(misread.clause, 16);
+}
+
+#[test]
+fn clause_4_refuses_until_the_holder_was_silent_for_its_takeover_after() {
+    let silent = |by| seen(running("a")).after(by).by(&claim("b"));
+    assert_eq!(silent(s(0)), held(s(0)));
+    assert_eq!(silent(s(30)), held(s(30)));
+    assert_eq!(silent(TAKEOVER_AFTER - MS), held(TAKEOVER_AFTER - MS));
+    assert_eq!(silent(TAKEOVER_AFTER), waits(16, HEAD_START));
+}
+
+#[test]
+fn clause_4_honours_the_holders_takeover_after() {
+    let impatient = but(claim("b"), |c| c.timing.takeover_after = s(20));
+    let patient = but(claim("b"), |c| c.timing.takeover_after = s(900));
+    let after_50 = seen(running("a")).after(s(50));
+    assert_eq!(after_50.by(&impatient), held(s(50)));
+    let after_100 = seen(running("a")).after(TAKEOVER_AFTER);
+    assert_eq!(after_100.by(&patient), waits(16, HEAD_START));
+    let misread = Misreading::ContendersTakeoverAfter;
+    let misread = while_misreading(misread, || after_50.by(&impatient));
+    assert_eq!(misread, waits(16, HEAD_START), "caught");
+}
+
+#[test]
+fn clause_4_refuses_the_same_client_in_another_session_and_says_so() {
+    let decision = seen(running("a")).after(s(1)).by(&claim("a"));
+    let Verdict::Refused(Refusal::Held { same_client, .. }) = decision.verdict else {
+        panic!("{decision:?}");
+    };
+    assert!(same_client);
+    assert_eq!(decision.clause, 4);
+}
+
+#[test]
+fn clause_4_refuses_whoever_is_first_in_line_handed_to_or_expected() {
+    let row = handed_to(expecting(running("a"), "b"), "b");
+    let decision = seen(row).first_in_line().by(&failback("b"));
+    assert_eq!(decision, held(s(0)), "a running job is never pre-empted");
+}
+
+#[test]
+fn clause_4_does_not_care_for_what_is_alive_here() {
+    assert_eq!(seen(running("a")).alive().by(&claim("b")), held(s(0)));
+}
+
+#[test]
+fn clause_5_a_silent_holder_leaves_the_token_open() {
+    let silent = seen(running("a")).after(TAKEOVER_AFTER);
+    assert_eq!(silent.by(&claim("a")), grants(15, GrantKind::Renew));
+    assert_eq!(silent.by(&claim("b")), waits(16, HEAD_START));
+}
+
+#[test]
+fn clause_5_refuses_while_something_of_the_old_run_is_alive_here() {
+    let alive = refuses(5, Refusal::AliveHere(vec!["job (7)".into()]));
+    let silent = seen(running("a")).alive().after(TAKEOVER_AFTER);
+    assert_eq!(silent.by(&claim("a")), alive);
+    assert_eq!(silent.by(&claim("b")), alive);
+    let observed = silent.elsewhere().watched(TAKEOVER_AFTER);
+    assert_eq!(observed.by(&claim("b")), alive);
+}
+
+#[test]
+fn clause_6_refuses_everybody_while_paused() {
+    for row in [created(), free(), idle("a"), handed_to(idle("a"), "a")] {
+        let decision = seen(paused(row)).by(&claim("a"));
+        assert_eq!(decision, paused_by_admin());
+    }
+    let silent = seen(paused(running("a"))).after(TAKEOVER_AFTER);
+    assert_eq!(silent.by(&claim("a")), paused_by_admin());
+    let misread = while_misreading(Misreading::PausedTakenFromDead, || silent.by(&claim("a")));
+    assert_eq!(misread, grants(15, GrantKind::Renew), "caught");
+}
+
+#[test]
+fn clause_6_a_pause_ends_by_the_calendar_in_any_domain() {
+    let until = pause(Some(THEN.wall_ms + 60_000));
+    let row = but(idle("a"), |row| row.paused = Some(until.clone()));
+    let refused = refuses(6, Refusal::Paused(until));
+    let after = |by| seen(row.clone()).after(by);
+    let renewed = grants(11, GrantKind::Renew);
+    assert_eq!(after(s(60) - MS).by(&claim("a")), refused);
+    assert_eq!(after(s(60)).by(&claim("a")), renewed);
+    assert_eq!(after(s(60) - MS).elsewhere().by(&claim("a")), refused);
+    assert_eq!(after(s(60)).elsewhere().by(&claim("a")), renewed);
+}

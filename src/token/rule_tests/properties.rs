@@ -1,0 +1,351 @@
+//! What holds of any row, claim and look.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::fixture::*;
+use crate::token::{
+    Claim, Evidence, Handoff, Line, Refusal, Row, Stamp, State, StoreTime, Verdict, Version, swap,
+};
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+fn name() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&NAMES[..])
+}
+
+fn maybe_name() -> impl Strategy<Value = Option<&'static str>> {
+    prop::option::of(name())
+}
+
+fn some_domain() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["d", "d", "d", "other"])
+}
+
+/// A stamp some seconds around [`THEN`], the wall clock on its own.
+fn stamp() -> impl Strategy<Value = Stamp> {
+    (0i64..40, 0i64..40).prop_map(|(tick, wall)| Stamp {
+        tick_ms: THEN.tick_ms + 500 * tick,
+        wall_ms: THEN.wall_ms + 500 * wall,
+    })
+}
+
+fn short() -> impl Strategy<Value = Duration> {
+    (0u64..20).prop_map(|half| Duration::from_millis(500 * half))
+}
+
+fn state() -> impl Strategy<Value = State> {
+    prop_oneof![
+        Just(State::Free),
+        (name(), stamp()).prop_map(|(name, released_at)| State::Idle {
+            client: client(name),
+            released_at,
+        }),
+        (name(), stamp()).prop_map(|(name, heartbeat_at)| State::Running {
+            client: client(name),
+            session: session(&format!("{name}0")),
+            heartbeat_at,
+        }),
+    ]
+}
+
+prop_compose! {
+    fn any_row()(
+        state in state(),
+        stamps in (stamp(), prop::option::of(stamp())),
+        domains in (some_domain(), some_domain()),
+        expected in maybe_name(),
+        handoff in prop::option::weighted(0.3, name()),
+        pause_for in prop::option::weighted(0.2, prop::option::of(0i64..60)),
+        lengths in (short(), short(), short(), prop_oneof![3 => Just(s(0)), 1 => short()]),
+    ) -> Row {
+        let (created_at, acquired_at) = stamps;
+        but(created(), |row| {
+            row.created_at = created_at;
+            row.acquired_at = match state {
+                State::Free => acquired_at,
+                // Whatever is bound has been granted.
+                _ => Some(acquired_at.unwrap_or(created_at)),
+            };
+            row.granted_domain = row.acquired_at.map(|_| domain(domains.1));
+            row.state = state;
+            row.domain = domain(domains.0);
+            row.expected_client = expected.map(client);
+            row.handoff = handoff.map(|to| Handoff { to: client(to), at_wall_ms: 0 });
+            row.paused = pause_for.map(|until| pause(until.map(|n| THEN.wall_ms + 500 * n)));
+            (row.takeover_after, row.keep, row.head_start, row.not_before) = lengths;
+        })
+    }
+}
+
+prop_compose! {
+    fn any_claim()(
+        name in name(), expected in maybe_name(), failback in any::<bool>(),
+        inside in prop::option::weighted(0.1, name()),
+    ) -> Claim {
+        but(claim(name), |claim| {
+            claim.expected = expected.map(client);
+            claim.failback = failback;
+            claim.nested_in = inside.map(|name| session(&format!("{name}0")));
+        })
+    }
+}
+
+prop_compose! {
+    fn any_seen()(
+        row in any_row(), at in stamp(), at_domain in some_domain(), watched in short(),
+        (ahead, waiting) in prop_oneof![
+            3 => Just((0, false)), 1 => Just((0, true)), 1 => (1usize..3, any::<bool>()),
+        ],
+        evidence in prop_oneof![
+            3 => Just(Evidence::None), 1 => Just(Evidence::Dead),
+            1 => Just(Evidence::Alive(vec!["job".into()])),
+        ],
+    ) -> Seen {
+        but(seen(row), |seen| {
+            seen.now = StoreTime { domain: domain(at_domain), stamp: at };
+            seen.line = Line { ahead, waiting };
+            seen.evidence = evidence;
+            seen.unchanged_for = watched;
+        })
+    }
+}
+
+/// Whether a stamp of the row lies in the future of the looker: by its domain's
+/// clock, or by the wall clock. Clocks that go on never leave one behind.
+fn has_a_stamp_in_the_future(seen: &Seen) -> bool {
+    let row = &seen.row;
+    let ahead = |stamp: Stamp, same: bool| {
+        let now = seen.now.stamp;
+        stamp.wall_ms > now.wall_ms || (same && stamp.tick_ms > now.tick_ms)
+    };
+    let same = row.domain == seen.now.domain;
+    let granted_here = row.granted_domain.as_ref() == Some(&seen.now.domain);
+    let of_state = match row.state {
+        State::Free => false,
+        State::Idle {
+            released_at: at, ..
+        }
+        | State::Running {
+            heartbeat_at: at, ..
+        } => ahead(at, same),
+    };
+    of_state
+        || ahead(row.created_at, same)
+        || row.acquired_at.is_some_and(|at| ahead(at, granted_here))
+}
+
+const fn is_grant(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Grant(_))
+}
+
+/// The duration that a verdict names.
+fn named(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
+    match verdict {
+        Verdict::Observe(wait) | Verdict::Wait(wait) => Some(*wait),
+        Verdict::Refused(why) | Verdict::RefusedWithHandoff(why) => match why {
+            Refusal::Held {
+                takeover_in: wait, ..
+            }
+            | Refusal::TooSoon { wait }
+            | Refusal::Bound { wait, .. }
+            | Refusal::Reserved { wait, .. } => Some(*wait),
+            Refusal::Paused(pause) => pause
+                .until_wall_ms
+                .map(|until| Duration::from_millis(until.abs_diff(now.stamp.wall_ms))),
+            Refusal::AliveHere(_) | Refusal::Behind { .. } => None,
+        },
+        Verdict::Nested | Verdict::Create | Verdict::Grant(_) => None,
+    }
+}
+
+fn age_of_heartbeat(seen: &Seen) -> Option<Duration> {
+    match seen.row.state {
+        State::Running { heartbeat_at, .. } => {
+            seen.now.age_of(heartbeat_at, Some(&seen.row.domain))
+        }
+        State::Free | State::Idle { .. } => None,
+    }
+}
+
+/// Follows the rule's words alone until the token is granted; how many looks that took.
+fn looks_until_granted(mut seen: Seen, claim: &Claim) -> Result<usize, Seen> {
+    for look in 1..=60 {
+        let decision = seen.by(claim);
+        let wait = named(&decision.verdict, &seen.now);
+        match decision.verdict {
+            Verdict::Grant(_) | Verdict::Nested => return Ok(look),
+            Verdict::RefusedWithHandoff(_) => {
+                let version = Version::from_stored(100 + i64::try_from(look).unwrap());
+                seen.row = swap::handoff_to_self(claim, &seen.row, &seen.now, version).to;
+                seen.unchanged_for = Duration::ZERO;
+            }
+            _ => match wait {
+                Some(wait) => seen = seen.wait(wait),
+                None => return Err(seen),
+            },
+        }
+    }
+    Err(seen)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(4_000)
+    })]
+
+    #[test]
+    fn whatever_the_numbers_nothing_panics(
+        seen in any_seen(), claim in any_claim(),
+        ticks in prop::array::uniform4(any::<i64>()),
+        lengths in prop::array::uniform5(any::<u64>()),
+    ) {
+        let stamp = |n: usize| Stamp { tick_ms: ticks[n], wall_ms: ticks[3 - n] };
+        let length = |n: usize| Duration::from_millis(lengths[n]).saturating_mul(1_000);
+        let strange = but(seen, |seen| {
+            let row = &mut seen.row;
+            row.created_at = stamp(0);
+            row.acquired_at = row.acquired_at.map(|_| stamp(1));
+            match &mut row.state {
+                State::Free => {}
+                State::Idle { released_at: at, .. } | State::Running { heartbeat_at: at, .. } => {
+                    *at = stamp(2);
+                }
+            }
+            (row.takeover_after, row.keep) = (length(0), length(1));
+            (row.head_start, row.not_before) = (length(2), length(3));
+            seen.now.stamp = stamp(3);
+            seen.unchanged_for = length(4);
+        });
+        let _ = strange.by(&claim);
+    }
+
+    #[test]
+    fn a_holder_of_known_age_is_never_robbed(seen in any_seen(), claim in any_claim()) {
+        let young = age_of_heartbeat(&seen).is_some_and(|age| age < seen.row.takeover_after);
+        if young && seen.evidence != Evidence::Dead {
+            let decision = seen.by(&claim);
+            prop_assert!(
+                matches!(decision.clause, 1 | 4) && !is_grant(&decision.verdict),
+                "{decision:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_holder_of_unknown_age_is_never_robbed_before_it_was_watched_for_so_long(
+        seen in any_seen(), claim in any_claim(),
+    ) {
+        let running = seen.row.session().is_some() && seen.evidence != Evidence::Dead;
+        let unknown = running && age_of_heartbeat(&seen).is_none();
+        if unknown && seen.unchanged_for < seen.row.takeover_after {
+            prop_assert!(!is_grant(&seen.by(&claim).verdict));
+        }
+    }
+
+    #[test]
+    fn nothing_is_granted_while_paused(seen in any_seen(), claim in any_claim()) {
+        if seen.row.pause_at(&seen.now).is_some() {
+            let decision = seen.by(&claim);
+            prop_assert!(matches!(decision.clause, 1 | 3 | 4 | 5 | 6), "{decision:?}");
+            prop_assert!(decision.clause != 3, "there is nothing to stay for");
+            prop_assert!(!is_grant(&decision.verdict));
+        }
+    }
+
+    #[test]
+    fn only_some_clauses_grant(seen in any_seen(), claim in any_claim()) {
+        let decision = seen.by(&claim);
+        let expected = match decision.verdict {
+            Verdict::Nested => decision.clause == 1,
+            Verdict::Observe(_) => decision.clause == 3,
+            Verdict::Wait(wait) => matches!(decision.clause, 9 | 16) && !wait.is_zero(),
+            Verdict::Create => false,
+            Verdict::RefusedWithHandoff(_) => decision.clause == 12,
+            Verdict::Refused(_) => matches!(decision.clause, 4..=7 | 10 | 13 | 14),
+            Verdict::Grant(_) => matches!(decision.clause, 8 | 9 | 11 | 15 | 16),
+        };
+        prop_assert!(expected, "{decision:?}");
+    }
+
+    #[test]
+    fn nothing_is_observed_where_every_age_can_be_told(
+        seen in any_seen(), claim in any_claim(),
+    ) {
+        let here = seen.row.domain == seen.now.domain;
+        if here && !has_a_stamp_in_the_future(&seen) {
+            prop_assert!(seen.by(&claim).clause != 3);
+        }
+    }
+
+    /// Only a stamp in the future breaks this: watched for long it counts as old,
+    /// and once the clock has reached it, it is known to be young.
+    #[test]
+    fn what_is_granted_now_is_granted_later_if_nothing_changes(
+        seen in any_seen(), claim in any_claim(), later in short(),
+    ) {
+        let now = seen.by(&claim);
+        if is_grant(&now.verdict) && !has_a_stamp_in_the_future(&seen) {
+            prop_assert_eq!(now, seen.wait(later).by(&claim));
+        }
+    }
+
+    #[test]
+    fn a_named_duration_is_exact(seen in any_seen(), claim in any_claim()) {
+        let now = seen.by(&claim);
+        let future = has_a_stamp_in_the_future(&seen);
+        if let (Some(wait), false) = (named(&now.verdict, &seen.now), future) {
+            prop_assert!(!wait.is_zero(), "{now:?}");
+            let just_before = seen.clone().wait(wait - MS).by(&claim);
+            // A pause answers for an age that can't be told, and gives way to it.
+            prop_assert!(now.clause == 6 || just_before.clause == now.clause, "{just_before:?}");
+            prop_assert!(!is_grant(&just_before.verdict));
+            let then = seen.wait(wait).by(&claim);
+            let same_kind = std::mem::discriminant(&then.verdict)
+                == std::mem::discriminant(&now.verdict);
+            prop_assert!(then.clause != now.clause || !same_kind, "{now:?}, then {then:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_does_as_it_is_told_gets_the_token_if_nobody_else_wants_it(
+        seen in any_seen(), claim in any_claim(),
+    ) {
+        let alone = but(seen, |seen| {
+            seen.line = Line::default();
+            if matches!(seen.evidence, Evidence::Alive(_)) {
+                seen.evidence = Evidence::None;
+            }
+            if seen.row.paused.as_ref().is_some_and(|p| p.until_wall_ms.is_none()) {
+                seen.row.paused = None;
+            }
+        });
+        // A clock that was set back makes one wait again: `--at-least` counts anew
+        // until the calendar has reached the grant.
+        let at_most = if has_a_stamp_in_the_future(&alone) { 60 } else { 6 };
+        let looks = looks_until_granted(alone, &claim);
+        prop_assert!(looks.as_ref().is_ok_and(|looks| *looks <= at_most), "{looks:?}");
+    }
+
+    /// Within the head start at most one client gets the token at once, whoever looks.
+    /// After it the swap decides: both start from the version that they saw.
+    #[test]
+    fn two_clients_get_it_at_once_only_if_none_is_preferred(
+        seen in any_seen(), one in any_claim(), other in any_claim(),
+    ) {
+        let two = one.client != other.client;
+        let alone = but(seen, |seen| seen.line = Line::default());
+        let gets_it = |claim| is_grant(&alone.by(claim).verdict);
+        let both = two && gets_it(&one) && gets_it(&other);
+        let row = &alone.row;
+        let nobody = row.preferred_client().is_none() && row.handoff.is_none();
+        let over = alone.unchanged_for >= row.head_start;
+        let expected = row.expected_client.as_ref();
+        let back = [&one, &other]
+            .iter()
+            .any(|claim| claim.failback && expected == Some(&claim.client));
+        prop_assert!(!both || nobody || over || back);
+    }
+}

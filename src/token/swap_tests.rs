@@ -1,0 +1,423 @@
+//! What a swap writes, and what it leaves alone.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::store::memory::Contents;
+use crate::token::rule::tests::fixture::*;
+use crate::token::{ClientId, Stamp};
+
+fn version(n: i64) -> Version {
+    Version::from_stored(n)
+}
+
+/// [`THEN`] and `by`, in the domain of a fresh row.
+fn at(by: Duration) -> StoreTime {
+    seen(created()).after(by).now
+}
+
+fn grant_to(name: &str, row: &Row, now: &StoreTime) -> Swap {
+    grant(&claim(name), GrantKind::Bind, Some(row), now, version(9))
+}
+
+fn ended(outcome: Outcome) -> RunEnd {
+    RunEnd {
+        outcome,
+        exit_code: None,
+        signal: None,
+    }
+}
+
+fn released(row: &Row, outcome: Outcome) -> Swap {
+    release(row, ended(outcome), version(9), at(s(8)))
+}
+
+// The fence.
+
+#[test]
+fn a_grant_in_the_same_domain_sets_the_fence_to_the_time_or_one_more() {
+    let row = free();
+    let later = grant_to("a", &row, &at(s(5)));
+    assert_eq!(later.to.fence.0, THEN.wall_ms + 5_000);
+    let at_once = grant_to("a", &row, &at(s(0)));
+    assert_eq!(at_once.to.fence.0, row.fence.0 + 1);
+    let set_back = seen(row.clone()).before(s(3_600)).now;
+    assert_eq!(grant_to("a", &row, &set_back).to.fence.0, row.fence.0 + 1);
+}
+
+#[test]
+fn a_grant_in_another_domain_adds_a_minute() {
+    let row = free();
+    let other = seen(row.clone()).after(s(5)).elsewhere().now;
+    let swap = grant_to("a", &row, &other);
+    assert_eq!(swap.to.fence.0, THEN.wall_ms + 5_000 + 60_000);
+    assert_eq!(swap.to.granted_domain, Some(domain("other")));
+    // And only the first one there.
+    let then = grant_to("a", &swap.to, &other);
+    assert_eq!(then.to.fence.0, swap.to.fence.0 + 1);
+}
+
+#[test]
+fn the_first_grant_adds_a_minute_as_a_failover_may_have_lost_an_earlier_one() {
+    let of_no_row = grant(&claim("a"), GrantKind::Bind, None, &at(s(0)), version(9));
+    assert_eq!(of_no_row.to.fence.0, THEN.wall_ms + 60_000);
+    let of_a_created_row = grant_to("a", &created(), &at(s(0)));
+    assert_eq!(of_a_created_row.to.fence.0, THEN.wall_ms + 60_000);
+}
+
+#[test]
+fn the_domain_that_counts_for_the_fence_is_that_of_the_last_grant() {
+    // A heartbeat after the store's restart moves the row's domain, not the grant's.
+    let row = but(running("a"), |row| row.domain = domain("other"));
+    let other = seen(row.clone()).elsewhere().now;
+    let swap = grant_to("b", &row, &other);
+    assert_eq!(swap.to.fence.0, THEN.wall_ms + 1 + 60_000);
+}
+
+#[test]
+fn a_fence_at_the_end_of_numbers_does_not_overflow() {
+    let row = but(free(), |row| row.fence = Fence(i64::MAX));
+    let other = seen(row.clone()).elsewhere().now;
+    assert_eq!(grant_to("a", &row, &other).to.fence.0, i64::MAX);
+}
+
+// A grant.
+
+#[test]
+fn a_grant_writes_who_holds_it_and_from_when() {
+    let now = at(s(5));
+    let swap = grant_to("a", &free(), &now);
+    assert_eq!(swap.from, Some(free().version));
+    assert_eq!(swap.version(), version(9));
+    assert_eq!(swap.to.session_version, Some(version(9)));
+    assert_eq!(swap.to.client_bound(), Some(&client("a")));
+    assert_eq!(swap.to.session(), Some(&session("a1")));
+    assert_eq!(swap.touch, Touch::Grant { creates: false });
+    let new = grant(&claim("a"), GrantKind::Bind, None, &now, version(9));
+    assert_eq!(
+        (new.from, new.touch),
+        (None, Touch::Grant { creates: true })
+    );
+}
+
+#[test]
+fn a_grant_expires_a_store_timeout_after_the_look() {
+    let swap = grant_to("a", &free(), &at(s(5)));
+    assert_eq!(swap.expiry, at(s(5) + timing().store_timeout));
+}
+
+#[test]
+fn a_grant_writes_the_terms_that_others_honour() {
+    let new_terms = but(claim("b"), |c| {
+        c.timing.takeover_after = s(200);
+        c.timing.keep = s(0);
+        c.timing.head_start = s(1);
+        c.timing.at_least = s(3_600);
+        c.about.host = Some("host-b".into());
+        c.about.pid = Some(7);
+        c.about.lock_file = Some("lock".into());
+        c.about.label = Some("label".into());
+    });
+    let swap = grant(
+        &new_terms,
+        GrantKind::Bind,
+        Some(&free()),
+        &at(s(0)),
+        version(9),
+    );
+    let to = swap.to;
+    assert_eq!((to.takeover_after, to.keep), (s(200), s(0)));
+    assert_eq!((to.head_start, to.not_before), (s(1), s(3_600)));
+    assert_eq!((to.host.as_deref(), to.pid), (Some("host-b"), Some(7)));
+    assert_eq!(to.lock_file.as_deref(), Some("lock"));
+    assert_eq!(to.label.as_deref(), Some("label"));
+}
+
+#[test]
+fn a_grant_ends_what_was_asked_for_and_keeps_what_is_configured() {
+    let row = expecting(handed_to(running("a"), "b"), "c");
+    let row = but(row, |row| row.revoke_requested = true);
+    let swap = grant_to("b", &row, &at(TAKEOVER_AFTER));
+    assert_eq!(swap.to.handoff, None);
+    assert!(!swap.to.revoke_requested);
+    assert_eq!(swap.to.expected_client, Some(client("c")));
+}
+
+#[test]
+fn a_grant_to_another_client_counts_as_a_takeover_and_names_the_previous_one() {
+    let counted = |name, row: &Row| {
+        let swap = grant_to(name, row, &at(s(0)));
+        let History::Begin { run, .. } = swap.history else {
+            panic!("a grant begins a run");
+        };
+        let previous = run.previous_client.as_ref().map(ClientId::to_string);
+        (swap.to.counters.runs, swap.to.counters.takeovers, previous)
+    };
+    assert_eq!(counted("a", &idle("a")), (1, 0, None));
+    assert_eq!(counted("b", &free()), (1, 0, None));
+    assert_eq!(counted("b", &idle("a")), (1, 1, Some("a".into())));
+    assert_eq!(counted("b", &running("a")), (1, 1, Some("a".into())));
+}
+
+#[test]
+fn a_grant_over_a_running_session_says_that_it_vanished() {
+    let swap = grant_to("b", &running("a"), &at(TAKEOVER_AFTER));
+    assert_eq!(swap.to.counters.losses, 1);
+    assert_eq!(swap.to.last_outcome, Some(Outcome::Unknown));
+    let History::Begin { run, vanished } = swap.history else {
+        panic!("a grant begins a run");
+    };
+    assert_eq!(vanished, Some(session("a0")));
+    assert_eq!((run.session, run.fence), (session("b1"), swap.to.fence));
+    assert_eq!((run.outcome, run.ended_at_ms), (Outcome::Running, None));
+
+    let History::Begin { vanished, .. } = grant_to("b", &idle("a"), &at(s(0))).history else {
+        panic!("a grant begins a run");
+    };
+    assert_eq!(vanished, None);
+}
+
+// A heartbeat.
+
+#[test]
+fn a_heartbeat_changes_nothing_but_the_versions() {
+    let row = but(running("a"), |row| {
+        row.paused = Some(pause(None));
+        row.handoff = handed_to(free(), "b").handoff;
+        row.revoke_requested = true;
+    });
+    let swap = heartbeat(&row, version(9), at(s(8)));
+    let expected = but(row.clone(), |row| {
+        row.version = version(9);
+        row.session_version = Some(version(9));
+    });
+    assert_eq!(swap.to, expected);
+    assert_eq!(swap.from, Some(row.version));
+    assert_eq!(
+        (swap.touch, swap.history),
+        (Touch::Heartbeat, History::Nothing)
+    );
+    assert_eq!(swap.expiry, at(s(8)));
+}
+
+#[test]
+fn a_heartbeat_is_stamped_in_the_stores_domain_and_nothing_else_is() {
+    let row = running("a");
+    let now = seen(row.clone()).after(s(30)).elsewhere().now;
+    let stamped = but(row.clone(), |row| row.stamp(Touch::Heartbeat, &now));
+    let expected = but(row, |row| {
+        row.domain = domain("other");
+        let State::Running { heartbeat_at, .. } = &mut row.state else {
+            panic!("it runs");
+        };
+        *heartbeat_at = now.stamp;
+    });
+    assert_eq!(stamped, expected);
+}
+
+// A release.
+
+#[test]
+fn a_release_keeps_the_token_for_its_client() {
+    let swap = released(&running("a"), Outcome::Succeeded);
+    let State::Idle { client: bound, .. } = &swap.to.state else {
+        panic!("{:?}", swap.to.state);
+    };
+    assert_eq!(*bound, client("a"));
+    assert_eq!(swap.to.session_version, None);
+    assert_eq!(swap.touch, Touch::Release);
+    let History::End {
+        session: whose,
+        end,
+    } = swap.history
+    else {
+        panic!("a release ends a run");
+    };
+    assert_eq!((whose, end), (session("a0"), ended(Outcome::Succeeded)));
+}
+
+#[test]
+fn a_release_frees_it_without_keep_or_after_a_revoke() {
+    let no_keep = but(running("a"), |row| row.keep = Duration::ZERO);
+    assert_eq!(released(&no_keep, Outcome::Succeeded).to.state, State::Free);
+    let revoked = but(running("a"), |row| row.revoke_requested = true);
+    let swap = released(&revoked, Outcome::Lost);
+    assert_eq!(swap.to.state, State::Free);
+    assert!(!swap.to.revoke_requested, "it is done");
+}
+
+#[test]
+fn a_release_leaves_the_fence_the_handoff_and_the_pause() {
+    let row = paused(handed_to(running("a"), "b"));
+    let to = released(&row, Outcome::Succeeded).to;
+    assert_eq!(
+        (to.fence, to.granted_domain),
+        (row.fence, row.granted_domain)
+    );
+    assert_eq!((to.handoff, to.paused), (row.handoff, row.paused));
+    assert_eq!(to.acquired_at, row.acquired_at, "--at-least counts from it");
+}
+
+#[test]
+fn a_release_forgets_the_lock_file_and_counts_how_it_ended() {
+    let row = but(running("a"), |row| row.lock_file = Some("lock".into()));
+    for (outcome, failures, losses) in [
+        (Outcome::Succeeded, 0, 0),
+        (Outcome::NotStarted, 0, 0),
+        (Outcome::Failed, 1, 0),
+        (Outcome::Signalled, 1, 0),
+        (Outcome::TimedOut, 1, 0),
+        (Outcome::Lost, 0, 1),
+    ] {
+        let to = released(&row, outcome).to;
+        assert_eq!(to.lock_file, None);
+        assert_eq!(to.last_outcome, Some(outcome));
+        assert_eq!(
+            (to.counters.failures, to.counters.losses),
+            (failures, losses)
+        );
+    }
+}
+
+// Creation, and the handoff to oneself.
+
+#[test]
+fn a_creation_grants_nothing_and_remembers_who_is_expected() {
+    let first = but(claim("b"), |c| {
+        c.expected = Some(client("a"));
+        c.about.lock_file = Some("lock".into());
+    });
+    let swap = creation(&first, &at(s(1)), version(9));
+    assert_eq!((swap.from, swap.touch), (None, Touch::Creation));
+    assert_eq!((swap.to.fence, swap.to.granted_domain), (Fence(0), None));
+    assert_eq!((&swap.to.state, swap.to.acquired_at), (&State::Free, None));
+    assert_eq!(swap.to.expected_client, Some(client("a")));
+    assert_eq!(swap.to.takeover_after, first.timing.takeover_after);
+    assert_eq!(swap.to.lock_file, None, "no run of it could be alive");
+    assert_eq!(swap.to.session_version, None);
+    assert_eq!(swap.expiry, at(s(1) + timing().store_timeout));
+    assert_eq!(swap.history, History::Nothing);
+}
+
+#[test]
+fn a_handoff_to_oneself_changes_the_handoff_alone() {
+    let row = expecting(idle("b"), "a");
+    let swap = handoff_to_self(&failback("a"), &row, &at(s(3)), version(9));
+    let expected = but(row.clone(), |row| {
+        row.version = version(9);
+        row.handoff = Some(Handoff {
+            to: client("a"),
+            at_wall_ms: THEN.wall_ms + 3_000,
+        });
+    });
+    assert_eq!(swap.to, expected);
+    assert_eq!((swap.from, swap.touch), (Some(row.version), Touch::Nothing));
+}
+
+// What a store makes of a swap, whichever it is.
+
+#[test]
+fn of_two_grants_from_one_look_one_happens() {
+    let mut store = Contents::default();
+    store.rows.insert(free().group, free());
+    let first = grant_to("a", &free(), &at(s(0)));
+    let second = grant(
+        &claim("b"),
+        GrantKind::Bind,
+        Some(&free()),
+        &at(s(0)),
+        version(10),
+    );
+    assert!(matches!(store.swap(&first, &at(s(0))), Swapped::Done(_)));
+    assert_eq!(store.swap(&second, &at(s(0))), Swapped::Conflict);
+}
+
+#[test]
+fn a_grant_that_arrives_after_its_expiry_does_not_happen() {
+    let swap = grant_to("a", &free(), &at(s(0)));
+    let arrives = |now: StoreTime| {
+        let mut store = Contents::default();
+        store.rows.insert(free().group, free());
+        store.swap(&swap, &now)
+    };
+    let timeout = timing().store_timeout;
+    assert!(matches!(arrives(at(timeout)), Swapped::Done(_)));
+    assert!(matches!(arrives(at(timeout + MS)), Swapped::Expired(_)));
+    let elsewhere = seen(free()).elsewhere().now;
+    assert!(matches!(arrives(elsewhere), Swapped::Expired(_)));
+}
+
+/// One grant of a sequence: the store's clock, and how it came to be another.
+#[derive(Debug, Clone, Copy)]
+struct Leap {
+    /// True time since the last grant.
+    passed_ms: i64,
+    /// Another domain, and its wall clock so far behind the true one.
+    behind_ms: Option<i64>,
+    /// Whether the last grant is lost in it.
+    lossy: bool,
+}
+
+fn leap() -> impl Strategy<Value = Leap> {
+    (0i64..200_000, prop::option::of(0i64..60_000), any::<bool>()).prop_map(
+        |(passed_ms, behind_ms, lossy)| Leap {
+            passed_ms,
+            behind_ms,
+            lossy,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// Clocks may be behind each other by less than a minute, commits may be lost
+    /// with a failover; each failover comes a minute or more after the first grant
+    /// since the last one, as that uses the minute up.
+    #[test]
+    fn the_fence_rises_through_any_sequence_of_grants(
+        leaps in prop::collection::vec(leap(), 1..40),
+    ) {
+        let mut true_ms = THEN.wall_ms;
+        let (mut incarnation, mut behind, mut highest) = (0, 0, 0);
+        let mut rows = vec![created()];
+        for leap in leaps {
+            true_ms += leap.passed_ms;
+            if let Some(behind_ms) = leap.behind_ms {
+                true_ms += 60_000;
+                incarnation += 1;
+                behind = behind_ms;
+                if leap.lossy && rows.len() > 1 {
+                    rows.pop();
+                }
+            }
+            let now = StoreTime {
+                domain: domain(&format!("d{incarnation}")),
+                stamp: Stamp { tick_ms: 0, wall_ms: true_ms - behind },
+            };
+            let row = grant_to("a", rows.last().unwrap(), &now).to;
+            prop_assert!(row.fence.0 > highest, "{} after {highest}", row.fence);
+            highest = row.fence.0;
+            rows.push(row);
+        }
+    }
+
+    /// Nothing is lost: then no clock and no domain makes it fall.
+    #[test]
+    fn the_fence_rises_whatever_the_clock_says_if_nothing_is_lost(
+        times in prop::collection::vec((any::<i32>(), 0..3), 1..40),
+    ) {
+        let mut row = created();
+        for (wall, incarnation) in times {
+            let now = StoreTime {
+                domain: domain(&format!("d{incarnation}")),
+                stamp: Stamp { tick_ms: 0, wall_ms: i64::from(wall) },
+            };
+            let next = grant_to("a", &row, &now).to;
+            prop_assert!(next.fence > row.fence);
+            row = next;
+        }
+    }
+}
