@@ -87,10 +87,19 @@ impl<'a> RunReport<'a> {
     }
 
     /// Writes the report so that a reader sees the old file or the whole new one.
+    /// What is there and no file (a device, a pipe) is written to, never replaced.
     ///
     /// # Errors
     /// If the file or its directory can't be written.
     pub fn write_to(&self, path: &Path) -> io::Result<()> {
+        // A symbolic link stays one: what it names is replaced.
+        let named = std::fs::canonicalize(path);
+        let path = named.as_deref().unwrap_or(path);
+        let is_something_else = |found: std::fs::Metadata| !found.is_file();
+        if std::fs::metadata(path).is_ok_and(is_something_else) {
+            let mut there = std::fs::OpenOptions::new().write(true).open(path)?;
+            return there.write_all(&self.text()?);
+        }
         let name = path
             .file_name()
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is no file name"))?;
@@ -98,18 +107,24 @@ impl<'a> RunReport<'a> {
         temporary.push(name);
         temporary.push(format!(".{}", self.session));
         let temporary = path.with_file_name(temporary);
-        let written = write_new(&temporary, self).and_then(|()| std::fs::rename(&temporary, path));
+        let written =
+            write_new(&temporary, &self.text()?).and_then(|()| std::fs::rename(&temporary, path));
         if written.is_err() {
             // The report failed; what is left of it is only litter.
             let _ = std::fs::remove_file(&temporary);
         }
         written
     }
+
+    fn text(&self) -> io::Result<Vec<u8>> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        Ok(text)
+    }
 }
 
-fn write_new(path: &Path, report: &RunReport<'_>) -> io::Result<()> {
+fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = std::fs::File::create_new(path)?;
-    serde_json::to_writer_pretty(&mut file, report)?;
-    file.write_all(b"\n")?;
+    file.write_all(text)?;
     file.sync_all()
 }

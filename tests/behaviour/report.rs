@@ -103,3 +103,31 @@ fn a_report_that_can_not_be_written_hides_no_failure_and_is_one_itself() {
         .with_code(5)
         .says(&["report.json", "can't be written"]);
 }
+
+#[test]
+fn what_is_no_file_is_written_to_and_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+    let store = Store::new();
+    let pipe = store.file("report.json");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let reader = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || read(&pipe))
+    };
+    let (line, _) = with_report(&store, store.free_run("node-a").job(&["true"]));
+    line.end().with_code(0);
+    assert_eq!(reader.join().unwrap()["outcome"], "succeeded");
+    assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+}
+
+#[test]
+fn a_symbolic_link_stays_one() {
+    let store = Store::new();
+    let target = store.file("elsewhere.json");
+    std::fs::write(&target, "old").unwrap();
+    std::os::unix::fs::symlink(&target, store.file("report.json")).unwrap();
+    let (line, file) = with_report(&store, store.free_run("node-a").job(&["true"]));
+    line.end().with_code(0);
+    assert!(std::fs::symlink_metadata(&file).unwrap().is_symlink());
+    assert_eq!(read(&target)["outcome"], "succeeded");
+}
