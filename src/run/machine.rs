@@ -167,3 +167,7 @@ impl Machine {
         &self.claim
     }
 }
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;
