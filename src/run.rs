@@ -16,4 +16,6 @@ pub mod machine;
 pub mod seeking;
 
 #[cfg(test)]
+mod search;
+#[cfg(test)]
 mod simulation;

@@ -173,3 +173,7 @@ impl Machine {
         &self.claim
     }
 }
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -140,15 +140,13 @@ impl Seeking {
     }
 
     fn stop(&mut self, why: Unstarted) -> Next {
-        if matches!(self.doing, Doing::Claiming { .. }) {
-            // The grant may happen: it is settled first, then released.
+        let in_doubt = matches!(self.doing, Doing::Claiming { .. }) || !self.unsettled.is_empty();
+        if in_doubt {
+            // The grant may happen, or have happened: it is settled first, then released.
             self.stopped.get_or_insert(why);
             return Next::Stay;
         }
-        Next::End(match why {
-            Unstarted::Signal(signal) => Ending::Stopped(signal),
-            Unstarted::GuardGone | Unstarted::Guard(_) => Ending::NoGuard,
-        })
+        Next::End(ending_of(why))
     }
 
     fn looked(&mut self, step: &mut Step<'_>, reading: &Reading, evidence: &Evidence) -> Next {
@@ -159,8 +157,7 @@ impl Seeking {
             return next;
         }
         if let Some(why) = self.stopped.take() {
-            self.doing = Doing::Waiting { until: step.now };
-            return self.stop(why);
+            return Next::End(ending_of(why));
         }
         let version = reading.row.as_ref().map(|row| row.version);
         let watch = self.watch.filter(|watch| Some(watch.version) == version);
@@ -386,6 +383,14 @@ impl Seeking {
             Some(why) => Finishing::begin(step, Some(lease), JobEnd::NotStarted(why), None),
             None => Holding::begin(step, lease, granted),
         }
+    }
+}
+
+/// How a run ends that was stopped without the token.
+fn ending_of(why: Unstarted) -> Ending {
+    match why {
+        Unstarted::Signal(signal) => Ending::Stopped(signal),
+        Unstarted::GuardGone | Unstarted::Guard(_) => Ending::NoGuard,
     }
 }
 

@@ -1,0 +1,19 @@
+//! The machine, phase by phase and event by event.
+
+#[path = "machine_tests/progress.rs"]
+mod progress;
+#[path = "machine_tests/rig.rs"]
+mod rig;
+#[path = "machine_tests/table.rs"]
+mod table;
+#[path = "machine_tests/targeted.rs"]
+mod targeted;
+
+use super::*;
+
+impl Machine {
+    /// Where the run is, for the search: everything that can change.
+    pub(in crate::run) const fn phase(&self) -> &impl std::fmt::Debug {
+        &self.phase
+    }
+}

@@ -1,0 +1,285 @@
+//! A machine with a store that answers when it is told to, and a clock that stands
+//! still until it is turned.
+
+use std::time::Duration;
+
+use crate::run::ending::Ending;
+use crate::run::event::{Action, Event, Note};
+use crate::run::machine::{Limits, Machine};
+use crate::store::memory::MemoryStore;
+use crate::store::worker::{Answer, Request};
+use crate::store::{Store, StoreError};
+use crate::sys::wait::Status;
+use crate::token::operator::{Act, Effect, perform};
+use crate::token::rule::tests::fixture::{claim, s};
+use crate::token::{
+    Claim, Evidence, GrantKind, GroupName, Moment, Row, State, Swapped, Timing, Touch, Version,
+    Wishes, swap,
+};
+
+/// What the machine did in one step.
+pub(super) type Did = Vec<Action>;
+
+#[derive(Debug, Clone)]
+pub(super) struct Rig {
+    pub(super) machine: Machine,
+    pub(super) now: Moment,
+    pub(super) store: MemoryStore,
+    pub(super) out: Option<Request>,
+    pub(super) drawn: u64,
+}
+
+/// Heartbeat 10 s, takeover-after 60 s, so trusted for 54 s and started within 50 s
+/// of the grant's sending; store time-out 5 s.
+pub(super) fn timing() -> Timing {
+    Timing::new(&Wishes {
+        heartbeat: Some(s(10)),
+        takeover_after: Some(s(60)),
+        keep: Some(s(30)),
+        head_start: Some(s(7)),
+        at_least: None,
+        kill_grace: Some(s(4)),
+        store_timeout: Some(s(5)),
+    })
+    .unwrap()
+}
+
+pub(super) const TRUSTED: Duration = s(54);
+pub(super) const LAST_START: Duration = s(50);
+
+pub(super) fn claim_of(name: &str) -> Claim {
+    Claim {
+        timing: timing(),
+        ..claim(name)
+    }
+}
+
+pub(super) fn unavailable() -> StoreError {
+    StoreError::unavailable("no answer")
+}
+
+impl Rig {
+    /// A machine that has sent its first read to an empty store.
+    pub(super) fn looking() -> Self {
+        Self::of(claim_of("a"), Limits::default(), MemoryStore::new())
+    }
+
+    pub(super) fn of(claim: Claim, limits: Limits, store: MemoryStore) -> Self {
+        let mut rig = Self {
+            machine: Machine::new(claim, limits),
+            now: Moment(s(100)),
+            store,
+            out: None,
+            drawn: 0,
+        };
+        rig.tell(Event::Tick);
+        rig
+    }
+
+    /// A grant is out.
+    pub(super) fn claiming() -> Self {
+        let mut rig = Self::looking();
+        rig.answered();
+        rig
+    }
+
+    /// The token is held, the guard told to start the job.
+    pub(super) fn starting() -> Self {
+        let mut rig = Self::claiming();
+        rig.answered();
+        rig
+    }
+
+    /// The job runs.
+    pub(super) fn running() -> Self {
+        let mut rig = Self::starting();
+        rig.tell(Event::JobStarted);
+        rig
+    }
+
+    /// A heartbeat is out, ten seconds after the grant.
+    pub(super) fn beating() -> Self {
+        let mut rig = Self::running();
+        rig.wait(s(10));
+        rig
+    }
+
+    pub(super) fn tell(&mut self, event: Event) -> Did {
+        let drawn = &mut self.drawn;
+        let mut draw = || {
+            *drawn += 1;
+            *drawn * 2_000_000_000
+        };
+        let did = self.machine.step(self.now, event, &mut draw);
+        for action in &did {
+            if let Action::Send(request) = action {
+                assert!(self.out.is_none(), "two requests are out");
+                self.out = Some(request.clone());
+            }
+        }
+        did
+    }
+
+    /// Time passes for everybody, then the machine is told.
+    pub(super) fn wait(&mut self, by: Duration) -> Did {
+        self.now = self.now.plus(by);
+        self.store.advance(by);
+        self.tell(Event::Tick)
+    }
+
+    /// The store carries the request out and its answer arrives.
+    pub(super) fn answered(&mut self) -> Did {
+        let event = self.arrives();
+        self.tell(event)
+    }
+
+    /// The store carries the request out; its answer is on its way.
+    pub(super) fn arrives(&mut self) -> Event {
+        let request = self.out.take().expect("a request is out");
+        match request.carry_out(&mut self.store) {
+            Answer::Read(reading) => {
+                Event::Looked(reading.map(|reading| (reading, Evidence::None)))
+            }
+            Answer::Swapped(swapped) => Event::Swapped(swapped),
+            Answer::Recorded(recorded) => Event::Recorded(recorded),
+        }
+    }
+
+    /// The request never arrives.
+    pub(super) fn fails(&mut self) -> Did {
+        let request = self.out.take().expect("a request is out");
+        self.tell(failure(&request))
+    }
+
+    /// The request arrives, its answer does not.
+    pub(super) fn answer_is_lost(&mut self) -> Did {
+        let request = self.out.clone().expect("a request is out");
+        self.arrives();
+        self.tell(failure(&request))
+    }
+
+    pub(super) fn job_ends(&mut self, status: Status) -> Did {
+        self.tell(Event::JobExited {
+            status,
+            forced: false,
+        });
+        self.tell(Event::TreeGone)
+    }
+
+    pub(super) fn row(&self) -> Row {
+        let group = GroupName::new("g").unwrap();
+        self.store.contents().rows[&group].clone()
+    }
+
+    pub(super) fn operates(&mut self, act: &Act) {
+        self.drawn += 1;
+        let version = Version::from_stored(i64::try_from(self.drawn).unwrap());
+        let now = self.store.now();
+        match perform(act, &self.row(), &now, s(5), version) {
+            Effect::Swap { swap, .. } => drop(self.store.swap(&swap)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Another client is granted the token, whoever has it.
+    pub(super) fn taken_by_another(&mut self) {
+        let group = GroupName::new("g").unwrap();
+        let row = self.store.contents().rows.get(&group).cloned();
+        self.drawn += 1;
+        let version = Version::from_stored(i64::try_from(self.drawn).unwrap());
+        let now = self.store.now();
+        let other = claim_of("b");
+        let swap = swap::grant(&other, GrantKind::Takeover, row.as_ref(), &now, version);
+        assert!(matches!(self.store.swap(&swap), Ok(Swapped::Done(_))));
+    }
+
+    pub(super) fn ending(&self) -> &Ending {
+        self.machine.ending().expect("it has ended")
+    }
+}
+
+fn failure(request: &Request) -> Event {
+    match request {
+        Request::Read(_) => Event::Looked(Err(unavailable())),
+        Request::Swap(_) => Event::Swapped(Err(unavailable())),
+        Request::Record { .. } => Event::Recorded(Err(unavailable())),
+    }
+}
+
+fn seconds(moment: Moment, now: Moment) -> String {
+    let signed = moment.0.as_millis() as f64 - now.0.as_millis() as f64;
+    format!("{:+}s", signed / 1_000.0)
+}
+
+/// Actions in words.
+pub(super) fn words(did: &[Action], now: Moment) -> String {
+    let said: Vec<String> = did.iter().filter_map(|action| word(action, now)).collect();
+    said.join(", ")
+}
+
+fn word(action: &Action, now: Moment) -> Option<String> {
+    Some(match action {
+        Action::Send(Request::Read(_)) => "read".into(),
+        Action::Send(Request::Record { end, .. }) => format!("record {}", end.outcome),
+        Action::Send(Request::Swap(swap)) => match swap.touch {
+            Touch::Grant { .. } => "grant".into(),
+            Touch::Heartbeat => "heartbeat".into(),
+            Touch::Creation => "create".into(),
+            Touch::Nothing => "hand off".into(),
+            Touch::Release => match &swap.to.state {
+                State::Free => "release, free".into(),
+                State::Idle { .. } | State::Running { .. } => "release, keep".into(),
+            },
+        },
+        Action::StartJob { deadline, .. } => match deadline {
+            Some(deadline) => format!("start, kill at {}", seconds(deadline.kill_at, now)),
+            None => "start without a deadline".into(),
+        },
+        Action::Extend(deadline) => format!("extend, kill at {}", seconds(deadline.kill_at, now)),
+        Action::Pass(signal) => format!("pass {signal}"),
+        Action::End { term_tree, kill_at } => {
+            let term = if *term_tree { " with TERM" } else { "" };
+            format!("end{term}, kill at {}", seconds(*kill_at, now))
+        }
+        Action::ContinueGuard => "continue the guard".into(),
+        Action::EndWithoutGuard => "end without the guard".into(),
+        Action::Say(note) => return spoken(note),
+    })
+}
+
+fn spoken(note: &Note) -> Option<String> {
+    match note {
+        Note::Decided { .. } | Note::Acquired { .. } | Note::Renewed { .. } | Note::Started => None,
+        Note::Ended(ending) => Some(format!("ENDED {}", short(ending))),
+        other => {
+            let text = format!("{other:?}");
+            let name = text.split([' ', '(']).next().unwrap_or_default();
+            Some(format!("say {name}"))
+        }
+    }
+}
+
+pub(super) fn short(ending: &Ending) -> String {
+    match ending {
+        Ending::Ran { end, recorded, .. } => {
+            let recorded = if *recorded { "" } else { ", not recorded" };
+            format!("{end:?}{recorded}")
+        }
+        Ending::Refused { clause, .. } => format!("refused by clause {clause}"),
+        Ending::StoreFailed {
+            perhaps_granted, ..
+        } => format!("store failed, perhaps granted: {perhaps_granted}"),
+        Ending::Stopped(signal) => format!("stopped by {signal}"),
+        Ending::NoGuard => "no guard".into(),
+    }
+}
+
+/// In which phase the machine is, and when it wants to be woken.
+pub(super) fn place(rig: &Rig) -> String {
+    let text = format!("{:?}", rig.machine.phase());
+    let phase = text.split('(').next().unwrap_or_default().to_owned();
+    match rig.machine.wake_at() {
+        Some(at) => format!("{phase}, wakes {}", seconds(at, rig.now)),
+        None => format!("{phase}, does not wake"),
+    }
+}

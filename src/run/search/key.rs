@@ -1,0 +1,198 @@
+//! The canonical form of a state: versions and sessions by the order in which they
+//! appear, times relative to now, and nothing of what no decision depends on. Two
+//! states with one form have the same future, so each form is visited once.
+
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::world::{Out, World};
+use crate::run::event::Event;
+use crate::store::worker::Request;
+use crate::token::Swap;
+
+/// Ages above this are one: every duration of a scenario is shorter.
+const OLDEST_MS: i64 = 10_000;
+
+/// Writes a state down, canonically. It is reused, for speed.
+#[derive(Default)]
+pub(super) struct Scribe {
+    text: String,
+    form: Vec<u8>,
+    versions: Vec<i64>,
+    sessions: Vec<String>,
+}
+
+impl Scribe {
+    pub(super) fn key(&mut self, world: &World) -> u128 {
+        self.form.clear();
+        self.versions.clear();
+        self.sessions.clear();
+        self.write(world, &format_args!("{:?}{:?}", world.left, world.row()));
+        if let Some(before) = &world.before {
+            self.write(world, &format_args!("{:?}", before.rows.first_key_value()));
+        }
+        for client in &world.clients {
+            self.write(
+                world,
+                &format_args!("|{}{:?}", client.frozen, client.orphan),
+            );
+            for adrift in &client.adrift {
+                self.write(
+                    world,
+                    &format_args!("~{:?}{:?}", adrift.sent_at, adrift.died_at),
+                );
+                self.swap(world, &adrift.swap);
+            }
+            let Some(process) = &client.process else {
+                continue;
+            };
+            // The state of the row's stamps is the store's: of its own copy the
+            // machine uses nothing but the version.
+            self.text.clear();
+            let _ = write!(self.text, "{:?}", process.machine.phase());
+            self.scan(world, true);
+            self.write(world, &format_args!("{:?}{:?}", process.guard, process.job));
+            match &process.out {
+                None => {}
+                Some(Out::Sent { request, at }) => {
+                    self.write(world, &format_args!("?{at:?}"));
+                    self.request(world, request);
+                }
+                Some(Out::Answered { event, at }) => {
+                    self.write(world, &format_args!("!{at:?}"));
+                    self.event(world, event);
+                }
+            }
+        }
+        for (session, until) in &world.excused {
+            self.write(world, &format_args!("{session:?}{until:?}"));
+        }
+        let half = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            (salt, &self.form).hash(&mut hasher);
+            u128::from(hasher.finish())
+        };
+        half(1) << 64 | half(2)
+    }
+
+    fn request(&mut self, world: &World, request: &Request) {
+        match request {
+            Request::Read(_) => self.form.push(b'r'),
+            Request::Record { .. } => self.form.push(b'c'),
+            Request::Swap(swap) => self.swap(world, swap),
+        }
+    }
+
+    fn swap(&mut self, world: &World, swap: &Swap) {
+        // What it does to history decides nothing.
+        let (from, touch, expiry) = (swap.from, swap.touch, &swap.expiry);
+        self.write(
+            world,
+            &format_args!("{from:?}{touch:?}{expiry:?}{:?}", swap.to),
+        );
+    }
+
+    fn event(&mut self, world: &World, event: &Event) {
+        self.write(world, &format_args!("{event:?}"));
+    }
+
+    fn write(&mut self, world: &World, what: &std::fmt::Arguments<'_>) {
+        self.text.clear();
+        let _ = self.text.write_fmt(*what);
+        self.scan(world, false);
+    }
+
+    /// Takes over the text, with names and times made canonical.
+    fn scan(&mut self, world: &World, own_copy: bool) {
+        let text = std::mem::take(&mut self.text);
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            // A word, which may be the beginning of a name or a time; then what is between words.
+            let taken = self.canonical(world, rest, own_copy);
+            let is_word = |c: &u8| c.is_ascii_alphanumeric() || *c == b'_';
+            let word = rest[taken..].iter().take_while(|c| is_word(c)).count();
+            let gap = rest[taken + word..]
+                .iter()
+                .take_while(|c| !is_word(c))
+                .count();
+            self.form
+                .extend_from_slice(&rest[taken..taken + word + gap]);
+            rest = &rest[taken + word + gap..];
+        }
+        self.text = text;
+    }
+
+    /// How much of the text was replaced.
+    fn canonical(&mut self, world: &World, rest: &[u8], own_copy: bool) -> usize {
+        if !b"VSMtwFcahrl".contains(&rest[0]) {
+            return 0;
+        }
+        let until = |prefix: &[u8], end: u8| {
+            let tail = rest.strip_prefix(prefix)?;
+            let length = tail.iter().position(|c| *c == end)?;
+            Some((&tail[..length], prefix.len() + length))
+        };
+        let number = |prefix: &[u8]| {
+            let tail = rest.strip_prefix(prefix)?;
+            let digits = tail
+                .iter()
+                .take_while(|c| c.is_ascii_digit() || **c == b'-');
+            let length = digits.count();
+            let number: i64 = std::str::from_utf8(&tail[..length]).ok()?.parse().ok()?;
+            Some((number, prefix.len() + length))
+        };
+        if let Some((version, taken)) = number(b"Version(") {
+            let index = index_of(&mut self.versions, version);
+            self.form.extend([b'V', index]);
+            return taken;
+        }
+        if let Some((name, taken)) = until(b"SessionId(\"", b'"') {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let index = index_of(&mut self.sessions, name);
+            self.form.extend([b'S', index]);
+            return taken;
+        }
+        if let Some((moment, taken)) = until(b"Moment(", b')') {
+            let text = std::str::from_utf8(moment).unwrap_or_default();
+            let seconds: f64 = text
+                .strip_suffix('s')
+                .map_or(0.0, |t| t.parse().unwrap_or(0.0));
+            let now = world.moment().0.as_secs_f64();
+            self.relative(((seconds - now) * 1_000.0).round() as i64);
+            return taken;
+        }
+        if let Some((tick, taken)) = number(b"tick_ms: ") {
+            self.relative(tick - world.store_time().stamp.tick_ms);
+            return taken;
+        }
+        let skipped = number(b"wall_ms: ")
+            .or(number(b"Fence("))
+            .map(|(_, taken)| taken);
+        let skipped = skipped.or_else(|| {
+            let whole = [&b"counters: C"[..], b"created_at: S", b"acquired_at: S"];
+            let stale = [&b"heartbeat_at: S"[..], b"released_at: S"];
+            let stale = if own_copy { &stale[..] } else { &[] };
+            let fields = whole.iter().chain(stale);
+            let of_field = |prefix: &&[u8]| until(prefix, b'}').map(|(_, taken)| taken);
+            fields.filter_map(of_field).next()
+        });
+        let word = |prefix: &[u8]| until(prefix, b',').map(|(_, taken)| taken);
+        let skipped = skipped.or_else(|| word(b"last_outcome: "));
+        skipped.or_else(|| word(b"acquired_at: N")).unwrap_or(0)
+    }
+
+    fn relative(&mut self, ms: i64) {
+        let ms = ms.clamp(-OLDEST_MS, OLDEST_MS);
+        self.form.push(b'T');
+        self.form.extend(ms.to_le_bytes());
+    }
+}
+
+fn index_of<T: PartialEq>(names: &mut Vec<T>, name: T) -> u8 {
+    let index = names.iter().position(|known| *known == name);
+    let index = index.unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    });
+    u8::try_from(index).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,125 @@
+//! The fence, grant by grant and through failovers.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn a_grant_in_the_same_domain_sets_the_fence_to_the_time_or_one_more() {
+    let row = free();
+    let later = grant_to("a", &row, &at(s(5)));
+    assert_eq!(later.to.fence.0, THEN.wall_ms + 5_000);
+    let at_once = grant_to("a", &row, &at(s(0)));
+    assert_eq!(at_once.to.fence.0, row.fence.0 + 1);
+    let set_back = seen(row.clone()).before(s(3_600)).now;
+    assert_eq!(grant_to("a", &row, &set_back).to.fence.0, row.fence.0 + 1);
+}
+
+#[test]
+fn a_grant_in_another_domain_adds_a_minute() {
+    let row = free();
+    let other = seen(row.clone()).after(s(5)).elsewhere().now;
+    let swap = grant_to("a", &row, &other);
+    assert_eq!(swap.to.fence.0, THEN.wall_ms + 5_000 + 60_000);
+    assert_eq!(swap.to.granted_domain, Some(domain("other")));
+    // And only the first one there.
+    let then = grant_to("a", &swap.to, &other);
+    assert_eq!(then.to.fence.0, swap.to.fence.0 + 1);
+}
+
+#[test]
+fn the_first_grant_adds_a_minute_as_a_failover_may_have_lost_an_earlier_one() {
+    let of_no_row = grant(&claim("a"), GrantKind::Bind, None, &at(s(0)), version(9));
+    assert_eq!(of_no_row.to.fence.0, THEN.wall_ms + 60_000);
+    let of_a_created_row = grant_to("a", &created(), &at(s(0)));
+    assert_eq!(of_a_created_row.to.fence.0, THEN.wall_ms + 60_000);
+}
+
+#[test]
+fn the_domain_that_counts_for_the_fence_is_that_of_the_last_grant() {
+    // A heartbeat after the store's restart moves the row's domain, not the grant's.
+    let row = but(running("a"), |row| row.domain = domain("other"));
+    let other = seen(row.clone()).elsewhere().now;
+    let swap = grant_to("b", &row, &other);
+    assert_eq!(swap.to.fence.0, THEN.wall_ms + 1 + 60_000);
+}
+
+#[test]
+fn a_fence_at_the_end_of_numbers_does_not_overflow() {
+    let row = but(free(), |row| row.fence = Fence(i64::MAX));
+    let other = seen(row.clone()).elsewhere().now;
+    assert_eq!(grant_to("a", &row, &other).to.fence.0, i64::MAX);
+}
+
+/// One grant of a sequence: the store's clock, and how it came to be another.
+#[derive(Debug, Clone, Copy)]
+struct Leap {
+    /// True time since the last grant.
+    passed_ms: i64,
+    /// Another domain, and its wall clock so far behind the true one.
+    behind_ms: Option<i64>,
+    /// Whether the last grant is lost in it.
+    lossy: bool,
+}
+
+fn leap() -> impl Strategy<Value = Leap> {
+    (0i64..200_000, prop::option::of(0i64..60_000), any::<bool>()).prop_map(
+        |(passed_ms, behind_ms, lossy)| Leap {
+            passed_ms,
+            behind_ms,
+            lossy,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// Clocks may be behind each other by less than a minute, commits may be lost
+    /// with a failover; each failover comes a minute or more after the first grant
+    /// since the last one, as that uses the minute up.
+    #[test]
+    fn the_fence_rises_through_any_sequence_of_grants(
+        leaps in prop::collection::vec(leap(), 1..40),
+    ) {
+        let mut true_ms = THEN.wall_ms;
+        let (mut incarnation, mut behind, mut highest) = (0, 0, 0);
+        let mut rows = vec![created()];
+        for leap in leaps {
+            true_ms += leap.passed_ms;
+            if let Some(behind_ms) = leap.behind_ms {
+                true_ms += 60_000;
+                incarnation += 1;
+                behind = behind_ms;
+                if leap.lossy && rows.len() > 1 {
+                    rows.pop();
+                }
+            }
+            let now = StoreTime {
+                domain: domain(&format!("d{incarnation}")),
+                stamp: Stamp { tick_ms: 0, wall_ms: true_ms - behind },
+            };
+            let row = grant_to("a", rows.last().unwrap(), &now).to;
+            prop_assert!(row.fence.0 > highest, "{} after {highest}", row.fence);
+            highest = row.fence.0;
+            rows.push(row);
+        }
+    }
+
+    /// Nothing is lost: then no clock and no domain makes it fall.
+    #[test]
+    fn the_fence_rises_whatever_the_clock_says_if_nothing_is_lost(
+        times in prop::collection::vec((any::<i32>(), 0..3), 1..40),
+    ) {
+        let mut row = created();
+        for (wall, incarnation) in times {
+            let now = StoreTime {
+                domain: domain(&format!("d{incarnation}")),
+                stamp: Stamp { tick_ms: 0, wall_ms: i64::from(wall) },
+            };
+            let next = grant_to("a", &row, &now).to;
+            prop_assert!(next.fence > row.fence);
+            row = next;
+        }
+    }
+}
