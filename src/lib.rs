@@ -223,7 +223,16 @@ fn open(url: &StoreUrl, timeout: Duration) -> Result<Box<dyn Store>, Failure> {
 }
 
 fn listing_store(list: &ListRequest) -> Result<Box<dyn Store>, Failure> {
-    open(&store_url(list.store.as_deref())?, LISTING_TIMEOUT)
+    let url = store_url(list.store.as_deref())?;
+    let StoreUrl::Sqlite(path) = &url;
+    if !path.exists() {
+        let text = format!(
+            "there is no store {}: nothing has run with it yet, or --store names another",
+            path.display()
+        );
+        return Err(Failure::new(exit::CONFIG, "no_store", text));
+    }
+    open(&url, LISTING_TIMEOUT)
 }
 
 fn warn_of_unknown_variables(log: &mut Log) {

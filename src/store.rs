@@ -104,6 +104,9 @@ pub enum Trouble {
     Unavailable,
     /// Others hold its locks. Nothing happened.
     Locked,
+    /// It is not the one any more that was opened: others may be using another in
+    /// its place, and nothing excludes them.
+    Gone,
     /// It refused permission.
     Denied,
     /// It is no store of ours, or not as it must be.
@@ -129,6 +132,11 @@ impl StoreError {
     /// A store whose locks others hold.
     pub fn locked(message: impl Into<String>) -> Self {
         Self::of(Trouble::Locked, message)
+    }
+
+    /// A store that is not the one any more that was opened.
+    pub fn gone(message: impl Into<String>) -> Self {
+        Self::of(Trouble::Gone, message)
     }
 
     /// A store that refused permission.

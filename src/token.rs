@@ -58,7 +58,7 @@
 //! | 1 | running, and this process runs inside of it | a process under the session's guard | run under the outer lease |
 //! | 2 | running, provably dead | a process on that host | *open*: go on at 6 |
 //! | 3 | the verdict needs an age that can't be told: the stamp is of another domain, or of the future | anyone | observe: that age counts as reached once the version stood unchanged for its whole length on the looker's own clock |
-//! | 4 | running, silent for less than the holder's takeover-after | anyone | refused: held |
+//! | 4 | running, silent for less than the holder's takeover-after (or, where that can't be told, heard while the looker watched) | anyone | refused: held |
 //! | 5 | running, silent longer | anyone, unless something of the run is alive on this host (then refused) | *open*: go on at 6 |
 //! | 6 | paused | anyone | refused |
 //! | 7 | free or idle, younger than not-before since its grant | anyone | refused: too soon |

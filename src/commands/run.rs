@@ -139,7 +139,7 @@ impl Report<'_> {
                 message,
             });
         }
-        narrator.log.write(&message, false);
+        narrator.log.write(&message, true);
         Ok(())
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Adopted {
     earlier: Vec<(i32, u64)>,
     /// Whether a child that nothing is known of may be anybody's.
     mixed: bool,
+    /// Whether a child that nothing is known of may be a stranger's: as PID 1.
+    strangers: bool,
     /// What the job was started with.
     env: Vec<(String, String)>,
     /// The guard and the job's main process.
@@ -34,6 +36,7 @@ impl Adopted {
             earlier: earlier.unwrap_or_default(),
             // PID 1 is given everybody's orphans; so are those that others came from.
             mixed: has_children || pid() == 1,
+            strangers: pid() == 1,
             env: Vec::new(),
             known: Vec::new(),
         })
@@ -55,12 +58,14 @@ impl Adopted {
         self.earlier.retain(|(earlier, _)| *earlier != pid);
     }
 
-    /// Whether a child of this process belongs to the job. Where children of
-    /// others may be among them, one that nothing else is known of is judged by its
-    /// environment: an orphan of the job that cleared it is not recognised.
+    /// Whether a child of this process belongs to the job: every one that was not
+    /// there before, for a job that lives on unseen is worse than the end of what an
+    /// earlier child left behind. Only as PID 1, which is given everybody's orphans,
+    /// it is judged by its environment: one that cleared it is not recognised.
     pub(super) fn belongs(&self, child: &Process) -> bool {
         let is_earlier = self.earlier.contains(&(child.pid, child.started));
-        self.known.contains(&child.pid) || !is_earlier && (!self.mixed || self.is_marked(child.pid))
+        self.known.contains(&child.pid)
+            || !is_earlier && (!self.strangers || self.is_marked(child.pid))
     }
 
     /// Whether every child of this process belongs.
@@ -102,6 +107,7 @@ mod tests {
         Adopted {
             earlier: vec![(5, 7), (6, 8)],
             mixed,
+            strangers: mixed,
             env: vec![("TOKENRUN_NEVER_SET".to_owned(), "1".to_owned())],
             known: vec![9],
         }

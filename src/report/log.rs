@@ -1,15 +1,18 @@
 //! Where messages go: stderr, a line each, and never in the way of a deadline.
 //!
-//! Before a token is held a message is written directly. While one is held, a
-//! thread of its own writes: a pipe that nobody reads, or a terminal that was
-//! stopped, holds up that thread and nothing else; what does not fit into its
-//! queue is dropped and counted.
+//! Before there is a guard a message is written directly, if stderr takes it. From
+//! then on a thread of its own writes: a pipe that nobody reads, or a terminal that
+//! was stopped, holds up that thread and nothing else; what does not fit into its
+//! queue is dropped and counted. The thread must not be there before the guard is
+//! forked, so until then what stderr does not take is kept.
 
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::json;
 
 use super::messages::{Level, Message};
@@ -35,6 +38,8 @@ pub struct Style {
 pub struct Log {
     style: Style,
     queue: Option<Queue>,
+    /// What stderr did not take while there was no thread.
+    backlog: Vec<String>,
     dropped: u64,
 }
 
@@ -51,6 +56,7 @@ impl Log {
         Self {
             style,
             queue: None,
+            backlog: Vec::new(),
             dropped: 0,
         }
     }
@@ -63,20 +69,39 @@ impl Log {
         }
         let line = self.line(message);
         if detached && self.queue.is_none() {
-            self.queue = Queue::start();
+            self.detach();
         }
-        match &self.queue {
-            None => write_line(&line),
-            Some(queue) => match queue.lines.try_send(line) {
-                Ok(()) => {}
-                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.dropped += 1,
-            },
+        if self.queue.is_some() {
+            self.enqueue(line);
+        } else if self.backlog.is_empty() && stderr_takes_a_line() {
+            write_line(&line);
+        } else if self.backlog.len() < QUEUE {
+            self.backlog.push(line);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    fn detach(&mut self) {
+        self.queue = Queue::start();
+        for line in std::mem::take(&mut self.backlog) {
+            self.enqueue(line);
+        }
+    }
+
+    fn enqueue(&mut self, line: String) {
+        let sent = self.queue.as_ref().map(|queue| queue.lines.try_send(line));
+        match sent {
+            Some(Ok(())) => {}
+            None | Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => {
+                self.dropped += 1;
+            }
         }
     }
 
     fn line(&self, message: &Message) -> String {
         if !self.style.json {
-            return format!("tokenrun: {}\n", message.text);
+            return format!("tokenrun: {}\n", printable(&message.text));
         }
         let level = match message.level {
             Level::Detail => "debug",
@@ -103,6 +128,9 @@ impl Log {
             };
             self.write(&message, true);
         }
+        if !self.backlog.is_empty() {
+            self.detach();
+        }
         if let Some(Queue { lines, finished }) = self.queue {
             drop(lines);
             match finished.recv_timeout(FAREWELL) {
@@ -128,6 +156,27 @@ impl Queue {
             });
         thread.is_ok().then_some(Self { lines, finished })
     }
+}
+
+/// Whether a line can be written to stderr without waiting: a pipe that is ready has
+/// room for 4096 bytes at least (pipe(7), PIPE_BUF).
+fn stderr_takes_a_line() -> bool {
+    let stderr = std::io::stderr();
+    let mut fds = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
+    poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+}
+
+/// One line, whatever a store or a name holds.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 /// A line goes out in one write, so that lines of several processes do not mix.

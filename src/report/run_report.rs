@@ -1,6 +1,7 @@
 //! The file that `--report` asks for: what happened, for scripts.
 
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -97,7 +98,11 @@ impl<'a> RunReport<'a> {
         let path = named.as_deref().unwrap_or(path);
         let is_something_else = |found: std::fs::Metadata| !found.is_file();
         if std::fs::metadata(path).is_ok_and(is_something_else) {
-            let mut there = std::fs::OpenOptions::new().write(true).open(path)?;
+            // A pipe that nobody reads is an error, and nothing to wait for.
+            let mut there = std::fs::OpenOptions::new()
+                .write(true)
+                .custom_flags(nix::libc::O_NONBLOCK)
+                .open(path)?;
             return there.write_all(&self.text()?);
         }
         let name = path

@@ -217,7 +217,7 @@ impl Driver<'_> {
                     let may_block = !self.guarding.has_job();
                     self.worker.send(request, may_block)?;
                 }
-                Action::Say(note) => self.listener.hear(&note, self.guarding.has_job()),
+                Action::Say(note) => self.listener.hear(&note, true),
                 Action::StartJob { deadline, granted } => {
                     let env = environment::of(self.machine.claim(), &granted);
                     self.guarding.start(deadline, env);

@@ -139,7 +139,7 @@ impl Ending {
 #[must_use]
 pub const fn of_trouble(trouble: Trouble) -> u8 {
     match trouble {
-        Trouble::Unavailable | Trouble::Locked => exit::UNAVAILABLE,
+        Trouble::Unavailable | Trouble::Locked | Trouble::Gone => exit::UNAVAILABLE,
         Trouble::Denied => exit::DENIED,
         Trouble::Misconfigured => exit::CONFIG,
     }

@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::poll::{PollFd, PollFlags, poll};
 
 use super::driver::Outside;
 use super::event::{Event, GuardNews, NotStarted};
 use crate::job::handle::{GuardHandle, GuardSettings, Received, TreeEnd};
 use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
 use crate::token::Moment;
+
+/// How long a guard that leaves may take to, in milliseconds.
+const LEAVING: u16 = 100;
 
 /// What comes from the guard.
 #[derive(Debug)]
@@ -144,6 +148,13 @@ impl Guarding {
         if self.state == State::Waiting {
             self.send_anyway(&ToGuard::Kill);
         }
+        // It has said its last word and is leaving: an outer run must not find it
+        // among what its job left behind. One that was stopped just now is not waited for.
+        if !self.closed {
+            let mut fds = [PollFd::new(self.handle.fd(), PollFlags::empty())];
+            let _ = poll(&mut fds, LEAVING);
+        }
+        let _ = self.handle.reap_orphans();
     }
 
     fn send_anyway(&mut self, message: &ToGuard) {

@@ -10,7 +10,7 @@ use super::finishing::Finishing;
 use super::lease::{Found, Lease};
 use super::machine::{Next, Step};
 use crate::store::worker::Request;
-use crate::store::{Reading, StoreError};
+use crate::store::{Reading, StoreError, Trouble};
 use crate::sys::wait::Status;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{Claim, Moment, Row, Swapped};
@@ -460,13 +460,15 @@ impl Holding {
                     self.end(step, Why::Loss(Loss::Revoked), kill_at);
                 }
             }
-            Found::Lost => {
-                self.heart = Heart::Still;
-                if !self.is_ending_for_loss() {
-                    let kill_at = step.now.plus(step.claim.timing.kill_grace);
-                    self.end(step, Why::Loss(Loss::Taken), kill_at);
-                }
-            }
+            Found::Lost => self.lost(step),
+        }
+    }
+
+    fn lost(&mut self, step: &mut Step<'_>) {
+        self.heart = Heart::Still;
+        if !self.is_ending_for_loss() {
+            let kill_at = step.now.plus(step.claim.timing.kill_grace);
+            self.end(step, Why::Loss(Loss::Taken), kill_at);
         }
     }
 
@@ -495,6 +497,9 @@ impl Holding {
         match self.heart {
             Heart::Beating { .. } | Heart::Asking { .. } => {}
             Heart::Resting { .. } | Heart::Lapsed | Heart::Still => return,
+        }
+        if error.trouble == Trouble::Gone {
+            return self.lost(step);
         }
         if !self.in_trouble {
             self.in_trouble = true;

@@ -176,25 +176,25 @@ macro_rules! searches {
 }
 
 searches! {
-    without_faults: plain(), 80;
-    the_network_is_slow: with(plain(), slow(2)), 6_500;
-    the_network_is_slow_and_jobs_are_too: with(graceful(), slow(2)), 8_500;
-    the_network_is_slow_and_terms_differ: with(unequal(), slow(2)), 7_000;
-    a_supervisor_is_killed: with(graceful(), Left { killed: 1, ..slow(1) }), 6_000;
-    a_supervisor_is_killed_and_the_token_kept: with(kept(), Left { killed: 1, ..slow(1) }), 20_000;
-    the_power_fails: with(plain(), Left { off: 1, ..slow(1) }), 5_000;
-    the_power_fails_and_terms_differ: with(unequal(), Left { off: 1, ..slow(1) }), 5_000;
-    the_power_of_the_expected_client_fails: with(failback(), Left { off: 1, ..slow(0) }), 3_000;
-    the_expected_clients_network_is_slow: with(failback(), slow(1)), 4_500;
-    a_client_is_suspended: with(plain(), Left { frozen: 1, ..slow(0) }), 30_000;
-    the_stores_clock_starts_anew: with(plain(), Left { clocks: 1, ..slow(1) }), 11_000;
+    without_faults: plain(), 40;
+    the_network_is_slow: with(plain(), slow(2)), 3_250;
+    the_network_is_slow_and_jobs_are_too: with(graceful(), slow(2)), 4_250;
+    the_network_is_slow_and_terms_differ: with(unequal(), slow(2)), 3_500;
+    a_supervisor_is_killed: with(graceful(), Left { killed: 1, ..slow(1) }), 3_000;
+    a_supervisor_is_killed_and_the_token_kept: with(kept(), Left { killed: 1, ..slow(1) }), 10_000;
+    the_power_fails: with(plain(), Left { off: 1, ..slow(1) }), 2_500;
+    the_power_fails_and_terms_differ: with(unequal(), Left { off: 1, ..slow(1) }), 2_500;
+    the_power_of_the_expected_client_fails: with(failback(), Left { off: 1, ..slow(0) }), 1_500;
+    the_expected_clients_network_is_slow: with(failback(), slow(1)), 2_250;
+    a_client_is_suspended: with(plain(), Left { frozen: 1, ..slow(0) }), 15_000;
+    the_stores_clock_starts_anew: with(plain(), Left { clocks: 1, ..slow(1) }), 5_500;
     the_stores_clock_starts_anew_and_the_power_fails:
-        with(kept(), Left { clocks: 1, off: 1, ..slow(0) }), 14_000;
-    the_store_loses_a_commit: with(plain(), Left { commits: 1, ..slow(0) }), 3_500;
-    an_operator_releases_by_force: once(&["force"], with(plain(), slow(1))), 14_000;
-    an_operator_pauses: once(&["pause"], with(plain(), slow(1))), 12_000;
-    an_operator_revokes: once(&["revoke"], with(plain(), slow(1))), 5_000;
-    an_operator_hands_off: once(&["hand off to b"], kept()), 5_000;
+        with(kept(), Left { clocks: 1, off: 1, ..slow(0) }), 7_000;
+    the_store_loses_a_commit: with(plain(), Left { commits: 1, ..slow(0) }), 1_750;
+    an_operator_releases_by_force: once(&["force"], with(plain(), slow(1))), 7_000;
+    an_operator_pauses: once(&["pause"], with(plain(), slow(1))), 6_000;
+    an_operator_revokes: once(&["revoke"], with(plain(), slow(1))), 2_500;
+    an_operator_hands_off: once(&["hand off to b"], kept()), 2_500;
 }
 
 /// The smallest scenario found in which a misreading shows: few sessions are started.

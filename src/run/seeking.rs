@@ -21,6 +21,10 @@ use crate::token::{
 struct Watch {
     version: Version,
     since: Moment,
+    /// The holder's own last swap, if the row is running.
+    holders: Option<Version>,
+    /// The holder has written since it was first looked at: it is alive.
+    heard: bool,
 }
 
 /// What is going on.
@@ -159,22 +163,14 @@ impl Seeking {
         if let Some(why) = self.stopped.take() {
             return Next::End(ending_of(why));
         }
-        let version = reading.row.as_ref().map(|row| row.version);
-        let watch = self.watch.filter(|watch| Some(watch.version) == version);
-        // Unchanged at least from the answer to the first look to the sending of this one.
-        let unchanged_for = watch.map_or(Duration::ZERO, |watch| sent_at.since(watch.since));
-        self.watch = watch.or_else(|| {
-            version.map(|version| Watch {
-                version,
-                since: step.now,
-            })
-        });
+        let unchanged_for = self.watch(step.now, sent_at, reading.row.as_ref());
         let look = Look {
             row: reading.row.as_ref(),
             now: &reading.now,
             line: reading.line,
             evidence,
             unchanged_for,
+            heard: self.watch.is_some_and(|watch| watch.heard),
         };
         let Decision { clause, verdict } = decide(step.claim, &look);
         step.say(Note::Decided {
@@ -184,6 +180,27 @@ impl Seeking {
             verdict: verdict.clone(),
         });
         self.follow(step, reading, clause, verdict)
+    }
+
+    /// Watches the row. Returns how long its version has stood unchanged, at least:
+    /// from the answer to the first look that saw it to the sending of this one.
+    fn watch(&mut self, now: Moment, sent_at: Moment, row: Option<&Row>) -> Duration {
+        let Some(row) = row else {
+            self.watch = None;
+            return Duration::ZERO;
+        };
+        if let Some(watch) = self.watch.filter(|watch| watch.version == row.version) {
+            return sent_at.since(watch.since);
+        }
+        let holders = row.session().and(row.session_version);
+        let wrote = |watch: Watch| watch.holders.is_some() && watch.holders != holders;
+        self.watch = Some(Watch {
+            version: row.version,
+            since: now,
+            holders,
+            heard: holders.is_some() && self.watch.is_some_and(wrote),
+        });
+        Duration::ZERO
     }
 
     /// A grant whose answer was lost may have happened: the row's `session_version` says so.
@@ -337,7 +354,8 @@ impl Seeking {
     /// being watched, much has been waited for: try again for a while. Else give up.
     fn failed(&mut self, step: &mut Step<'_>, error: StoreError) -> Next {
         if let Doing::Claiming { grant } = std::mem::replace(&mut self.doing, Doing::Fresh) {
-            if error.trouble == Trouble::Locked {
+            // Any other trouble than a store that can't be asked is a refusal.
+            if error.trouble != Trouble::Unavailable {
                 self.unsettled.forget(grant.sent.version);
             }
             self.last_grant = Some(grant);

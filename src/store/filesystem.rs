@@ -137,7 +137,7 @@ pub fn check_file(file: &Path, directory: &Path) -> Result<FileSystem, StoreErro
     let checked = judge(file, &of_file)?;
     let one = FileSystem::of(&of_directory) == checked
         && of_file.filesystem_id() == of_directory.filesystem_id();
-    if one {
+    if one && mount_of(file) == mount_of(directory) {
         return Ok(checked);
     }
     Err(StoreError::misconfigured(format!(
@@ -145,6 +145,14 @@ pub fn check_file(file: &Path, directory: &Path) -> Result<FileSystem, StoreErro
          container's own; mount its directory instead",
         file.display()
     )))
+}
+
+/// The mount that a path lies on; `None` if the kernel (before 5.8) does not tell.
+fn mount_of(path: &Path) -> Option<u64> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+    let told = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+    told.then_some(found.stx_mnt_id)
 }
 
 /// Whether a path that exists lies on the overlay file system.

@@ -140,7 +140,7 @@ impl SqliteStore {
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             Ok(connection)
         })?;
-        let store = Self {
+        let mut store = Self {
             connection,
             file,
             place,
@@ -149,6 +149,7 @@ impl SqliteStore {
             told: None,
         };
         store.check_schema()?;
+        store.file.remember_beside(&store.place);
         Ok(store)
     }
 

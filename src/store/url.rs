@@ -35,7 +35,9 @@ pub enum UrlError {
     )]
     NoDefaultHere(&'static str),
     /// Nobody knows where the default would be.
-    #[error("no place for the default store: HOME and XDG_STATE_HOME are not set; give --store")]
+    #[error(
+        "no place for the default store: neither HOME nor XDG_STATE_HOME is an absolute path; give --store"
+    )]
     NoHome,
 }
 

@@ -59,6 +59,9 @@ pub struct Look<'a> {
     pub evidence: &'a Evidence,
     /// How long the row's version has stood unchanged, at least, on the looker's own clock.
     pub unchanged_for: Duration,
+    /// The session in the row has written while the looker watched: however old its
+    /// stamp is, it was alive when the version last changed.
+    pub heard: bool,
 }
 
 /// A session's place among those who wait for a token.

@@ -183,6 +183,17 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
         row.takeover_after
     };
     match passed(look, *heartbeat_at, Some(&row.domain), takeover_after) {
+        // The holder was heard: what stood unchanged since is its age.
+        Passed::Unknown { wait } if look.heard => Err(refused(
+            4,
+            Refusal::Held {
+                by: client.clone(),
+                session: session.clone(),
+                same_client: *client == claim.client,
+                silent_for: look.unchanged_for,
+                takeover_in: wait,
+            },
+        )),
         Passed::Unknown { wait } => {
             // Whatever the age turns out to be, a paused token is refused: no need to stay.
             paused(look, row)?;

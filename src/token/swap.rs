@@ -103,10 +103,11 @@ pub fn grant(
     to.granted_domain = Some(now.domain.clone());
     to.version = version;
     to.session_version = Some(version);
-    to.counters.runs += 1;
-    to.counters.takeovers += i64::from(previous.is_some());
+    to.counters.runs = to.counters.runs.saturating_add(1);
+    let takeover = i64::from(previous.is_some());
+    to.counters.takeovers = to.counters.takeovers.saturating_add(takeover);
     if vanished.is_some() {
-        to.counters.losses += 1;
+        to.counters.losses = to.counters.losses.saturating_add(1);
         to.last_outcome = Some(Outcome::Unknown);
     }
     to.state = State::Running {
@@ -270,8 +271,10 @@ fn set_terms(row: &mut Row, claim: &Claim) {
 
 const fn count_end(counters: &mut Counters, outcome: Outcome) {
     match outcome {
-        Outcome::Failed | Outcome::Signalled | Outcome::TimedOut => counters.failures += 1,
-        Outcome::Lost => counters.losses += 1,
+        Outcome::Failed | Outcome::Signalled | Outcome::TimedOut => {
+            counters.failures = counters.failures.saturating_add(1);
+        }
+        Outcome::Lost => counters.losses = counters.losses.saturating_add(1),
         Outcome::Running | Outcome::Succeeded | Outcome::NotStarted | Outcome::Unknown => {}
     }
 }

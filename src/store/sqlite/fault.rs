@@ -182,10 +182,11 @@ impl Place {
 
     /// The file has been removed or replaced since it was opened.
     pub(super) fn gone(&self) -> StoreError {
-        self.unavailable(
-            "the file was removed or replaced while it was in use: what is written to it is \
-             seen by nobody; put it back, or end the processes that use it",
-        )
+        StoreError::gone(format!(
+            "{}: the file, or the log beside it, was removed or replaced while it was in use: what \
+             is written to it is seen by nobody; end the processes that use it",
+            self.name
+        ))
     }
 }
 

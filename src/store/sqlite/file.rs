@@ -58,6 +58,8 @@ pub(super) struct OpenFile {
     id: FileId,
     /// Whether the file's header says that it has a log (WAL).
     pub(super) has_log: bool,
+    /// The log and its index, once SQLite has opened them.
+    beside: Option<[FileId; 2]>,
 }
 
 impl Drop for OpenFile {
@@ -73,8 +75,23 @@ impl Drop for OpenFile {
 }
 
 impl OpenFile {
-    /// Checks that the path still leads to this file.
+    /// Remembers the log and its index, which SQLite has just opened.
+    pub(super) fn remember_beside(&mut self, place: &Place) {
+        self.beside = beside(place).ok();
+    }
+
+    /// Checks that the path still leads to this file, and that the log and its
+    /// index beside it are those that SQLite has open: whoever finds others there
+    /// is excluded by nobody.
     pub(super) fn check_still_there(&self, place: &Place) -> Result<(), StoreError> {
+        if let Some(known) = self.beside {
+            match beside(place) {
+                Ok(found) if found == known => {}
+                Ok(_) => return Err(place.gone()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(place.gone()),
+                Err(error) => return Err(place.io("find what lies beside", &place.path, &error)),
+            }
+        }
         match fs::metadata(&place.path) {
             Ok(found) if FileId::of(&found) == self.id => Ok(()),
             Ok(_) => Err(place.gone()),
@@ -82,6 +99,11 @@ impl OpenFile {
             Err(error) => Err(place.io("find", &place.path, &error)),
         }
     }
+}
+
+fn beside(place: &Place) -> io::Result<[FileId; 2]> {
+    let id = |end| fs::metadata(companion(&place.path, end)).map(|found| FileId::of(&found));
+    Ok([id("-wal")?, id("-shm")?])
 }
 
 /// The path of a file that SQLite keeps beside the database.
@@ -118,7 +140,14 @@ pub(super) fn open(
     let connection =
         connect(&place.path).map_err(|error| place.sqlite("open it", &error, timeout))?;
     *open.entry(id).or_default() += 1;
-    Ok((connection, OpenFile { id, has_log }))
+    Ok((
+        connection,
+        OpenFile {
+            id,
+            has_log,
+            beside: None,
+        },
+    ))
 }
 
 /// How long to wait between two looks at a file that another process is making:

@@ -259,7 +259,7 @@ fn a_file_that_is_replaced_under_a_store_is_noticed() {
     let group = GroupName::new("g").unwrap();
     fs::rename(&path, home.path().join("moved.db")).unwrap();
     let error = store.read(&group).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Unavailable);
+    assert_eq!(error.trouble, Trouble::Gone);
     assert!(error.message.contains("removed or replaced"), "{error}");
     read_something(&path);
     assert_eq!(store.read(&group).unwrap_err(), error);

@@ -247,6 +247,7 @@ fn clause_14_the_first_look_creates_the_row_for_another() {
             line: Default::default(),
             evidence: &Default::default(),
             unchanged_for: Duration::ZERO,
+            heard: false,
         };
         decide(&claim, &look)
     };

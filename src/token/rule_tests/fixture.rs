@@ -255,6 +255,7 @@ impl Seen {
                 line: self.line,
                 evidence: &self.evidence,
                 unchanged_for: self.unchanged_for,
+                heard: false,
             },
         )
     }
