@@ -217,6 +217,7 @@ fn lost(cx: &Context<'_>, loss: Loss) -> String {
     let (group, store) = (cx.group, cx.store);
     match loss {
         Loss::Taken => format!("the token of {group} in {store} is no longer ours"),
+        Loss::StoreGone => format!("the store {store} was removed or replaced"),
         Loss::Revoked => format!("an operator revoked the token of {group} in {store}"),
         Loss::Untrusted => {
             format!("the lease of {group} could not be renewed in {store} in time")

@@ -22,6 +22,8 @@ pub enum Why {
 pub enum Loss {
     /// The row is another session's, or nobody's.
     Taken,
+    /// The store was removed or replaced: others may be using another in its place.
+    StoreGone,
     /// An operator asked for it.
     Revoked,
     /// The lease could not be renewed in time.

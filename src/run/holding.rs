@@ -460,15 +460,15 @@ impl Holding {
                     self.end(step, Why::Loss(Loss::Revoked), kill_at);
                 }
             }
-            Found::Lost => self.lost(step),
+            Found::Lost => self.lost(step, Loss::Taken),
         }
     }
 
-    fn lost(&mut self, step: &mut Step<'_>) {
+    fn lost(&mut self, step: &mut Step<'_>, loss: Loss) {
         self.heart = Heart::Still;
         if !self.is_ending_for_loss() {
             let kill_at = step.now.plus(step.claim.timing.kill_grace);
-            self.end(step, Why::Loss(Loss::Taken), kill_at);
+            self.end(step, Why::Loss(loss), kill_at);
         }
     }
 
@@ -499,7 +499,7 @@ impl Holding {
             Heart::Resting { .. } | Heart::Lapsed | Heart::Still => return,
         }
         if error.trouble == Trouble::Gone {
-            return self.lost(step);
+            return self.lost(step, Loss::StoreGone);
         }
         if !self.in_trouble {
             self.in_trouble = true;

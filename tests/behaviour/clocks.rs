@@ -32,6 +32,33 @@ fn the_stamp_of_another_boot_is_watched_and_a_live_holders_heartbeat_ends_that()
 }
 
 #[test]
+fn a_holder_that_is_heard_while_it_is_watched_refuses_whatever_its_clock() {
+    // Without /proc there is no boot id: its clock is nobody else's.
+    let no_proc = [
+        "unshare",
+        "-rm",
+        "sh",
+        "-c",
+        "mount -t tmpfs none /proc && exec \"$@\"",
+        "sh",
+    ];
+    let store = Store::new();
+    let first = store.free_run("node-a").with(&["--heartbeat=300ms"]);
+    let first = first.under(&no_proc).start();
+    store.until_begun("node-a");
+    let second = store.free_run("node-b").with(&["--heartbeat=300ms"]).end();
+    let second = second.with_code(75);
+    let [watching, refused] = second.messages()[..] else {
+        panic!("two messages are expected: {second:?}");
+    };
+    assert!(watching.contains("was stamped by another clock"));
+    assert!(refused.contains("job is held by node-a"));
+    store.go(0);
+    first.end().with_code(0);
+    store.assert_no_overlap();
+}
+
+#[test]
 fn who_watches_can_be_stopped() {
     let store = Store::new();
     let first = held_by_another_clock(&store);

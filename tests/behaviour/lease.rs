@@ -158,6 +158,25 @@ fn a_store_that_is_removed_ends_the_job_in_time() {
 }
 
 #[test]
+fn a_log_that_is_removed_ends_the_job_at_once() {
+    let store = Store::new();
+    let run = store.free_run("node-a").hasty().start();
+    store.until_begun("node-a");
+    for end in ["-wal", "-shm"] {
+        let mut name = store.database().into_os_string();
+        name.push(end);
+        std::fs::remove_file(name).unwrap();
+    }
+    // Another would be excluded by nobody: it must not take a lease's length.
+    store.until_job_gone();
+    let ended = run.end().with_code(76);
+    assert!(
+        ended.messages()[0].contains("was removed or replaced"),
+        "{ended:?}"
+    );
+}
+
+#[test]
 fn a_job_that_ends_while_the_store_fails_keeps_its_own_exit_code() {
     let store = Store::new();
     let durations = ["--heartbeat=300ms", "--store-timeout=300ms"];

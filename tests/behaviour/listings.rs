@@ -151,12 +151,11 @@ fn history_can_be_limited_to_the_newest_and_to_a_group() {
 }
 
 #[test]
-fn an_empty_store_has_empty_listings() {
+fn a_store_that_does_not_exist_is_said_and_not_made() {
     let store = Store::new();
     for verb in ["status", "history"] {
-        let json = store.verb(&[verb, "--json"]).end().with_code(0);
-        assert_eq!(json.stdout, "[]\n");
-        let table = store.verb(&[verb]).end().with_code(0);
-        assert_eq!(table.stdout.lines().count(), 1, "{table:?}");
+        let ended = store.verb(&[verb, "--json"]).end().with_code(78);
+        ended.says(&["there is no store"]);
+        assert!(!store.database().exists());
     }
 }

@@ -95,3 +95,21 @@ fn a_store_in_a_containers_own_layer_is_warned_of_from_the_first_run_on() {
         assert!(ended.stderr.contains("overlayfs"), "{turn}: {ended:?}");
     }
 }
+
+#[test]
+fn a_file_that_is_mounted_by_itself_is_refused() {
+    let store = Store::new();
+    store.free_run("node-a").job(&["true"]).end().with_code(0);
+    std::fs::create_dir(store.file("other")).unwrap();
+    std::fs::write(store.file("other/one.db"), "").unwrap();
+    let database = store.database();
+    let mount = format!(
+        "mount --bind {} other/one.db && exec \"$@\"",
+        database.display()
+    );
+    let line = run_on(&store, "other/one.db", "node-b");
+    let ended = line
+        .under(&["unshare", "-rm", "sh", "-c", &mount, "sh"])
+        .end();
+    ended.with_code(78).says(&["mounted by itself"]);
+}
