@@ -176,25 +176,25 @@ macro_rules! searches {
 }
 
 searches! {
-    without_faults: plain(), 40;
-    the_network_is_slow: with(plain(), slow(2)), 3_250;
-    the_network_is_slow_and_jobs_are_too: with(graceful(), slow(2)), 4_250;
-    the_network_is_slow_and_terms_differ: with(unequal(), slow(2)), 3_500;
-    a_supervisor_is_killed: with(graceful(), Left { killed: 1, ..slow(1) }), 3_000;
-    a_supervisor_is_killed_and_the_token_kept: with(kept(), Left { killed: 1, ..slow(1) }), 10_000;
-    the_power_fails: with(plain(), Left { off: 1, ..slow(1) }), 2_500;
-    the_power_fails_and_terms_differ: with(unequal(), Left { off: 1, ..slow(1) }), 2_500;
-    the_power_of_the_expected_client_fails: with(failback(), Left { off: 1, ..slow(0) }), 1_500;
-    the_expected_clients_network_is_slow: with(failback(), slow(1)), 2_250;
-    a_client_is_suspended: with(plain(), Left { frozen: 1, ..slow(0) }), 15_000;
-    the_stores_clock_starts_anew: with(plain(), Left { clocks: 1, ..slow(1) }), 5_500;
+    without_faults: plain(), 64;
+    the_network_is_slow: with(plain(), slow(2)), 4_955;
+    the_network_is_slow_and_jobs_are_too: with(graceful(), slow(2)), 6_472;
+    the_network_is_slow_and_terms_differ: with(unequal(), slow(2)), 5_660;
+    a_supervisor_is_killed: with(graceful(), Left { killed: 1, ..slow(1) }), 3_808;
+    a_supervisor_is_killed_and_the_token_kept: with(kept(), Left { killed: 1, ..slow(1) }), 14_528;
+    the_power_fails: with(plain(), Left { off: 1, ..slow(1) }), 3_049;
+    the_power_fails_and_terms_differ: with(unequal(), Left { off: 1, ..slow(1) }), 3_238;
+    the_power_of_the_expected_client_fails: with(failback(), Left { off: 1, ..slow(0) }), 2_890;
+    the_expected_clients_network_is_slow: with(failback(), slow(1)), 4_121;
+    a_client_is_suspended: with(plain(), Left { frozen: 1, ..slow(0) }), 16_758;
+    the_stores_clock_starts_anew: with(plain(), Left { clocks: 1, ..slow(1) }), 6_771;
     the_stores_clock_starts_anew_and_the_power_fails:
-        with(kept(), Left { clocks: 1, off: 1, ..slow(0) }), 7_000;
-    the_store_loses_a_commit: with(plain(), Left { commits: 1, ..slow(0) }), 1_750;
-    an_operator_releases_by_force: once(&["force"], with(plain(), slow(1))), 7_000;
-    an_operator_pauses: once(&["pause"], with(plain(), slow(1))), 6_000;
-    an_operator_revokes: once(&["revoke"], with(plain(), slow(1))), 2_500;
-    an_operator_hands_off: once(&["hand off to b"], kept()), 2_500;
+        with(kept(), Left { clocks: 1, off: 1, ..slow(0) }), 8_495;
+    the_store_loses_a_commit: with(plain(), Left { commits: 1, ..slow(0) }), 1_979;
+    an_operator_releases_by_force: once(&["force"], with(plain(), slow(1))), 7_898;
+    an_operator_pauses: once(&["pause"], with(plain(), slow(1))), 7_396;
+    an_operator_revokes: once(&["revoke"], with(plain(), slow(1))), 2_964;
+    an_operator_hands_off: once(&["hand off to b"], kept()), 3_444;
 }
 
 /// The smallest scenario found in which a misreading shows: few sessions are started.
