@@ -36,6 +36,7 @@ use report::log::{Log, Style};
 use report::messages::{Level, Message};
 use store::Store;
 use store::filesystem;
+use store::postgres::PostgresStore;
 use store::sqlite::SqliteStore;
 use store::url::{Place, StoreUrl};
 use sys::clock::LocalClock;
@@ -110,11 +111,11 @@ fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exi
     match request {
         Request::Run(request) => run_job(*request, inherited, log),
         Request::Status(list) => {
-            let mut store = listing_store(&list)?;
+            let mut store = listing_store(&list, log)?;
             commands::status::status(store.as_mut(), list.group.as_ref(), list.json)
         }
         Request::History(list) => {
-            let mut store = listing_store(&list)?;
+            let mut store = listing_store(&list, log)?;
             commands::history::history(store.as_mut(), list.group, list.limit, list.json)
         }
         Request::Print(text) => commands::print(&text),
@@ -132,7 +133,8 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
     let url = store_url(request.store.as_deref())?;
     warn_of_overlay(&url, log);
     let claim = claim(&request)?;
-    let store = open(&url, request.timing.store_timeout)?;
+    let application = format!("tokenrun:{}", request.group);
+    let store = open(&url, request.timing.store_timeout, &application, log)?;
     let job = Run {
         claim,
         limits: run::machine::Limits {
@@ -214,25 +216,52 @@ fn store_url(given: Option<&str>) -> Result<StoreUrl, Failure> {
     url.map_err(|error| Failure::new(exit::CONFIG, "no_store", error.to_string()))
 }
 
-fn open(url: &StoreUrl, timeout: Duration) -> Result<Box<dyn Store>, Failure> {
-    let StoreUrl::Sqlite(path) = url;
-    match SqliteStore::open(path, timeout) {
-        Ok(store) => Ok(Box::new(store)),
-        Err(error) => Err(Failure::of_store(&error)),
+fn open(
+    url: &StoreUrl,
+    timeout: Duration,
+    application: &str,
+    log: &mut Log,
+) -> Result<Box<dyn Store>, Failure> {
+    match url {
+        StoreUrl::Sqlite(path) => SqliteStore::open(path, timeout)
+            .map(|store| Box::new(store) as Box<dyn Store>)
+            .map_err(|error| Failure::of_store(&error)),
+        StoreUrl::Postgres(text) => {
+            let store = postgres_store(&text.0, timeout, application, log)?;
+            Ok(Box::new(store))
+        }
     }
 }
 
-fn listing_store(list: &ListRequest) -> Result<Box<dyn Store>, Failure> {
+fn postgres_store(
+    text: &str,
+    timeout: Duration,
+    application: &str,
+    log: &mut Log,
+) -> Result<PostgresStore, Failure> {
+    // What it holds from now on may be a password. The job's own limits stay: an exec
+    // makes a process dumpable again. Where that is refused, a dump is all that is lost.
+    let _ = process::forbid_core_dumps();
+    let settings = store::postgres::settings(text, application)
+        .map_err(|error| Failure::new(exit::CONFIG, "no_store", error.to_string()))?;
+    for warning in &settings.warnings {
+        warn(log, "store_settings", warning.clone());
+    }
+    Ok(PostgresStore::new(settings, timeout))
+}
+
+fn listing_store(list: &ListRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
     let url = store_url(list.store.as_deref())?;
-    let StoreUrl::Sqlite(path) = &url;
-    if !path.exists() {
+    if let StoreUrl::Sqlite(path) = &url
+        && !path.exists()
+    {
         let text = format!(
             "there is no store {}: nothing has run with it yet, or --store names another",
             path.display()
         );
         return Err(Failure::new(exit::CONFIG, "no_store", text));
     }
-    open(&url, LISTING_TIMEOUT)
+    open(&url, LISTING_TIMEOUT, "tokenrun", log)
 }
 
 fn warn_of_unknown_variables(log: &mut Log) {
@@ -261,7 +290,9 @@ fn warn_of_unknown_variables(log: &mut Log) {
 
 /// A file on overlayfs is gone with its container, and excludes no other container.
 fn warn_of_overlay(url: &StoreUrl, log: &mut Log) {
-    let StoreUrl::Sqlite(path) = url;
+    let StoreUrl::Sqlite(path) = url else {
+        return;
+    };
     // On the first run the file is not there yet.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let existing = absolute.ancestors().find(|path| path.exists());

@@ -7,6 +7,7 @@
 
 pub mod filesystem;
 pub mod memory;
+pub mod postgres;
 pub mod sqlite;
 pub mod url;
 pub mod worker;
@@ -104,6 +105,8 @@ pub enum Trouble {
     Unavailable,
     /// Others hold its locks. Nothing happened.
     Locked,
+    /// A transaction of another program holds this very token. Nothing happened.
+    Held,
     /// It is not the one any more that was opened: others may be using another in
     /// its place, and nothing excludes them.
     Gone,
@@ -132,6 +135,11 @@ impl StoreError {
     /// A store whose locks others hold.
     pub fn locked(message: impl Into<String>) -> Self {
         Self::of(Trouble::Locked, message)
+    }
+
+    /// A token that a transaction of another program holds.
+    pub fn held(message: impl Into<String>) -> Self {
+        Self::of(Trouble::Held, message)
     }
 
     /// A store that is not the one any more that was opened.

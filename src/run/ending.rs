@@ -128,6 +128,7 @@ impl Ending {
         match self {
             Self::Refused { .. } => Code(not_now),
             Self::Stopped(signal) => Signal(*signal),
+            Self::StoreFailed { error, .. } if error.trouble == Trouble::Held => Code(not_now),
             Self::StoreFailed { error, .. } => Code(of_trouble(error.trouble)),
             Self::NoGuard => Code(exit::SYSTEM),
             Self::Ran {
@@ -142,6 +143,7 @@ impl Ending {
 pub const fn of_trouble(trouble: Trouble) -> u8 {
     match trouble {
         Trouble::Unavailable | Trouble::Locked | Trouble::Gone => exit::UNAVAILABLE,
+        Trouble::Held => exit::NOT_NOW,
         Trouble::Denied => exit::DENIED,
         Trouble::Misconfigured => exit::CONFIG,
     }

@@ -9,6 +9,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::memory::MemoryStore;
+use super::postgres::server::{Database, Server};
+use super::postgres::{PostgresStore, settings};
 use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;
 use super::{HistoryQuery, Store};
@@ -30,6 +32,12 @@ pub(crate) trait Fixture: Sync {
 
     /// Sets the store's time: its tick, its wall clock, its domain.
     fn set_clock(&self, to: StoreTime);
+
+    /// What the store can tell of this stamp: one that has a single clock keeps only
+    /// the wall time.
+    fn told(&self, stamp: Stamp) -> Stamp {
+        stamp
+    }
 
     /// Lets time pass.
     fn advance(&self, by: Duration) {
@@ -111,6 +119,60 @@ impl Fixture for InSqlite {
     }
 }
 
+struct InPostgres {
+    database: Database<'static>,
+    clock: TurnedClock,
+}
+
+/// What [`InPostgres`] turns.
+const TURNED: &str = "SELECT now, now_domain FROM turned LIMIT 1";
+
+impl InPostgres {
+    fn new() -> Self {
+        let this = Self {
+            database: Server::shared().database(),
+            clock: TurnedClock::new(),
+        };
+        this.database
+            .sql("CREATE TABLE turned (now timestamptz NOT NULL, now_domain text NOT NULL)");
+        this.set_clock(this.clock.now());
+        this
+    }
+}
+
+impl Fixture for InPostgres {
+    fn store(&self) -> Box<dyn Store> {
+        let settings = settings(&self.database.url(), "conformance").unwrap();
+        let mut store = PostgresStore::new(settings, Duration::from_secs(10)).with_clock(TURNED);
+        store.init().unwrap();
+        Box::new(store)
+    }
+
+    fn now(&self) -> StoreTime {
+        self.clock.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        let wall_ms = to.stamp.wall_ms;
+        let domain = to.domain.0.replace('\'', "''");
+        self.clock.set(StoreTime {
+            stamp: self.told(to.stamp),
+            ..to
+        });
+        self.database.sql(&format!(
+            "BEGIN; DELETE FROM turned; INSERT INTO turned
+             VALUES ('epoch'::timestamptz + {wall_ms} * interval '1 ms', '{domain}'); COMMIT"
+        ));
+    }
+
+    fn told(&self, stamp: Stamp) -> Stamp {
+        Stamp {
+            tick_ms: stamp.wall_ms,
+            ..stamp
+        }
+    }
+}
+
 /// Lists the tests; makes the macro that runs them all on one store.
 macro_rules! suite {
     ($($test:ident),+ $(,)?) => {
@@ -159,6 +221,7 @@ suite!(
 
 on_store!(memory, InMemory::new());
 on_store!(sqlite, InSqlite::new());
+on_store!(postgres, InPostgres::new());
 
 fn claim(group: &str, client: &str, session: &str) -> Claim {
     Claim {
@@ -324,8 +387,8 @@ fn an_expiry_of_another_domain_has_expired(fixture: &dyn Fixture) {
     let mut other = fixture.now();
     other.domain = Domain("another".into());
     other.stamp.tick_ms = 0;
-    fixture.set_clock(other.clone());
-    assert_eq!(store.swap(&beat).unwrap(), Swapped::Expired(other));
+    fixture.set_clock(other);
+    assert_eq!(store.swap(&beat).unwrap(), Swapped::Expired(fixture.now()));
     assert_eq!(row(store.as_mut(), "g"), held);
 }
 
@@ -457,7 +520,7 @@ fn a_stamp_is_told_to_the_millisecond_in_every_domain(fixture: &dyn Fixture) {
     };
     fixture.set_clock(odd.clone());
     let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
-    assert_eq!(heartbeat_at(&held), odd.stamp);
+    assert_eq!(heartbeat_at(&held), fixture.told(odd.stamp));
     assert_eq!(held.domain, odd.domain);
     assert_eq!(held.granted_domain, Some(odd.domain));
 }
@@ -475,10 +538,29 @@ fn put(store: &mut dyn Store, fixture: &dyn Fixture, to: &Row, history: History)
     done(store.swap(&swap).unwrap());
 }
 
+/// A row as the store can tell it.
+fn told(fixture: &dyn Fixture, mut row: Row) -> Row {
+    row.created_at = fixture.told(row.created_at);
+    row.acquired_at = row.acquired_at.map(|stamp| fixture.told(stamp));
+    match &mut row.state {
+        State::Free => {}
+        State::Idle {
+            released_at: at, ..
+        }
+        | State::Running {
+            heartbeat_at: at, ..
+        } => {
+            *at = fixture.told(*at);
+        }
+    }
+    row
+}
+
 fn every_column_comes_back_as_written(fixture: &dyn Fixture) {
     let store = Mutex::new(fixture.store());
     proptest!(|(written in strategies::rows(), then in strategies::rows())| {
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        let (written, then) = (told(fixture, written), told(fixture, then));
         put(store.as_mut(), fixture, &written, History::Nothing);
         prop_assert_eq!(&row(store.as_mut(), written.group.as_str()), &written);
         // Nothing of the old row shines through the new.

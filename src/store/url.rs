@@ -3,11 +3,17 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::postgres::conninfo::settings::Secret;
+use super::postgres::conninfo::text::is_conninfo;
+
 /// A store that can be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUrl {
     /// A SQLite file.
     Sqlite(PathBuf),
+    /// A PostgreSQL database: a connection string as libpq reads it. It may hold a
+    /// password.
+    Postgres(Secret),
 }
 
 /// Why there is no store.
@@ -15,19 +21,16 @@ pub enum StoreUrl {
 pub enum UrlError {
     /// Another scheme.
     #[error(
-        "the store {0:?} has an unknown scheme: write sqlite:///absolute/path or a plain path of a file"
+        "the store {0:?} has an unknown scheme: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
     )]
     UnknownScheme(String),
-    /// PostgreSQL, which this version can't use.
-    #[error(
-        "this version of tokenrun has no PostgreSQL store: write sqlite:///absolute/path or a plain path of a file"
-    )]
-    Postgres,
     /// `sqlite://` with something else than an absolute path.
     #[error("the store {0:?} has no absolute path: write sqlite:///absolute/path")]
     NotAbsolute(String),
     /// Nothing.
-    #[error("the store is empty: write sqlite:///absolute/path or a plain path of a file")]
+    #[error(
+        "the store is empty: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
+    )]
     Empty,
     /// No default where a private file would exclude nobody.
     #[error(
@@ -41,18 +44,6 @@ pub enum UrlError {
     NoHome,
 }
 
-/// The keys that a libpq connection string may begin with, as far as people use them.
-const LIBPQ_KEYS: [&str; 8] = [
-    "host=",
-    "hostaddr=",
-    "port=",
-    "dbname=",
-    "user=",
-    "password=",
-    "service=",
-    "sslmode=",
-];
-
 impl StoreUrl {
     /// Reads what people write after `--store`.
     ///
@@ -63,8 +54,8 @@ impl StoreUrl {
         if trimmed.is_empty() {
             return Err(UrlError::Empty);
         }
-        if LIBPQ_KEYS.iter().any(|key| trimmed.starts_with(key)) {
-            return Err(UrlError::Postgres);
+        if is_conninfo(trimmed) {
+            return Ok(Self::Postgres(Secret(trimmed.to_owned())));
         }
         let Some((scheme, rest)) = trimmed.split_once("://") else {
             return Ok(Self::Sqlite(PathBuf::from(text)));
@@ -72,7 +63,6 @@ impl StoreUrl {
         match scheme {
             "sqlite" if rest.starts_with('/') => Ok(Self::Sqlite(PathBuf::from(rest))),
             "sqlite" => Err(UrlError::NotAbsolute(text.to_owned())),
-            "postgres" | "postgresql" => Err(UrlError::Postgres),
             // The rest may hold a password: it is not repeated.
             other => Err(UrlError::UnknownScheme(format!("{other}://…"))),
         }
@@ -148,15 +138,25 @@ mod tests {
             .to_string();
         assert!(message.contains("unknown scheme") && !message.contains("secret"));
         assert_eq!(
-            StoreUrl::parse("postgres://u:p@h/d"),
-            Err(UrlError::Postgres)
-        );
-        assert_eq!(StoreUrl::parse("host=db user=u"), Err(UrlError::Postgres));
-        assert_eq!(
             StoreUrl::parse("sqlite://x.db"),
             Err(UrlError::NotAbsolute("sqlite://x.db".into()))
         );
         assert_eq!(StoreUrl::parse("  "), Err(UrlError::Empty));
+    }
+
+    #[test]
+    fn a_postgres_database_is_a_url_or_pairs() {
+        for text in [
+            "postgres://u:p@h/d",
+            "postgresql:///d",
+            "host=db user=u",
+            "service = x",
+            "application_name='a b' host=h",
+        ] {
+            let store = StoreUrl::parse(text).unwrap();
+            assert_eq!(store, StoreUrl::Postgres(Secret(text.into())));
+            assert_eq!(format!("{store:?}"), "Postgres(…)");
+        }
     }
 
     #[test]

@@ -39,6 +39,15 @@ pub fn fork() -> io::Result<Forked> {
     })
 }
 
+/// Keeps this process's memory out of core dumps, and from others of its user. A program
+/// that it executes is not concerned, nor any limit.
+///
+/// # Errors
+/// What prctl(2) says.
+pub fn forbid_core_dumps() -> io::Result<()> {
+    Ok(prctl::set_dumpable(false)?)
+}
+
 /// Whether this process has one thread only, as far as that can be told.
 #[must_use]
 pub fn has_one_thread() -> bool {

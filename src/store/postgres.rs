@@ -1,0 +1,372 @@
+//! PostgreSQL: tokens for many hosts.
+//!
+//! A swap is one statement and one round trip. It is unnamed, so that it works through
+//! a pooler that changes the server's process under it, and needs no session state. It
+//! never waits for a row's lock: a row that another transaction has locked is not
+//! found, and the swap is tried again for a moment, then said to be held. It sees to
+//! its own expiry by the server's clock, and to its own durability.
+//!
+//! The clock is `clock_timestamp()`, in milliseconds; the domain is the server process's
+//! start and the timeline, so that no stamp is compared across a restart or a failover.
+//! A standby tells no domain, and counts as a server that can't be used.
+//!
+//! The blocking half of rust-postgres can neither bound a call nor close the socket
+//! under it; so this is its async half, on an event loop of this store's own, with a
+//! time-out around every step.
+
+pub mod conninfo;
+pub mod schema;
+
+mod cells;
+mod dial;
+mod fault;
+mod habits;
+mod runs;
+mod session;
+mod statements;
+mod tls;
+mod tokens;
+
+#[cfg(test)]
+#[path = "../../tests/support/postgres.rs"]
+pub(crate) mod server;
+
+use std::time::{Duration, Instant};
+
+use self::cells::{BadCell, Cells, Value, stamp};
+use self::conninfo::ConninfoError;
+use self::conninfo::resolve::resolve;
+use self::conninfo::settings::Settings;
+use self::conninfo::text::parse;
+use self::session::{Failed, Session};
+use self::statements::{Beside, Statements};
+use super::{HistoryQuery, Listing, Reading, Store, StoreError};
+use crate::token::{
+    Domain, GroupName, History, Line, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Swapped,
+};
+
+/// How long a row may be locked before the swap is said to be held: far longer than
+/// another's swap takes.
+const LOCKED_FOR: Duration = Duration::from_millis(500);
+
+/// The first pause before a locked row is tried again; each is twice the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+
+/// A token store in a PostgreSQL database.
+pub struct PostgresStore {
+    session: Session,
+    statements: Statements,
+    schema: String,
+    timeout: Duration,
+    /// Whether the tables are known to serve this program. Asked once: what holds a
+    /// token goes on, whatever becomes of the tables meanwhile.
+    checked: bool,
+}
+
+impl std::fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresStore")
+            .field("place", &self.session.place())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a connection string comes to in this process's surroundings. `application` is
+/// the name that the server shows, unless the user gives another.
+///
+/// # Errors
+/// What is wrong with the string, a variable or a file that belongs to it.
+pub fn settings(text: &str, application: &str) -> Result<Settings, ConninfoError> {
+    resolve(parse(text)?, &habits::Real, application)
+}
+
+impl PostgresStore {
+    /// A store that connects when it is first asked. A call takes at most `timeout`.
+    #[must_use]
+    pub fn new(settings: Settings, timeout: Duration) -> Self {
+        let place = settings.name();
+        let schema = settings.schema.clone();
+        Self {
+            statements: Statements::new(&schema),
+            schema,
+            session: Session::new(settings, place),
+            timeout,
+            checked: false,
+        }
+    }
+
+    /// The same, by another clock than the server's: a statement of the time and its domain.
+    #[cfg(test)]
+    pub(crate) fn with_clock(mut self, clock: &'static str) -> Self {
+        self.statements = self.statements.with_clock(clock);
+        self
+    }
+
+    /// Makes the tables if they are not there.
+    ///
+    /// # Errors
+    /// If the server can't be used, or the role may not make them.
+    pub fn init(&mut self) -> Result<(), StoreError> {
+        let statement = self.statements.schema_version();
+        match self.session.ask(self.timeout, &statement, &[]) {
+            Ok(rows) => {
+                let oldest = rows.first().and_then(|row| row.try_get(1).ok()).flatten();
+                schema::check(self.session.place(), oldest)
+            }
+            Err(failed) if failed.no_schema => self.make_tables(self.timeout),
+            Err(failed) => Err(failed.error),
+        }
+    }
+
+    fn make_tables(&mut self, limit: Duration) -> Result<(), StoreError> {
+        schema::make(&mut self.session, &self.statements, &self.schema, limit)
+    }
+
+    fn bad_cell(&self, table: &str, bad: &BadCell) -> StoreError {
+        StoreError::misconfigured(format!(
+            "the store {} can't be used: in the table {}.{table}, {} {}; correct it there",
+            self.session.place(),
+            self.schema,
+            bad.column,
+            bad.what
+        ))
+    }
+
+    /// The server's time, from the first two columns of an answer.
+    fn now(&self, row: &tokio_postgres::Row) -> Result<StoreTime, StoreError> {
+        let cells = &mut Cells::new(row, 0);
+        let mut read = || -> Result<StoreTime, BadCell> {
+            let wall = cells.wall()?;
+            let wall = cells.there(wall)?;
+            Ok(StoreTime {
+                stamp: stamp(wall),
+                domain: Domain(cells.needed()?),
+            })
+        };
+        read().map_err(|bad| self.bad_cell("tokens", &bad))
+    }
+
+    fn no_answer(&self) -> StoreError {
+        StoreError::unavailable(format!(
+            "the store {} gave an empty answer",
+            self.session.place()
+        ))
+    }
+
+    /// The answer of `token_read` or `token_list`: the time, and the rows.
+    fn tokens(
+        &mut self,
+        rows: &[tokio_postgres::Row],
+    ) -> Result<(StoreTime, Vec<Row>), StoreError> {
+        let first = rows.first().ok_or_else(|| self.no_answer())?;
+        let now = self.now(first)?;
+        if !self.checked {
+            let oldest: Option<&str> = first.try_get(2).ok().flatten();
+            schema::check(self.session.place(), oldest)?;
+            self.checked = true;
+        }
+        let mut found = Vec::new();
+        for row in rows {
+            let token = tokens::from_row(row, 3).map_err(|bad| self.bad_cell("tokens", &bad))?;
+            found.extend(token);
+        }
+        Ok((now, found))
+    }
+
+    /// There is nothing to list where there are no tables.
+    fn listed(&self, failed: Failed) -> StoreError {
+        if failed.no_schema {
+            return StoreError::misconfigured(format!(
+                "there is no store in the schema {:?} of {}: nothing has run with it yet, or --store \
+                 names another",
+                self.schema,
+                self.session.place()
+            ));
+        }
+        failed.error
+    }
+
+    /// Who has locked the group's row.
+    fn held(&mut self, group: &GroupName, limit: Duration) -> StoreError {
+        let statements = [
+            self.statements.token_locker(),
+            self.statements.token_lockers(),
+        ];
+        let pid = statements.iter().find_map(|statement| {
+            let rows = self.session.ask(limit, statement, &[Value::text(group)]);
+            rows.ok()?.first()?.try_get::<_, Option<String>>(0).ok()?
+        });
+        let who = pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
+        StoreError::held(format!(
+            "the token of {group} in {} is held by a transaction of the earlier run{who} on the \
+             server; it ends with that transaction",
+            self.session.place()
+        ))
+    }
+}
+
+/// What a swap sends, in the order of the statements.
+fn values_of(swap: &Swap) -> Vec<Value> {
+    let mut values = tokens::to_values(&swap.to);
+    values.push(Value::Texts(tokens::touched(&swap.to, swap.touch)));
+    values.push(Value::time(Some(swap.expiry.stamp.tick_ms)));
+    values.push(Value::text(&swap.expiry.domain));
+    values.push(Value::Long(swap.from.map(crate::token::Version::number)));
+    match &swap.history {
+        History::Nothing => {}
+        History::Begin { run, vanished } => {
+            values.extend(runs::to_values(run));
+            values.push(Value::maybe(vanished.as_ref()));
+        }
+        History::End { session, end } => {
+            values.push(Value::text(session));
+            values.extend(end_values(end));
+        }
+    }
+    values
+}
+
+fn end_values(end: &RunEnd) -> [Value; 3] {
+    [
+        Value::text(end.outcome.as_str()),
+        Value::Int(end.exit_code),
+        Value::Int(end.signal),
+    ]
+}
+
+/// How a server answered a swap.
+enum Answer {
+    Swapped(Swapped),
+    /// Another has locked the row. Nothing happened.
+    Locked,
+}
+
+impl PostgresStore {
+    fn swap_once(
+        &mut self,
+        statement: &str,
+        values: &[Value],
+        limit: Duration,
+    ) -> Result<Answer, Failed> {
+        let rows = self.session.ask(limit, statement, values)?;
+        let told = |error| Failed {
+            error,
+            no_schema: false,
+            code: None,
+        };
+        let row = rows.first().ok_or_else(|| told(self.no_answer()))?;
+        let now = self.now(row).map_err(told)?;
+        let flag = |name| row.try_get::<_, bool>(name).unwrap_or(false);
+        Ok(match (flag("done"), flag("locked"), flag("conflict")) {
+            (true, _, _) => Answer::Swapped(Swapped::Done(now)),
+            (_, true, _) => Answer::Locked,
+            (_, _, true) => Answer::Swapped(Swapped::Conflict),
+            _ => Answer::Swapped(Swapped::Expired(now)),
+        })
+    }
+
+    fn explained(&self, failed: Failed, swap: &Swap) -> StoreError {
+        if failed.code.as_deref() == Some("23505") {
+            return StoreError::misconfigured(format!(
+                "group {:?} in {} has a run with the fence {} in its history already, so its token was \
+                 deleted or put back; set its fence above those in the history",
+                swap.group().as_str(),
+                self.session.place(),
+                swap.to.fence
+            ));
+        }
+        failed.error
+    }
+}
+
+impl Store for PostgresStore {
+    fn name(&self) -> &str {
+        self.session.place()
+    }
+
+    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+        let begun = Instant::now();
+        let statement = self.statements.token_read();
+        let values = [Value::text(group)];
+        let rows = match self.session.ask(self.timeout, &statement, &values) {
+            Err(failed) if failed.no_schema && !self.checked => {
+                self.make_tables(self.timeout.saturating_sub(begun.elapsed()))?;
+                let left = self.timeout.saturating_sub(begun.elapsed());
+                self.session.ask(left, &statement, &values)
+            }
+            answer => answer,
+        };
+        let rows = rows.map_err(|failed| failed.error)?;
+        let (now, mut found) = self.tokens(&rows)?;
+        Ok(Reading {
+            row: found.pop(),
+            now,
+            line: Line::default(),
+        })
+    }
+
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
+        let begun = Instant::now();
+        let (beside, new_fence) = match &swap.history {
+            History::Nothing => (Beside::Nothing, false),
+            History::Begin { vanished: None, .. } => (Beside::Begin, true),
+            History::Begin { .. } => (Beside::BeginAfterVanished, true),
+            History::End { .. } => (Beside::End, false),
+        };
+        let statement = match swap.from {
+            None => self.statements.insert(beside),
+            Some(_) => self.statements.update(new_fence, beside),
+        };
+        let values = values_of(swap);
+        let patience = LOCKED_FOR.min(self.timeout / 2);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let left = self.timeout.saturating_sub(begun.elapsed());
+            let answer = self.swap_once(&statement, &values, left);
+            match answer.map_err(|failed| self.explained(failed, swap))? {
+                Answer::Swapped(swapped) => return Ok(swapped),
+                Answer::Locked if begun.elapsed() >= patience => {
+                    let left = self.timeout.saturating_sub(begun.elapsed());
+                    return Err(self.held(swap.group(), left));
+                }
+                Answer::Locked => std::thread::sleep(pause),
+            }
+            pause = pause.saturating_mul(2);
+        }
+    }
+
+    fn record(
+        &mut self,
+        group: &GroupName,
+        session: &SessionId,
+        end: &RunEnd,
+    ) -> Result<(), StoreError> {
+        let statement = self.statements.run_record();
+        let names = [Value::text(group), Value::text(session)];
+        let values: Vec<Value> = names.into_iter().chain(end_values(end)).collect();
+        match self.session.ask(self.timeout, &statement, &values) {
+            // Where there are no tables, nobody has a record.
+            Err(failed) if !failed.no_schema => Err(failed.error),
+            _ => Ok(()),
+        }
+    }
+
+    fn list(&mut self) -> Result<Listing, StoreError> {
+        let statement = self.statements.token_list();
+        let rows = self.session.ask(self.timeout, &statement, &[]);
+        let rows = rows.map_err(|failed| self.listed(failed))?;
+        let (now, rows) = self.tokens(&rows)?;
+        Ok(Listing { rows, now })
+    }
+
+    fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {
+        let statement = self.statements.history(query.group.is_some());
+        let mut values = vec![Value::Long(query.limit.map(i64::from))];
+        values.extend(query.group.as_ref().map(Value::text));
+        let rows = self.session.ask(self.timeout, &statement, &values);
+        let rows = rows.map_err(|failed| self.listed(failed))?;
+        rows.iter()
+            .map(|row| runs::from_row(row).map_err(|bad| self.bad_cell("runs", &bad)))
+            .collect()
+    }
+}

@@ -1,0 +1,21 @@
+//! Connection strings as libpq reads them: URLs, `key=value`, the variables `PG…`,
+//! service files and password files. Pure: what is read from outside is handed in.
+
+pub mod options;
+pub mod passfile;
+pub mod resolve;
+pub mod service;
+pub mod settings;
+pub mod text;
+
+/// What is wrong with a connection string, a variable or a file that belongs to it. It
+/// never repeats a value that may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConninfoError(pub String);
+
+impl ConninfoError {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+}

@@ -1,0 +1,84 @@
+//! Every option that libpq knows, and what becomes of it here.
+
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is used.
+    Used,
+    /// It has no effect on what tokenrun does, or none that it does not have anyway.
+    Harmless,
+    /// It is refused, because leaving it out would be less than was asked for.
+    Refused,
+}
+
+/// An option: its name, the variable that stands for it, and what becomes of it.
+#[derive(Debug)]
+pub struct Known {
+    /// As it is written in a connection string.
+    pub name: &'static str,
+    /// The variable that it is taken from where the string has none; empty: none.
+    pub variable: &'static str,
+    /// What becomes of it.
+    pub fate: Fate,
+}
+
+/// The option that names the schema that the tables are in.
+pub const SCHEMA: &str = "tokenrun_schema";
+
+macro_rules! options {
+    ($($name:literal $variable:literal $fate:ident),+ $(,)?) => {
+        &[$(Known { name: $name, variable: $variable, fate: Fate::$fate }),+]
+    };
+}
+
+/// All of them.
+pub const ALL: &[Known] = options![
+    "service" "PGSERVICE" Used,
+    "host" "PGHOST" Used,
+    "hostaddr" "PGHOSTADDR" Used,
+    "port" "PGPORT" Used,
+    "dbname" "PGDATABASE" Used,
+    "user" "PGUSER" Used,
+    "password" "PGPASSWORD" Used,
+    "passfile" "PGPASSFILE" Used,
+    "channel_binding" "PGCHANNELBINDING" Used,
+    "connect_timeout" "PGCONNECT_TIMEOUT" Used,
+    "options" "PGOPTIONS" Used,
+    "application_name" "PGAPPNAME" Used,
+    "fallback_application_name" "" Used,
+    "keepalives" "" Used,
+    "keepalives_idle" "" Used,
+    "keepalives_interval" "" Used,
+    "keepalives_count" "" Used,
+    "tcp_user_timeout" "" Used,
+    "sslmode" "PGSSLMODE" Used,
+    "sslrootcert" "PGSSLROOTCERT" Used,
+    "sslcert" "PGSSLCERT" Used,
+    "sslkey" "PGSSLKEY" Used,
+    "sslsni" "PGSSLSNI" Used,
+    "ssl_min_protocol_version" "PGSSLMINPROTOCOLVERSION" Used,
+    "ssl_max_protocol_version" "PGSSLMAXPROTOCOLVERSION" Used,
+    "target_session_attrs" "PGTARGETSESSIONATTRS" Used,
+    "gssencmode" "PGGSSENCMODE" Used,
+    "load_balance_hosts" "PGLOADBALANCEHOSTS" Used,
+    "tokenrun_schema" "" Used,
+    "client_encoding" "PGCLIENTENCODING" Harmless,
+    "sslcompression" "PGSSLCOMPRESSION" Harmless,
+    "krbsrvname" "PGKRBSRVNAME" Harmless,
+    "gsslib" "PGGSSLIB" Harmless,
+    "sslpassword" "" Refused,
+    "sslcrl" "PGSSLCRL" Refused,
+    "sslcrldir" "PGSSLCRLDIR" Refused,
+    "sslcertmode" "PGSSLCERTMODE" Refused,
+    "sslnegotiation" "PGSSLNEGOTIATION" Refused,
+    "requirepeer" "PGREQUIREPEER" Refused,
+    "require_auth" "PGREQUIREAUTH" Refused,
+    "gssdelegation" "PGGSSDELEGATION" Refused,
+    "replication" "" Refused,
+];
+
+/// The option of this name.
+#[must_use]
+pub fn known(name: &str) -> Option<&'static Known> {
+    ALL.iter().find(|known| known.name == name)
+}

@@ -1,0 +1,177 @@
+//! What a connection string comes to: everything that connecting needs.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// The directory of its Unix socket, or, with @ before it, an abstract name.
+    Unix(String),
+    /// A name or number to connect to, and the name that its certificate must have.
+    Tcp {
+        /// What is looked up.
+        to: String,
+        /// What the user calls it; `None` if only a number was given as hostaddr.
+        name: Option<String>,
+    },
+}
+
+/// One server of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Where it listens.
+    pub address: Address,
+    /// Its port, or the number in the name of its Unix socket.
+    pub port: u16,
+    /// The password for it.
+    pub password: Option<Secret>,
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let port = self.port;
+        match &self.address {
+            Address::Unix(directory) => write!(f, "{directory} port {port}"),
+            Address::Tcp { to, name } => match name {
+                Some(name) if name != to => write!(f, "{name} ({to}) port {port}"),
+                _ => write!(f, "{to} port {port}"),
+            },
+        }
+    }
+}
+
+/// `sslmode`, with libpq's meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SslMode {
+    /// Never.
+    Disable,
+    /// Only if the server wants nothing else.
+    Allow,
+    /// If the server can.
+    Prefer,
+    /// Always.
+    Require,
+    /// Always, with a certificate of a known authority.
+    VerifyCa,
+    /// Always, with a certificate of a known authority for this very host.
+    VerifyFull,
+}
+
+/// Where the certificates of trusted authorities are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Roots {
+    /// In this file.
+    File(PathBuf),
+    /// Where the operating system keeps them.
+    System,
+}
+
+/// Whether SCRAM is bound to the TLS connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelBinding {
+    /// Never.
+    Disable,
+    /// If both sides can.
+    Prefer,
+    /// Always.
+    Require,
+}
+
+/// How TLS is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    /// Whether, and what is verified.
+    pub mode: SslMode,
+    /// Whom to trust; `None`: there is no such file, so no chain is verified.
+    pub roots: Option<Roots>,
+    /// The client's own certificate and key.
+    pub client: Option<(PathBuf, PathBuf)>,
+    /// Whether the server is told the host's name.
+    pub sni: bool,
+    /// Not TLS 1.2.
+    pub only_13: bool,
+    /// Not TLS 1.3.
+    pub only_12: bool,
+}
+
+/// TCP's own ways to find out that a peer is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keepalives {
+    /// Whether.
+    pub on: bool,
+    /// After how much silence, in seconds; `None`: the system's.
+    pub idle: Option<u32>,
+    /// How long between two, in seconds.
+    pub interval: Option<u32>,
+    /// How many.
+    pub count: Option<u32>,
+    /// How long sent data may stay unacknowledged.
+    pub user_timeout: Option<Duration>,
+}
+
+/// Everything that connecting needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The servers, in the order in which they are tried. There is at least one.
+    pub hosts: Vec<Host>,
+    /// Who connects.
+    pub user: String,
+    /// To which database.
+    pub dbname: String,
+    /// What the server shows in `pg_stat_activity`.
+    pub application_name: String,
+    /// `options` for the server.
+    pub options: Option<String>,
+    /// The longest that connecting to one address may take; `None`: what the call has.
+    pub connect_timeout: Option<Duration>,
+    /// TCP's own time-outs.
+    pub keepalives: Keepalives,
+    /// TLS.
+    pub tls: Tls,
+    /// SCRAM's channel binding.
+    pub channel_binding: ChannelBinding,
+    /// The schema that the tables are in.
+    pub schema: String,
+    /// What the user should be told.
+    pub warnings: Vec<String>,
+}
+
+impl Settings {
+    /// The store's name in messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let hosts: Vec<String> = self
+            .hosts
+            .iter()
+            .map(|host| match &host.address {
+                Address::Unix(directory) => format!("{directory}:{}", host.port),
+                Address::Tcp { to, name } => {
+                    let name = name.as_ref().unwrap_or(to);
+                    if name.contains(':') {
+                        format!("[{name}]:{}", host.port)
+                    } else {
+                        format!("{name}:{}", host.port)
+                    }
+                }
+            })
+            .collect();
+        format!(
+            "postgres://{}@{}/{}",
+            self.user,
+            hosts.join(","),
+            self.dbname
+        )
+    }
+}

@@ -1,0 +1,262 @@
+//! One connection to one server: every step has what is left of the time.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::time::Duration;
+
+use nix::sys::socket::{setsockopt, sockopt};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, NoTls};
+
+use super::conninfo::settings::{Address, ChannelBinding, Host, Keepalives, Settings, SslMode};
+use super::fault::{Doing, Fault};
+use super::tls;
+
+trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
+
+type Socket = Box<dyn Wire>;
+
+/// A connection that is open. Dropping it closes its socket at once.
+pub(super) struct Link {
+    pub(super) client: Client,
+    /// What moves bytes; it must be polled while an answer is awaited.
+    pub(super) wire: Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>,
+}
+
+/// A moment by which a step must be done, and how long that was when it began.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline {
+    pub(super) at: Instant,
+    pub(super) whole: Duration,
+}
+
+impl Deadline {
+    pub(super) fn after(whole: Duration) -> Self {
+        let at = Instant::now() + whole;
+        Self { at, whole }
+    }
+
+    /// An equal share for each of so many that are still to be tried.
+    pub(super) fn share(self, of: usize) -> Self {
+        let left = self.at.saturating_duration_since(Instant::now());
+        let count = u32::try_from(of.max(1)).unwrap_or(u32::MAX);
+        Self::after(left / count)
+    }
+
+    fn at_most(self, limit: Option<Duration>) -> Self {
+        match limit {
+            Some(limit) if Instant::now() + limit < self.at => Self::after(limit),
+            _ => self,
+        }
+    }
+
+    pub(super) async fn bound<T>(
+        self,
+        doing: Doing,
+        step: impl Future<Output = T>,
+    ) -> Result<T, Fault> {
+        timeout_at(self.at, step)
+            .await
+            .map_err(|_| Fault::TimedOut(doing, self.whole))
+    }
+}
+
+/// Connects to a server, at one of its addresses.
+pub(super) async fn dial(
+    settings: &Settings,
+    host: &Host,
+    deadline: Deadline,
+) -> Result<Link, Fault> {
+    match &host.address {
+        Address::Unix(directory) => {
+            let path = socket_path(directory, host.port);
+            let deadline = deadline.at_most(settings.connect_timeout);
+            let stream = deadline
+                .bound(Doing::Connecting, UnixStream::connect(&path))
+                .await?
+                .map_err(|error| Fault::Io(Doing::Connecting, error))?;
+            log_in(settings, host, Box::new(stream), Wrap::Plain, deadline).await
+        }
+        Address::Tcp { to, .. } => {
+            let found = deadline
+                .bound(
+                    Doing::LookingUp,
+                    tokio::net::lookup_host((to.as_str(), host.port)),
+                )
+                .await?
+                .map_err(|error| Fault::Io(Doing::LookingUp, error))?;
+            let addresses: Vec<SocketAddr> = found.collect();
+            let mut failed = Fault::Io(
+                Doing::LookingUp,
+                io::Error::other("the name has no address"),
+            );
+            for (index, address) in addresses.iter().enumerate() {
+                let share = deadline
+                    .share(addresses.len() - index)
+                    .at_most(settings.connect_timeout);
+                match dial_tcp(settings, host, *address, share).await {
+                    Ok(link) => return Ok(link),
+                    Err(fault) => failed = fault,
+                }
+            }
+            Err(failed)
+        }
+    }
+}
+
+/// `@` stands for the zero byte that abstract names begin with.
+fn socket_path(directory: &str, port: u16) -> String {
+    let path = format!("{directory}/.s.PGSQL.{port}");
+    match path.strip_prefix('@') {
+        Some(name) => format!("\0{name}"),
+        None => path,
+    }
+}
+
+/// Whether a connection uses TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wrap {
+    Plain,
+    /// If the server can.
+    IfOffered,
+    Always,
+}
+
+async fn dial_tcp(
+    settings: &Settings,
+    host: &Host,
+    address: SocketAddr,
+    deadline: Deadline,
+) -> Result<Link, Fault> {
+    let (first, second) = match settings.tls.mode {
+        SslMode::Disable => (Wrap::Plain, None),
+        SslMode::Allow => (Wrap::Plain, Some(Wrap::Always)),
+        SslMode::Prefer => (Wrap::IfOffered, Some(Wrap::Plain)),
+        SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => (Wrap::Always, None),
+    };
+    let fault = match connect_tcp(settings, host, address, first, deadline).await {
+        Ok(link) => return Ok(link),
+        Err(fault) => fault,
+    };
+    match second {
+        Some(second) if fault.may_depend_on_tls() => {
+            let again = connect_tcp(settings, host, address, second, deadline).await;
+            // What the first way met is what the user should hear of.
+            again.map_err(|_| fault)
+        }
+        _ => Err(fault),
+    }
+}
+
+async fn connect_tcp(
+    settings: &Settings,
+    host: &Host,
+    address: SocketAddr,
+    wrap: Wrap,
+    deadline: Deadline,
+) -> Result<Link, Fault> {
+    let stream = deadline
+        .bound(Doing::Connecting, TcpStream::connect(address))
+        .await?
+        .map_err(|error| Fault::Io(Doing::Connecting, error))?;
+    prepare(&stream, &settings.keepalives).map_err(|error| Fault::Io(Doing::Connecting, error))?;
+    log_in(settings, host, Box::new(stream), wrap, deadline).await
+}
+
+fn prepare(stream: &TcpStream, keepalives: &Keepalives) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let fd = stream.as_fd();
+    if keepalives.on {
+        setsockopt(&fd, sockopt::KeepAlive, &true)?;
+        if let Some(seconds) = keepalives.idle {
+            setsockopt(&fd, sockopt::TcpKeepIdle, &seconds)?;
+        }
+        if let Some(seconds) = keepalives.interval {
+            setsockopt(&fd, sockopt::TcpKeepInterval, &seconds)?;
+        }
+        if let Some(count) = keepalives.count {
+            setsockopt(&fd, sockopt::TcpKeepCount, &count)?;
+        }
+    }
+    if let Some(limit) = keepalives.user_timeout {
+        let ms = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
+        setsockopt(&fd, sockopt::TcpUserTimeout, &ms)?;
+    }
+    Ok(())
+}
+
+async fn log_in(
+    settings: &Settings,
+    host: &Host,
+    socket: Socket,
+    wrap: Wrap,
+    deadline: Deadline,
+) -> Result<Link, Fault> {
+    let mut config = Config::new();
+    config
+        .user(&settings.user)
+        .dbname(&settings.dbname)
+        .application_name(&settings.application_name)
+        .channel_binding(match settings.channel_binding {
+            ChannelBinding::Disable => tokio_postgres::config::ChannelBinding::Disable,
+            ChannelBinding::Prefer => tokio_postgres::config::ChannelBinding::Prefer,
+            ChannelBinding::Require => tokio_postgres::config::ChannelBinding::Require,
+        })
+        .ssl_mode(match wrap {
+            Wrap::Plain => tokio_postgres::config::SslMode::Disable,
+            Wrap::IfOffered => tokio_postgres::config::SslMode::Prefer,
+            Wrap::Always => tokio_postgres::config::SslMode::Require,
+        });
+    if let Some(options) = &settings.options {
+        config.options(options);
+    }
+    if let Some(password) = &host.password {
+        config.password(&password.0);
+    }
+    if wrap == Wrap::Plain {
+        let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, NoTls));
+        let (client, connection) = done.await?.map_err(Fault::Driver)?;
+        let wire = Box::pin(connection);
+        return Ok(Link { client, wire });
+    }
+    let mut maker = tls::connector(&settings.tls).map_err(Fault::Tls)?;
+    let name = tls_name(settings, host)?;
+    let Ok(connect) = MakeTlsConnect::<Socket>::make_tls_connect(&mut maker, &name);
+    let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, connect));
+    let (client, connection) = done.await?.map_err(tls_fault)?;
+    let wire = Box::pin(connection);
+    Ok(Link { client, wire })
+}
+
+/// The name that goes into the handshake.
+fn tls_name(settings: &Settings, host: &Host) -> Result<String, Fault> {
+    match &host.address {
+        Address::Tcp {
+            name: Some(name), ..
+        } => Ok(name.clone()),
+        Address::Tcp { .. } if settings.tls.mode == SslMode::VerifyFull => Err(Fault::Settings(
+            "sslmode verify-full needs host beside hostaddr, to compare the certificate with"
+                .into(),
+        )),
+        Address::Tcp { to, .. } | Address::Unix(to) => Ok(to.clone()),
+    }
+}
+
+/// A certificate that is not good is configuration; a server without TLS is too.
+fn tls_fault(error: tokio_postgres::Error) -> Fault {
+    use std::error::Error as _;
+    if error.as_db_error().is_none() && error.to_string().contains("TLS") {
+        let cause = error
+            .source()
+            .map_or_else(String::new, |cause| format!(": {cause}"));
+        return Fault::Tls(format!("{error}{cause}"));
+    }
+    Fault::Driver(error)
+}

@@ -1,0 +1,169 @@
+//! What goes wrong between here and a server, and what that means.
+
+use std::error::Error as _;
+use std::io;
+use std::time::Duration;
+
+use tokio_postgres::error::SqlState;
+
+use crate::store::{StoreError, Trouble};
+
+/// What was being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    LookingUp,
+    Connecting,
+    LoggingIn,
+    Asking,
+}
+
+impl Doing {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::LookingUp => "looking up its address",
+            Self::Connecting => "connecting",
+            Self::LoggingIn => "logging in",
+            Self::Asking => "waiting for its answer",
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// Nothing happened in time.
+    TimedOut(Doing, Duration),
+    /// The operating system says so.
+    Io(Doing, io::Error),
+    /// The driver or the server says so.
+    Driver(tokio_postgres::Error),
+    /// A certificate, or a file of one.
+    Tls(String),
+    /// The server is a standby.
+    Standby,
+    /// The settings ask for what can't be.
+    Settings(String),
+}
+
+impl Fault {
+    pub(super) fn code(&self) -> Option<&SqlState> {
+        match self {
+            Self::Driver(error) => error.code(),
+            _ => None,
+        }
+    }
+
+    /// The tables, or a part of them, are not there.
+    pub(super) fn is_missing_schema(&self) -> bool {
+        let missing = [
+            SqlState::UNDEFINED_TABLE,
+            SqlState::INVALID_SCHEMA_NAME,
+            SqlState::UNDEFINED_COLUMN,
+        ];
+        self.code().is_some_and(|code| missing.contains(code))
+    }
+
+    /// The server can't write, so nothing has happened; another may.
+    pub(super) fn is_read_only(&self) -> bool {
+        matches!(self, Self::Standby) || self.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
+    }
+
+    /// A TLS handshake or what the server says may be cured by connecting without TLS,
+    /// or with it: what libpq's prefer and allow do.
+    pub(super) const fn may_depend_on_tls(&self) -> bool {
+        matches!(self, Self::Driver(_) | Self::Tls(_))
+    }
+
+    pub(super) fn trouble(&self) -> Trouble {
+        match self {
+            Self::TimedOut(..) | Self::Standby => Trouble::Unavailable,
+            Self::Io(_, error) => match error.kind() {
+                io::ErrorKind::PermissionDenied => Trouble::Denied,
+                io::ErrorKind::InvalidInput => Trouble::Misconfigured,
+                _ => Trouble::Unavailable,
+            },
+            Self::Tls(_) | Self::Settings(_) => Trouble::Misconfigured,
+            Self::Driver(error) => of_driver(error),
+        }
+    }
+
+    /// What went wrong, in words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::TimedOut(doing, after) => format!(
+                "no answer within {} while {}",
+                humantime::format_duration(Duration::from_millis(
+                    u64::try_from(after.as_millis()).unwrap_or(u64::MAX)
+                )),
+                doing.words()
+            ),
+            Self::Io(doing, error) => format!("{error}, while {}", doing.words()),
+            Self::Driver(error) => driver_words(error),
+            Self::Tls(what) | Self::Settings(what) => what.clone(),
+            Self::Standby => "it is a standby, and tokens are written on a primary".into(),
+        }
+    }
+
+    /// As the store's error: `place` says which store, `host` which server.
+    pub(super) fn told(&self, place: &str, host: &str) -> StoreError {
+        let words = self.words();
+        let advice = match (self.code(), self.trouble()) {
+            (Some(code), _) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+                "; have a database administrator run what tokenrun init --print-sql prints"
+            }
+            _ => "",
+        };
+        StoreError {
+            trouble: self.trouble(),
+            message: format!("the store {place} can't be used: server {host}: {words}{advice}"),
+        }
+    }
+}
+
+fn of_driver(error: &tokio_postgres::Error) -> Trouble {
+    let Some(db) = error.as_db_error() else {
+        let text = chain(error);
+        // The driver's own refusals have no type: a password that is missing, an
+        // authentication that it does not know.
+        return if text.contains("password") || text.contains("authentication") {
+            Trouble::Denied
+        } else {
+            Trouble::Unavailable
+        };
+    };
+    let code = db.code().code();
+    match code {
+        "42501" => Trouble::Denied,
+        _ if code.starts_with("28") => Trouble::Denied,
+        "3D000" | "42P01" | "3F000" | "42703" | "0A000" | "23505" | "22021" => {
+            Trouble::Misconfigured
+        }
+        _ if code.starts_with("42") => Trouble::Misconfigured,
+        _ => Trouble::Unavailable,
+    }
+}
+
+fn driver_words(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(db) => format!(
+            "{} (SQLSTATE {})",
+            db.message().replace('\n', " "),
+            db.code().code()
+        ),
+        None => chain(error),
+    }
+}
+
+/// An error with its reasons, in a line.
+fn chain(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text.replace('\n', " ")
+}

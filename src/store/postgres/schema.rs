@@ -1,0 +1,69 @@
+//! Making the tables, and telling whether this program knows those that are there.
+
+use std::time::Duration;
+
+use super::session::{Failed, Session};
+use super::statements::Statements;
+use crate::store::{StoreError, Trouble};
+
+/// The version that this program makes.
+const VERSION: i64 = 1;
+
+/// Everything that makes the tables, as an administrator may run it, in one transaction.
+#[must_use]
+pub fn creation(schema: &str) -> String {
+    let statements = Statements::new(schema);
+    format!(
+        "BEGIN;\n{}{}COMMIT;\n",
+        statements.schema_create(),
+        statements.schema()
+    )
+}
+
+/// Makes the tables where they are not there.
+pub(super) fn make(
+    session: &mut Session,
+    statements: &Statements,
+    schema: &str,
+    limit: Duration,
+) -> Result<(), StoreError> {
+    let batch = format!("{}{}", statements.schema_create(), statements.schema());
+    match session.batch(limit, &batch) {
+        Ok(()) => Ok(()),
+        // Another was quicker: the lock made this one wait for it.
+        Err(failed) if is_made_already(&failed) => Ok(()),
+        Err(failed) if failed.error.trouble == Trouble::Denied => Err(StoreError {
+            message: format!(
+                "{}: the schema {schema:?} has no tables yet, and this role may not make them; have a \
+                 database administrator run what tokenrun init --print-sql prints",
+                failed
+                    .error
+                    .message
+                    .split("; have a database")
+                    .next()
+                    .unwrap_or_default(),
+            ),
+            ..failed.error
+        }),
+        Err(failed) => Err(failed.error),
+    }
+}
+
+fn is_made_already(failed: &Failed) -> bool {
+    matches!(failed.code.as_deref(), Some("42P07" | "42P06"))
+}
+
+/// Whether the tables serve this program: `oldest_reader` is what they say themselves.
+pub(super) fn check(place: &str, oldest_reader: Option<&str>) -> Result<(), StoreError> {
+    match oldest_reader.map(str::parse::<i64>) {
+        Some(Ok(oldest)) if oldest <= VERSION => Ok(()),
+        Some(Ok(oldest)) => Err(StoreError::misconfigured(format!(
+            "the store {place} can't be used: its tables are for programs that know version {oldest} \
+             or later, and this tokenrun knows {VERSION}; install a newer tokenrun"
+        ))),
+        Some(Err(_)) | None => Err(StoreError::misconfigured(format!(
+            "the store {place} can't be used: its table meta does not say whom it serves; put a \
+             backup back, or name another schema with tokenrun_schema"
+        ))),
+    }
+}

@@ -1,0 +1,277 @@
+//! The one connection that a store keeps, over every server that it may be to. A call
+//! that overruns its time is dropped and its socket closed; the next one connects anew.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::Row;
+
+use super::cells::Value;
+use super::conninfo::settings::Settings;
+use super::dial::{Deadline, Link, dial};
+use super::fault::{Doing, Fault};
+use crate::store::{StoreError, Trouble};
+
+/// A connection, and what it takes to have one.
+pub(super) struct Session {
+    settings: Settings,
+    place: String,
+    /// Made by the first call, on the thread that makes the calls.
+    runtime: Option<Runtime>,
+    link: Option<Link>,
+    /// Which host the connection is to, or the next is tried with first.
+    host: usize,
+}
+
+/// A call that brought no answer.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// What to tell.
+    pub(super) error: StoreError,
+    /// The tables are not there: nothing has happened.
+    pub(super) no_schema: bool,
+    /// The server's code for it.
+    pub(super) code: Option<String>,
+}
+
+impl Session {
+    pub(super) const fn new(settings: Settings, place: String) -> Self {
+        Self {
+            settings,
+            place,
+            runtime: None,
+            link: None,
+            host: 0,
+        }
+    }
+
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Asks one statement, with its answer to come within `limit`.
+    pub(super) fn ask(
+        &mut self,
+        limit: Duration,
+        statement: &str,
+        values: &[Value],
+    ) -> Result<Vec<Row>, Failed> {
+        self.run(limit, &Question::Typed(statement, values))
+    }
+
+    /// Has several statements done in one transaction.
+    pub(super) fn batch(&mut self, limit: Duration, statements: &str) -> Result<(), Failed> {
+        self.run(limit, &Question::Batch(statements)).map(|_| ())
+    }
+
+    fn run(&mut self, limit: Duration, question: &Question<'_>) -> Result<Vec<Row>, Failed> {
+        let runtime = match self.runtime.take() {
+            Some(runtime) => runtime,
+            None => Builder::new_current_thread()
+                .enable_io()
+                .enable_time()
+                .build()
+                .map_err(|error| {
+                    let text = format!("the operating system gave no event loop: {error}");
+                    failed(StoreError::unavailable(text))
+                })?,
+        };
+        let answer = runtime.block_on(self.try_hosts(Deadline::after(limit), question));
+        self.runtime = Some(runtime);
+        answer
+    }
+
+    /// Asks over the connection that is there; else over one to the first server that
+    /// can be had and can write. Each has an equal share of the time that is left.
+    async fn try_hosts(
+        &mut self,
+        deadline: Deadline,
+        question: &Question<'_>,
+    ) -> Result<Vec<Row>, Failed> {
+        let mut faults = Vec::new();
+        if let Some(mut link) = self.link.take()
+            && is_alive(&mut link).await
+        {
+            match ask(&mut link, deadline, question).await {
+                Ok(rows) => {
+                    self.link = Some(link);
+                    return Ok(rows);
+                }
+                Err(fault) if fault.is_read_only() => faults.push((self.host, fault)),
+                Err(fault) => return Err(self.answer_for(link, fault)),
+            }
+        }
+        let count = self.settings.hosts.len();
+        let first = self.host;
+        for step in 0..count {
+            let index = (first + step) % count;
+            let Some(host) = self.settings.hosts.get(index) else {
+                continue;
+            };
+            let mut link = match dial(&self.settings, host, deadline.share(count - step)).await {
+                Ok(link) => link,
+                Err(fault) => {
+                    faults.push((index, fault));
+                    continue;
+                }
+            };
+            self.host = index;
+            match ask(&mut link, deadline, question).await {
+                Ok(rows) => {
+                    self.link = Some(link);
+                    return Ok(rows);
+                }
+                Err(fault) if fault.is_read_only() => faults.push((index, fault)),
+                Err(fault) => return Err(self.answer_for(link, fault)),
+            }
+        }
+        Err(self.all_failed(&faults))
+    }
+
+    /// A server has refused, or did not answer. A refusal leaves the connection as it
+    /// was; else nobody knows what is on its way, and the next call tries another.
+    fn answer_for(&mut self, link: Link, fault: Fault) -> Failed {
+        let error = self.told(self.host, &fault);
+        let no_schema = fault.is_missing_schema();
+        let code = fault.code().map(|code| code.code().to_owned());
+        // Classes 57 and 08 end connections.
+        let goes_on = code
+            .as_ref()
+            .is_some_and(|code| !code.starts_with("57") && !code.starts_with("08"));
+        if goes_on {
+            self.link = Some(link);
+        } else {
+            self.host = (self.host + 1) % self.settings.hosts.len().max(1);
+        }
+        Failed {
+            error,
+            no_schema,
+            code,
+        }
+    }
+
+    fn told(&self, host: usize, fault: &Fault) -> StoreError {
+        let host = self.settings.hosts.get(host);
+        fault.told(
+            &self.place,
+            &host.map_or_else(String::new, ToString::to_string),
+        )
+    }
+
+    fn all_failed(&self, faults: &[(usize, Fault)]) -> Failed {
+        let mut told: Vec<StoreError> = Vec::new();
+        for (host, fault) in faults {
+            told.push(self.told(*host, fault));
+        }
+        let Some(first) = told.first().cloned() else {
+            return failed(StoreError::misconfigured("the store has no server"));
+        };
+        if told.len() == 1 {
+            return failed(first);
+        }
+        let same = told.iter().all(|error| error.trouble == first.trouble);
+        let trouble = if same {
+            first.trouble
+        } else {
+            Trouble::Unavailable
+        };
+        let each: Vec<String> = faults
+            .iter()
+            .filter_map(|(host, fault)| {
+                let host = self.settings.hosts.get(*host)?;
+                Some(format!("{host}: {}", fault.words()))
+            })
+            .collect();
+        failed(StoreError {
+            trouble,
+            message: format!(
+                "the store {} can't be used: {}",
+                self.place,
+                each.join("; ")
+            ),
+        })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Looking up a name may hang on a thread of its own, and is not waited for.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+const fn failed(error: StoreError) -> Failed {
+    Failed {
+        error,
+        no_schema: false,
+        code: None,
+    }
+}
+
+enum Question<'a> {
+    Typed(&'a str, &'a [Value]),
+    Batch(&'a str),
+}
+
+/// Whether a connection is still there: a server that went away while nobody asked
+/// has closed it, and then nothing is sent over it.
+async fn is_alive(link: &mut Link) -> bool {
+    for _ in 0..2 {
+        let over = poll_fn(|cx| Poll::Ready(link.wire.as_mut().poll(cx).is_ready())).await;
+        if over || link.client.is_closed() {
+            return false;
+        }
+        // The event loop looks at the socket in between.
+        tokio::task::yield_now().await;
+    }
+    true
+}
+
+async fn ask(
+    link: &mut Link,
+    deadline: Deadline,
+    question: &Question<'_>,
+) -> Result<Vec<Row>, Fault> {
+    let Link { client, wire } = link;
+    let asking = async {
+        match question {
+            Question::Typed(statement, values) => {
+                let values: Vec<_> = values.iter().map(Value::parameter).collect();
+                client.query_typed(statement, &values).await
+            }
+            Question::Batch(statements) => {
+                client.batch_execute(statements).await.map(|()| Vec::new())
+            }
+        }
+    };
+    let mut asking = pin!(asking);
+    let both = poll_fn(|cx| {
+        if let Poll::Ready(answer) = asking.as_mut().poll(cx) {
+            return Poll::Ready(answer);
+        }
+        match wire.as_mut().poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            // It hears that the connection is closed.
+            Poll::Ready(Ok(())) => asking.as_mut().poll(cx),
+        }
+    });
+    let rows = deadline
+        .bound(Doing::Asking, both)
+        .await?
+        .map_err(Fault::Driver)?;
+    // A statement that tells the time says NULL for its domain on a standby.
+    let on_standby = rows.first().is_some_and(|row| {
+        let domain = row.columns().iter().position(|c| c.name() == "now_domain");
+        domain.is_some_and(|at| matches!(row.try_get::<_, Option<&str>>(at), Ok(None)))
+    });
+    if on_standby {
+        return Err(Fault::Standby);
+    }
+    Ok(rows)
+}

@@ -1,0 +1,118 @@
+//! The statements: what stands in the .sql files, with the names filled in.
+
+macro_rules! sql {
+    ($name:literal) => {
+        include_str!(concat!("../sql/postgres/", $name, ".sql"))
+    };
+}
+
+/// What a swap does besides the token's row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    Nothing,
+    Begin,
+    BeginAfterVanished,
+    End,
+}
+
+/// Fills the names into statements.
+#[derive(Debug, Clone)]
+pub(super) struct Statements {
+    schema: String,
+    schema_text: String,
+    clock: &'static str,
+}
+
+impl Statements {
+    /// Statements on the tables of this schema.
+    pub(super) fn new(schema: &str) -> Self {
+        Self {
+            schema: format!("\"{}\"", schema.replace('"', "\"\"")),
+            schema_text: format!("'{}'", schema.replace('\'', "''")),
+            clock: sql!("clock"),
+        }
+    }
+
+    /// The same, with another clock than the server's.
+    #[cfg(test)]
+    pub(super) const fn with_clock(mut self, clock: &'static str) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    fn fill(&self, statement: &str) -> String {
+        statement
+            .replace("{clock}", self.clock)
+            .replace("{durable}", sql!("durable"))
+            .replace("{schema_text}", &self.schema_text)
+            .replace("{schema}", &self.schema)
+    }
+
+    pub(super) fn token_read(&self) -> String {
+        self.fill(sql!("token_read"))
+    }
+
+    pub(super) fn token_list(&self) -> String {
+        self.fill(sql!("token_list"))
+    }
+
+    pub(super) fn history(&self, of_group: bool) -> String {
+        self.fill(if of_group {
+            sql!("history_of_group")
+        } else {
+            sql!("history")
+        })
+    }
+
+    pub(super) fn run_record(&self) -> String {
+        self.fill(sql!("run_record"))
+    }
+
+    pub(super) fn token_locker(&self) -> String {
+        self.fill(sql!("token_locker"))
+    }
+
+    pub(super) fn token_lockers(&self) -> String {
+        self.fill(sql!("token_lockers"))
+    }
+
+    /// A swap of a row that is there. A new fence is a new key: nobody may have locked
+    /// the old one.
+    pub(super) fn update(&self, new_fence: bool, beside: Beside) -> String {
+        let lock = if new_fence {
+            "FOR UPDATE"
+        } else {
+            "FOR NO KEY UPDATE"
+        };
+        let update = sql!("token_update").replace("{lock}", lock);
+        self.swap(&update, beside, sql!("token_updated"))
+    }
+
+    /// A swap of a row that is not there.
+    pub(super) fn insert(&self, beside: Beside) -> String {
+        self.swap(sql!("token_insert"), beside, sql!("token_inserted"))
+    }
+
+    fn swap(&self, token: &str, beside: Beside, answer: &str) -> String {
+        let runs: &[&str] = match beside {
+            Beside::Nothing => &[],
+            Beside::Begin => &[sql!("run_begin")],
+            Beside::BeginAfterVanished => &[sql!("run_begin"), sql!("run_vanished")],
+            Beside::End => &[sql!("run_end")],
+        };
+        let parts: Vec<&str> = [token].iter().chain(runs).copied().collect();
+        self.fill(&format!("WITH {}{answer}", parts.join(",\n")))
+    }
+
+    pub(super) fn schema_version(&self) -> String {
+        self.fill(sql!("schema_version"))
+    }
+
+    pub(super) fn schema_create(&self) -> String {
+        self.fill(sql!("schema_create"))
+    }
+
+    pub(super) fn schema(&self) -> String {
+        self.fill(sql!("schema"))
+    }
+}

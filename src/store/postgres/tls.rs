@@ -1,0 +1,161 @@
+//! TLS with libpq's rules of what is verified, which are not rustls's own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::version::{TLS12, TLS13};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::conninfo::settings::{Roots, SslMode, Tls};
+
+/// What is verified about the server's certificate.
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    /// `None`: nothing, for there is nobody to trust.
+    chain: Option<Arc<WebPkiServerVerifier>>,
+    /// Certificates that are trusted as they are.
+    pinned: Vec<CertificateDer<'static>>,
+    /// Whether the certificate must be for this very host.
+    name: bool,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        server: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let Some(chain) = &self.chain else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        // A server's own certificate among the trusted ones: libpq takes it, although
+        // it is most often made as an authority's.
+        if !self.pinned.iter().any(|pinned| pinned == certificate) {
+            match chain.verify_server_cert(certificate, between, server, ocsp, now) {
+                // The name comes last: the chain was found good.
+                Err(Error::InvalidCertificate(
+                    CertificateError::NotValidForName
+                    | CertificateError::NotValidForNameContext { .. },
+                )) if !self.name => {}
+                other => return other,
+            }
+        }
+        if self.name {
+            let parsed = ParsedCertificate::try_from(certificate)?;
+            rustls::client::verify_server_name(&parsed, server)?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
+
+/// Reads the certificates and makes ready to connect.
+///
+/// # Errors
+/// Which file can't be used, and why.
+pub(super) fn connector(tls: &Tls) -> Result<MakeRustlsConnect, String> {
+    let provider = Arc::new(ring::default_provider());
+    let pinned = match &tls.roots {
+        None => Vec::new(),
+        Some(Roots::File(path)) => certificates(path)?,
+        Some(Roots::System) => rustls_native_certs::load_native_certs().certs,
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(pinned.iter().cloned());
+    let chain = match &tls.roots {
+        None => None,
+        Some(_) => Some(
+            WebPkiServerVerifier::builder_with_provider(roots.into(), Arc::clone(&provider))
+                .build()
+                .map_err(|error| format!("no root certificate can be used: {error}"))?,
+        ),
+    };
+    let versions = match tls {
+        Tls { only_12: true, .. } => vec![&TLS12],
+        Tls { only_13: true, .. } => vec![&TLS13],
+        _ => vec![&TLS13, &TLS12],
+    };
+    let verifier = Verifier {
+        provider: Arc::clone(&provider),
+        chain,
+        pinned,
+        name: tls.mode == SslMode::VerifyFull,
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&versions)
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match &tls.client {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let own = certificates(certificate)?;
+            let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| {
+                format!("the private key {} can't be used: {error}", key.display())
+            })?;
+            builder
+                .with_client_auth_cert(own, secret)
+                .map_err(|error| {
+                    let shown = certificate.display();
+                    format!("the client certificate {shown} can't be used: {error}")
+                })?
+        }
+    };
+    config.enable_sni = tls.sni;
+    Ok(MakeRustlsConnect::new(config))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let failed = |what: &dyn std::fmt::Display| {
+        format!(
+            "the certificate file {} can't be used: {what}",
+            path.display()
+        )
+    };
+    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
+        .map_err(|error| failed(&error))?
+        .collect();
+    let found = found.map_err(|error| failed(&error))?;
+    if found.is_empty() {
+        return Err(failed(&"no certificate is in it"));
+    }
+    Ok(found)
+}

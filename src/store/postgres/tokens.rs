@@ -1,0 +1,211 @@
+//! The table `tokens`: a token's columns, and back.
+
+use tokio_postgres::Row as Found;
+
+use super::cells::{BadCell, Cells, Value, bad};
+use crate::token::{
+    ClientId, Counters, Domain, Fence, GroupName, Handoff, Outcome, Pause, Row, SessionId, Stamp,
+    State, Touch, Version,
+};
+
+const FREE: &str = "free";
+const IDLE: &str = "idle";
+const RUNNING: &str = "running";
+
+/// What is sent for a row, in the order of `token_insert.sql`.
+pub(super) fn to_values(row: &Row) -> Vec<Value> {
+    let (state, heartbeat_at, released_at) = match &row.state {
+        State::Free => (FREE, None, None),
+        State::Idle { released_at, .. } => (IDLE, None, Some(*released_at)),
+        State::Running { heartbeat_at, .. } => (RUNNING, Some(*heartbeat_at), None),
+    };
+    let time = |stamp: Option<Stamp>| Value::time(stamp.map(|stamp| stamp.wall_ms));
+    let paused = row.paused.as_ref();
+    let handoff = row.handoff.as_ref();
+    vec![
+        Value::text(&row.group),
+        Value::text(state),
+        Value::maybe(row.client_bound()),
+        Value::maybe(row.expected_client.as_ref()),
+        Value::maybe(row.session()),
+        Value::long(row.fence.0),
+        Value::maybe(row.host.as_ref()),
+        Value::Int(row.pid),
+        Value::maybe(row.label.as_ref()),
+        time(heartbeat_at),
+        time(row.acquired_at),
+        time(released_at),
+        time(Some(row.created_at)),
+        Value::text(&row.domain),
+        Value::maybe(row.granted_domain.as_ref()),
+        Value::millis(row.takeover_after),
+        Value::millis(row.keep),
+        Value::millis(row.head_start),
+        Value::millis(row.not_before),
+        Value::maybe(row.lock_file.as_ref()),
+        Value::maybe(paused.map(|pause| &pause.by)),
+        Value::maybe(paused.map(|pause| &pause.reason)),
+        Value::time(paused.and_then(|pause| pause.until_wall_ms)),
+        Value::maybe(handoff.map(|handoff| &handoff.to)),
+        Value::time(handoff.map(|handoff| handoff.at_wall_ms)),
+        Value::Flag(row.revoke_requested),
+        Value::maybe(row.last_outcome.as_ref()),
+        Value::long(row.counters.runs),
+        Value::long(row.counters.failures),
+        Value::long(row.counters.takeovers),
+        Value::long(row.counters.losses),
+        Value::long(row.version.number()),
+        Value::Long(row.session_version.map(Version::number)),
+    ]
+}
+
+/// The columns that the server puts its own time into: [`Row::stamp`], in its words.
+pub(super) fn touched(row: &Row, touch: Touch) -> Vec<&'static str> {
+    let running = matches!(row.state, State::Running { .. }).then_some("heartbeat_at");
+    let idle = matches!(row.state, State::Idle { .. }).then_some("released_at");
+    let stamps = match touch {
+        Touch::Nothing => return Vec::new(),
+        Touch::Creation => [Some("created_at"), None, None],
+        Touch::Grant { creates } => [
+            creates.then_some("created_at"),
+            Some("acquired_at"),
+            running,
+        ],
+        Touch::Heartbeat => [running, None, None],
+        Touch::Release => [idle, None, None],
+    };
+    let stamps = stamps.into_iter().flatten();
+    stamps.chain(["domain"]).collect()
+}
+
+/// The columns that say together in which state a token is.
+struct StateCells {
+    word: String,
+    client: Option<ClientId>,
+    session: Option<SessionId>,
+    heartbeat_at: Option<Stamp>,
+    released_at: Option<Stamp>,
+}
+
+impl StateCells {
+    /// Contradictions are not guessed away: whoever is let in by a guess may run
+    /// beside another.
+    fn state(self) -> Result<State, BadCell> {
+        let Self {
+            word,
+            client,
+            session,
+            heartbeat_at,
+            released_at,
+        } = self;
+        match (word.as_str(), client, session, heartbeat_at, released_at) {
+            (FREE, None, None, None, None) => Ok(State::Free),
+            (IDLE, Some(client), None, None, Some(released_at)) => Ok(State::Idle {
+                client,
+                released_at,
+            }),
+            (RUNNING, Some(client), Some(session), Some(heartbeat_at), None) => {
+                Ok(State::Running {
+                    client,
+                    session,
+                    heartbeat_at,
+                })
+            }
+            (word @ (FREE | IDLE | RUNNING), ..) => Err(bad(
+                "state",
+                format!(
+                    "is {word:?}, which client_bound, session, heartbeat_at and released_at contradict"
+                ),
+            )),
+            (word, ..) => {
+                let shown: String = word.chars().take(60).collect();
+                Err(bad("state", format!("is {shown:?}, an unknown word")))
+            }
+        }
+    }
+}
+
+/// The row that the columns from `first` on stand for; `None` if there is none.
+pub(super) fn from_row(found: &Found, first: usize) -> Result<Option<Row>, BadCell> {
+    let c = &mut Cells::new(found, first);
+    let Some(group) = c.name(GroupName::new)? else {
+        return Ok(None);
+    };
+    let word = c.needed()?;
+    let client = c.name(ClientId::new)?;
+    let expected_client = c.name(ClientId::new)?;
+    let session = c.name(SessionId::new)?;
+    let fence = Fence(c.count()?);
+    let (host, pid, label) = (c.cell()?, c.cell()?, c.cell()?);
+    let heartbeat_at = c.stamp()?;
+    let acquired_at = c.stamp()?;
+    let released_at = c.stamp()?;
+    let state = StateCells {
+        word,
+        client,
+        session,
+        heartbeat_at,
+        released_at,
+    };
+    let created_at = c.stamp()?;
+    Ok(Some(Row {
+        group,
+        state: state.state()?,
+        expected_client,
+        fence,
+        host,
+        pid,
+        label,
+        acquired_at,
+        created_at: c.there(created_at)?,
+        domain: Domain(c.needed()?),
+        granted_domain: c.cell()?.map(Domain),
+        takeover_after: c.millis()?,
+        keep: c.millis()?,
+        head_start: c.millis()?,
+        not_before: c.millis()?,
+        lock_file: c.cell()?,
+        paused: pause(c)?,
+        handoff: handoff(c)?,
+        revoke_requested: c.needed()?,
+        last_outcome: c.word(Outcome::from_word)?,
+        counters: Counters {
+            runs: c.count()?,
+            failures: c.count()?,
+            takeovers: c.count()?,
+            losses: c.count()?,
+        },
+        version: Version::from_stored(c.needed()?),
+        session_version: c.cell()?.map(Version::from_stored),
+    }))
+}
+
+fn pause(c: &mut Cells<'_>) -> Result<Option<Pause>, BadCell> {
+    let by: Option<String> = c.cell()?;
+    let reason: Option<String> = c.cell()?;
+    let until_wall_ms = c.wall()?;
+    let Some(by) = by else {
+        if reason.is_some() || until_wall_ms.is_some() {
+            return Err(bad(
+                "paused_by",
+                "is NULL, which the other pause columns contradict",
+            ));
+        }
+        return Ok(None);
+    };
+    Ok(Some(Pause {
+        by,
+        reason: reason.unwrap_or_default(),
+        until_wall_ms,
+    }))
+}
+
+fn handoff(c: &mut Cells<'_>) -> Result<Option<Handoff>, BadCell> {
+    let to = c.name(ClientId::new)?;
+    let at_wall_ms = c.wall()?;
+    match (to, at_wall_ms) {
+        (None, None) => Ok(None),
+        (Some(to), Some(at_wall_ms)) => Ok(Some(Handoff { to, at_wall_ms })),
+        _ => Err(c.bad("contradicts handoff_to")),
+    }
+}

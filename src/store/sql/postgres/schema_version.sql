@@ -1,0 +1,3 @@
+SELECT
+    (SELECT value FROM {schema}.meta WHERE name = 'version'),
+    (SELECT value FROM {schema}.meta WHERE name = 'oldest_reader')

@@ -1,0 +1,11 @@
+WITH clock AS MATERIALIZED ({clock})
+SELECT
+    now, now_domain,
+    (SELECT value FROM {schema}.meta WHERE name = 'oldest_reader'),
+    token_group, state, client_bound, expected_client, session, fence,
+    host, pid, label, heartbeat_at, acquired_at, released_at, created_at,
+    domain, granted_domain, takeover_after_ms, keep_ms, head_start_ms,
+    not_before_ms, lock_file, paused_by, paused_reason, paused_until,
+    handoff_to, handoff_at, revoke_requested, last_outcome, runs, failures,
+    takeovers, losses, version, session_version
+FROM clock LEFT JOIN {schema}.tokens ON token_group = $1

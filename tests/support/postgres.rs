@@ -1,0 +1,275 @@
+//! A real PostgreSQL server of the tests' own, in a temporary directory. It ends when the
+//! process that started it does, however that ends: another process waits for that.
+
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::unistd::{User, geteuid};
+
+/// A server that runs.
+pub(crate) struct Server {
+    folder: PathBuf,
+    port: u16,
+    /// When its other end sees the end of this pipe, the server is stopped.
+    _lifeline: ChildStdin,
+    keeper: Child,
+}
+
+/// A program of PostgreSQL's: on the PATH, or where Debian has it.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .collect();
+    folders.sort();
+    // The newest first; Debian's psql on the PATH is a wrapper in Perl.
+    folders.reverse();
+    folders.extend(std::env::split_paths(&on_path));
+    folders
+        .into_iter()
+        .map(|folder| folder.join(name))
+        .find(|path| path.exists())
+        .unwrap_or_else(|| {
+            panic!("{name} is missing: install PostgreSQL 15 or newer (tests/run-all does)")
+        })
+}
+
+/// The user that the server runs as, where this is root.
+fn servant() -> Option<User> {
+    if !geteuid().is_root() {
+        return None;
+    }
+    let named = |name| User::from_name(name).ok().flatten();
+    named("postgres").or_else(|| named("nobody"))
+}
+
+/// A command as that user.
+fn command(program: &Path) -> Command {
+    let mut command = match servant() {
+        None => Command::new(program),
+        Some(user) => {
+            let mut command = Command::new("setpriv");
+            command
+                .arg(format!("--reuid={}", user.uid))
+                .arg(format!("--regid={}", user.gid))
+                .arg("--clear-groups")
+                .arg(program);
+            command
+        }
+    };
+    command
+        .current_dir("/")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null());
+    command
+}
+
+fn done(command: &mut Command) -> String {
+    let output = command
+        .output()
+        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {text}{errors}");
+    text
+}
+
+impl Server {
+    /// The one that all tests of a program share.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&[]))
+    }
+
+    /// A server of a test's own, with these lines of configuration.
+    pub(crate) fn start(configuration: &[&str]) -> Self {
+        let folder = Self::folder();
+        let data = folder.join("data");
+        done(command(&program("initdb")).arg("-D").arg(&data).args([
+            "-A",
+            "trust",
+            "-N",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "-U",
+            "postgres",
+        ]));
+        Self::start_in(folder, configuration)
+    }
+
+    /// A folder that the server's user owns.
+    pub(crate) fn folder() -> PathBuf {
+        let folder = tempfile::Builder::new()
+            .prefix("tokenrun-pg-")
+            .tempdir()
+            .unwrap()
+            .keep();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        if let Some(user) = servant() {
+            chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
+        }
+        folder
+    }
+
+    /// A server on the data that is in this folder.
+    pub(crate) fn start_in(folder: PathBuf, configuration: &[&str]) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let file = folder.join("data/postgresql.auto.conf");
+        let lines = [
+            format!("port = {port}"),
+            "listen_addresses = '127.0.0.1'".into(),
+            format!("unix_socket_directories = '{}'", folder.display()),
+            "max_connections = 150".into(),
+            "fsync = off".into(),
+            "shared_buffers = 16MB".into(),
+        ];
+        let own = configuration.iter().map(ToString::to_string);
+        let text: Vec<String> = lines.into_iter().chain(own).collect();
+        std::fs::write(&file, text.join("\n") + "\n").unwrap();
+        // Before the server, so that it never outlives this process.
+        let script = format!(
+            "read line; '{}' -D '{folder}/data' -m immediate stop; rm -rf '{folder}'",
+            program("pg_ctl").display(),
+            folder = folder.display()
+        );
+        let mut keeper = command(Path::new("/bin/sh"))
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self {
+            _lifeline: keeper.stdin.take().unwrap(),
+            keeper,
+            folder,
+            port,
+        };
+        server.ctl(&["-w", "start"]);
+        server
+    }
+
+    /// What pg_ctl does: start, stop, restart, promote, reload.
+    pub(crate) fn ctl(&self, words: &[&str]) {
+        let data = self.data();
+        let mut command = command(&program("pg_ctl"));
+        command
+            .arg("-D")
+            .arg(data)
+            .arg("-l")
+            .arg(self.folder.join("log"))
+            .args(words);
+        // Its child, the server, must not keep a pipe of this process's open.
+        let status = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        assert!(status.success(), "{command:?}: {log}");
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// The directory of its Unix socket.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The server's first process.
+    pub(crate) fn pid(&self) -> i32 {
+        let text = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
+        text.lines().next().unwrap().parse().unwrap()
+    }
+
+    /// Does what psql is told, as the administrator.
+    pub(crate) fn sql(&self, database: &str, statements: &str) -> String {
+        let text = done(
+            Command::new(program("psql"))
+                .env_clear()
+                .args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-h"])
+                .arg(&self.folder)
+                .args([
+                    "-p",
+                    &self.port.to_string(),
+                    "-d",
+                    database,
+                    "-c",
+                    statements,
+                ]),
+        );
+        text.trim().to_owned()
+    }
+
+    /// An empty database that nobody else uses, and its connection string.
+    pub(crate) fn database(&self) -> Database<'_> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("db{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        Database { server: self, name }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The end of the lifeline comes with this process's; a test's own server ends now.
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+        let mut stop = command(&program("pg_ctl"));
+        stop.arg("-D")
+            .arg(self.data())
+            .args(["-m", "immediate", "stop"]);
+        let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A database of a test's own.
+pub(crate) struct Database<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) name: String,
+}
+
+impl Database<'_> {
+    /// Over the Unix socket.
+    pub(crate) fn url(&self) -> String {
+        let socket = self
+            .server
+            .socket()
+            .display()
+            .to_string()
+            .replace('/', "%2F");
+        format!(
+            "postgres://postgres@{socket}:{}/{}",
+            self.server.port(),
+            self.name
+        )
+    }
+
+    /// Over TCP.
+    pub(crate) fn tcp_url(&self) -> String {
+        let port = self.server.port();
+        format!("postgres://postgres@127.0.0.1:{port}/{}", self.name)
+    }
+
+    pub(crate) fn sql(&self, statements: &str) -> String {
+        self.server.sql(&self.name, statements)
+    }
+}
