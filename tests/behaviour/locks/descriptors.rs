@@ -57,14 +57,14 @@ fn with_close_lock_the_job_has_none() {
 }
 
 #[test]
-fn where_no_high_number_is_allowed_the_job_has_a_low_one() {
+fn where_no_high_number_is_allowed_the_job_has_the_next_best() {
     let store = Store::new();
     let limit = "ulimit -n 64; exec \"$@\"";
     let line = store.free_run("node-a").under(&["sh", "-c", limit, "sh"]);
     let run = line.start();
     let job = store.until_begun("node-a");
     let file: String = store.cell("lock_file");
-    assert_eq!(locked(job, &file).len(), 1);
+    assert_eq!(locked(job, &file), [(32, "1-1".to_owned())]);
     run.signal(Signal::SIGTERM);
     run.end();
 }

@@ -69,7 +69,8 @@ fn what_the_dead_left_is_swept_after_a_day_at_the_end_of_a_run() {
     let file = dead(&store);
     let path = store.locks().join(&file);
     let other = || {
-        let line = store.free_run("node-b").with(&["--group=other"]);
+        let line = store.free_run("node-b").without(&["-g", "job"]);
+        let line = line.with(&["-g", "other"]);
         line.job(&["true"]).end().with_code(0)
     };
     other();
