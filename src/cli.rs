@@ -188,6 +188,13 @@ struct RunFlags {
         help_heading = "The job"
     )]
     leftovers: LeftoversFlag,
+    /// Do not let the job inherit the lock that shows others on this host that it lives
+    ///
+    /// For a job that must not have a descriptor more than it was given. While it lives on
+    /// without tokenrun nothing on this host shows it, so that nothing proves it dead either:
+    /// others wait for --takeover-after, as on other hosts.
+    #[arg(long, env = "TOKENRUN_CLOSE_LOCK", help_heading = "The job")]
+    close_lock: bool,
     /// Exit status when another holds the token [default: 75]
     #[arg(
         short = 'E',
@@ -281,6 +288,8 @@ pub struct RunRequest {
     pub timeout: Option<Duration>,
     /// What happens to processes that the job leaves behind.
     pub leftovers: LeftoversFlag,
+    /// Whether the job does not inherit its lock.
+    pub close_lock: bool,
     /// The exit code for a refusal.
     pub conflict_exit_code: u8,
     /// Where the report goes.
@@ -445,6 +454,7 @@ fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
         timing,
         timeout: flags.timeout,
         leftovers: flags.leftovers,
+        close_lock: flags.close_lock,
         conflict_exit_code: flags.conflict_exit_code.unwrap_or(exit::NOT_NOW),
         report: flags.report,
         label: flags.label,

@@ -138,6 +138,7 @@ impl Finishing {
                 Next::Stay
             }
             Event::Signal { .. }
+            | Event::LocksTaken(_)
             | Event::JobStarted
             | Event::JobNotStarted(_)
             | Event::JobExited { .. }

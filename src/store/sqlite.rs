@@ -45,7 +45,7 @@ mod players;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -170,6 +170,13 @@ impl SqliteStore {
         self.connection
             .busy_timeout(timeout)
             .map_err(|error| self.fault("set the time-out", &error))
+    }
+
+    /// The directory beside the file, whether it exists or not, for what those who use
+    /// this store keep on this host: each of them finds it, however it was mounted there.
+    #[must_use]
+    pub fn directory_beside(&self) -> PathBuf {
+        file::companion(&self.place.path, "-locks")
     }
 
     fn fault(&self, doing: &str, error: &rusqlite::Error) -> StoreError {
