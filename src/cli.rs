@@ -37,6 +37,13 @@ struct Cli {
     run: RunFlags,
 }
 
+#[derive(Debug, Parser)]
+#[command(name = "tokenrun", version)]
+struct PlainRun {
+    #[command(flatten)]
+    run: RunFlags,
+}
+
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Show who holds which token
@@ -349,6 +356,9 @@ fn duration_value(text: &str) -> Result<Duration, duration::DurationError> {
 /// # Errors
 /// One line that says what is wrong and what to write, or the help that was asked for.
 pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
+    if let Some(run) = plain_run(arguments) {
+        return run_request(run.run).map(|run| Request::Run(Box::new(run)));
+    }
     let cli = Cli::try_parse_from(arguments).map_err(|error| explained(&error, arguments))?;
     match cli.verb {
         None => run_request(cli.run).map(|run| Request::Run(Box::new(run))),
@@ -367,6 +377,17 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),
     }
+}
+
+/// A run, read without what other commands understand: to set that up takes longer
+/// than to read the line. `None` if it is no plain run, or not right.
+fn plain_run(arguments: &[OsString]) -> Option<PlainRun> {
+    let starts_with_option = arguments
+        .get(1)
+        .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+    (starts_with_option && arguments.iter().any(|word| word == "--"))
+        .then(|| PlainRun::try_parse_from(arguments).ok())
+        .flatten()
 }
 
 fn group_filter(text: Option<&str>) -> Result<Option<GroupName>, Unusable> {

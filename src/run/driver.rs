@@ -241,6 +241,7 @@ impl Driver<'_> {
                 Action::StartJob { deadline, granted } => {
                     let env = environment::of(self.machine.claim(), &granted);
                     self.guarding.start(deadline, env);
+                    self.worker.get_ready();
                 }
                 Action::Extend(deadline) => self.guarding.extend(deadline),
                 Action::Pass(signal) => self.guarding.pass(signal),

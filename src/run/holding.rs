@@ -381,9 +381,9 @@ impl Holding {
             return Finishing::nested(end, self.stopped_by);
         };
         match self.heart {
-            Heart::Still => Finishing::lost(step, end, self.stopped_by),
+            Heart::Still => Finishing::lost(step, lease, end, self.stopped_by),
             Heart::Resting { .. } | Heart::Lapsed => {
-                Finishing::begin(step, Some(lease), end, self.stopped_by)
+                Finishing::begin(step, lease, end, self.stopped_by)
             }
             Heart::Beating { sent } => {
                 Finishing::after(step, lease, end, self.stopped_by, Heart::Beating { sent })

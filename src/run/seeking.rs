@@ -464,7 +464,7 @@ impl Seeking {
             None => None,
         };
         match why_not {
-            Some(why) => Finishing::begin(step, Some(lease), JobEnd::NotStarted(why), None),
+            Some(why) => Finishing::begin(step, lease, JobEnd::NotStarted(why), None),
             None => Holding::begin(step, lease, granted),
         }
     }
