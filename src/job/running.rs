@@ -17,8 +17,9 @@ use super::messages::{FromGuard, Stage, ToGuard};
 use super::spawn::{Exec, ExecReport};
 use super::tree::{self, Tree};
 use super::watch::{Due, Watch};
-use crate::sys::process::{group_of, pid, signal_child};
-use crate::sys::wait::{Status, reap_all};
+use crate::sys::process::{group_of, pid, signal_child, signal_parent};
+use crate::sys::terminal::is_in_foreground;
+use crate::sys::wait::{Status, newly_stopped_by, reap_all};
 use crate::token::Moment;
 
 /// The deadline is looked at at least this often, whatever the timer does.
@@ -97,6 +98,7 @@ impl<'a> Running<'a> {
     }
 
     fn until_over(&mut self) -> io::Result<FromGuard> {
+        self.hear_early_signals()?;
         loop {
             self.enforce();
             if let Some(last_word) = self.last_word() {
@@ -205,6 +207,15 @@ impl<'a> Running<'a> {
         }
     }
 
+    /// What came before the fork did not reach the job, so its copy must not stand for
+    /// the job's. One that came to both since is passed on as well: to a process that
+    /// hardly is its program yet, and dies of one as of two.
+    fn hear_early_signals(&mut self) -> io::Result<()> {
+        self.hear_signals()?;
+        self.echoes = Echoes::default();
+        Ok(())
+    }
+
     fn hear_signals(&mut self) -> io::Result<()> {
         let now = self.now();
         let mut child_ended = false;
@@ -217,8 +228,19 @@ impl<'a> Running<'a> {
         }
         if child_ended {
             self.reap()?;
+            self.look_whether_stopped(now);
         }
         Ok(())
+    }
+
+    /// A job that has stopped itself by SIGTSTP, as an editor does, and not its whole
+    /// process group: the shell that waits for tokenrun must see that stop. One that
+    /// somebody stopped from outside, out of the terminal's sight, concerns nobody else.
+    fn look_whether_stopped(&mut self, now: Moment) {
+        let stopped_by = self.main_pid().map(newly_stopped_by);
+        if matches!(stopped_by, Some(Ok(Some(libc::SIGTSTP)))) {
+            self.echoes.pass(now, libc::SIGTSTP);
+        }
     }
 
     fn reap(&mut self) -> io::Result<()> {
@@ -306,8 +328,19 @@ impl<'a> Running<'a> {
     fn pass_on(&mut self) {
         if self.echoes.next().is_some() {
             for signal in self.echoes.due(self.now()) {
-                self.signal_main(signal);
+                if signal == libc::SIGTSTP {
+                    self.stop_supervisor();
+                } else {
+                    self.signal_main(signal);
+                }
             }
+        }
+    }
+
+    fn stop_supervisor(&self) {
+        // The parent is the supervisor as long as that is not gone.
+        if self.link.poll_fd().is_some() && is_in_foreground() {
+            let _ = signal_parent(libc::SIGTSTP);
         }
     }
 

@@ -153,6 +153,9 @@ pub enum Note {
         /// The session that was running when it was taken over.
         vanished: Option<SessionId>,
     },
+    /// /proc is missing or shows another pid namespace, so that a part of the job can't
+    /// be found. Said before there is one.
+    Blind,
     /// The job runs.
     Started,
     /// A heartbeat was written.

@@ -57,6 +57,28 @@ pub fn close_all_except(keep: &[BorrowedFd<'_>]) {
     }
 }
 
+/// Closes what this process was given and keeps for nobody: stdin and stdout become
+/// /dev/null, other descriptors that do not close on exec are closed. stderr stays.
+/// Everything that is opened here closes on exec, so the rest was there before.
+pub fn let_go_of_inherited() {
+    let null = open_null();
+    for fd in 0..=1 {
+        if let Ok(null) = &null {
+            // SAFETY: both are numbers; a standard descriptor has no owner in Rust that
+            // would close it.
+            unsafe { libc::dup3(null.as_raw_fd(), fd, libc::O_CLOEXEC) };
+        }
+    }
+    for fd in open_descriptors().into_iter().filter(|fd| *fd > 2) {
+        // SAFETY: the descriptor is only asked about, and may be closed.
+        let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
+        if flags != -1 && flags & libc::FD_CLOEXEC == 0 {
+            // SAFETY: nobody here has opened it, so nobody here owns it.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
 /// Lets a descriptor stay open in programs that are executed from now on.
 ///
 /// # Errors
@@ -92,19 +114,22 @@ fn close_range(first: u32, last: u32) -> nix::Result<()> {
 }
 
 fn close_one_by_one(first: u32, last: u32) {
-    let open: Vec<RawFd> = match std::fs::read_dir("/proc/self/fd") {
-        Ok(entries) => entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .collect(),
-        // Without /proc nothing says which there are. Few programs have more.
-        Err(_) => (3..4096).collect(),
-    };
-    for fd in open {
+    for fd in open_descriptors() {
         if u32::try_from(fd).is_ok_and(|fd| (first..=last).contains(&fd)) {
             // SAFETY: as in `close_range`. One that is closed already (the
             // directory's own) gives EBADF.
             unsafe { libc::close(fd) };
         }
+    }
+}
+
+fn open_descriptors() -> Vec<RawFd> {
+    match std::fs::read_dir("/proc/self/fd") {
+        Ok(entries) => entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .collect(),
+        // Without /proc nothing says which there are. Few programs have more.
+        Err(_) => (3..4096).collect(),
     }
 }
 
