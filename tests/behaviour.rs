@@ -45,6 +45,10 @@ mod pipelines;
 mod report;
 #[path = "behaviour/signals.rs"]
 mod signals;
+#[path = "behaviour/stopping.rs"]
+mod stopping;
+#[path = "behaviour/terminal.rs"]
+mod terminal;
 #[path = "behaviour/the_job.rs"]
 mod the_job;
 #[path = "behaviour/usage.rs"]

@@ -194,19 +194,15 @@ impl Driver<'_> {
                 self.guarding.dismiss();
                 return Ok(ending);
             }
-            if self.worker.has_early_answer() {
-                self.hear_store()?;
-                continue;
-            }
-            let is_answered = self.sleep()?;
+            let is_answered = self.worker.has_early_answer() || self.sleep()?;
             // First of all, whatever the reason to wake up.
             self.tell(Event::Tick)?;
+            // Before the store: no job is started once a stop was asked for. Before the
+            // guard: a job may have died of the very signal that came to this process too.
+            self.hear_signals()?;
             if is_answered {
                 self.hear_store()?;
             }
-            // Before the guard: a job may have died of the very signal that came to
-            // this process too, and that is to be known first.
-            self.hear_signals()?;
             self.hear_guard()?;
         }
     }
