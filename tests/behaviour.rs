@@ -9,6 +9,8 @@ mod support;
 
 #[path = "behaviour/between_runs.rs"]
 mod between_runs;
+#[path = "behaviour/blocked_messages.rs"]
+mod blocked_messages;
 #[path = "behaviour/clocks.rs"]
 mod clocks;
 #[path = "behaviour/configuration.rs"]
@@ -39,6 +41,8 @@ mod operators;
 mod paths;
 #[path = "behaviour/permissions.rs"]
 mod permissions;
+#[path = "behaviour/pid1.rs"]
+mod pid1;
 #[path = "behaviour/pipelines.rs"]
 mod pipelines;
 #[path = "behaviour/report.rs"]
@@ -51,6 +55,8 @@ mod stopping;
 mod terminal;
 #[path = "behaviour/the_job.rs"]
 mod the_job;
+#[path = "behaviour/transparency.rs"]
+mod transparency;
 #[path = "behaviour/usage.rs"]
 mod usage;
 #[path = "behaviour/variables.rs"]

@@ -62,13 +62,9 @@ fn a_stop_while_the_store_can_not_even_be_opened_ends_tokenrun_at_once() {
     locked
         .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
         .unwrap();
-    let words = |line: Line| with_signals(line.with(&["-s", store.database().to_str().unwrap()]));
     let run = store.free_run("node-a").with(&["--store-timeout=10s"]);
-    for line in [
-        words(run.job(&["touch", "ran"])),
-        words(store.bare(&["history"])),
-    ] {
-        let run = line.start();
+    for line in [run.job(&["touch", "ran"]), store.verb(&["history"])] {
+        let run = with_signals(line).start();
         until_waiting(&run);
         let asked = Instant::now();
         run.signal(Signal::SIGTERM);
