@@ -198,7 +198,7 @@ fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) 
 fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option<Message> {
     let program = cx.program;
     let ended = if kill_in.is_zero() {
-        format!("{program} is killed")
+        format!("{program} is ended at once")
     } else {
         format!("{program} is ended, and killed in {}", rounded(kill_in))
     };

@@ -224,7 +224,7 @@ fn a_user_without_a_name_and_a_home_runs_jobs() {
     fs::set_permissions(&state, Permissions::from_mode(0o777)).unwrap();
     let line = store.free_run("node-a").script("id -u; exit 3");
     let line = if is_root() {
-        line.as_user("12345")
+        line.with_user("12345")
     } else {
         line
     };
@@ -236,7 +236,7 @@ fn a_user_without_a_name_and_a_home_runs_jobs() {
     // Without a home there is no place for a default store.
     let line = store.bare(&["-g", "job"]).job(&["true"]);
     let line = if is_root() {
-        line.as_user("12345")
+        line.with_user("12345")
     } else {
         line
     };

@@ -88,13 +88,13 @@ impl Line {
     /// As a user who is not root, even if the test is.
     pub(crate) fn unprivileged(self) -> Self {
         if super::is_root() {
-            return self.as_user("65534");
+            return self.with_user("65534");
         }
         self
     }
 
     /// As the user of this number; the test must be root.
-    pub(crate) fn as_user(mut self, user: &str) -> Self {
+    pub(crate) fn with_user(mut self, user: &str) -> Self {
         let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
         // The build's folder may be closed to others. Another process copies: what this
         // one has open for writing, a test that forks just now has too, and then it
