@@ -98,7 +98,6 @@ impl<'a> Running<'a> {
     }
 
     fn until_over(&mut self) -> io::Result<FromGuard> {
-        self.hear_early_signals()?;
         loop {
             self.enforce();
             if let Some(last_word) = self.last_word() {
@@ -107,10 +106,16 @@ impl<'a> Running<'a> {
             let woken_by_signal = self.sleep()?;
             // First of all, whatever the reason to wake up.
             self.enforce();
-            self.look_at_exec();
             if woken_by_signal {
                 // Before the supervisor is heard: it may want one passed on.
                 self.hear_signals()?;
+            }
+            if self.look_at_exec() {
+                // What came before the exec may not have reached the job, so its copy
+                // must not stand for the job's. One that came to both in this moment is
+                // passed on as well, to a process that hardly is its program yet.
+                self.hear_signals()?;
+                self.echoes.forget_copies();
             }
             self.hear_supervisor();
             self.pass_on();
@@ -192,9 +197,10 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    fn look_at_exec(&mut self) {
+    /// Says whether the program has just begun to run.
+    fn look_at_exec(&mut self) -> bool {
         let Main::Starting { pid, report } = &self.main else {
-            return;
+            return false;
         };
         let pid = *pid;
         match report.look() {
@@ -203,17 +209,10 @@ impl<'a> Running<'a> {
             Exec::Done => {
                 self.main = Main::Running { pid };
                 self.link.say(&FromGuard::Started { pid });
+                return true;
             }
         }
-    }
-
-    /// What came before the fork did not reach the job, so its copy must not stand for
-    /// the job's. One that came to both since is passed on as well: to a process that
-    /// hardly is its program yet, and dies of one as of two.
-    fn hear_early_signals(&mut self) -> io::Result<()> {
-        self.hear_signals()?;
-        self.echoes = Echoes::default();
-        Ok(())
+        false
     }
 
     fn hear_signals(&mut self) -> io::Result<()> {
@@ -222,7 +221,7 @@ impl<'a> Running<'a> {
         while let Some(received) = self.ears.signals.read() {
             if received.signal == libc::SIGCHLD {
                 child_ended = true;
-            } else {
+            } else if !matches!(self.main, Main::Starting { .. }) {
                 self.echoes.hear(now, received.signal);
             }
         }

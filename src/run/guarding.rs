@@ -2,7 +2,7 @@
 //! the guard says becomes events. When the guard is gone, its work is done here.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags, poll};
 use super::driver::Outside;
 use super::event::{Event, GuardNews, NotStarted};
 use crate::job::handle::{GuardHandle, GuardSettings, Received, TreeEnd};
+use crate::job::locks::JobLock;
 use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
 use crate::sys::fds::let_go_of_inherited;
 use crate::token::Moment;
@@ -93,6 +94,12 @@ impl Guarding {
             State::Alone { again_at } => Some(again_at),
             State::Waiting | State::Guarding | State::Finished | State::Over => None,
         }
+    }
+
+    /// Hands the job's lock to the guard, and closes it here: else a supervisor that is
+    /// merely stopped would hold it. To be called before [`Self::start`].
+    pub(super) fn hand_over(&mut self, lock: JobLock, inherited: bool) -> io::Result<()> {
+        self.handle.send_lock(lock.as_fd(), inherited)
     }
 
     pub(super) fn start(&mut self, deadline: Option<Deadline>, env: Vec<(String, String)>) {
@@ -218,8 +225,8 @@ impl Guarding {
     fn hear(&mut self, message: FromGuard) {
         let heard = match message {
             FromGuard::Started { .. } => {
-                // The job has them. Held here too, they would keep a pipe open that
-                // the job closes.
+                // The job has them. Held here too, a pipe would stay open that the job
+                // closes.
                 let_go_of_inherited();
                 Heard::Event(Event::JobStarted)
             }

@@ -57,26 +57,40 @@ pub fn close_all_except(keep: &[BorrowedFd<'_>]) {
     }
 }
 
-/// Closes what this process was given and keeps for nobody: stdin and stdout become
-/// /dev/null, other descriptors that do not close on exec are closed. stderr stays.
-/// Everything that is opened here closes on exec, so the rest was there before.
+/// Closes the pipes and sockets that this process was given and keeps for nobody; in the
+/// place of stdin and stdout comes /dev/null. stderr stays, and so do files: somebody may
+/// have locked one for as long as this process lives. Everything that is opened here
+/// closes on exec, so the rest was there before.
 pub fn let_go_of_inherited() {
     let null = open_null();
-    for fd in 0..=1 {
-        if let Ok(null) = &null {
-            // SAFETY: both are numbers; a standard descriptor has no owner in Rust that
-            // would close it.
-            unsafe { libc::dup3(null.as_raw_fd(), fd, libc::O_CLOEXEC) };
+    for fd in open_descriptors().into_iter().filter(|fd| *fd != 2) {
+        if !is_inherited_pipe(fd) {
+            continue;
+        }
+        // SAFETY: both calls take numbers only; nobody here has opened the descriptor,
+        // so nobody here owns it.
+        unsafe {
+            match &null {
+                Ok(null) if fd < 2 => libc::dup3(null.as_raw_fd(), fd, libc::O_CLOEXEC),
+                // What is opened next would be taken for stdin or stdout.
+                Err(_) if fd < 2 => fd,
+                Ok(_) | Err(_) => libc::close(fd),
+            };
         }
     }
-    for fd in open_descriptors().into_iter().filter(|fd| *fd > 2) {
-        // SAFETY: the descriptor is only asked about, and may be closed.
-        let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
-        if flags != -1 && flags & libc::FD_CLOEXEC == 0 {
-            // SAFETY: nobody here has opened it, so nobody here owns it.
-            unsafe { libc::close(fd) };
-        }
+}
+
+fn is_inherited_pipe(fd: RawFd) -> bool {
+    // SAFETY: the descriptor is only asked about, and may be closed.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
+    if flags == -1 || flags & libc::FD_CLOEXEC != 0 {
+        return false;
     }
+    // SAFETY: all zeroes is a valid stat, and it is overwritten.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: fstat(2) writes to a place that is ours.
+    let done = unsafe { libc::fstat(fd, &mut stat) };
+    done == 0 && matches!(stat.st_mode & libc::S_IFMT, libc::S_IFIFO | libc::S_IFSOCK)
 }
 
 /// Lets a descriptor stay open in programs that are executed from now on.
@@ -86,6 +100,25 @@ pub fn let_go_of_inherited() {
 pub fn keep_on_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
     fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty()))?;
     Ok(())
+}
+
+/// The least number of a descriptor that a program is to have without knowing: shells
+/// take numbers below it for themselves (bash up to 255), and scripts below those.
+const OUT_OF_THE_WAY: RawFd = 256;
+
+/// Lets the next program that this process executes have a duplicate of a descriptor,
+/// with a number that it is unlikely to use for something else. Not closed here: only
+/// for a process that is about to execute a program.
+///
+/// # Errors
+/// What fcntl(2) says; it has no reason to.
+pub fn hand_down(fd: BorrowedFd<'_>) -> io::Result<()> {
+    match fcntl(fd, FcntlArg::F_DUPFD(OUT_OF_THE_WAY)) {
+        Ok(_) => Ok(()),
+        // No such number is allowed (ulimit -n): better its own than none.
+        Err(Errno::EINVAL | Errno::EMFILE) => keep_on_exec(fd),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 fn number(fd: &BorrowedFd<'_>) -> u32 {
@@ -129,7 +162,7 @@ fn open_descriptors() -> Vec<RawFd> {
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
             .collect(),
         // Without /proc nothing says which there are. Few programs have more.
-        Err(_) => (3..4096).collect(),
+        Err(_) => (0..4096).collect(),
     }
 }
 
@@ -166,5 +199,14 @@ mod tests {
         let fd = open_null().unwrap();
         keep_on_exec(std::os::fd::AsFd::as_fd(&fd)).unwrap();
         assert_eq!(fcntl(&fd, FcntlArg::F_GETFD).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_descriptor_is_handed_down_out_of_the_way() {
+        let fd = open_null().unwrap();
+        hand_down(std::os::fd::AsFd::as_fd(&fd)).unwrap();
+        assert!(is_open(OUT_OF_THE_WAY));
+        let flags = fcntl(&fd, FcntlArg::F_GETFD).unwrap();
+        assert_eq!(flags, FdFlag::FD_CLOEXEC.bits());
     }
 }
