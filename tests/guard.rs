@@ -18,6 +18,10 @@ mod processes;
 mod signals;
 #[path = "guard/starting.rs"]
 mod starting;
+#[path = "support/programs.rs"]
+mod programs;
+#[path = "guard/unruly.rs"]
+mod unruly;
 #[path = "guard/without_guard.rs"]
 mod without_guard;
 
@@ -38,5 +42,6 @@ fn main() {
         signals::TESTS,
         inheritance::TESTS,
         without_guard::TESTS,
+        unruly::TESTS,
     ]);
 }

@@ -98,13 +98,13 @@ impl<'a> Running<'a> {
 
     fn until_over(&mut self) -> io::Result<FromGuard> {
         loop {
-            self.enforce();
+            self.enforce()?;
             if let Some(last_word) = self.last_word() {
                 return Ok(last_word);
             }
             let woken_by_signal = self.sleep()?;
             // First of all, whatever the reason to wake up.
-            self.enforce();
+            self.enforce()?;
             self.look_at_exec();
             if woken_by_signal {
                 // Before the supervisor is heard: it may want one passed on.
@@ -129,11 +129,21 @@ impl<'a> Running<'a> {
     }
 
     /// Does what is due by now.
-    fn enforce(&mut self) {
+    ///
+    /// # Errors
+    /// What waitpid(2) says; it has no reason to.
+    fn enforce(&mut self) -> io::Result<()> {
         let now = self.now();
         loop {
-            match self.watch.due(now) {
-                Due::Nothing => return,
+            let was_forced = self.watch.is_thorough();
+            let due = self.watch.due(now);
+            if due != Due::Nothing {
+                // Who has ended by itself must not seem to have been ended. And the
+                // fewer there are the quicker those who live are found.
+                self.reap(was_forced)?;
+            }
+            match due {
+                Due::Nothing => return Ok(()),
                 Due::Expired => self.link.say(&FromGuard::Expired),
                 Due::Term => self.with_tree(|tree, _, _| tree.signal(&tree::ASK)),
                 Due::Kill => {
@@ -141,7 +151,7 @@ impl<'a> Running<'a> {
                     if let Some(processes) = news {
                         self.link.say(&FromGuard::Survivors { processes });
                     }
-                    return;
+                    return Ok(());
                 }
             }
         }
@@ -216,12 +226,13 @@ impl<'a> Running<'a> {
             }
         }
         if child_ended {
-            self.reap()?;
+            self.reap(self.watch.is_thorough())?;
         }
         Ok(())
     }
 
-    fn reap(&mut self) -> io::Result<()> {
+    /// Reaps whoever has ended; `forced` says whether the tree had begun to be ended.
+    fn reap(&mut self, forced: bool) -> io::Result<()> {
         let main = self.main_pid();
         let mut ended = None;
         let others = reap_all(|pid, status| {
@@ -230,14 +241,14 @@ impl<'a> Running<'a> {
             }
         })?;
         if let Some(status) = ended {
-            self.main_ended(status, others);
+            self.main_ended(status, others, forced);
         } else if let Main::Ended { .. } = self.main {
             self.main = Main::Ended { others };
         }
         Ok(())
     }
 
-    fn main_ended(&mut self, status: Status, others: bool) {
+    fn main_ended(&mut self, status: Status, others: bool, forced: bool) {
         // What it wrote it wrote before it ended, so now the report is complete.
         self.look_at_exec();
         if let Main::Refused { errno, .. } = self.main {
@@ -245,7 +256,6 @@ impl<'a> Running<'a> {
             return;
         }
         self.main = Main::Ended { others };
-        let forced = self.watch.is_thorough();
         self.link.say(&FromGuard::Exited { status, forced });
         if self.last_word().is_none() {
             self.end_leftovers();

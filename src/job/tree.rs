@@ -16,6 +16,13 @@ const LOOKS: usize = 4;
 /// A chain of parents that is longer than this is none.
 const MOST_ANCESTORS: usize = 10_000;
 
+/// Somebody in a tree, as a walk meets them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Member {
+    pub(super) pid: i32,
+    is_own_child: bool,
+}
+
 /// The descendants of this process that belong to the job.
 pub(super) struct Tree<'a> {
     root: i32,
@@ -53,13 +60,54 @@ impl<'a> Tree<'a> {
     /// Those who live, as far as they can be seen; parents before their children.
     /// `None` if /proc can't be used.
     pub(super) fn living(&self) -> Option<Vec<Process>> {
+        let mut living = Vec::new();
+        self.walk(|member| {
+            let process = procfs::process(member.pid);
+            living.extend(process.filter(Process::is_alive));
+        })?;
+        Some(living)
+    }
+
+    /// Visits everyone, parents before their children. Whose parent ends meanwhile
+    /// may be missed, as may whoever is just being made: who must meet all walks
+    /// again until nobody is new. `None` if /proc can't be used.
+    pub(super) fn walk(&self, mut visit: impl FnMut(Member)) -> Option<()> {
         if !procfs::is_ours() {
             return None;
         }
-        let all = procfs::processes().ok()?;
-        let mut tree = descendants(self.root, all, self.belongs);
-        tree.retain(Process::is_alive);
-        Some(tree)
+        let Some(mut pids) = procfs::children(self.root) else {
+            // This kernel shows parents only: everybody has to be looked at.
+            let all = procfs::processes().ok()?;
+            for process in descendants(self.root, all, self.belongs) {
+                visit(self.member(&process));
+            }
+            return Some(());
+        };
+        if !self.all_belong {
+            let belongs = |pid: &i32| procfs::process(*pid).is_some_and(|it| (self.belongs)(&it));
+            pids.retain(belongs);
+        }
+        let own_children = pids.len();
+        let mut seen: HashSet<i32> = pids.iter().copied().collect();
+        let mut next = 0;
+        while let Some(&pid) = pids.get(next) {
+            visit(Member {
+                pid,
+                is_own_child: next < own_children,
+            });
+            next += 1;
+            // Only now: whoever the visit has stopped makes no more.
+            let below = procfs::children(pid).unwrap_or_default();
+            pids.extend(below.into_iter().filter(|pid| seen.insert(*pid)));
+        }
+        Some(())
+    }
+
+    fn member(&self, process: &Process) -> Member {
+        Member {
+            pid: process.pid,
+            is_own_child: process.parent == self.root,
+        }
     }
 
     /// Sends signals, one after the other, to everyone who lives.
@@ -79,17 +127,25 @@ impl<'a> Tree<'a> {
     pub(super) fn signal_one(&self, process: &Process, signals: &[i32]) -> Delivery {
         // First hold it, then look at who it is, then signal: its pid may have gone
         // to another since it was seen, but not since it was held.
-        let Some(target) = Target::open(process.pid) else {
-            return Delivery::Gone;
-        };
-        if !self.contains(process) {
-            return Delivery::Gone;
+        match Target::open(process.pid) {
+            Some(target) if self.contains(process.pid, Some(process.started)) => {
+                send(&target, signals)
+            }
+            _ => Delivery::Gone,
         }
-        let mut last = Delivery::Sent;
-        for signal in signals {
-            last = target.signal(*signal).unwrap_or(Delivery::Gone);
+    }
+
+    /// Sends a signal to somebody at first sight. Of an own child, which nobody has
+    /// waited for since it was met, nothing is asked before: its pid can't be
+    /// another's, and with one that forks and leaves every microsecond counts.
+    pub(super) fn strike(&self, member: Member, signal: i32) {
+        if member.is_own_child {
+            let _ = signal_child(member.pid, signal);
+        } else if let Some(target) = Target::open(member.pid)
+            && self.contains(member.pid, None)
+        {
+            send(&target, &[signal]);
         }
-        last
     }
 
     /// Sends signals to the one child that is known without /proc.
@@ -107,10 +163,12 @@ impl<'a> Tree<'a> {
         self.all_belong && has_children().unwrap_or(true)
     }
 
-    fn contains(&self, process: &Process) -> bool {
+    /// Whether the process that has this pid now, and started then, is in the tree.
+    fn contains(&self, pid: i32, started: Option<u64>) -> bool {
+        let is_same = |it: Process| started.is_none_or(|started| it.started == started);
         (0..LOOKS).any(|_| {
-            procfs::process(process.pid).is_some_and(|it| it.started == process.started)
-                && self.descends(process.pid, procfs::process) == Some(true)
+            procfs::process(pid).is_some_and(is_same)
+                && self.descends(pid, procfs::process) == Some(true)
         })
     }
 
@@ -128,6 +186,14 @@ impl<'a> Tree<'a> {
         }
         Some(false)
     }
+}
+
+fn send(target: &Target, signals: &[i32]) -> Delivery {
+    let mut last = Delivery::Sent;
+    for signal in signals {
+        last = target.signal(*signal).unwrap_or(Delivery::Gone);
+    }
+    last
 }
 
 /// Everyone below `root` in a list that was not made in one instant, without those

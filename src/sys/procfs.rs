@@ -80,6 +80,33 @@ pub fn processes() -> io::Result<Vec<Process>> {
     Ok(pids.filter_map(process).collect())
 }
 
+/// The children of a process, those that have ended and were not waited for too: much
+/// quicker to be had than a look at everybody. `None` if the process is gone, or if
+/// this kernel does not show them (it is built without CONFIG_PROC_CHILDREN).
+///
+/// One that appears or ends meanwhile may hide another: who must have all looks
+/// again until nothing is new.
+#[must_use]
+pub fn children(pid: i32) -> Option<Vec<i32>> {
+    let mut all = Vec::new();
+    // A child is shown by the thread that made it; most processes have only one.
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        let mut path = thread.ok()?.path();
+        path.push("children");
+        match fs::read_to_string(path) {
+            Ok(text) => all.extend(text.split_ascii_whitespace().flat_map(str::parse::<i32>)),
+            // Only a thread that has ended may be missing.
+            Err(_) if !shows_children() => return None,
+            Err(_) => {}
+        }
+    }
+    Some(all)
+}
+
+fn shows_children() -> bool {
+    Path::new("/proc/thread-self/children").exists()
+}
+
 /// Whether the environment that the process was started with contains all of
 /// these variables. No, if it is another user's.
 #[must_use]
@@ -159,6 +186,21 @@ mod tests {
         assert_eq!(own.parent, crate::sys::process::parent_pid());
         assert!(processes().unwrap().iter().any(|other| other.pid == pid));
         assert_eq!(process(i32::MAX), None);
+    }
+
+    #[test]
+    fn the_children_of_every_thread_are_found() {
+        let own = crate::sys::process::pid();
+        // In a thread: the child is not the first thread's.
+        let spawn = || std::process::Command::new("sleep").arg("600").spawn();
+        let mut child = std::thread::spawn(spawn).join().unwrap().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let is_shown = || children(own).unwrap().contains(&pid);
+        assert!(is_shown());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!is_shown());
+        assert_eq!(children(i32::MAX), None);
     }
 
     #[test]
