@@ -15,7 +15,7 @@ use super::spawn::{errno_of, spawn};
 use super::watch::Watch;
 use crate::sys::exec::Program;
 use crate::sys::fds::{close_all_except, silence_standard};
-use crate::sys::process::{become_subreaper, set_name};
+use crate::sys::process::{become_subreaper, run_first, set_name};
 use crate::sys::signals::{SignalFd, block_all};
 use crate::sys::socket::Packets;
 use crate::sys::timer::Timer;
@@ -136,6 +136,7 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: &Start) -
         }
     };
     // Only now: until here they were the job's to inherit.
+    run_first();
     silence_standard();
     let ours = [
         link.as_fd(),

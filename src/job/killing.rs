@@ -6,9 +6,9 @@ use std::time::Duration;
 use nix::libc;
 
 use super::messages::{Survivor, Unkillable};
-use super::tree::Tree;
+use super::tree::{Member, Tree};
 use crate::sys::pidfd::Delivery;
-use crate::sys::procfs::Process;
+use crate::sys::procfs::{self, Process};
 use crate::token::Moment;
 
 /// How often new processes are looked for before those that were found are killed.
@@ -46,10 +46,8 @@ const MOST_TOLD: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Killing {
     under_way: Option<UnderWay>,
-    /// Those who lived at the last try.
-    met: HashSet<(i32, u64)>,
-    /// Whether nobody was seen at the last try.
-    found_nobody: bool,
+    /// Those who were met at the last try.
+    met: HashSet<i32>,
     /// The survivors that were told of, and when.
     told: Vec<Survivor>,
     told_at: Option<Moment>,
@@ -65,16 +63,11 @@ struct UnderWay {
 /// What one try found.
 #[derive(Debug, Default)]
 struct Found {
-    living: Vec<Process>,
+    /// Everyone who was met, some of whom had ended and were not reaped yet.
+    pids: HashSet<i32>,
     /// Whether somebody was still making new ones when those were killed.
     growing: bool,
     survivors: Vec<Survivor>,
-}
-
-impl Found {
-    fn is_nobody(&self) -> bool {
-        self.living.is_empty() && !self.growing
-    }
 }
 
 impl Killing {
@@ -92,12 +85,7 @@ impl Killing {
         }
         let since = before.map_or(now, |it| it.since);
         let patient = now.since(since) < PATIENCE;
-        let mut found = kill(tree, patient);
-        // Twice: those who have just died are not reaped yet.
-        if self.found_nobody && found.is_nobody() {
-            found.survivors = unseen(tree, patient);
-        }
-        self.found_nobody = found.is_nobody();
+        let found = kill(tree, patient);
         let pause = self.pause(&found, now.since(since));
         self.under_way = Some(UnderWay {
             since,
@@ -109,9 +97,8 @@ impl Killing {
 
     /// The pause before the next try.
     fn pause(&mut self, found: &Found, trying_for: Duration) -> Duration {
-        let identity = |process: &Process| (process.pid, process.started);
-        let met = found.living.iter().map(identity).collect::<HashSet<_>>();
-        let has_new = !met.is_subset(&std::mem::replace(&mut self.met, met.clone()));
+        let before = std::mem::replace(&mut self.met, found.pids.clone());
+        let has_new = !found.pids.is_subset(&before);
         match self.under_way {
             _ if found.growing && trying_for < SPRINT => Duration::ZERO,
             _ if found.growing => SHORT_PAUSE,
@@ -138,69 +125,73 @@ impl Killing {
 /// an earlier try too, unless their end is waited for with patience.
 fn kill(tree: &Tree<'_>, patient: bool) -> Found {
     let mut found = Found::default();
-    let Some(settled) = freeze(tree) else {
-        tree.signal_known_child(&[libc::SIGKILL]);
-        found.survivors = unseen(tree, patient);
-        return found;
-    };
-    found.growing = !settled;
-    found.living = tree.living().unwrap_or_default();
-    for process in &found.living {
-        let why = match tree.signal_one(process, &[libc::SIGKILL]) {
-            Delivery::NotPermitted => Unkillable::NotPermitted,
-            Delivery::Sent if !patient => why(process),
-            Delivery::Sent | Delivery::Gone => continue,
+    let members = freeze(tree, &mut found);
+    for member in members.iter().flatten() {
+        let delivery = tree.strike(*member, libc::SIGKILL);
+        let is_wanted = match delivery {
+            Delivery::NotPermitted => true,
+            Delivery::Sent => !patient && found.survivors.len() < MOST_TOLD,
+            Delivery::Gone => false,
         };
-        found.survivors.push(survivor(process, why));
+        if is_wanted {
+            let process = procfs::process(member.pid).filter(Process::is_alive);
+            let survivor = process.map(|process| survivor(&process, delivery));
+            found.survivors.extend(survivor);
+        }
+    }
+    let is_hidden = match &members {
+        Some(members) => members.is_empty() && !found.growing,
+        None => {
+            tree.signal_known_child(&[libc::SIGKILL]);
+            true
+        }
+    };
+    if is_hidden && !patient && tree.has_members() {
+        found.survivors.push(UNSEEN);
     }
     found
 }
 
 /// Stops everyone, until nobody new appears: who is stopped makes no children while
-/// the others are killed. Says whether it came so far; `None` if they can't be seen.
-fn freeze(tree: &Tree<'_>) -> Option<bool> {
-    let mut met = HashSet::new();
+/// the others are killed. Gives all who were met; `None` if they can't be seen.
+fn freeze(tree: &Tree<'_>, found: &mut Found) -> Option<Vec<Member>> {
+    let mut members = Vec::new();
     for sweep in 0..SWEEPS {
         let is_gentle = sweep < GENTLE_SWEEPS;
         let signal = if is_gentle { libc::SIGSTOP } else { libc::SIGKILL };
-        let mut found_new = false;
+        let before = members.len();
         tree.walk(|member| {
-            if met.insert(member.pid) {
-                found_new = true;
-                tree.strike(member, signal);
+            if found.pids.insert(member.pid) {
+                members.push(member);
+                // Who may not be signalled is found out when it is killed.
+                let _ = tree.strike(member, signal);
             }
         })?;
-        if !found_new {
-            return Some(true);
+        if members.len() == before {
+            return Some(members);
         }
     }
-    Some(false)
+    found.growing = true;
+    Some(members)
 }
 
-fn unseen(tree: &Tree<'_>, patient: bool) -> Vec<Survivor> {
-    if patient || !tree.has_members() {
-        return Vec::new();
-    }
-    vec![Survivor {
-        pid: 0,
-        name: String::new(),
-        why: Unkillable::Unseen,
-    }]
-}
+/// Those who are there and are not shown.
+const UNSEEN: Survivor = Survivor {
+    pid: 0,
+    name: String::new(),
+    why: Unkillable::Unseen,
+};
 
-fn survivor(process: &Process, why: Unkillable) -> Survivor {
+fn survivor(process: &Process, delivery: Delivery) -> Survivor {
+    let why = match (delivery, process.state) {
+        (Delivery::NotPermitted, _) => Unkillable::NotPermitted,
+        (_, 'D') => Unkillable::Uninterruptible,
+        _ => Unkillable::NotYetGone,
+    };
     Survivor {
         pid: process.pid,
         name: process.name.clone(),
         why,
-    }
-}
-
-fn why(process: &Process) -> Unkillable {
-    if process.state == 'D' {
-        Unkillable::Uninterruptible
-    } else {
-        Unkillable::NotYetGone
     }
 }
 

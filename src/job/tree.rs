@@ -20,7 +20,7 @@ const MOST_ANCESTORS: usize = 10_000;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member {
     pub(super) pid: i32,
-    is_own_child: bool,
+    parent: i32,
 }
 
 /// The descendants of this process that belong to the job.
@@ -79,7 +79,10 @@ impl<'a> Tree<'a> {
             // This kernel shows parents only: everybody has to be looked at.
             let all = procfs::processes().ok()?;
             for process in descendants(self.root, all, self.belongs) {
-                visit(self.member(&process));
+                visit(Member {
+                    pid: process.pid,
+                    parent: process.parent,
+                });
             }
             return Some(());
         };
@@ -87,27 +90,20 @@ impl<'a> Tree<'a> {
             let belongs = |pid: &i32| procfs::process(*pid).is_some_and(|it| (self.belongs)(&it));
             pids.retain(belongs);
         }
-        let own_children = pids.len();
         let mut seen: HashSet<i32> = pids.iter().copied().collect();
+        let parent = self.root;
+        let mut members: Vec<Member> = pids.iter().map(|&pid| Member { pid, parent }).collect();
         let mut next = 0;
-        while let Some(&pid) = pids.get(next) {
-            visit(Member {
-                pid,
-                is_own_child: next < own_children,
-            });
+        while let Some(&member) = members.get(next) {
             next += 1;
+            visit(member);
             // Only now: whoever the visit has stopped makes no more.
-            let below = procfs::children(pid).unwrap_or_default();
-            pids.extend(below.into_iter().filter(|pid| seen.insert(*pid)));
+            let parent = member.pid;
+            let below = procfs::children(parent).unwrap_or_default();
+            let new = below.into_iter().filter(|pid| seen.insert(*pid));
+            members.extend(new.map(|pid| Member { pid, parent }));
         }
         Some(())
-    }
-
-    fn member(&self, process: &Process) -> Member {
-        Member {
-            pid: process.pid,
-            is_own_child: process.parent == self.root,
-        }
     }
 
     /// Sends signals, one after the other, to everyone who lives.
@@ -135,16 +131,25 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Sends a signal to somebody at first sight. Of an own child, which nobody has
-    /// waited for since it was met, nothing is asked before: its pid can't be
-    /// another's, and with one that forks and leaves every microsecond counts.
-    pub(super) fn strike(&self, member: Member, signal: i32) {
-        if member.is_own_child {
-            let _ = signal_child(member.pid, signal);
-        } else if let Some(target) = Target::open(member.pid)
-            && self.contains(member.pid, None)
-        {
-            send(&target, &[signal]);
+    /// Sends a signal to somebody who was just met. Of an own child, which nobody has
+    /// waited for since, nothing is asked before: its pid can't be another's, and with
+    /// one that forks and leaves every microsecond counts.
+    pub(super) fn strike(&self, member: Member, signal: i32) -> Delivery {
+        if member.parent == self.root {
+            return match signal_child(member.pid, signal) {
+                Ok(()) => Delivery::Sent,
+                Err(_) => Delivery::NotPermitted,
+            };
+        }
+        let Some(target) = Target::open(member.pid) else {
+            return Delivery::Gone;
+        };
+        // Held first, then looked at. Mostly it is still where it was met.
+        let is_there = |it: Process| it.parent == member.parent || it.parent == self.root;
+        if procfs::process(member.pid).is_some_and(is_there) || self.contains(member.pid, None) {
+            send(&target, &[signal])
+        } else {
+            Delivery::Gone
         }
     }
 

@@ -1,7 +1,8 @@
 //! What /proc says about processes.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// One process as `/proc/PID/stat` shows it.
@@ -65,7 +66,12 @@ pub fn is_ours() -> bool {
 /// The process that has `pid` now. `None` if there is none, or if it is hidden.
 #[must_use]
 pub fn process(pid: i32) -> Option<Process> {
-    Process::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+    // The kernel gives the whole line, of less than 400 bytes, to the first read that
+    // has room for it. This is read more often than anything else.
+    let mut line = [0; 1024];
+    let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    let length = file.read(&mut line).ok()?;
+    Process::parse(line.get(..length)?)
 }
 
 /// All processes that can be seen, one after the other: not as of one instant.
@@ -88,19 +94,25 @@ pub fn processes() -> io::Result<Vec<Process>> {
 /// again until nothing is new.
 #[must_use]
 pub fn children(pid: i32) -> Option<Vec<i32>> {
+    let threads = format!("/proc/{pid}/task");
+    // A directory has a link from itself, from its parent, and from each of its own.
+    if fs::metadata(&threads).ok()?.nlink() == 3 {
+        return children_of(Path::new(&format!("{threads}/{pid}")));
+    }
+    // A child is shown by the thread that made it.
     let mut all = Vec::new();
-    // A child is shown by the thread that made it; most processes have only one.
-    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
-        let mut path = thread.ok()?.path();
-        path.push("children");
-        match fs::read_to_string(path) {
-            Ok(text) => all.extend(text.split_ascii_whitespace().flat_map(str::parse::<i32>)),
-            // Only a thread that has ended may be missing.
-            Err(_) if !shows_children() => return None,
-            Err(_) => {}
-        }
+    for thread in fs::read_dir(threads).ok()? {
+        all.extend(children_of(&thread.ok()?.path())?);
     }
     Some(all)
+}
+
+fn children_of(thread: &Path) -> Option<Vec<i32>> {
+    match fs::read_to_string(thread.join("children")) {
+        Ok(text) => Some(text.split_ascii_whitespace().flat_map(str::parse).collect()),
+        // It may have ended; else the kernel does not show them.
+        Err(_) => shows_children().then(Vec::new),
+    }
 }
 
 fn shows_children() -> bool {
