@@ -17,7 +17,8 @@ use super::messages::{FromGuard, Stage, ToGuard};
 use super::spawn::{Exec, ExecReport};
 use super::tree::{self, Tree};
 use super::watch::{Due, Watch};
-use crate::sys::process::{group_of, pid, signal_child};
+use crate::sys::process::{group_of, leave_session, pid, signal_child};
+use crate::sys::procfs;
 use crate::sys::wait::{Status, reap_all};
 use crate::token::Moment;
 
@@ -147,7 +148,13 @@ impl<'a> Running<'a> {
                 Due::Expired => self.link.say(&FromGuard::Expired),
                 Due::Term => self.with_tree(|tree, _, _| tree.signal(&tree::ASK)),
                 Due::Kill => {
+                    if self.killing.next().is_none() {
+                        // Where sessions share the processor evenly (autogroup), the
+                        // guard alone now has as much of it as the job's hundreds.
+                        leave_session();
+                    }
                     let news = self.with_tree(|tree, now, this| this.killing.run(now, tree));
+                    self.check_sight()?;
                     if let Some(processes) = news {
                         self.link.say(&FromGuard::Survivors { processes });
                     }
@@ -155,6 +162,15 @@ impl<'a> Running<'a> {
                 }
             }
         }
+    }
+
+    /// Fails if this process may open no files any more, /proc's neither: who lives can
+    /// be neither seen nor ended then. The supervisor does it, once the guard has left.
+    fn check_sight(&self) -> io::Result<()> {
+        if self.link.is_open() && procfs::is_ours() && procfs::process(pid()).is_none() {
+            return Err(Errno::EMFILE.into());
+        }
+        Ok(())
     }
 
     fn with_tree<R>(&mut self, body: impl FnOnce(&Tree<'_>, Moment, &mut Self) -> R) -> R {

@@ -94,6 +94,11 @@ pub fn run_first() {
     unsafe { libc::sched_setscheduler(0, policy, &least) };
 }
 
+/// Goes into a session and a process group of its own. One that leads a group stays.
+pub fn leave_session() {
+    let _ = unistd::setsid();
+}
+
 /// This process's pid, as its own pid namespace counts.
 #[must_use]
 pub fn pid() -> i32 {

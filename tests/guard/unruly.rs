@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use nix::libc;
 use tokenrun::job::{FromGuard, Leftovers, Received, TreeEnd};
+use tokenrun::sys::wait::Status;
 use tokenrun::token::Moment;
 
 use crate::harness::{Guarded, Test, until};
@@ -41,6 +42,10 @@ pub(crate) const TESTS: &[Test] = &[
     (
         "a_whole_tree_does_not_outlive_its_lease",
         a_whole_tree_does_not_outlive_its_lease,
+    ),
+    (
+        "a_guard_that_is_blinded_leaves_it_to_its_supervisor",
+        a_guard_that_is_blinded_leaves_it_to_its_supervisor,
     ),
     (
         "a_chain_of_forks_is_ended_without_a_guard",
@@ -121,12 +126,17 @@ fn a_whole_tree_does_not_outlive_its_lease() {
     assert_ended_in_time(&["tree", "50"]);
 }
 
-fn assert_ended_without_guard(words: &[&str]) {
-    let mut guarded = Guarded::fork(job(words), Leftovers::Kill, 3_600_000);
-    guarded.start(None);
+fn a_guard_that_is_blinded_leaves_it_to_its_supervisor() {
+    let mut guarded = Guarded::fork(job(&["blind"]), Leftovers::Kill, 100);
+    guarded.start(Some(guarded.deadline(200, 300)));
     guarded.expect_started();
-    let begun = guarded.clock.now();
-    guarded.handle.signal_guard(libc::SIGKILL).unwrap();
+    while guarded.next() != Received::Closed {}
+    until_gone_without_guard(&mut guarded);
+    let status = guarded.handle.try_wait().unwrap();
+    assert_eq!(status, Some(Status::Exited(71)));
+}
+
+fn until_gone_without_guard(guarded: &mut Guarded) {
     until("the tree ends", || {
         match guarded.handle.end_tree_without_guard().unwrap() {
             TreeEnd::Gone => Some(()),
@@ -136,6 +146,15 @@ fn assert_ended_without_guard(words: &[&str]) {
             }
         }
     });
+}
+
+fn assert_ended_without_guard(words: &[&str]) {
+    let mut guarded = Guarded::fork(job(words), Leftovers::Kill, 3_600_000);
+    guarded.start(None);
+    guarded.expect_started();
+    let begun = guarded.clock.now();
+    guarded.handle.signal_guard(libc::SIGKILL).unwrap();
+    until_gone_without_guard(&mut guarded);
     let took = guarded.clock.now().since(begun);
     println!("  {words:?}: gone {took:?} after the guard");
     assert!(took.as_millis() < MARGIN_MS.into(), "{took:?}");
