@@ -215,7 +215,7 @@ impl Driver<'_> {
             match action {
                 Action::Send(request) => {
                     let may_block = !self.guarding.has_job();
-                    self.worker.send(request, may_block)?;
+                    self.worker.send(request, may_block);
                 }
                 Action::Say(note) => self.listener.hear(&note, true),
                 Action::StartJob { deadline, granted } => {

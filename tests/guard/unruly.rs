@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use nix::libc;
 use tokenrun::job::{FromGuard, Leftovers, Received, TreeEnd};
+use tokenrun::sys::procfs;
 use tokenrun::sys::wait::Status;
 use tokenrun::token::Moment;
 
@@ -151,7 +152,11 @@ fn until_gone_without_guard(guarded: &mut Guarded) {
 fn assert_ended_without_guard(words: &[&str]) {
     let mut guarded = Guarded::fork(job(words), Leftovers::Kill, 3_600_000);
     guarded.start(None);
-    guarded.expect_started();
+    let main = guarded.expect_started();
+    until("it has forked", || {
+        let children = procfs::children(main);
+        children.is_none_or(|all| all.len() > 1).then_some(())
+    });
     let begun = guarded.clock.now();
     guarded.handle.signal_guard(libc::SIGKILL).unwrap();
     until_gone_without_guard(&mut guarded);
