@@ -5,6 +5,8 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/programs.rs"]
+mod programs;
 mod support;
 
 #[path = "behaviour/between_runs.rs"]
@@ -21,6 +23,10 @@ mod documentation;
 mod exit_codes;
 #[path = "behaviour/first_minutes.rs"]
 mod first_minutes;
+#[path = "behaviour/guarding.rs"]
+mod guarding;
+#[path = "behaviour/heartbeats.rs"]
+mod heartbeats;
 #[path = "behaviour/lease.rs"]
 mod lease;
 #[path = "behaviour/leftovers.rs"]
@@ -45,6 +51,8 @@ mod pipelines;
 mod report;
 #[path = "behaviour/signals.rs"]
 mod signals;
+#[path = "behaviour/suspended.rs"]
+mod suspended;
 #[path = "behaviour/the_job.rs"]
 mod the_job;
 #[path = "behaviour/usage.rs"]

@@ -14,12 +14,12 @@ mod inheritance;
 mod leftovers;
 #[path = "guard/processes.rs"]
 mod processes;
+#[path = "support/programs.rs"]
+mod programs;
 #[path = "guard/signals.rs"]
 mod signals;
 #[path = "guard/starting.rs"]
 mod starting;
-#[path = "support/programs.rs"]
-mod programs;
 #[path = "guard/unruly.rs"]
 mod unruly;
 #[path = "guard/without_guard.rs"]

@@ -158,7 +158,11 @@ fn freeze(tree: &Tree<'_>, found: &mut Found) -> Option<Vec<Member>> {
     let mut members = Vec::new();
     for sweep in 0..SWEEPS {
         let is_gentle = sweep < GENTLE_SWEEPS;
-        let signal = if is_gentle { libc::SIGSTOP } else { libc::SIGKILL };
+        let signal = if is_gentle {
+            libc::SIGSTOP
+        } else {
+            libc::SIGKILL
+        };
         let before = members.len();
         tree.walk(|member| {
             if found.pids.insert(member.pid) {
