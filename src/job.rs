@@ -34,6 +34,7 @@
 
 pub mod ancestry;
 pub mod handle;
+pub mod locks;
 pub mod messages;
 
 mod adopted;

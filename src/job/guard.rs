@@ -79,8 +79,14 @@ fn wait_for_start(link: &mut Link) -> io::Result<Option<Start>> {
     let mut lock = None;
     loop {
         match link.hear() {
-            Heard::Message(ToGuard::Lock { inherit }, fd) => {
-                lock = fd.map(|fd| Lock { fd, inherit });
+            Heard::Message(ToGuard::Lock { inherit }, Some(fd)) => {
+                lock = Some(Lock { fd, inherit });
+            }
+            // Lost on its way, for want of descriptors. Without it a job that lives
+            // would be taken for dead.
+            Heard::Message(ToGuard::Lock { .. }, None) => {
+                link.say(&not_started(Stage::Fork, &Errno::EMFILE.into(), "lock"));
+                return Ok(None);
             }
             Heard::Message(ToGuard::Start { deadline, env }, _) => {
                 return Ok(Some(Start {

@@ -8,7 +8,7 @@ use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
 use crate::sys::exec::Program;
-use crate::sys::fds::keep_on_exec;
+use crate::sys::fds::hand_down;
 use crate::sys::process::{Forked, die_with_parent, exit_now, fork, parent_pid, pid};
 use crate::sys::signals::Inherited;
 
@@ -63,7 +63,7 @@ fn become_program(
     lock: Option<BorrowedFd<'_>>,
     guard: i32,
 ) -> i32 {
-    if let Err(err) = die_with_parent().and_then(|()| lock.map_or(Ok(()), keep_on_exec)) {
+    if let Err(err) = die_with_parent().and_then(|()| lock.map_or(Ok(()), hand_down)) {
         return errno_of(&err);
     }
     if parent_pid() != guard {
