@@ -93,7 +93,7 @@ pub fn processes() -> io::Result<Vec<Process>> {
 /// One that appears or ends meanwhile may hide another: who must have all looks
 /// again until nothing is new.
 #[must_use]
-pub fn children(pid: i32) -> Option<Vec<i32>> {
+pub fn child_pids(pid: i32) -> Option<Vec<i32>> {
     let threads = format!("/proc/{pid}/task");
     // A directory has a link from itself, from its parent, and from each of its own.
     if fs::metadata(&threads).ok()?.nlink() == 3 {
@@ -119,20 +119,17 @@ fn shows_children() -> bool {
     Path::new("/proc/thread-self/children").exists()
 }
 
-/// Whether the environment that the process was started with contains all of
-/// these variables. No, if it is another user's.
-#[must_use]
-pub fn was_started_with(pid: i32, variables: &[(String, String)]) -> bool {
-    fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|environment| contains_all(&environment, variables))
-}
-
-fn contains_all(environment: &[u8], variables: &[(String, String)]) -> bool {
-    let entries: Vec<&[u8]> = environment.split(|byte| *byte == 0).collect();
-    variables.iter().all(|(name, value)| {
-        let wanted = format!("{name}={value}");
-        entries.contains(&wanted.as_bytes())
-    })
+/// The children of this process.
+///
+/// # Errors
+/// /proc can't be listed.
+pub fn children() -> io::Result<Vec<Process>> {
+    let own = super::process::pid();
+    let Some(pids) = child_pids(own) else {
+        let all = processes()?.into_iter();
+        return Ok(all.filter(|process| process.parent == own).collect());
+    };
+    Ok(pids.into_iter().filter_map(process).collect())
 }
 
 #[cfg(test)]
@@ -207,21 +204,23 @@ mod tests {
         let spawn = || std::process::Command::new("sleep").arg("600").spawn();
         let mut child = std::thread::spawn(spawn).join().unwrap().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let is_shown = || children(own).unwrap().contains(&pid);
+        let is_shown = || child_pids(own).unwrap().contains(&pid);
         assert!(is_shown());
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!is_shown());
-        assert_eq!(children(i32::MAX), None);
+        assert_eq!(child_pids(i32::MAX), None);
     }
 
     #[test]
-    fn variables_are_looked_for_whole() {
-        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let environment = b"A=1\0B=22\0";
-        let contains = |wanted: &[_]| contains_all(environment, wanted);
-        assert!(contains(&[variable("A", "1"), variable("B", "22")]));
-        assert!(!contains(&[variable("B", "2")]));
-        assert!(!contains(&[variable("A", "1"), variable("C", "1")]));
+    fn a_child_is_found() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let is_it = |process: &Process| u32::try_from(process.pid) == Ok(child.id());
+        assert_eq!(children().unwrap().iter().filter(|it| is_it(it)).count(), 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
