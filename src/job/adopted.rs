@@ -66,7 +66,7 @@ fn children() -> Option<Vec<(i32, u64)>> {
     if !procfs::is_ours() {
         return None;
     }
-    let children = procfs::own_children().ok()?;
+    let children = procfs::children().ok()?;
     Some(children.iter().map(|it| (it.pid, it.started)).collect())
 }
 

@@ -68,6 +68,14 @@ impl<'a> Tree<'a> {
         Some(living)
     }
 
+    /// Whether it has no member, not even one that has ended and was not reaped yet:
+    /// whoever forks and leaves can't hide behind that. `None` if that can't be seen.
+    pub(super) fn is_empty(&self) -> Option<bool> {
+        let mut is_empty = true;
+        self.walk(|_| is_empty = false)?;
+        Some(is_empty)
+    }
+
     /// Visits everyone, parents before their children. Whose parent ends meanwhile
     /// may be missed, as may whoever is just being made: who must meet all walks
     /// again until nobody is new. `None` if /proc can't be used.
@@ -75,7 +83,7 @@ impl<'a> Tree<'a> {
         if !procfs::is_ours() {
             return None;
         }
-        let Some(mut pids) = procfs::children(self.root) else {
+        let Some(mut pids) = procfs::child_pids(self.root) else {
             // This kernel shows parents only: everybody has to be looked at.
             let all = procfs::processes().ok()?;
             for process in descendants(self.root, all, self.belongs) {
@@ -99,7 +107,7 @@ impl<'a> Tree<'a> {
             visit(member);
             // Only now: whoever the visit has stopped makes no more.
             let parent = member.pid;
-            let below = procfs::children(parent).unwrap_or_default();
+            let below = procfs::child_pids(parent).unwrap_or_default();
             let new = below.into_iter().filter(|pid| seen.insert(*pid));
             members.extend(new.map(|pid| Member { pid, parent }));
         }

@@ -86,20 +86,6 @@ pub fn processes() -> io::Result<Vec<Process>> {
     Ok(pids.filter_map(process).collect())
 }
 
-/// The children of this process.
-///
-/// # Errors
-/// /proc can't be listed.
-pub fn own_children() -> io::Result<Vec<Process>> {
-    let own = super::process::pid();
-    // A kernel may not show them; then everybody is looked at.
-    let Some(pids) = children(own) else {
-        let all = processes()?.into_iter();
-        return Ok(all.filter(|process| process.parent == own).collect());
-    };
-    Ok(pids.into_iter().filter_map(process).collect())
-}
-
 /// The children of a process, those that have ended and were not waited for too: much
 /// quicker to be had than a look at everybody. `None` if the process is gone, or if
 /// this kernel does not show them (it is built without CONFIG_PROC_CHILDREN).
@@ -107,7 +93,7 @@ pub fn own_children() -> io::Result<Vec<Process>> {
 /// One that appears or ends meanwhile may hide another: who must have all looks
 /// again until nothing is new.
 #[must_use]
-pub fn children(pid: i32) -> Option<Vec<i32>> {
+pub fn child_pids(pid: i32) -> Option<Vec<i32>> {
     let threads = format!("/proc/{pid}/task");
     // A directory has a link from itself, from its parent, and from each of its own.
     if fs::metadata(&threads).ok()?.nlink() == 3 {
@@ -131,6 +117,19 @@ fn children_of(thread: &Path) -> Option<Vec<i32>> {
 
 fn shows_children() -> bool {
     Path::new("/proc/thread-self/children").exists()
+}
+
+/// The children of this process.
+///
+/// # Errors
+/// /proc can't be listed.
+pub fn children() -> io::Result<Vec<Process>> {
+    let own = super::process::pid();
+    let Some(pids) = child_pids(own) else {
+        let all = processes()?.into_iter();
+        return Ok(all.filter(|process| process.parent == own).collect());
+    };
+    Ok(pids.into_iter().filter_map(process).collect())
 }
 
 #[cfg(test)]
@@ -205,11 +204,23 @@ mod tests {
         let spawn = || std::process::Command::new("sleep").arg("600").spawn();
         let mut child = std::thread::spawn(spawn).join().unwrap().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let is_shown = || children(own).unwrap().contains(&pid);
+        let is_shown = || child_pids(own).unwrap().contains(&pid);
         assert!(is_shown());
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!is_shown());
-        assert_eq!(children(i32::MAX), None);
+        assert_eq!(child_pids(i32::MAX), None);
+    }
+
+    #[test]
+    fn a_child_is_found() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let is_it = |process: &Process| u32::try_from(process.pid) == Ok(child.id());
+        assert_eq!(children().unwrap().iter().filter(|it| is_it(it)).count(), 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

@@ -154,7 +154,7 @@ fn assert_ended_without_guard(words: &[&str]) {
     guarded.start(None);
     let main = guarded.expect_started();
     until("it has forked", || {
-        let children = procfs::children(main);
+        let children = procfs::child_pids(main);
         children.is_none_or(|all| all.len() > 1).then_some(())
     });
     let begun = guarded.clock.now();

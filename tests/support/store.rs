@@ -187,12 +187,6 @@ impl Store {
         writes.unwrap().map(Result::unwrap).collect()
     }
 
-    /// How many there were.
-    pub(crate) fn count_writes(&self) -> i64 {
-        let sql = "SELECT COALESCE(MAX(number), 0) FROM writes";
-        self.sql().query_row(sql, [], |row| row.get(0)).unwrap()
-    }
-
     /// Waits until a file of the test's is a whole line, and gives it.
     pub(crate) fn until_line(&self, name: &str) -> String {
         until(&format!("{name} has a line"), || {
