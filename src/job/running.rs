@@ -38,6 +38,8 @@ pub(super) struct Running<'a> {
     watch: Watch,
     killing: Killing,
     echoes: Echoes,
+    /// What was passed on before the job's program ran.
+    early: Vec<i32>,
     main: Main,
     /// When the timer will fire. `None`: it has fired.
     armed: Option<Moment>,
@@ -77,6 +79,7 @@ impl<'a> Running<'a> {
             watch,
             killing: Killing::default(),
             echoes: Echoes::default(),
+            early: Vec::new(),
             main: Main::Starting { pid, report },
             armed: None,
         }
@@ -116,6 +119,7 @@ impl<'a> Running<'a> {
                 // passed on as well, to a process that hardly is its program yet.
                 self.hear_signals()?;
                 self.echoes.forget_copies();
+                self.pass_on_early();
             }
             self.hear_supervisor();
             self.pass_on();
@@ -336,6 +340,14 @@ impl<'a> Running<'a> {
         }
     }
 
+    /// Again: until just before its exec the job throws away what comes, and whoever
+    /// has heard of a signal is gone by now, or it means nothing to him.
+    fn pass_on_early(&mut self) {
+        for signal in std::mem::take(&mut self.early) {
+            self.signal_main(signal);
+        }
+    }
+
     fn stop_supervisor(&self) {
         // The parent is the supervisor as long as that is not gone.
         if self.link.poll_fd().is_some() && is_in_foreground() {
@@ -343,7 +355,10 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn signal_main(&self, signal: i32) {
+    fn signal_main(&mut self, signal: i32) {
+        if matches!(self.main, Main::Starting { .. }) {
+            self.early.push(signal);
+        }
         if let Some(pid) = self.main_pid() {
             // It may be another user's by now: then it can't be told.
             let _ = signal_child(pid, signal);
