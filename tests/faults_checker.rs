@@ -274,7 +274,8 @@ fn a_job_that_ran_was_neither_refused_nor_not_started() {
 
 #[test]
 fn a_status_of_another_outcome_is_found() {
-    finds(&ended("lost", None, Ended::Code(76), &[]), &[]);
+    let without_guard = [(Part::Guard, SIGKILL)];
+    finds(&ended("lost", None, Ended::Code(76), &without_guard), &[]);
     finds(
         &ended("succeeded", None, Ended::Code(76), &[]),
         &[Broken::ExitStatus],
@@ -349,4 +350,14 @@ fn silence_after_the_faults_is_found() {
         life.until += 6 * MS;
     }
     finds(&evidence, &[Broken::Recovery]);
+}
+
+#[test]
+fn a_loss_without_a_cause_is_counted() {
+    let mut evidence = ended("lost", None, Ended::Code(76), &[(Part::Guard, SIGKILL)]);
+    assert_eq!(evidence.lost_without_cause(), 0);
+    evidence.calls[1].hits.clear();
+    assert_eq!(evidence.lost_without_cause(), 1);
+    evidence.hindered = vec![(25 * MS, 26 * MS)];
+    assert_eq!(evidence.lost_without_cause(), 0);
 }

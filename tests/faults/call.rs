@@ -1,7 +1,7 @@
 //! One call of tokenrun: its options, its processes, and what becomes of it.
 
 use std::fs::{self, File};
-use std::io::{PipeReader, Write as _};
+use std::io::{ErrorKind, PipeReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -114,13 +114,14 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Starts tokenrun, in a process group of its own.
+    /// Starts tokenrun, in a process group of its own. `None` on a machine that has no
+    /// process to give.
     pub(crate) fn start(
         place: &Place,
         (number, group, client): (usize, &str, &str),
         wishes: &Wishes,
         plan: &Plan,
-    ) -> Self {
+    ) -> Option<Self> {
         let (stderr, unread) = if wishes.full_stderr {
             let (reader, writer) = full_pipe();
             (Stdio::from(writer), Some(reader))
@@ -142,10 +143,13 @@ impl Live {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(stderr)
-            .spawn()
-            .unwrap_or_else(|error| panic!("{}: {error}", place.program.display()));
+            .spawn();
+        let child = match child {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+            child => child.unwrap_or_else(|error| panic!("{}: {error}", place.program.display())),
+        };
         let pid = i32::try_from(child.id()).unwrap();
-        Self {
+        Some(Self {
             call: Call {
                 number,
                 group: group.to_owned(),
@@ -163,7 +167,7 @@ impl Live {
             watched: Default::default(),
             blinded: None,
             _stderr: unread,
-        }
+        })
     }
 
     /// The supervisor has ended.
@@ -173,6 +177,13 @@ impl Live {
             Status::Signalled(signal) => Ended::Signal(signal),
         };
         self.call.ended = Some((now(), ended));
+    }
+
+    /// Throws away what a refusal has said, for there are many of them.
+    pub(crate) fn tidy(&self, place: &Place) {
+        if self.call.hits.is_empty() && matches!(self.call.ended, Some((_, Ended::Code(75)))) {
+            let _ = fs::remove_file(place.file("stderr", self.call.number));
+        }
     }
 
     /// Looks who is alive. Says whether anybody may be.
@@ -207,11 +218,6 @@ impl Live {
         self.call.hits.push(Hit { part, signal });
     }
 
-    /// Whether a job of it may still begin to stamp after its end, or has stamped.
-    fn has_slot(&self) -> bool {
-        self.slots.iter().any(|slot| slot.exists())
-    }
-
     /// Everything that is known of it when everything is over.
     pub(crate) fn into_evidence(mut self, place: &Place) -> Call {
         for (index, (slot, watched)) in self.slots.iter().zip(&self.watched).enumerate() {
@@ -232,11 +238,6 @@ impl Live {
         }
         let report = fs::read(place.file("reports", self.call.number)).ok();
         self.call.report = report.map(|text| serde_json::from_slice(&text).unwrap());
-        let number = self.call.number;
-        if self.call.hits.is_empty() && !self.has_slot() {
-            // What was refused leaves little to read, and there are many of them.
-            let _ = fs::remove_file(place.file("stderr", number));
-        }
         self.call
     }
 }

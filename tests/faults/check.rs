@@ -325,12 +325,8 @@ fn is_right_code(code: i32, call: &Call, record: Option<&Record>) -> bool {
     match code {
         75 => !job_ran && outcome == "none",
         69 => !job_ran && matches!(outcome, "none" | "not_started" | "unknown"),
-        // The guard was gone before the job.
-        71 => {
-            !job_ran
-                && matches!(outcome, "none" | "not_started" | "unknown")
-                && call.was_hit(Part::Guard, &[SIGKILL])
-        }
+        // The guard was gone before the job, or the machine had no process to give.
+        71 => !job_ran && matches!(outcome, "none" | "not_started" | "unknown"),
         76 => matches!(outcome, "lost" | "unknown"),
         124 => call.has_timeout && matches!(outcome, "timed_out" | "unknown"),
         0..=63 => {

@@ -113,3 +113,27 @@ pub(crate) struct Evidence {
     /// When the faults ended, and for how long nobody may run from then on.
     pub(crate) recovery: Option<(u64, u64)>,
 }
+
+impl Evidence {
+    /// Runs that were lost although nothing happened to them or to the database. A
+    /// machine that is busy for longer than a lease does that, so it is no violation.
+    pub(crate) fn lost_without_cause(&self) -> usize {
+        let is_lost = |record: &&Record| record.outcome == "lost";
+        let numbers = self
+            .history
+            .iter()
+            .filter(is_lost)
+            .filter_map(Record::number);
+        let has_cause = |call: &Call| {
+            let hindered = |(from, until): &(u64, u64)| {
+                call.begun <= *until && call.ended.is_none_or(|(at, _)| *from <= at)
+            };
+            !call.hits.is_empty() || self.hindered.iter().any(hindered)
+        };
+        let of = |number| self.calls.iter().find(|call| call.number == number);
+        numbers
+            .filter_map(of)
+            .filter(|call| !has_cause(call))
+            .count()
+    }
+}

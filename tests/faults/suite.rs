@@ -1,6 +1,7 @@
 //! A suite from begin to end: faults, silence, a last run, and the check.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::time::Duration;
 
@@ -23,15 +24,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Plays a suite. Says whether nothing was wrong.
 pub(crate) fn play(options: &Options) -> bool {
+    tokenrun::sys::process::become_subreaper().unwrap();
+    let played = catch_unwind(AssertUnwindSafe(|| play_and_check(options)));
+    World::end_everybody();
+    played.unwrap_or(false)
+}
+
+fn play_and_check(options: &Options) -> bool {
     println!(
         "seed {} (--seed {0} plays these faults again)",
         options.seed
     );
-    let kept = tempfile::Builder::new()
-        .prefix("faults-")
-        .tempdir()
-        .unwrap();
-    let folder = kept.path();
+    // Kept if anything is wrong, a panic of this suite included.
+    let made = tempfile::Builder::new().prefix("faults-").tempdir();
+    let folder = &made.unwrap().keep();
     let database: Box<dyn Database> = match options.store.as_str() {
         "sqlite" => Box::new(Sqlite::new(folder)),
         other => panic!("--store {other}: there is sqlite"),
@@ -41,7 +47,6 @@ pub(crate) fn play(options: &Options) -> bool {
         folder: folder.to_owned(),
         url: database.url(),
     };
-    tokenrun::sys::process::become_subreaper().unwrap();
     let random = Random::new(options.seed);
     let mut world = World::new(place, random, database, (options.groups, options.nodes));
     let mut faults = Faults::default();
@@ -59,9 +64,10 @@ pub(crate) fn play(options: &Options) -> bool {
     figures(&evidence, &faults, options, violations.len());
     if !violations.is_empty() {
         tell(&violations, &world);
-        println!("the evidence is in {}", kept.keep().display());
+        println!("the evidence is in {}", folder.display());
         return false;
     }
+    std::fs::remove_dir_all(folder).unwrap();
     true
 }
 
@@ -138,6 +144,10 @@ fn figures(evidence: &Evidence, faults: &Faults, options: &Options, violations: 
     for (outcome, count) in counted(evidence.history.iter().map(|record| &record.outcome)) {
         line(&format!("  {outcome}"), count);
     }
+    line(
+        "  lost, and no fault explains it",
+        evidence.lost_without_cause(),
+    );
     println!("calls by end:");
     let ends = evidence.calls.iter().filter_map(|call| Some(call.ended?.1));
     let name = |ended| match ended {

@@ -108,16 +108,22 @@ impl World {
             self.nodes[index].due = now() + pause * MS;
             let wishes = Wishes::random(&mut self.random);
             let plan = Plan::random(&mut self.random, brief);
-            begun.push(self.call(&group, &client, &wishes, &plan));
+            begun.extend(self.call(&group, &client, &wishes, &plan));
         }
         begun
     }
 
-    fn call(&mut self, group: &str, client: &str, wishes: &Wishes, plan: &Plan) -> usize {
+    fn call(&mut self, group: &str, client: &str, wishes: &Wishes, plan: &Plan) -> Option<usize> {
         self.calls += 1;
-        let live = Live::start(&self.place, (self.calls, group, client), wishes, plan);
-        self.live.push(live);
-        self.live.len() - 1
+        let which = (self.calls, group, client);
+        match Live::start(&self.place, which, wishes, plan) {
+            Some(live) => self.live.push(live),
+            None => {
+                self.log.say("the machine has no process to give");
+                return None;
+            }
+        }
+        Some(self.live.len() - 1)
     }
 
     /// Takes notice of what has happened; sleeps a moment if nothing has.
@@ -154,6 +160,7 @@ impl World {
                 continue;
             };
             live.ended(*status);
+            live.tidy(&self.place);
             if !matches!(status, Status::Exited(75)) {
                 let (number, client) = (live.call.number, &live.call.client);
                 let line = format!("{}: run {number} of {client}: {status:?}", live.call.group);
@@ -197,10 +204,8 @@ impl World {
     pub(crate) fn run_plainly(&mut self, group: &str, patience: Duration) -> bool {
         let succeeded = self.until(patience, |world| {
             let wishes = Wishes::plain(&mut world.random);
-            let number = {
-                let place = world.call(group, "node-0", &wishes, &Plan::EMPTY);
-                world.live[place].call.number
-            };
+            let index = world.call(group, "node-0", &wishes, &Plan::EMPTY)?;
+            let number = world.live[index].call.number;
             let ended = world.until(patience, |world| world.end_of(number))?;
             (ended == Ended::Code(0)).then_some(())
         });
@@ -228,6 +233,18 @@ impl World {
         }
         left.extend(files_left(&self.place.folder));
         left
+    }
+
+    /// Kills whoever is left, at last.
+    pub(crate) fn end_everybody() {
+        let own = tokenrun::sys::process::pid();
+        while reap_all(|_, _| {}).unwrap() {
+            let all = tokenrun::sys::procfs::processes().unwrap();
+            for child in all.iter().filter(|process| process.parent == own) {
+                let _ = tokenrun::sys::process::signal_child(child.pid, nix::libc::SIGKILL);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Who shall be hit: a run with a job if there is one, most of the time.
