@@ -361,3 +361,27 @@ fn a_loss_without_a_cause_is_counted() {
     evidence.hindered = vec![(25 * MS, 26 * MS)];
     assert_eq!(evidence.lost_without_cause(), 0);
 }
+
+#[test]
+fn the_longest_silence_is_measured() {
+    assert_eq!(check::longest_idle(&fine()), 0);
+    let mut evidence = fine();
+    for life in &mut evidence.calls[1].lives {
+        life.from += 6 * MS;
+    }
+    assert_eq!(check::longest_idle(&evidence), 6 * MS);
+}
+
+#[test]
+fn only_the_killed_leave_lock_files() {
+    let mut evidence = ended(
+        "unknown",
+        None,
+        Ended::Signal(SIGKILL),
+        &[(Part::Supervisor, SIGKILL)],
+    );
+    evidence.lock_files = 1;
+    finds(&evidence, &[]);
+    evidence.lock_files = 2;
+    finds(&evidence, &[Broken::Left]);
+}

@@ -44,24 +44,33 @@ pub(crate) struct Wishes {
     full_stderr: bool,
 }
 
-/// The longest takeover-after, keep and head start together, in nanoseconds.
-pub(crate) const LONGEST_WAIT: u64 = (4_200 + 1_000 + 300) * 1_000_000;
+/// The longest takeover-after, keep and head start, in milliseconds.
+const LONGEST: [u64; 3] = [6_000, 1_000, 300];
+
+/// How long a token may be kept from everybody, in nanoseconds.
+pub(crate) const LONGEST_WAIT: u64 = (LONGEST[0] + LONGEST[1] + LONGEST[2]) * 1_000_000;
 
 impl Wishes {
     /// Short durations that fit: `heartbeat + 2 × store-timeout + kill-grace` and the
     /// margin of a second are less than takeover-after.
     pub(crate) fn random(random: &mut Random) -> Self {
+        let [longest_takeover_after, longest_keep, longest_head_start] = LONGEST;
+        // Most are short, for there are many; who waits must honour the others.
+        let takeover_after = match random.range(0, 4) {
+            0 => random.range(2_600, longest_takeover_after),
+            _ => random.range(2_600, 3_400),
+        };
         Self {
             heartbeat: random.range(200, 500),
-            takeover_after: random.range(2_600, 4_200),
+            takeover_after,
             store_timeout: random.range(150, 300),
             kill_grace: random.range(50, 400),
             keep: if random.percent(70) {
                 0
             } else {
-                random.range(200, 1_000)
+                random.range(200, longest_keep)
             },
-            head_start: random.range(0, 300),
+            head_start: random.range(0, longest_head_start),
             timeout: random.percent(8).then(|| random.range(200, 2_500)),
             failback: random.percent(5),
             report: random.percent(50),

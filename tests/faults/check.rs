@@ -80,6 +80,19 @@ fn by_start(evidence: &Evidence) -> BTreeMap<&str, Vec<(&Call, u64, u64)>> {
     groups
 }
 
+/// The longest time between the end of a run and the next one's begin.
+pub(crate) fn longest_idle(evidence: &Evidence) -> u64 {
+    let mut longest = 0;
+    for runs in by_start(evidence).values() {
+        let mut idle_from = u64::MAX;
+        for (_, from, until) in runs {
+            longest = longest.max(from.saturating_sub(idle_from));
+            idle_from = *until;
+        }
+    }
+    longest
+}
+
 fn millis(nanos: u64) -> f64 {
     std::time::Duration::from_nanos(nanos).as_secs_f64() * 1_000.0
 }
@@ -125,6 +138,15 @@ impl<'a> Checker<'a> {
     }
 
     fn nothing_left(&mut self) {
+        let is_killed = |call: &&Call| call.was_hit(Part::Supervisor, &[SIGKILL]);
+        let killed = self.evidence.calls.iter().filter(is_killed).count();
+        if self.evidence.lock_files > killed {
+            let files = self.evidence.lock_files;
+            self.claim(
+                Broken::Left,
+                format!("{files} lock files, {killed} were killed"),
+            );
+        }
         for left in &self.evidence.left {
             self.claim(Broken::Left, left.clone());
         }

@@ -23,6 +23,9 @@ pub(crate) trait Database {
     /// Ends whatever still lasts.
     fn mend(&mut self);
 
+    /// Where the locks of its runs are on this host.
+    fn locks(&self) -> PathBuf;
+
     /// How much longer than takeover-after a node may have to wait once all is well.
     fn patience(&self) -> Duration;
 }
@@ -71,6 +74,10 @@ impl Database for Sqlite {
             // It may have ended long ago, and been reaped by whoever reaps all.
             let _ = writer.try_wait().is_ok_and(|ended| ended.is_none()) && writer.kill().is_ok();
         }
+    }
+
+    fn locks(&self) -> PathBuf {
+        self.file.with_extension("db-locks")
     }
 
     fn patience(&self) -> Duration {

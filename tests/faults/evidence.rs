@@ -108,6 +108,8 @@ pub(crate) struct Evidence {
     pub(crate) history: Vec<Record>,
     /// When the database was hindered.
     pub(crate) hindered: Vec<(u64, u64)>,
+    /// Files of locks that were left before the last run swept them.
+    pub(crate) lock_files: usize,
     /// Processes and files that are left when everything is over.
     pub(crate) left: Vec<String>,
     /// When the faults ended, and for how long nobody may run from then on.

@@ -15,7 +15,7 @@ use super::world::{MS, World};
 
 /// Whether supervisor and guard are put out together. Nobody ends the job then, or
 /// nobody in time: what keeps others away from it is the lock that it has inherited.
-pub(crate) const TOGETHER: bool = false;
+pub(crate) const TOGETHER: bool = true;
 
 const ALL: [Part; 4] = [Part::Supervisor, Part::Guard, Part::Job, Part::Grandchild];
 const ASKING: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::call::{LONGEST_WAIT, Place};
-use super::check::{Violation, check};
+use super::check::{Violation, check, longest_idle};
 use super::database::{Database, Sqlite};
 use super::evidence::{Ended, Evidence, Record};
 use super::faults::Faults;
@@ -14,7 +14,7 @@ use super::job::Plan;
 use super::options::Options;
 use super::random::Random;
 use super::stamps::now;
-use super::world::World;
+use super::world::{World, lock_files};
 
 /// What a busy machine may add to the time in which nobody runs.
 const SLACK: Duration = Duration::from_secs(3);
@@ -89,6 +89,8 @@ fn wind_up(world: &mut World, faults: &mut Faults) -> Evidence {
     world.log.say("no more calls");
     let _ = world.until(PATIENCE, |world| world.live.is_empty().then_some(()));
     let mut left = Vec::new();
+    let files = lock_files(&world.database.locks()).len();
+    world.age_lock_files();
     for group in groups {
         if !world.run_plainly(&group, idle) {
             left.push(format!("{group}: a last run did not succeed"));
@@ -103,6 +105,7 @@ fn wind_up(world: &mut World, faults: &mut Faults) -> Evidence {
         calls: all.map(|live| live.into_evidence(&world.place)).collect(),
         history,
         hindered: std::mem::take(&mut faults.hindered),
+        lock_files: files,
         left,
         recovery: Some((over_at, nanos(idle))),
     }
@@ -147,6 +150,15 @@ fn figures(evidence: &Evidence, faults: &Faults, options: &Options, violations: 
     line(
         "  lost, and no fault explains it",
         evidence.lost_without_cause(),
+    );
+    let idle = Duration::from_nanos(longest_idle(evidence)).as_millis();
+    line(
+        "longest time without a run, ms",
+        usize::try_from(idle).unwrap(),
+    );
+    line(
+        "lock files that the killed left, swept",
+        evidence.lock_files,
     );
     println!("calls by end:");
     let ends = evidence.calls.iter().filter_map(|call| Some(call.ended?.1));

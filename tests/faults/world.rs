@@ -1,8 +1,9 @@
 //! The nodes, each of which calls tokenrun again and again, and everybody who is alive.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokenrun::sys::wait::{Status, reap_all};
 
@@ -231,8 +232,22 @@ impl World {
             let children = all.iter().filter(|process| process.parent == own);
             left.extend(children.map(|process| format!("{process:?}")));
         }
-        left.extend(files_left(&self.place.folder));
+        let files = names(&self.place.folder).into_iter();
+        let files = files.filter(|name| !KNOWN.contains(&name.as_str()));
+        let files = files.chain(lock_files(&self.database.locks()));
+        left.extend(files.map(|name| format!("the file {name}")));
         left
+    }
+
+    /// Lets days pass for the files of locks: whoever was killed while it took them left
+    /// them, and they are swept when they are old.
+    pub(crate) fn age_lock_files(&self) {
+        let folder = self.database.locks();
+        let long_ago = SystemTime::now() - Duration::from_secs(3 * 24 * 3_600);
+        for name in names(&folder) {
+            let file = File::options().write(true).open(folder.join(name));
+            file.unwrap().set_modified(long_ago).unwrap();
+        }
     }
 
     /// Kills whoever is left, at last.
@@ -278,10 +293,11 @@ impl World {
 }
 
 /// What a suite's folder may hold in the end.
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 9] = [
     "tokens.db",
     "tokens.db-wal",
     "tokens.db-shm",
+    "tokens.db-locks",
     "slots",
     "reports",
     "stderr",
@@ -289,9 +305,15 @@ const KNOWN: [&str; 8] = [
     "events.log",
 ];
 
-fn files_left(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).unwrap();
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let unknown = names.filter(|name| !KNOWN.contains(&name.as_str()));
-    unknown.map(|name| format!("the file {name}")).collect()
+    names.collect()
+}
+
+/// The files of locks: all that the folder holds but the mark of the last sweep.
+pub(crate) fn lock_files(folder: &Path) -> Vec<String> {
+    let mut names = names(folder);
+    names.retain(|name| name != "swept");
+    names
 }
