@@ -37,6 +37,13 @@ struct Cli {
     run: RunFlags,
 }
 
+#[derive(Debug, Parser)]
+#[command(name = "tokenrun", version)]
+struct PlainRun {
+    #[command(flatten)]
+    run: RunFlags,
+}
+
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Show who holds which token
@@ -181,6 +188,13 @@ struct RunFlags {
         help_heading = "The job"
     )]
     leftovers: LeftoversFlag,
+    /// Do not let the job inherit the lock that shows others on this host that it lives
+    ///
+    /// For a job that must not have a descriptor more than it was given. While it lives on
+    /// without tokenrun nothing on this host shows it, so that nothing proves it dead either:
+    /// others wait for --takeover-after, as on other hosts.
+    #[arg(long, env = "TOKENRUN_CLOSE_LOCK", help_heading = "The job")]
+    close_lock: bool,
     /// Exit status when another holds the token [default: 75]
     #[arg(
         short = 'E',
@@ -274,6 +288,8 @@ pub struct RunRequest {
     pub timeout: Option<Duration>,
     /// What happens to processes that the job leaves behind.
     pub leftovers: LeftoversFlag,
+    /// Whether the job does not inherit its lock.
+    pub close_lock: bool,
     /// The exit code for a refusal.
     pub conflict_exit_code: u8,
     /// Where the report goes.
@@ -340,6 +356,9 @@ fn duration_value(text: &str) -> Result<Duration, duration::DurationError> {
 /// # Errors
 /// One line that says what is wrong and what to write, or the help that was asked for.
 pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
+    if let Some(run) = plain_run(arguments) {
+        return run_request(run.run).map(|run| Request::Run(Box::new(run)));
+    }
     let cli = Cli::try_parse_from(arguments).map_err(|error| explained(&error, arguments))?;
     match cli.verb {
         None => run_request(cli.run).map(|run| Request::Run(Box::new(run))),
@@ -358,6 +377,17 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),
     }
+}
+
+/// A run, read without what other commands understand: to set that up takes longer
+/// than to read the line. `None` if it is no plain run, or not right.
+fn plain_run(arguments: &[OsString]) -> Option<PlainRun> {
+    let starts_with_option = arguments
+        .get(1)
+        .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+    (starts_with_option && arguments.iter().any(|word| word == "--"))
+        .then(|| PlainRun::try_parse_from(arguments).ok())
+        .flatten()
 }
 
 fn group_filter(text: Option<&str>) -> Result<Option<GroupName>, Unusable> {
@@ -424,6 +454,7 @@ fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
         timing,
         timeout: flags.timeout,
         leftovers: flags.leftovers,
+        close_lock: flags.close_lock,
         conflict_exit_code: flags.conflict_exit_code.unwrap_or(exit::NOT_NOW),
         report: flags.report,
         label: flags.label,

@@ -26,6 +26,7 @@ pub mod sys;
 pub mod token;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cli::{ListRequest, LogFormat, LogRequest, Request, RunRequest};
@@ -132,11 +133,12 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
     let url = store_url(request.store.as_deref())?;
     warn_of_overlay(&url, log);
     let claim = claim(&request)?;
-    let store = open(&url, request.timing.store_timeout)?;
+    let (store, lock_directory) = open_to_run(&url, request.timing.store_timeout)?;
     let job = Run {
         claim,
         limits: run::machine::Limits {
             timeout: request.timeout,
+            locks: true,
         },
         not_now: request.conflict_exit_code,
         report: request.report,
@@ -147,6 +149,10 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
             leftovers: match request.leftovers {
                 cli::LeftoversFlag::Kill => job::handle::Leftovers::Kill,
                 cli::LeftoversFlag::Leave => job::handle::Leftovers::Leave,
+            },
+            locks: run::locking::LockSettings {
+                directory: lock_directory,
+                inherited: !request.close_lock,
             },
         },
     };
@@ -214,12 +220,14 @@ fn store_url(given: Option<&str>) -> Result<StoreUrl, Failure> {
     url.map_err(|error| Failure::new(exit::CONFIG, "no_store", error.to_string()))
 }
 
-fn open(url: &StoreUrl, timeout: Duration) -> Result<Box<dyn Store>, Failure> {
+/// A store, and the directory for the locks of its runs on this host. They lie beside the
+/// file, not in the state directory: who uses the store sees them, as whichever user and in
+/// whichever container.
+fn open_to_run(url: &StoreUrl, timeout: Duration) -> Result<(Box<dyn Store>, PathBuf), Failure> {
     let StoreUrl::Sqlite(path) = url;
-    match SqliteStore::open(path, timeout) {
-        Ok(store) => Ok(Box::new(store)),
-        Err(error) => Err(Failure::of_store(&error)),
-    }
+    let store = SqliteStore::open(path, timeout).map_err(|error| Failure::of_store(&error))?;
+    let lock_directory = store.directory_beside();
+    Ok((Box::new(store), lock_directory))
 }
 
 fn listing_store(list: &ListRequest) -> Result<Box<dyn Store>, Failure> {
@@ -232,7 +240,7 @@ fn listing_store(list: &ListRequest) -> Result<Box<dyn Store>, Failure> {
         );
         return Err(Failure::new(exit::CONFIG, "no_store", text));
     }
-    open(&url, LISTING_TIMEOUT)
+    Ok(open_to_run(&url, LISTING_TIMEOUT)?.0)
 }
 
 fn warn_of_unknown_variables(log: &mut Log) {

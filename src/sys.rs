@@ -6,6 +6,8 @@
 pub mod clock;
 pub mod exec;
 pub mod fds;
+pub mod filesystem;
+pub mod ofd;
 pub mod pidfd;
 pub mod process;
 pub mod procfs;

@@ -66,9 +66,17 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             wait,
             ..
         } => Message::new(Info, "waiting", staying(cx, row, now, *observing, *wait)),
-        Note::Acquired { granted, vanished } => {
+        Note::NoLocks { why } => Message::new(Detail, "no_locks", no_locks(cx, why)),
+        Note::Acquired {
+            granted,
+            vanished,
+            proven,
+        } => {
             let level = if vanished.is_some() { Info } else { Detail };
-            Message::new(level, "acquired", acquired(cx, granted, vanished.is_some()))
+            let holder = vanished
+                .as_ref()
+                .map(|_| if *proven { "dead" } else { "silent" });
+            Message::new(level, "acquired", acquired(cx, granted, holder))
         }
         Note::Started => Message::new(Detail, "started", format!("{} started", cx.program)),
         Note::Renewed { trusted_for } => Message::new(
@@ -162,17 +170,21 @@ fn staying(
     }
 }
 
-fn acquired(cx: &Context<'_>, granted: &Granted, took_over: bool) -> String {
+fn no_locks(cx: &Context<'_>, why: &str) -> String {
+    format!(
+        "no lock could be taken for {} ({why}): if this run is killed, others wait for takeover-after on this host too",
+        cx.group
+    )
+}
+
+/// `holder` says how the earlier run's holder was found, if there was one.
+fn acquired(cx: &Context<'_>, granted: &Granted, holder: Option<&str>) -> String {
     let kind = granted.kind.map_or("nested", |kind| kind.as_str());
     let previous = granted.previous_client.as_ref();
     let from = previous.map_or_else(String::new, |client| format!(" from {client}"));
-    let silent = if took_over {
-        ", whose holder is silent"
-    } else {
-        ""
-    };
+    let found = holder.map_or_else(String::new, |found| format!(", whose holder is {found},"));
     format!(
-        "took {}{from}{silent} in {} ({kind}, fence {})",
+        "took {}{from}{found} in {} ({kind}, fence {})",
         cx.group, cx.store, granted.fence
     )
 }
@@ -404,10 +416,17 @@ fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) ->
                 rounded(*takeover_in),
             )
         }
-        Refusal::AliveHere(processes) => format!(
-            "{group} in {store}: its holder is silent, but processes of its run are alive on this host ({}); end them first; {not_started}",
-            processes.join(", ")
-        ),
+        Refusal::AliveHere(processes) => {
+            let who = if processes.is_empty() {
+                "processes that can't be seen from here (another user's, or a container's)"
+                    .to_owned()
+            } else {
+                processes.join(", ")
+            };
+            format!(
+                "{group} in {store}: its holder is silent, but its run is still alive here: {who}; end them first; {not_started}"
+            )
+        }
         Refusal::Paused(pause) => {
             let until = pause.until_wall_ms.map_or_else(
                 || "until somebody resumes it".to_owned(),

@@ -19,6 +19,7 @@ use super::ending::Ending;
 use super::environment;
 use super::event::{Action, Event, Note};
 use super::guarding::Guarding;
+use super::locking::{LockSettings, Locking};
 use super::machine::Machine;
 use crate::job::ancestry::is_inside;
 use crate::job::handle::Leftovers;
@@ -28,7 +29,7 @@ use crate::sys::clock::LocalClock;
 use crate::sys::random;
 use crate::sys::signals::{Inherited, SignalFd};
 use crate::sys::timer::Timer;
-use crate::token::{Evidence, Moment, Row};
+use crate::token::{Moment, Row};
 
 /// Deadlines are looked at at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -44,6 +45,8 @@ pub struct Outside {
     pub argv: Vec<OsString>,
     /// What becomes of the processes that it leaves behind.
     pub leftovers: Leftovers,
+    /// The locks that prove whether a run lives.
+    pub locks: LockSettings,
 }
 
 /// Who hears what happens. `detached` says that somebody holds a deadline, so that
@@ -65,11 +68,13 @@ pub fn drive(
     outside: &Outside,
     listener: &mut dyn Listener,
 ) -> io::Result<Ending> {
+    let mut locking = Locking::new(&outside.locks);
     let mut first = First {
         machine: &mut machine,
         clock: outside.clock,
         store: store.as_mut(),
-        listener,
+        locking: &mut locking,
+        listener: &mut *listener,
     };
     let pending = first.look();
     if let Some(ending) = machine.ending() {
@@ -82,12 +87,16 @@ pub fn drive(
         worker: Worker::new(store),
         armed: None,
         guarding,
+        locking,
         machine,
         clock: outside.clock,
         listener,
     };
     driver.carry_out(pending)?;
     let ending = driver.run();
+    if let Ok(ending) = &ending {
+        driver.locking.finish(ending);
+    }
     // The process ends now: closing the store would only be work, and a store that
     // hangs could hold the end up.
     std::mem::forget(driver.worker);
@@ -102,14 +111,15 @@ fn draw() -> u64 {
 }
 
 /// The first look, on the only thread.
-struct First<'a> {
+struct First<'a, 'b> {
     machine: &'a mut Machine,
     clock: LocalClock,
     store: &'a mut dyn Store,
+    locking: &'a mut Locking<'b>,
     listener: &'a mut dyn Listener,
 }
 
-impl First<'_> {
+impl First<'_, '_> {
     /// Returns what the machine wants done after it.
     fn look(&mut self) -> Vec<Action> {
         let mut event = Event::Tick;
@@ -133,7 +143,7 @@ impl First<'_> {
                     }
                     Some(answer) => {
                         self.prove_nesting(&answer);
-                        event = event_of(answer);
+                        event = event_of(answer, self.machine, self.locking);
                     }
                 },
             }
@@ -160,9 +170,14 @@ impl First<'_> {
     }
 }
 
-fn event_of(answer: Answer) -> Event {
+/// What has been read is what the locks are asked about: a look at them from before
+/// would prove nothing about a run that was granted since.
+fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Event {
     match answer {
-        Answer::Read(result) => Event::Looked(result.map(|reading| (reading, Evidence::None))),
+        Answer::Read(result) => Event::Looked(result.map(|reading| {
+            let evidence = locking.evidence(&reading, &machine.claim().session);
+            (reading, evidence)
+        })),
         Answer::Swapped(result) => Event::Swapped(result),
         Answer::Recorded(result) => Event::Recorded(result),
     }
@@ -177,6 +192,7 @@ struct Driver<'a> {
     armed: Option<Moment>,
     worker: Worker,
     guarding: Guarding,
+    locking: Locking<'a>,
     listener: &'a mut dyn Listener,
 }
 
@@ -217,10 +233,15 @@ impl Driver<'_> {
                     let may_block = !self.guarding.has_job();
                     self.worker.send(request, may_block)?;
                 }
-                Action::Say(note) => self.listener.hear(&note, true),
+                Action::Say(note) => self.say(&note),
+                Action::TakeLocks => {
+                    let taken = self.locking.take(&mut self.guarding);
+                    self.tell(Event::LocksTaken(taken))?;
+                }
                 Action::StartJob { deadline, granted } => {
                     let env = environment::of(self.machine.claim(), &granted);
                     self.guarding.start(deadline, env);
+                    self.worker.get_ready();
                 }
                 Action::Extend(deadline) => self.guarding.extend(deadline),
                 Action::Pass(signal) => self.guarding.pass(signal),
@@ -232,9 +253,23 @@ impl Driver<'_> {
         Ok(())
     }
 
+    fn say(&mut self, note: &Note) {
+        if let Note::Acquired {
+            vanished: Some(session),
+            ..
+        } = note
+        {
+            self.locking.taken_from(session);
+        }
+        self.listener.hear(note, true);
+    }
+
     fn hear_store(&mut self) -> io::Result<()> {
         match self.worker.answer() {
-            Some(answer) => self.tell(event_of(answer)),
+            Some(answer) => {
+                let event = event_of(answer, &self.machine, &mut self.locking);
+                self.tell(event)
+            }
             None => Ok(()),
         }
     }

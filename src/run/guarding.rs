@@ -2,7 +2,7 @@
 //! the guard says becomes events. When the guard is gone, its work is done here.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags, poll};
 use super::driver::Outside;
 use super::event::{Event, GuardNews, NotStarted};
 use crate::job::handle::{GuardHandle, GuardSettings, Received, TreeEnd};
+use crate::job::locks::JobLock;
 use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
 use crate::token::Moment;
 
@@ -86,6 +87,12 @@ impl Guarding {
             State::Alone { again_at } => Some(again_at),
             State::Waiting | State::Guarding | State::Finished | State::Over => None,
         }
+    }
+
+    /// Hands the job's lock to the guard, and closes it here: else a supervisor that is
+    /// merely stopped would hold it. To be called before [`Self::start`].
+    pub(super) fn hand_over(&mut self, lock: JobLock, inherited: bool) -> io::Result<()> {
+        self.handle.send_lock(lock.as_fd(), inherited)
     }
 
     pub(super) fn start(&mut self, deadline: Option<Deadline>, env: Vec<(String, String)>) {

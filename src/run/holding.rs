@@ -160,7 +160,7 @@ impl Holding {
             Event::Swapped(Ok(swapped)) => self.swapped(step, swapped),
             Event::Looked(Ok((reading, _))) => self.looked(step, &reading),
             Event::Swapped(Err(error)) | Event::Looked(Err(error)) => self.failed(step, error),
-            Event::Recorded(_) => {}
+            Event::Recorded(_) | Event::LocksTaken(_) => {}
             Event::JobStarted => self.started(step),
             Event::JobNotStarted(why) => return self.not_started(step, why),
             Event::JobExited { status, forced } => self.exited = Some((status, forced)),
@@ -381,9 +381,9 @@ impl Holding {
             return Finishing::nested(end, self.stopped_by);
         };
         match self.heart {
-            Heart::Still => Finishing::lost(step, end, self.stopped_by),
+            Heart::Still => Finishing::lost(step, lease, end, self.stopped_by),
             Heart::Resting { .. } | Heart::Lapsed => {
-                Finishing::begin(step, Some(lease), end, self.stopped_by)
+                Finishing::begin(step, lease, end, self.stopped_by)
             }
             Heart::Beating { sent } => {
                 Finishing::after(step, lease, end, self.stopped_by, Heart::Beating { sent })

@@ -11,7 +11,7 @@ use std::thread;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::{Reading, Store, StoreError};
-use crate::token::{GroupName, RunEnd, SessionId, Swap, Swapped};
+use crate::token::{GroupName, RunEnd, RunId, Swap, Swapped};
 
 /// A request to a store.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub enum Request {
         /// In which group.
         group: GroupName,
         /// Whose record.
-        session: SessionId,
+        run: RunId,
         /// How the run ended.
         end: RunEnd,
     },
@@ -48,11 +48,7 @@ impl Request {
         match self {
             Self::Read(group) => Answer::Read(store.read(group).map(Box::new)),
             Self::Swap(swap) => Answer::Swapped(store.swap(swap)),
-            Self::Record {
-                group,
-                session,
-                end,
-            } => Answer::Recorded(store.record(group, session, end)),
+            Self::Record { group, run, end } => Answer::Recorded(store.record(group, run, end)),
         }
     }
 
@@ -127,6 +123,13 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Lets a store that is here still prepare for the end of a run.
+    pub fn get_ready(&mut self) {
+        if let Side::Here(store) = &mut self.side {
+            store.get_ready();
+        }
     }
 
     fn move_away(&mut self) -> std::io::Result<()> {

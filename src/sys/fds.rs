@@ -66,6 +66,25 @@ pub fn keep_on_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
+/// The least number of a descriptor that a program is to have without knowing: shells
+/// take numbers below it for themselves (bash up to 255), and scripts below those.
+const OUT_OF_THE_WAY: RawFd = 256;
+
+/// Lets the next program that this process executes have a duplicate of a descriptor,
+/// with a number that it is unlikely to use for something else. Not closed here: only
+/// for a process that is about to execute a program.
+///
+/// # Errors
+/// What fcntl(2) says; it has no reason to.
+pub fn hand_down(fd: BorrowedFd<'_>) -> io::Result<()> {
+    match fcntl(fd, FcntlArg::F_DUPFD(OUT_OF_THE_WAY)) {
+        Ok(_) => Ok(()),
+        // No such number is allowed (ulimit -n): better its own than none.
+        Err(Errno::EINVAL | Errno::EMFILE) => keep_on_exec(fd),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 fn number(fd: &BorrowedFd<'_>) -> u32 {
     fd.as_raw_fd().unsigned_abs()
 }
@@ -141,5 +160,14 @@ mod tests {
         let fd = open_null().unwrap();
         keep_on_exec(std::os::fd::AsFd::as_fd(&fd)).unwrap();
         assert_eq!(fcntl(&fd, FcntlArg::F_GETFD).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_descriptor_is_handed_down_out_of_the_way() {
+        let fd = open_null().unwrap();
+        hand_down(std::os::fd::AsFd::as_fd(&fd)).unwrap();
+        assert!(is_open(OUT_OF_THE_WAY));
+        let flags = fcntl(&fd, FcntlArg::F_GETFD).unwrap();
+        assert_eq!(flags, FdFlag::FD_CLOEXEC.bits());
     }
 }

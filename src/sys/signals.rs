@@ -105,6 +105,18 @@ impl Inherited {
     }
 }
 
+/// Throws away what was sent to this process while it was blocked.
+pub fn discard_pending() {
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let all = SigSet::all();
+    // SAFETY: both pointers are to values that live until after the call; no
+    // information about the signal is asked for.
+    while unsafe { libc::sigtimedwait(all.as_ref(), std::ptr::null_mut(), &at_once) } > 0 {}
+}
+
 fn is_ignored(signal: Signal) -> io::Result<bool> {
     // SAFETY: all zeroes is a valid sigaction, and it is overwritten.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };

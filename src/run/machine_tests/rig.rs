@@ -242,6 +242,7 @@ fn word(action: &Action, now: Moment) -> Option<String> {
             format!("end{term}, kill at {}", seconds(*kill_at, now))
         }
         Action::ContinueGuard => "continue the guard".into(),
+        Action::TakeLocks => "take the locks".into(),
         Action::EndWithoutGuard => "end without the guard".into(),
         Action::Say(note) => return spoken(note),
     })

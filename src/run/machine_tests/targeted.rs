@@ -333,6 +333,7 @@ fn a_second_stop_shortens_the_grace_only_after_a_second() {
 fn a_timeout_ends_the_job_and_says_so() {
     let limits = Limits {
         timeout: Some(s(5)),
+        ..Limits::default()
     };
     let mut rig = Rig::of(claim_of("a"), limits, Default::default());
     rig.answered();
