@@ -41,6 +41,7 @@ fn run(number: usize, from: u64, until: u64) -> Call {
             life(Part::Grandchild, number, from + 1, until),
         ],
         report: None,
+        not_told: false,
     }
 }
 
@@ -223,6 +224,8 @@ fn a_run_is_unknown_only_without_its_supervisor() {
     );
     let mut evidence = ended("unknown", None, Ended::Code(0), &[]);
     evidence.hindered = vec![(25 * MS, 35 * MS)];
+    finds(&evidence, &[Broken::History]);
+    evidence.calls[1].not_told = true;
     finds(&evidence, &[]);
 }
 

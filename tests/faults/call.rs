@@ -41,7 +41,7 @@ pub(crate) struct Wishes {
     timeout: Option<u64>,
     failback: bool,
     report: bool,
-    full_stderr: bool,
+    fullunread: bool,
 }
 
 /// The longest takeover-after, keep and head start, in milliseconds.
@@ -74,7 +74,7 @@ impl Wishes {
             timeout: random.percent(8).then(|| random.range(200, 2_500)),
             failback: random.percent(5),
             report: random.percent(50),
-            full_stderr: random.percent(4),
+            fullunread: random.percent(4),
         }
     }
 
@@ -84,7 +84,7 @@ impl Wishes {
             keep: 0,
             timeout: None,
             report: true,
-            full_stderr: false,
+            fullunread: false,
             ..Self::random(random)
         }
     }
@@ -119,7 +119,7 @@ pub(crate) struct Live {
     /// The supervisor or the guard, once one of them was killed or stopped.
     pub(crate) blinded: Option<Part>,
     /// A pipe that is full, and that nobody reads.
-    _stderr: Option<PipeReader>,
+    unread: Option<PipeReader>,
 }
 
 impl Live {
@@ -131,7 +131,7 @@ impl Live {
         wishes: &Wishes,
         plan: &Plan,
     ) -> Option<Self> {
-        let (stderr, unread) = if wishes.full_stderr {
+        let (stderr, unread) = if wishes.fullunread {
             let (reader, writer) = full_pipe();
             (Stdio::from(writer), Some(reader))
         } else {
@@ -169,13 +169,14 @@ impl Live {
                 hits: Vec::new(),
                 lives: Vec::new(),
                 report: None,
+                not_told: false,
             },
             pid,
             supervisor: Known::find(pid),
             slots,
             watched: Default::default(),
             blinded: None,
-            _stderr: unread,
+            unread,
         })
     }
 
@@ -246,6 +247,9 @@ impl Live {
             self.call.lives.extend(Stamps::read(slot).map(life));
         }
         let report = fs::read(place.file("reports", self.call.number)).ok();
+        let said = fs::read_to_string(place.file("stderr", self.call.number));
+        self.call.not_told = said.is_ok_and(|it| it.contains("could not be told"));
+        self.call.not_told |= self.unread.is_some();
         self.call.report = report.map(|text| serde_json::from_slice(&text).unwrap());
         self.call
     }

@@ -298,18 +298,15 @@ fn may_die_of(call: &Call, signal: i32) -> bool {
         || was_asked && signal == SIGKILL
 }
 
-/// Whether nobody was there to write the end down, or no database to take it.
+/// Whether nobody was there to write the end down, or no database to take it, and that
+/// was said.
 fn may_be_unknown(call: &Call, evidence: &Evidence) -> bool {
-    let killed = matches!(call.ended, Some((_, Ended::Signal(SIGKILL))));
-    let not_recorded = |ended: u64| {
-        let says_so = call
-            .report
-            .as_ref()
-            .is_none_or(|it| it.recorded != Some(true));
-        let hindered = |(from, until): &(u64, u64)| *from <= ended && call.begun <= *until;
-        says_so && evidence.hindered.iter().any(hindered)
+    let Some((ended, how)) = call.ended else {
+        return false;
     };
-    killed || call.ended.is_some_and(|(ended, _)| not_recorded(ended))
+    let meanwhile = |(from, until): &(u64, u64)| *from <= ended && call.begun <= *until;
+    let hindered = || evidence.hindered.iter().any(meanwhile);
+    how == Ended::Signal(SIGKILL) || call.not_told && hindered()
 }
 
 fn agrees(record: &Record, call: &Call, evidence: &Evidence) -> Result<(), &'static str> {

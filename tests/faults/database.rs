@@ -20,6 +20,9 @@ pub(crate) trait Database {
     /// Begins one of them, which lasts so long if nobody mends it.
     fn begin(&mut self, fault: &str, length: Duration);
 
+    /// Whether a client that is stopped while it writes holds up the others.
+    fn waits_for_the_stopped(&self) -> bool;
+
     /// Ends whatever still lasts.
     fn mend(&mut self);
 
@@ -67,6 +70,10 @@ impl Database for Sqlite {
         writer.arg(length.as_millis().to_string());
         self.writers
             .push(writer.stdin(Stdio::null()).spawn().unwrap());
+    }
+
+    fn waits_for_the_stopped(&self) -> bool {
+        true
     }
 
     fn mend(&mut self) {

@@ -63,6 +63,9 @@ pub(crate) struct Call {
     pub(crate) hits: Vec<Hit>,
     pub(crate) lives: Vec<Life>,
     pub(crate) report: Option<Report>,
+    /// It has said that the store could not be told how the run ended; or said
+    /// nothing that can be read.
+    pub(crate) not_told: bool,
 }
 
 impl Call {
@@ -106,7 +109,7 @@ impl Record {
 pub(crate) struct Evidence {
     pub(crate) calls: Vec<Call>,
     pub(crate) history: Vec<Record>,
-    /// When the database was hindered.
+    /// When the database was hindered, perhaps by a stopped process that was writing.
     pub(crate) hindered: Vec<(u64, u64)>,
     /// Files of locks that were left before the last run swept them.
     pub(crate) lock_files: usize,

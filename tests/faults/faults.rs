@@ -93,9 +93,12 @@ impl Faults {
         world.database.begin(fault, Duration::from_millis(length));
         *self.counts.entry(fault.to_owned()).or_default() += 1;
         self.hindered_until = now() + length * MS;
-        // What was held up has to be caught up with.
-        self.hindered
-            .push((now(), self.hindered_until + 1_000 * MS));
+        self.note_hindrance(length * MS);
+    }
+
+    /// From now on, so long; what was held up has to be caught up with.
+    fn note_hindrance(&mut self, length: u64) {
+        self.hindered.push((now(), now() + length + 1_000 * MS));
     }
 
     fn hit(&mut self, world: &mut World, index: usize) {
@@ -161,6 +164,9 @@ impl Faults {
         world.log.say(&line);
         if signal == SIGSTOP {
             let number = call.number;
+            if parts.contains(&Part::Supervisor) && world.database.waits_for_the_stopped() {
+                self.note_hindrance(lasting);
+            }
             for (part, known) in struck {
                 let whom = format!("run {number}: continue {part:?}");
                 self.stopped.push((now() + lasting, known, whom));
