@@ -388,3 +388,22 @@ fn only_the_killed_leave_lock_files() {
     evidence.lock_files = 2;
     finds(&evidence, &[Broken::Left]);
 }
+
+#[test]
+fn tokenrun_dies_of_its_jobs_signal_only_if_shells_expect_it() {
+    let hits = |signal| [(Part::Supervisor, signal), (Part::Job, signal)];
+    let dies = |signal| {
+        ended(
+            "signalled",
+            Some(signal),
+            Ended::Signal(signal),
+            &hits(signal),
+        )
+    };
+    finds(&dies(SIGINT), &[]);
+    finds(&dies(SIGTERM), &[Broken::ExitStatus]);
+    let mut evidence = ended("unknown", None, Ended::Signal(SIGINT), &hits(SIGINT));
+    evidence.calls[1].not_told = true;
+    evidence.hindered = vec![(25 * MS, 35 * MS)];
+    finds(&evidence, &[]);
+}

@@ -212,11 +212,15 @@ impl<'a> Checker<'a> {
             Ended::Signal(SIGKILL) => call.was_hit(Part::Supervisor, &[SIGKILL]),
             // While it waited it had nobody to wait for; or its job died of it too.
             Ended::Signal(signal) => {
+                let with_its_job = matches!(signal, SIGINT | SIGQUIT);
                 ASKING.contains(&signal)
                     && call.was_hit(Part::Supervisor, &[signal])
                     && match outcome {
-                        None | Some("not_started" | "unknown") => call.lives.is_empty(),
-                        Some("signalled") => record.and_then(|it| it.signal) == Some(signal),
+                        None | Some("not_started") => call.lives.is_empty(),
+                        Some("unknown") => call.lives.is_empty() || with_its_job,
+                        Some("signalled") => {
+                            with_its_job && record.and_then(|it| it.signal) == Some(signal)
+                        }
                         Some(_) => false,
                     }
             }
