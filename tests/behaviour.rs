@@ -29,6 +29,8 @@ mod leftovers;
 mod listings;
 #[path = "behaviour/locked_store.rs"]
 mod locked_store;
+#[path = "behaviour/locks.rs"]
+mod locks;
 #[path = "behaviour/messages.rs"]
 mod messages;
 #[path = "behaviour/nesting.rs"]

@@ -241,7 +241,7 @@ fn lost(cx: &Context<'_>, loss: Loss) -> String {
 fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>) -> String {
     let why = error.map_or_else(String::new, |error| format!(" ({error})"));
     format!(
-        "the run of {} has ended, but the store {} could not be told{why}: history shows it as unknown, and others wait for takeover-after",
+        "the run of {} has ended, but the store {} could not be told{why}: history shows it as unknown, and others wait for takeover-after, unless they can see on this host that it is dead",
         cx.group, cx.store
     )
 }

@@ -336,17 +336,18 @@ impl Seeking {
     }
 
     fn locked(&mut self, step: &mut Step<'_>, taken: Result<String, String>) -> Next {
+        let intent = match std::mem::replace(&mut self.doing, Doing::Fresh) {
+            Doing::Locking { intent } => intent,
+            doing => {
+                self.doing = doing;
+                return Next::Stay;
+            }
+        };
         self.locked = true;
         if let Err(why) = taken {
             step.say(Note::NoLocks { why });
         }
-        match std::mem::replace(&mut self.doing, Doing::Fresh) {
-            Doing::Locking { intent } => self.claim(step, *intent),
-            doing => {
-                self.doing = doing;
-                Next::Stay
-            }
-        }
+        self.claim(step, *intent)
     }
 
     fn claim(&mut self, step: &mut Step<'_>, intent: Intent) -> Next {

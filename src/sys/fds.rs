@@ -67,8 +67,9 @@ pub fn keep_on_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// The least number of a descriptor that a program is to have without knowing: shells
-/// take numbers below it for themselves (bash up to 255), and scripts below those.
-const OUT_OF_THE_WAY: RawFd = 256;
+/// take numbers below it for themselves (bash up to 255), and scripts below 10. The
+/// others are for where a limit (ulimit -n) does not allow the first.
+const OUT_OF_THE_WAY: [RawFd; 5] = [256, 128, 64, 32, 16];
 
 /// Lets the next program that this process executes have a duplicate of a descriptor,
 /// with a number that it is unlikely to use for something else. Not closed here: only
@@ -77,12 +78,15 @@ const OUT_OF_THE_WAY: RawFd = 256;
 /// # Errors
 /// What fcntl(2) says; it has no reason to.
 pub fn hand_down(fd: BorrowedFd<'_>) -> io::Result<()> {
-    match fcntl(fd, FcntlArg::F_DUPFD(OUT_OF_THE_WAY)) {
-        Ok(_) => Ok(()),
-        // No such number is allowed (ulimit -n): better its own than none.
-        Err(Errno::EINVAL | Errno::EMFILE) => keep_on_exec(fd),
-        Err(errno) => Err(errno.into()),
+    for least in OUT_OF_THE_WAY {
+        match fcntl(fd, FcntlArg::F_DUPFD(least)) {
+            Ok(_) => return Ok(()),
+            Err(Errno::EINVAL | Errno::EMFILE) => {}
+            Err(errno) => return Err(errno.into()),
+        }
     }
+    // Better its own number than none.
+    keep_on_exec(fd)
 }
 
 fn number(fd: &BorrowedFd<'_>) -> u32 {
@@ -166,7 +170,7 @@ mod tests {
     fn a_descriptor_is_handed_down_out_of_the_way() {
         let fd = open_null().unwrap();
         hand_down(std::os::fd::AsFd::as_fd(&fd)).unwrap();
-        assert!(is_open(OUT_OF_THE_WAY));
+        assert!(is_open(OUT_OF_THE_WAY[0]));
         let flags = fcntl(&fd, FcntlArg::F_GETFD).unwrap();
         assert_eq!(flags, FdFlag::FD_CLOEXEC.bits());
     }

@@ -116,6 +116,19 @@ impl Line {
         self
     }
 
+    /// Without these words of before.
+    pub(crate) fn without(mut self, words: &[&str]) -> Self {
+        self.words.retain(|word| !words.iter().any(|it| word == it));
+        self
+    }
+
+    /// As from another host on which the store is mounted too: the locks are not there.
+    pub(crate) fn elsewhere(self, store: &super::Store) -> Self {
+        let hide = "mount -t tmpfs none \"$0\" && exec \"$@\"";
+        self.under(&["unshare", "-rm", "sh", "-c", hide])
+            .under(&[store.locks().to_str().unwrap()])
+    }
+
     /// In a process group of its own.
     pub(crate) fn in_own_group(mut self) -> Self {
         self.own_group = true;

@@ -57,6 +57,18 @@ impl Store {
         self.file("state/tokens.db")
     }
 
+    /// The directory of the locks of its runs.
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.file("state/tokens.db-locks")
+    }
+
+    /// The files in it that runs have made, temporary ones too.
+    pub(crate) fn lock_files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.locks()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name != "swept").collect()
+    }
+
     /// tokenrun with these words and nothing else.
     pub(crate) fn bare(&self, words: &[&str]) -> Line {
         Line::new(self.folder.path()).with(words)
