@@ -45,24 +45,29 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     job::live_as_told(&words);
     database::write_as_told(&words);
-    let options = options::Options::parse(&words);
-    let name = format!("faults_on_{}", options.store);
-    if options.list {
-        println!("{name}: test");
-        return;
+    let mut options = options::Options::parse(&words);
+    let mut failed = 0;
+    let mut passed = 0;
+    for locks in [true, false] {
+        options.locks = locks;
+        let name = options.name();
+        if !options.wants(&name) {
+            continue;
+        }
+        if options.list {
+            println!("{name}: test");
+            continue;
+        }
+        let word = if suite::play(&options) {
+            passed += 1;
+            "ok"
+        } else {
+            failed += 1;
+            "FAILED"
+        };
+        println!("test {name} ... {word}\n");
     }
-    if !options.wants(&name) {
-        println!("\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 1 filtered out\n");
-        return;
-    }
-    println!("\nrunning 1 test");
-    let passed = suite::play(&options);
-    let word = if passed { "ok" } else { "FAILED" };
-    println!("test {name} ... {word}");
-    println!(
-        "\ntest result: {word}. {} passed; {} failed\n",
-        u8::from(passed),
-        u8::from(!passed)
-    );
-    exit(if passed { 0 } else { 101 });
+    let word = if failed == 0 { "ok" } else { "FAILED" };
+    println!("test result: {word}. {passed} passed; {failed} failed\n");
+    exit(if failed == 0 { 0 } else { 101 });
 }

@@ -223,6 +223,16 @@ impl Live {
         }
     }
 
+    /// Whether this part can be put out without putting both out.
+    pub(crate) fn may_blind(&self, part: Part) -> bool {
+        let other = match part {
+            Part::Supervisor => Part::Guard,
+            Part::Guard => Part::Supervisor,
+            Part::Job | Part::Grandchild => return true,
+        };
+        self.blinded != Some(other)
+    }
+
     /// Notes that a part was sent a signal.
     pub(crate) fn note(&mut self, part: Part, signal: i32) {
         self.call.hits.push(Hit { part, signal });

@@ -13,16 +13,13 @@ use super::stamps::now;
 use super::watch::Known;
 use super::world::{MS, World};
 
-/// Whether supervisor and guard are put out together. Nobody ends the job then, or
-/// nobody in time: what keeps others away from it is the lock that it has inherited.
-pub(crate) const TOGETHER: bool = true;
-
 const ALL: [Part; 4] = [Part::Supervisor, Part::Guard, Part::Job, Part::Grandchild];
 const ASKING: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
 
 /// The faults of a suite.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
+    together: bool,
     next: u64,
     stopped: Vec<(u64, Known, String)>,
     /// Until when the database is hindered.
@@ -34,6 +31,16 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
+    /// `together` says whether supervisor and guard may be put out together. Nobody ends
+    /// the job then, or nobody in time: what keeps others away from it is the lock that
+    /// it has inherited.
+    pub(crate) fn new(together: bool) -> Self {
+        Self {
+            together,
+            ..Self::default()
+        }
+    }
+
     /// Does what is due.
     pub(crate) fn turn(&mut self, world: &mut World) {
         self.continue_those_due(world, now());
@@ -117,12 +124,13 @@ impl Faults {
             parts.remove(usize::try_from(out).unwrap());
         }
         let blinds = matches!(signal, SIGKILL | SIGSTOP);
-        if blinds && !TOGETHER {
+        if blinds && !self.together {
             if parts.contains(&Part::Supervisor) && parts.contains(&Part::Guard) {
                 let spared = *world.random.pick(&[Part::Supervisor, Part::Guard]);
                 parts.retain(|part| *part != spared);
             }
-            parts.retain(|part| world.may_blind(index, *part));
+            let live = &world.live[index];
+            parts.retain(|part| live.may_blind(*part));
         }
         self.strike(world, index, &parts, signal, "");
     }

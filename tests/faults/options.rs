@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 /// How long there are faults if nothing else is asked for.
-const BRIEF: Duration = Duration::from_secs(20);
+const BRIEF: Duration = Duration::from_secs(10);
 
 /// What is asked for.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Options {
     pub(crate) nodes: usize,
     pub(crate) groups: usize,
     pub(crate) store: String,
+    /// Whether runs have locks, or their lease alone.
+    pub(crate) locks: bool,
     /// Another tokenrun than the one that was built: the suite must turn red on one
     /// that is broken.
     pub(crate) program: PathBuf,
@@ -36,6 +38,7 @@ impl Options {
             nodes: 4,
             groups: 4,
             store: "sqlite".to_owned(),
+            locks: true,
             program: env!("CARGO_BIN_EXE_tokenrun").into(),
             list: false,
             filters: Vec::new(),
@@ -71,6 +74,16 @@ impl Options {
             }
         }
         options
+    }
+
+    /// The test's name.
+    pub(crate) fn name(&self) -> String {
+        let alone = if self.locks {
+            ""
+        } else {
+            "_by_the_lease_alone"
+        };
+        format!("faults_on_{}{alone}", self.store)
     }
 
     /// Whether a test of this name is wanted.

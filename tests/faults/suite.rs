@@ -49,7 +49,10 @@ fn play_and_check(options: &Options) -> bool {
     };
     let random = Random::new(options.seed);
     let mut world = World::new(place, random, database, (options.groups, options.nodes));
-    let mut faults = Faults::default();
+    if !options.locks {
+        world.database.forbid_locks();
+    }
+    let mut faults = Faults::new(options.locks);
     let begun = now();
     while now() - begun < nanos(options.length) {
         for index in world.call_those_due(false) {

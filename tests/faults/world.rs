@@ -9,7 +9,7 @@ use tokenrun::sys::wait::{Status, reap_all};
 
 use super::call::{Live, Place, Wishes};
 use super::database::Database;
-use super::evidence::{Ended, Part};
+use super::evidence::Ended;
 use super::job::Plan;
 use super::log::Log;
 use super::random::Random;
@@ -88,20 +88,16 @@ impl World {
     pub(crate) fn call_those_due(&mut self, brief: bool) -> Vec<usize> {
         let mut begun = Vec::new();
         for index in 0..self.nodes.len() {
-            let Node {
-                group,
-                client,
-                by_the_clock,
-                due,
-            } = &self.nodes[index];
-            let is_its = |live: &&Live| live.call.client == *client && live.call.group == *group;
+            let node = &self.nodes[index];
+            let (group, client) = (node.group.clone(), node.client.clone());
+            let (by_the_clock, due) = (node.by_the_clock, node.due);
+            let is_its = |live: &&Live| live.call.client == client && live.call.group == group;
             let living = self.live.iter().filter(is_its);
             let living = living.filter(|live| live.call.ended.is_none()).count();
-            let most = if *by_the_clock { MOST_OF_A_NODE } else { 1 };
-            if now() < *due || living >= most {
+            let most = if by_the_clock { MOST_OF_A_NODE } else { 1 };
+            if now() < due || living >= most {
                 continue;
             }
-            let (group, client) = (group.clone(), client.clone());
             let pause = match by_the_clock {
                 true => self.random.range(300, 2_000),
                 false => self.random.spread(10, 250),
@@ -279,16 +275,6 @@ impl World {
             .filter(|index| has_supervisor(&self.live[*index]));
         let waiting: Vec<usize> = waiting.collect();
         (!waiting.is_empty()).then(|| *self.random.pick(&waiting))
-    }
-
-    /// Whether that part of a run can be put out without blinding both enforcers.
-    pub(crate) fn may_blind(&self, index: usize, part: Part) -> bool {
-        let other = match part {
-            Part::Supervisor => Part::Guard,
-            Part::Guard => Part::Supervisor,
-            Part::Job | Part::Grandchild => return true,
-        };
-        self.live[index].blinded != Some(other)
     }
 }
 
