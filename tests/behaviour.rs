@@ -9,6 +9,8 @@ mod support;
 
 #[path = "behaviour/between_runs.rs"]
 mod between_runs;
+#[path = "behaviour/blocked_messages.rs"]
+mod blocked_messages;
 #[path = "behaviour/clocks.rs"]
 mod clocks;
 #[path = "behaviour/configuration.rs"]
@@ -41,14 +43,22 @@ mod operators;
 mod paths;
 #[path = "behaviour/permissions.rs"]
 mod permissions;
+#[path = "behaviour/pid1.rs"]
+mod pid1;
 #[path = "behaviour/pipelines.rs"]
 mod pipelines;
 #[path = "behaviour/report.rs"]
 mod report;
 #[path = "behaviour/signals.rs"]
 mod signals;
+#[path = "behaviour/stopping.rs"]
+mod stopping;
+#[path = "behaviour/terminal.rs"]
+mod terminal;
 #[path = "behaviour/the_job.rs"]
 mod the_job;
+#[path = "behaviour/transparency.rs"]
+mod transparency;
 #[path = "behaviour/usage.rs"]
 mod usage;
 #[path = "behaviour/variables.rs"]

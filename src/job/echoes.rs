@@ -34,6 +34,11 @@ impl Echoes {
         }
     }
 
+    /// The copies that were heard so far stand for nothing.
+    pub(super) fn forget_copies(&mut self) {
+        self.copies.clear();
+    }
+
     /// The supervisor wants a signal passed on.
     pub(super) fn pass(&mut self, now: Moment, signal: i32) {
         self.forget(now);
@@ -98,6 +103,16 @@ mod tests {
         echoes.hear(at(0), 2);
         echoes.pass(at(1), 15);
         echoes.pass(at(1), 2);
+        echoes.pass(at(1), 2);
+        assert_eq!(echoes.due(at(100)), [15, 2]);
+    }
+
+    #[test]
+    fn a_copy_that_was_forgotten_holds_back_nothing() {
+        let mut echoes = Echoes::default();
+        echoes.hear(at(0), 2);
+        echoes.pass(at(0), 15);
+        echoes.forget_copies();
         echoes.pass(at(1), 2);
         assert_eq!(echoes.due(at(100)), [15, 2]);
     }

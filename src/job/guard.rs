@@ -66,8 +66,6 @@ pub(super) fn run(socket: Packets, settings: &GuardSettings) -> io::Result<()> {
     let Some(start) = wait_for_start(&mut link, settings)? else {
         return Ok(());
     };
-    // Nobody will ask to have these passed on: there was no job.
-    while ears.signals.read().is_some() {}
     start_job(link, &ears, settings, start)
 }
 
@@ -76,7 +74,7 @@ fn set_up(settings: &GuardSettings) -> io::Result<Ears> {
     become_subreaper()?;
     set_name(GUARD_NAME)?;
     Ok(Ears {
-        signals: SignalFd::new(&settings.inherited)?,
+        signals: SignalFd::with_stops(&settings.inherited)?,
         timer: Timer::new()?,
     })
 }

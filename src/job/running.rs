@@ -17,8 +17,9 @@ use super::messages::{FromGuard, Stage, ToGuard};
 use super::spawn::{Exec, ExecReport};
 use super::tree::{self, Tree};
 use super::watch::{Due, Watch};
-use crate::sys::process::{group_of, pid, signal_child};
-use crate::sys::wait::{Status, reap_all};
+use crate::sys::process::{group_of, pid, signal_child, signal_parent};
+use crate::sys::terminal::is_in_foreground;
+use crate::sys::wait::{Status, newly_stopped_by, reap_all};
 use crate::token::Moment;
 
 /// The deadline is looked at at least this often, whatever the timer does.
@@ -105,10 +106,16 @@ impl<'a> Running<'a> {
             let woken_by_signal = self.sleep()?;
             // First of all, whatever the reason to wake up.
             self.enforce();
-            self.look_at_exec();
             if woken_by_signal {
                 // Before the supervisor is heard: it may want one passed on.
                 self.hear_signals()?;
+            }
+            if self.look_at_exec() {
+                // What came before the exec may not have reached the job, so its copy
+                // must not stand for the job's. One that came to both in this moment is
+                // passed on as well, to a process that hardly is its program yet.
+                self.hear_signals()?;
+                self.echoes.forget_copies();
             }
             self.hear_supervisor();
             self.pass_on();
@@ -190,9 +197,10 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    fn look_at_exec(&mut self) {
+    /// Says whether the program has just begun to run.
+    fn look_at_exec(&mut self) -> bool {
         let Main::Starting { pid, report } = &self.main else {
-            return;
+            return false;
         };
         let pid = *pid;
         match report.look() {
@@ -201,8 +209,10 @@ impl<'a> Running<'a> {
             Exec::Done => {
                 self.main = Main::Running { pid };
                 self.link.say(&FromGuard::Started { pid });
+                return true;
             }
         }
+        false
     }
 
     fn hear_signals(&mut self) -> io::Result<()> {
@@ -211,14 +221,25 @@ impl<'a> Running<'a> {
         while let Some(received) = self.ears.signals.read() {
             if received.signal == libc::SIGCHLD {
                 child_ended = true;
-            } else {
+            } else if !matches!(self.main, Main::Starting { .. }) {
                 self.echoes.hear(now, received.signal);
             }
         }
         if child_ended {
             self.reap()?;
+            self.look_whether_stopped(now);
         }
         Ok(())
+    }
+
+    /// A job that has stopped itself by SIGTSTP, as an editor does, and not its whole
+    /// process group: the shell that waits for tokenrun must see that stop. One that
+    /// somebody stopped from outside, out of the terminal's sight, concerns nobody else.
+    fn look_whether_stopped(&mut self, now: Moment) {
+        let stopped_by = self.main_pid().map(newly_stopped_by);
+        if matches!(stopped_by, Some(Ok(Some(libc::SIGTSTP)))) {
+            self.echoes.pass(now, libc::SIGTSTP);
+        }
     }
 
     fn reap(&mut self) -> io::Result<()> {
@@ -306,8 +327,19 @@ impl<'a> Running<'a> {
     fn pass_on(&mut self) {
         if self.echoes.next().is_some() {
             for signal in self.echoes.due(self.now()) {
-                self.signal_main(signal);
+                if signal == libc::SIGTSTP {
+                    self.stop_supervisor();
+                } else {
+                    self.signal_main(signal);
+                }
             }
+        }
+    }
+
+    fn stop_supervisor(&self) {
+        // The parent is the supervisor as long as that is not gone.
+        if self.link.poll_fd().is_some() && is_in_foreground() {
+            let _ = signal_parent(libc::SIGTSTP);
         }
     }
 

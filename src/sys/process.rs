@@ -127,6 +127,18 @@ pub fn signal_child(pid: i32, signal: i32) -> io::Result<()> {
     Ok(())
 }
 
+/// Sends a signal to the parent, unless that is in another pid namespace, or is the
+/// system's first process, which adopts orphans.
+///
+/// # Errors
+/// What kill(2) says: EPERM if it is another user's; ESRCH if it is not to be signalled.
+pub fn signal_parent(signal: i32) -> io::Result<()> {
+    match parent_pid() {
+        0 | 1 => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+        parent => signal_child(parent, signal),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

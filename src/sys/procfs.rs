@@ -80,20 +80,31 @@ pub fn processes() -> io::Result<Vec<Process>> {
     Ok(pids.filter_map(process).collect())
 }
 
-/// Whether the environment that the process was started with contains all of
-/// these variables. No, if it is another user's.
-#[must_use]
-pub fn was_started_with(pid: i32, variables: &[(String, String)]) -> bool {
-    fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|environment| contains_all(&environment, variables))
+/// The children of this process.
+///
+/// # Errors
+/// /proc can't be listed.
+pub fn children() -> io::Result<Vec<Process>> {
+    // A kernel may lack these files; then everybody is looked at.
+    let Some(pids) = child_pids() else {
+        let own = super::process::pid();
+        let all = processes()?.into_iter();
+        return Ok(all.filter(|process| process.parent == own).collect());
+    };
+    Ok(pids.into_iter().filter_map(process).collect())
 }
 
-fn contains_all(environment: &[u8], variables: &[(String, String)]) -> bool {
-    let entries: Vec<&[u8]> = environment.split(|byte| *byte == 0).collect();
-    variables.iter().all(|(name, value)| {
-        let wanted = format!("{name}={value}");
-        entries.contains(&wanted.as_bytes())
-    })
+/// A process's children are those of its threads.
+fn child_pids() -> Option<Vec<i32>> {
+    let mut pids = Vec::new();
+    for thread in fs::read_dir("/proc/self/task").ok()? {
+        let text = fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
+        pids.extend(
+            text.split_ascii_whitespace()
+                .filter_map(|pid| pid.parse::<i32>().ok()),
+        );
+    }
+    Some(pids)
 }
 
 #[cfg(test)]
@@ -162,12 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_looked_for_whole() {
-        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let environment = b"A=1\0B=22\0";
-        let contains = |wanted: &[_]| contains_all(environment, wanted);
-        assert!(contains(&[variable("A", "1"), variable("B", "22")]));
-        assert!(!contains(&[variable("B", "2")]));
-        assert!(!contains(&[variable("A", "1"), variable("C", "1")]));
+    fn a_child_is_found() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let is_it = |process: &Process| u32::try_from(process.pid) == Ok(child.id());
+        assert_eq!(children().unwrap().iter().filter(|it| is_it(it)).count(), 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
