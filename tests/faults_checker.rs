@@ -223,9 +223,11 @@ fn a_run_is_unknown_only_without_its_supervisor() {
         &[Broken::History],
     );
     let mut evidence = ended("unknown", None, Ended::Code(0), &[]);
-    evidence.hindered = vec![(25 * MS, 35 * MS)];
-    finds(&evidence, &[Broken::History]);
     evidence.calls[1].not_told = true;
+    finds(&evidence, &[]);
+    let mut evidence = ended("unknown", None, Ended::Code(69), &[]);
+    evidence.calls[1].lives.clear();
+    evidence.recovery = None;
     finds(&evidence, &[]);
 }
 
@@ -358,11 +360,11 @@ fn silence_after_the_faults_is_found() {
 #[test]
 fn a_loss_without_a_cause_is_counted() {
     let mut evidence = ended("lost", None, Ended::Code(76), &[(Part::Guard, SIGKILL)]);
-    assert_eq!(evidence.lost_without_cause(), 0);
+    assert_eq!(evidence.without_cause("lost"), 0);
     evidence.calls[1].hits.clear();
-    assert_eq!(evidence.lost_without_cause(), 1);
+    assert_eq!(evidence.without_cause("lost"), 1);
     evidence.hindered = vec![(25 * MS, 26 * MS)];
-    assert_eq!(evidence.lost_without_cause(), 0);
+    assert_eq!(evidence.without_cause("lost"), 0);
 }
 
 #[test]
@@ -404,6 +406,5 @@ fn tokenrun_dies_of_its_jobs_signal_only_if_shells_expect_it() {
     finds(&dies(SIGTERM), &[Broken::ExitStatus]);
     let mut evidence = ended("unknown", None, Ended::Signal(SIGINT), &hits(SIGINT));
     evidence.calls[1].not_told = true;
-    evidence.hindered = vec![(25 * MS, 35 * MS)];
     finds(&evidence, &[]);
 }

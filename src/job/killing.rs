@@ -11,9 +11,9 @@ use crate::sys::pidfd::Delivery;
 use crate::sys::procfs::Process;
 use crate::token::Moment;
 
-/// How often new processes are looked for before those that were found are killed.
-/// Each look stops everyone, so only a tree that others add to needs more than two.
-const FREEZES: usize = 8;
+/// How often new processes are looked for in one try. Only a tree that somebody adds to
+/// while it is killed needs more than two.
+const SWEEPS: usize = 8;
 
 /// The first pause between two tries, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -77,43 +77,46 @@ impl Killing {
 /// Kills everyone once. Gives those who can't be killed; those who were killed in
 /// an earlier try too, unless their end is waited for with patience.
 fn survivors(tree: &Tree<'_>, patient: bool) -> Vec<Survivor> {
-    let Some(living) = freeze(tree) else {
+    let Some(met) = sweep(tree) else {
         tree.signal_known_child(&[libc::SIGKILL]);
         return unseen(tree, patient);
     };
     let mut survivors = Vec::new();
-    for process in &living {
+    for process in &met {
         match tree.signal_one(process, &[libc::SIGKILL]) {
             Delivery::NotPermitted => survivors.push(survivor(process, Unkillable::NotPermitted)),
             Delivery::Sent if !patient => survivors.push(survivor(process, why(process))),
             Delivery::Sent | Delivery::Gone => {}
         }
     }
-    if living.is_empty() {
+    if met.is_empty() {
         survivors = unseen(tree, patient);
     }
     survivors
 }
 
-/// Stops everyone, until nobody new appears: who is stopped makes no children while
-/// the others are killed. Gives all that live; `None` if they can't be seen.
-fn freeze(tree: &Tree<'_>) -> Option<Vec<Process>> {
-    let mut stopped = HashSet::new();
-    let mut living = tree.living()?;
-    for _ in 0..FREEZES {
-        let mut found_new = false;
-        for process in &living {
-            if stopped.insert((process.pid, process.started)) {
-                found_new = true;
-                tree.signal_one(process, &[libc::SIGSTOP]);
+/// Kills everyone at sight, until nobody new appears. Gives all who were met; `None` if
+/// they can't be seen.
+///
+/// Nobody is stopped first, although who is stopped starts nobody else: whoever does this
+/// may be killed at any moment, and would leave processes that never go on, never end, and
+/// hold the job's lock for ever.
+fn sweep(tree: &Tree<'_>) -> Option<Vec<Process>> {
+    let mut known = HashSet::new();
+    let mut met = Vec::new();
+    for _ in 0..SWEEPS {
+        let before = met.len();
+        for process in tree.living()? {
+            if known.insert((process.pid, process.started)) {
+                tree.signal_one(&process, &[libc::SIGKILL]);
+                met.push(process);
             }
         }
-        if !found_new {
+        if met.len() == before {
             break;
         }
-        living = tree.living()?;
     }
-    Some(living)
+    Some(met)
 }
 
 fn unseen(tree: &Tree<'_>, patient: bool) -> Vec<Survivor> {

@@ -178,7 +178,7 @@ impl<'a> Checker<'a> {
             if !recorded.insert(call.number) {
                 self.claim(Broken::History, format!("twice: {record:?}"));
             }
-            if let Err(wrong) = agrees(record, call, self.evidence) {
+            if let Err(wrong) = agrees(record, call) {
                 let how = format!("run {}: {wrong}: {record:?}; {call:?}", call.number);
                 self.claim(Broken::History, how);
             }
@@ -302,18 +302,16 @@ fn may_die_of(call: &Call, signal: i32) -> bool {
         || was_asked && signal == SIGKILL
 }
 
-/// Whether nobody was there to write the end down, or no database to take it, and that
-/// was said.
-fn may_be_unknown(call: &Call, evidence: &Evidence) -> bool {
-    let Some((ended, how)) = call.ended else {
-        return false;
-    };
-    let meanwhile = |(from, until): &(u64, u64)| *from <= ended && call.begun <= *until;
-    let hindered = || evidence.hindered.iter().any(meanwhile);
-    how == Ended::Signal(SIGKILL) || call.not_told && hindered()
+/// Whether nobody was there to write the end down; or no database took it, and that was
+/// said.
+fn may_be_unknown(call: &Call) -> bool {
+    let perhaps_granted = |how| how == Ended::Code(69) && call.lives.is_empty();
+    let killed = |how| how == Ended::Signal(SIGKILL);
+    let is_right = |(_, how)| killed(how) || call.not_told || perhaps_granted(how);
+    call.ended.is_some_and(is_right)
 }
 
-fn agrees(record: &Record, call: &Call, evidence: &Evidence) -> Result<(), &'static str> {
+fn agrees(record: &Record, call: &Call) -> Result<(), &'static str> {
     let same = |life: &Life| life.session == record.session && life.fence == record.fence;
     if record.group != call.group || record.client != call.client {
         return Err("another's group or client");
@@ -331,9 +329,7 @@ fn agrees(record: &Record, call: &Call, evidence: &Evidence) -> Result<(), &'sta
         "signalled" if !may_die_of(call, signal) => Err("no fault sent the job that signal"),
         "timed_out" if !call.has_timeout => Err("it had no time-out"),
         "not_started" if !call.lives.is_empty() => Err("but its job ran"),
-        "unknown" if !may_be_unknown(call, evidence) => {
-            Err("its supervisor was there to say how it ended")
-        }
+        "unknown" if !may_be_unknown(call) => Err("its supervisor was there to say how it ended"),
         "succeeded" | "failed" | "signalled" | "timed_out" | "not_started" | "unknown" | "lost" => {
             Ok(())
         }

@@ -120,15 +120,12 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// Runs that were lost although nothing happened to them or to the database. A
-    /// machine that is busy for longer than a lease does that, so it is no violation.
-    pub(crate) fn lost_without_cause(&self) -> usize {
-        let is_lost = |record: &&Record| record.outcome == "lost";
-        let numbers = self
-            .history
-            .iter()
-            .filter(is_lost)
-            .filter_map(Record::number);
+    /// Runs that were lost, or whose end was not recorded, although nothing happened to
+    /// them or to the database. A machine that is busy for longer than a lease does that,
+    /// so it is no violation.
+    pub(crate) fn without_cause(&self, outcome: &str) -> usize {
+        let is_it = |record: &&Record| record.outcome == outcome;
+        let numbers = self.history.iter().filter(is_it).filter_map(Record::number);
         let has_cause = |call: &Call| {
             let hindered = |(from, until): &(u64, u64)| {
                 call.begun <= *until && call.ended.is_none_or(|(at, _)| *from <= at)

@@ -150,10 +150,10 @@ fn figures(evidence: &Evidence, faults: &Faults, options: &Options, violations: 
     for (outcome, count) in counted(evidence.history.iter().map(|record| &record.outcome)) {
         line(&format!("  {outcome}"), count);
     }
-    line(
-        "  lost, and no fault explains it",
-        evidence.lost_without_cause(),
-    );
+    for outcome in ["lost", "unknown"] {
+        let count = evidence.without_cause(outcome);
+        line(&format!("  {outcome}, and no fault explains it"), count);
+    }
     let idle = Duration::from_nanos(longest_idle(evidence)).as_millis();
     line(
         "longest time without a run, ms",
