@@ -369,12 +369,12 @@ fn a_loss_without_a_cause_is_counted() {
 
 #[test]
 fn the_longest_silence_is_measured() {
-    assert_eq!(check::longest_idle(&fine()), 0);
+    assert_eq!(fine().longest_idle(), 0);
     let mut evidence = fine();
     for life in &mut evidence.calls[1].lives {
         life.from += 6 * MS;
     }
-    assert_eq!(check::longest_idle(&evidence), 6 * MS);
+    assert_eq!(evidence.longest_idle(), 6 * MS);
 }
 
 #[test]

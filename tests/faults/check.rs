@@ -1,7 +1,7 @@
 //! Holds the evidence against what tokenrun promises. Pure; it may miss a violation
 //! that left no evidence, and never claims one that did not happen.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::{self, Display, Formatter};
 
 use nix::libc::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
@@ -65,34 +65,6 @@ struct Checker<'a> {
     found: Vec<Violation>,
 }
 
-/// The runs of each group in the order of their first sign of life.
-fn by_start(evidence: &Evidence) -> BTreeMap<&str, Vec<(&Call, u64, u64)>> {
-    let mut groups: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-    for call in &evidence.calls {
-        if let Some((from, until)) = call.alive() {
-            let runs = groups.entry(&call.group).or_default();
-            runs.push((call, from, until));
-        }
-    }
-    for runs in groups.values_mut() {
-        runs.sort_by_key(|(_, from, _)| *from);
-    }
-    groups
-}
-
-/// The longest time between the end of a run and the next one's begin.
-pub(crate) fn longest_idle(evidence: &Evidence) -> u64 {
-    let mut longest = 0;
-    for runs in by_start(evidence).values() {
-        let mut idle_from = u64::MAX;
-        for (_, from, until) in runs {
-            longest = longest.max(from.saturating_sub(idle_from));
-            idle_from = *until;
-        }
-    }
-    longest
-}
-
 fn millis(nanos: u64) -> f64 {
     std::time::Duration::from_nanos(nanos).as_secs_f64() * 1_000.0
 }
@@ -103,7 +75,7 @@ impl<'a> Checker<'a> {
     }
 
     fn no_overlap_and_rising_fences(&mut self) {
-        for (group, runs) in by_start(self.evidence) {
+        for (group, runs) in self.evidence.by_start() {
             let mut last: Option<(&Call, u64)> = None;
             let mut highest: Option<(&Call, i64)> = None;
             for (call, from, until) in runs {
@@ -265,7 +237,7 @@ impl<'a> Checker<'a> {
             return;
         };
         let groups: BTreeSet<&str> = self.evidence.calls.iter().map(|it| &*it.group).collect();
-        let runs_of = by_start(self.evidence);
+        let runs_of = self.evidence.by_start();
         for group in groups {
             let runs = runs_of.get(group).map_or(&[][..], Vec::as_slice);
             let before = runs.iter().filter(|(_, from, _)| *from <= over_at);

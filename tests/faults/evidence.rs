@@ -1,6 +1,8 @@
 //! What is known of the runs after the faults, from others than tokenrun. All times
 //! are CLOCK_MONOTONIC in nanoseconds.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 /// A part of a run that a fault may hit.
@@ -120,6 +122,34 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
+    /// The runs of each group in the order of their first sign of life.
+    pub(crate) fn by_start(&self) -> BTreeMap<&str, Vec<(&Call, u64, u64)>> {
+        let mut groups: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        for call in &self.calls {
+            if let Some((from, until)) = call.alive() {
+                let runs = groups.entry(&call.group).or_default();
+                runs.push((call, from, until));
+            }
+        }
+        for runs in groups.values_mut() {
+            runs.sort_by_key(|(_, from, _)| *from);
+        }
+        groups
+    }
+
+    /// The longest time between the end of a run and the next one's begin.
+    pub(crate) fn longest_idle(&self) -> u64 {
+        let mut longest = 0;
+        for runs in self.by_start().values() {
+            let mut idle_from = u64::MAX;
+            for (_, from, until) in runs {
+                longest = longest.max(from.saturating_sub(idle_from));
+                idle_from = *until;
+            }
+        }
+        longest
+    }
+
     /// Runs that were lost, or whose end was not recorded, although nothing happened to
     /// them or to the database. A machine that is busy for longer than a lease does that,
     /// so it is no violation.

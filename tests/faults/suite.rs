@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::call::{LONGEST_WAIT, Place};
-use super::check::{Violation, check, longest_idle};
+use super::check::{Violation, check};
 use super::database::{Database, Sqlite};
 use super::evidence::{Ended, Evidence, Record};
 use super::faults::Faults;
@@ -154,7 +154,7 @@ fn figures(evidence: &Evidence, faults: &Faults, options: &Options, violations: 
         let count = evidence.without_cause(outcome);
         line(&format!("  {outcome}, and no fault explains it"), count);
     }
-    let idle = Duration::from_nanos(longest_idle(evidence)).as_millis();
+    let idle = Duration::from_nanos(evidence.longest_idle()).as_millis();
     line(
         "longest time without a run, ms",
         usize::try_from(idle).unwrap(),
