@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tokenrun_global_optspecs
-    string join \n g/group= s/store= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= leftovers= E/conflict-exit-code= report= label= q/quiet v/verbose log-format= h/help V/version
+    string join \n g/group= s/store= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= leftovers= close-lock E/conflict-exit-code= report= label= q/quiet v/verbose log-format= h/help V/version
 end
 
 function __fish_tokenrun_needs_command
@@ -44,6 +44,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l label -d 'Shown in st
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l failback -d 'As the expected client, take the token back when it is idle'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l close-lock -d 'Do not let the job inherit the lock that shows others on this host that it lives'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s q -l quiet -d 'Say nothing'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'

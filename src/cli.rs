@@ -37,12 +37,21 @@ struct Cli {
     run: RunFlags,
 }
 
+#[derive(Debug, Parser)]
+#[command(name = "tokenrun", version)]
+struct PlainRun {
+    #[command(flatten)]
+    run: RunFlags,
+}
+
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Show who holds which token
     Status(StatusFlags),
     /// Show who ran when, and how it ended
     History(HistoryFlags),
+    /// Make the store, or print how an administrator makes it
+    Init(InitFlags),
     /// Print the completion script for a shell
     Completions {
         /// The shell
@@ -57,7 +66,8 @@ enum Verb {
 
 #[derive(Debug, Args)]
 struct StoreFlags {
-    /// Where the tokens are: sqlite:///absolute/path or the plain path of a file
+    /// Where the tokens are: postgres://user@host/database or another connection string of
+    /// libpq's, sqlite:///absolute/path or the plain path of a file
     ///
     /// The default is a SQLite file in the state directory: /var/lib/tokenrun for root,
     /// $XDG_STATE_HOME/tokenrun or ~/.local/state/tokenrun for others. As process 1 of a
@@ -70,6 +80,16 @@ struct StoreFlags {
         hide_env_values = true
     )]
     store: Option<String>,
+    /// A file that holds what would be written after --store: a mounted secret
+    ///
+    /// It is read anew by every run, so that what is in it may change in between.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TOKENRUN_STORE_FILE",
+        conflicts_with = "store"
+    )]
+    store_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -181,6 +201,13 @@ struct RunFlags {
         help_heading = "The job"
     )]
     leftovers: LeftoversFlag,
+    /// Do not let the job inherit the lock that shows others on this host that it lives
+    ///
+    /// For a job that must not have a descriptor more than it was given. While it lives on
+    /// without tokenrun nothing on this host shows it, so that nothing proves it dead either:
+    /// others wait for --takeover-after, as on other hosts.
+    #[arg(long, env = "TOKENRUN_CLOSE_LOCK", help_heading = "The job")]
+    close_lock: bool,
     /// Exit status when another holds the token [default: 75]
     #[arg(
         short = 'E',
@@ -240,9 +267,47 @@ struct HistoryFlags {
     json: bool,
 }
 
+#[derive(Debug, Args)]
+struct InitFlags {
+    #[command(flatten)]
+    store: StoreFlags,
+    /// Print the SQL that makes it, with a role that may do what tokenrun does and no more
+    #[arg(long)]
+    print_sql: bool,
+}
+
+/// A store to be made.
+#[derive(Debug)]
+pub struct InitRequest {
+    /// What was written after `--store`.
+    pub store: StoreRequest,
+    /// Only print how.
+    pub print_sql: bool,
+}
+
+/// What was written after `--store`, or stands in the file after `--store-file`.
+#[derive(Debug, Clone, Default)]
+pub struct StoreRequest {
+    /// After `--store`.
+    pub store: Option<String>,
+    /// After `--store-file`.
+    pub file: Option<PathBuf>,
+}
+
+impl From<StoreFlags> for StoreRequest {
+    fn from(flags: StoreFlags) -> Self {
+        Self {
+            store: flags.store,
+            file: flags.store_file,
+        }
+    }
+}
+
 /// What tokenrun is asked to do.
 #[derive(Debug)]
 pub enum Request {
+    /// Make a store.
+    Init(InitRequest),
     /// Run a job.
     Run(Box<RunRequest>),
     /// Show tokens.
@@ -260,8 +325,8 @@ pub enum Request {
 pub struct RunRequest {
     /// The group.
     pub group: GroupName,
-    /// What was written after `--store`.
-    pub store: Option<String>,
+    /// The store.
+    pub store: StoreRequest,
     /// The client id, if one was given.
     pub client_id: Option<ClientId>,
     /// The expected client.
@@ -274,6 +339,8 @@ pub struct RunRequest {
     pub timeout: Option<Duration>,
     /// What happens to processes that the job leaves behind.
     pub leftovers: LeftoversFlag,
+    /// Whether the job does not inherit its lock.
+    pub close_lock: bool,
     /// The exit code for a refusal.
     pub conflict_exit_code: u8,
     /// Where the report goes.
@@ -302,8 +369,8 @@ pub struct LogRequest {
 pub struct ListRequest {
     /// Of this group only.
     pub group: Option<GroupName>,
-    /// What was written after `--store`.
-    pub store: Option<String>,
+    /// The store.
+    pub store: StoreRequest,
     /// JSON instead of a table.
     pub json: bool,
     /// At most so many.
@@ -340,24 +407,42 @@ fn duration_value(text: &str) -> Result<Duration, duration::DurationError> {
 /// # Errors
 /// One line that says what is wrong and what to write, or the help that was asked for.
 pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
+    if let Some(run) = plain_run(arguments) {
+        return run_request(run.run).map(|run| Request::Run(Box::new(run)));
+    }
     let cli = Cli::try_parse_from(arguments).map_err(|error| explained(&error, arguments))?;
     match cli.verb {
         None => run_request(cli.run).map(|run| Request::Run(Box::new(run))),
         Some(Verb::Status(flags)) => Ok(Request::Status(ListRequest {
             group: group_filter(flags.group.as_deref())?,
-            store: flags.store.store,
+            store: flags.store.into(),
             json: flags.json,
             limit: None,
         })),
         Some(Verb::History(flags)) => Ok(Request::History(ListRequest {
             group: group_filter(flags.group.as_deref())?,
-            store: flags.store.store,
+            store: flags.store.into(),
             json: flags.json,
             limit: Some(flags.limit),
+        })),
+        Some(Verb::Init(flags)) => Ok(Request::Init(InitRequest {
+            store: flags.store.into(),
+            print_sql: flags.print_sql,
         })),
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),
     }
+}
+
+/// A run, read without what other commands understand: to set that up takes longer
+/// than to read the line. `None` if it is no plain run, or not right.
+fn plain_run(arguments: &[OsString]) -> Option<PlainRun> {
+    let starts_with_option = arguments
+        .get(1)
+        .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+    (starts_with_option && arguments.iter().any(|word| word == "--"))
+        .then(|| PlainRun::try_parse_from(arguments).ok())
+        .flatten()
 }
 
 fn group_filter(text: Option<&str>) -> Result<Option<GroupName>, Unusable> {
@@ -417,13 +502,14 @@ fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
     }
     Ok(RunRequest {
         group,
-        store: flags.store.store,
+        store: flags.store.into(),
         client_id: client("--client-id", flags.client_id.as_deref())?,
         expected: client("--expected", flags.expected.as_deref())?,
         failback: flags.failback,
         timing,
         timeout: flags.timeout,
         leftovers: flags.leftovers,
+        close_lock: flags.close_lock,
         conflict_exit_code: flags.conflict_exit_code.unwrap_or(exit::NOT_NOW),
         report: flags.report,
         label: flags.label,

@@ -1,6 +1,7 @@
 //! What tokenrun can be asked to do, a file each.
 
 pub mod history;
+pub mod init;
 pub mod manual;
 pub mod run;
 pub mod status;

@@ -8,9 +8,10 @@
 //!
 //! # What the guard does, and when
 //!
-//! 1. It waits for [`messages::ToGuard::Start`]. If the supervisor ends before
-//!    that, or asks for an end, it leaves: nothing was started.
-//! 2. It forks the job, unless the deadline's TERM would be due already, and says
+//! 1. It waits for [`messages::ToGuard::Start`]. When the job's lock comes, it forks the
+//!    process that is to become the job, which waits for its word. If the supervisor
+//!    ends before the start, or asks for an end, both leave: nothing was started.
+//! 2. It gives the word, unless the deadline's TERM would be due already, and says
 //!    `Started` once the program has been executed, or `NotStarted`.
 //! 3. It looks at the deadline first after every wake-up and at least every
 //!    second. At `term_at` the whole tree gets TERM, at `kill_at` it is killed.
@@ -34,6 +35,7 @@
 
 pub mod ancestry;
 pub mod handle;
+pub mod locks;
 pub mod messages;
 
 mod adopted;

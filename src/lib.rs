@@ -26,9 +26,10 @@ pub mod sys;
 pub mod token;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use cli::{ListRequest, LogFormat, LogRequest, Request, RunRequest};
+use cli::{InitRequest, ListRequest, LogFormat, LogRequest, Request, RunRequest, StoreRequest};
 use commands::Failure;
 use commands::run::Run;
 use exit::Exit;
@@ -37,8 +38,10 @@ use report::messages::{Level, Message};
 use store::Store;
 use store::filesystem;
 use store::postgres::PostgresStore;
+use store::postgres::conninfo::settings::Settings;
+use store::postgres::conninfo::text::parse;
 use store::sqlite::SqliteStore;
-use store::url::{Place, StoreUrl};
+use store::url::{Place, StoreUrl, state_directory};
 use sys::clock::LocalClock;
 use sys::signals::Inherited;
 use sys::{process, random};
@@ -75,6 +78,7 @@ pub fn run(arguments: &[OsString]) -> Exit {
         Request::Run(run) => run.log,
         _ => LogRequest::default(),
     }));
+    warn_of_visible_password(arguments, &request, &mut log);
     match dispatch(request, inherited, &mut log) {
         Ok(exit) => {
             log.close();
@@ -86,7 +90,7 @@ pub fn run(arguments: &[OsString]) -> Exit {
 
 fn process_set_up() -> std::io::Result<Inherited> {
     sys::fds::fill_standard()?;
-    Inherited::take()
+    Inherited::look()
 }
 
 fn told(failure: Failure, mut log: Log) -> Exit {
@@ -118,6 +122,7 @@ fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exi
             let mut store = listing_store(&list, log)?;
             commands::history::history(store.as_mut(), list.group, list.limit, list.json)
         }
+        Request::Init(request) => init(&request, log),
         Request::Print(text) => commands::print(&text),
         Request::Man(directory) => {
             let pages = cli::manual()
@@ -130,15 +135,17 @@ fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exi
 fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<Exit, Failure> {
     let clock = LocalClock::start();
     warn_of_unknown_variables(log);
-    let url = store_url(request.store.as_deref())?;
+    let url = store_url(&request.store)?;
     warn_of_overlay(&url, log);
     let claim = claim(&request)?;
     let application = format!("tokenrun:{}", request.group);
-    let store = open(&url, request.timing.store_timeout, &application, log)?;
+    let timeout = request.timing.store_timeout;
+    let (store, lock_directory) = open(&url, timeout, &application, log)?;
     let job = Run {
         claim,
         limits: run::machine::Limits {
             timeout: request.timeout,
+            locks: lock_directory.is_some(),
         },
         not_now: request.conflict_exit_code,
         report: request.report,
@@ -149,6 +156,10 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
             leftovers: match request.leftovers {
                 cli::LeftoversFlag::Kill => job::handle::Leftovers::Kill,
                 cli::LeftoversFlag::Leave => job::handle::Leftovers::Leave,
+            },
+            locks: run::locking::LockSettings {
+                directory: lock_directory.unwrap_or_default(),
+                inherited: !request.close_lock,
             },
         },
     };
@@ -201,34 +212,104 @@ fn nested_in() -> Option<SessionId> {
     SessionId::new(&session).ok()
 }
 
-fn store_url(given: Option<&str>) -> Result<StoreUrl, Failure> {
+fn place() -> Place {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let url = match given {
-        Some(text) => StoreUrl::parse(text),
-        None => StoreUrl::default_for(&Place {
-            is_pid_1: process::pid() == 1,
-            in_kubernetes: set("KUBERNETES_SERVICE_HOST").is_some(),
-            is_root: nix::unistd::geteuid().is_root(),
-            xdg_state_home: set("XDG_STATE_HOME"),
-            home: set("HOME"),
-        }),
+    Place {
+        is_pid_1: process::pid() == 1,
+        in_kubernetes: set("KUBERNETES_SERVICE_HOST").is_some(),
+        is_root: nix::unistd::geteuid().is_root(),
+        xdg_state_home: set("XDG_STATE_HOME"),
+        home: set("HOME"),
+    }
+}
+
+/// A password on the command line is in every listing of processes.
+fn warn_of_visible_password(arguments: &[OsString], request: &Request, log: &mut Log) {
+    let store = match request {
+        Request::Run(run) => &run.store.store,
+        Request::Status(list) | Request::History(list) => &list.store.store,
+        Request::Init(init) => &init.store.store,
+        Request::Print(_) | Request::Man(_) => return,
+    };
+    let visible = |text: &&String| {
+        let own = arguments.iter().take_while(|word| *word != "--");
+        own.into_iter()
+            .any(|word| word.to_string_lossy().contains(text.as_str()))
+    };
+    let has_password = |text: &String| {
+        parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| name == "password"))
+    };
+    if store.as_ref().filter(visible).is_some_and(has_password) {
+        let text = "the password on the command line can be read by everybody on this host; \
+                    give TOKENRUN_STORE, --store-file or ~/.pgpass instead";
+        warn(log, "visible_password", text.into());
+    }
+}
+
+fn init(request: &InitRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let url = store_url(&request.store)?;
+    match (&url, request.print_sql) {
+        (StoreUrl::Postgres(text), true) => {
+            let settings = postgres_settings(&text.0, "tokenrun", log)?;
+            commands::print(&store::postgres::schema::creation(&settings.schema))
+        }
+        (StoreUrl::Postgres(text), false) => {
+            let mut store = postgres_store(&text.0, LISTING_TIMEOUT, "tokenrun", log)?;
+            let made = store.init();
+            commands::init::made(store.name(), made)
+        }
+        (StoreUrl::Sqlite(_), true) => commands::print(store::sqlite::SCHEMA),
+        (StoreUrl::Sqlite(_), false) => {
+            let store = open(&url, LISTING_TIMEOUT, "tokenrun", log)?.0;
+            commands::init::made(store.name(), Ok(()))
+        }
+    }
+}
+
+/// What is after `--store`, or in the file after `--store-file`.
+fn given(store: &StoreRequest) -> Result<Option<String>, Failure> {
+    let Some(path) = &store.file else {
+        return Ok(store.store.clone());
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let code = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => exit::DENIED,
+            _ => exit::CONFIG,
+        };
+        let text = format!("the store file {} can't be read: {error}", path.display());
+        Failure::new(code, "no_store", text)
+    })?;
+    Ok(Some(text.trim().to_owned()))
+}
+
+fn store_url(store: &StoreRequest) -> Result<StoreUrl, Failure> {
+    let url = match given(store)? {
+        Some(text) => StoreUrl::parse(&text),
+        None => StoreUrl::default_for(&place()),
     };
     url.map_err(|error| Failure::new(exit::CONFIG, "no_store", error.to_string()))
 }
 
+/// A store, and the directory for the locks of its runs on this host. Those of a file lie
+/// beside it, not in the state directory: who uses the store sees them, as whichever user
+/// and in whichever container. Where there is no place for them, nothing is proven.
 fn open(
     url: &StoreUrl,
     timeout: Duration,
     application: &str,
     log: &mut Log,
-) -> Result<Box<dyn Store>, Failure> {
+) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
     match url {
-        StoreUrl::Sqlite(path) => SqliteStore::open(path, timeout)
-            .map(|store| Box::new(store) as Box<dyn Store>)
-            .map_err(|error| Failure::of_store(&error)),
+        StoreUrl::Sqlite(path) => {
+            let store =
+                SqliteStore::open(path, timeout).map_err(|error| Failure::of_store(&error))?;
+            let lock_directory = store.directory_beside();
+            Ok((Box::new(store), Some(lock_directory)))
+        }
         StoreUrl::Postgres(text) => {
             let store = postgres_store(&text.0, timeout, application, log)?;
-            Ok(Box::new(store))
+            let state = state_directory(&place()).ok();
+            Ok((Box::new(store), state.map(|state| state.join("locks"))))
         }
     }
 }
@@ -242,16 +323,23 @@ fn postgres_store(
     // What it holds from now on may be a password. The job's own limits stay: an exec
     // makes a process dumpable again. Where that is refused, a dump is all that is lost.
     let _ = process::forbid_core_dumps();
+    Ok(PostgresStore::new(
+        postgres_settings(text, application, log)?,
+        timeout,
+    ))
+}
+
+fn postgres_settings(text: &str, application: &str, log: &mut Log) -> Result<Settings, Failure> {
     let settings = store::postgres::settings(text, application)
         .map_err(|error| Failure::new(exit::CONFIG, "no_store", error.to_string()))?;
     for warning in &settings.warnings {
         warn(log, "store_settings", warning.clone());
     }
-    Ok(PostgresStore::new(settings, timeout))
+    Ok(settings)
 }
 
 fn listing_store(list: &ListRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
-    let url = store_url(list.store.as_deref())?;
+    let url = store_url(&list.store)?;
     if let StoreUrl::Sqlite(path) = &url
         && !path.exists()
     {
@@ -261,7 +349,7 @@ fn listing_store(list: &ListRequest, log: &mut Log) -> Result<Box<dyn Store>, Fa
         );
         return Err(Failure::new(exit::CONFIG, "no_store", text));
     }
-    open(&url, LISTING_TIMEOUT, "tokenrun", log)
+    Ok(open(&url, LISTING_TIMEOUT, "tokenrun", log)?.0)
 }
 
 fn warn_of_unknown_variables(log: &mut Log) {

@@ -12,6 +12,7 @@ pub mod finishing;
 mod guarding;
 pub mod holding;
 pub mod lease;
+pub mod locking;
 pub mod machine;
 pub mod seeking;
 

@@ -16,7 +16,7 @@ pub mod worker;
 pub(crate) mod conformance;
 
 use self::worker::{Answer, Request};
-use crate::token::{GroupName, Line, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Swapped};
+use crate::token::{GroupName, Line, Row, RunEnd, RunId, RunRecord, StoreTime, Swap, Swapped};
 
 /// What one read of a group gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +60,10 @@ pub trait Store: Send {
         None
     }
 
+    /// Prepares for the end of the run that has just begun: nobody waits now, and
+    /// somebody will then. It must not wait for anything itself.
+    fn get_ready(&mut self) {}
+
     /// Reads a group's row together with the store's time.
     ///
     /// # Errors
@@ -78,12 +82,7 @@ pub trait Store: Send {
     ///
     /// # Errors
     /// If it is not known whether the record is closed.
-    fn record(
-        &mut self,
-        group: &GroupName,
-        session: &SessionId,
-        end: &RunEnd,
-    ) -> Result<(), StoreError>;
+    fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError>;
 
     /// Lists every group.
     ///

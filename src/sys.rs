@@ -6,11 +6,14 @@
 pub mod clock;
 pub mod exec;
 pub mod fds;
+pub mod filesystem;
+pub mod ofd;
 pub mod pidfd;
 pub mod process;
 pub mod procfs;
 pub mod random;
 pub mod signals;
 pub mod socket;
+pub mod terminal;
 pub mod timer;
 pub mod wait;

@@ -87,7 +87,8 @@
 //! | a swap expires | neither conflict nor loss: take the store's time from the answer, try again |
 //! | the store hangs or is gone | heartbeats are retried with pauses; at trusted-until less the grace the job's tree gets TERM, at trusted-until KILL |
 //! | the token is lost | the job's tree is ended at once; the session closes its own record, truthfully |
-//! | the supervisor is killed | the guard ends the tree at once; the row stays until takeover-after |
+//! | the supervisor is killed | the guard ends the tree at once; the row stays until takeover-after, or until somebody on that host finds both locks free |
+//! | supervisor and guard are killed at once | what is left of the job holds its lock: nobody on that host takes over while it lives, others do after takeover-after |
 //! | the supervisor is stopped | the guard ends the tree at the deadline |
 //! | the guard is killed, stopped or hung | it is told to continue, else the supervisor kills it and the tree |
 //! | the host is suspended | the clocks count on; on wake-up the deadline is looked at first |
@@ -107,7 +108,7 @@ pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
 pub use names::{ClientId, Fence, GroupName, NameError, SessionId, Version};
-pub use record::{GrantKind, Outcome, RunEnd, RunRecord};
+pub use record::{GrantKind, Outcome, RunEnd, RunId, RunRecord};
 pub use row::{Counters, Handoff, Pause, Row, State, Touch};
 pub use rule::{Decision, Refusal, Verdict, decide};
 pub use swap::{History, Swap, Swapped};

@@ -1,7 +1,7 @@
 //! The guard's process, from its fork to the job's start.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -11,11 +11,10 @@ use super::handle::GuardSettings;
 use super::link::{Heard, Link};
 use super::messages::{Deadline, FromGuard, Stage, ToGuard};
 use super::running::Running;
-use super::spawn::{errno_of, spawn};
+use super::spawn::{Ready, errno_of};
 use super::watch::Watch;
-use crate::sys::exec::Program;
 use crate::sys::fds::{close_all_except, silence_standard};
-use crate::sys::process::{become_subreaper, set_name};
+use crate::sys::process::{become_subreaper, run_first, set_name};
 use crate::sys::signals::{SignalFd, block_all};
 use crate::sys::socket::Packets;
 use crate::sys::timer::Timer;
@@ -27,12 +26,20 @@ struct Lock {
     inherit: bool,
 }
 
+impl Lock {
+    /// What the job inherits of it.
+    fn inherited(&self) -> Option<BorrowedFd<'_>> {
+        self.inherit.then(|| self.fd.as_fd())
+    }
+}
+
 /// What a job is started with.
 #[derive(Debug)]
 struct Start {
     deadline: Option<Deadline>,
     env: Vec<(String, String)>,
     lock: Option<Lock>,
+    ready: Option<Ready>,
 }
 
 /// What the guard hears and wakes by, besides its supervisor.
@@ -56,12 +63,10 @@ pub(super) fn run(socket: Packets, settings: &GuardSettings) -> io::Result<()> {
             return Err(err);
         }
     };
-    let Some(start) = wait_for_start(&mut link)? else {
+    let Some(start) = wait_for_start(&mut link, &ears, settings)? else {
         return Ok(());
     };
-    // Nobody will ask to have these passed on: there was no job.
-    while ears.signals.read().is_some() {}
-    start_job(link, &ears, settings, &start)
+    start_job(link, &ears, settings, start)
 }
 
 fn set_up(settings: &GuardSettings) -> io::Result<Ears> {
@@ -69,24 +74,39 @@ fn set_up(settings: &GuardSettings) -> io::Result<Ears> {
     become_subreaper()?;
     set_name(GUARD_NAME)?;
     Ok(Ears {
-        signals: SignalFd::new(&settings.inherited)?,
+        signals: SignalFd::with_stops(&settings.inherited)?,
         timer: Timer::new()?,
     })
 }
 
 /// `None` if no job is wanted any more.
-fn wait_for_start(link: &mut Link) -> io::Result<Option<Start>> {
+fn wait_for_start(
+    link: &mut Link,
+    ears: &Ears,
+    settings: &GuardSettings,
+) -> io::Result<Option<Start>> {
     let mut lock = None;
+    let mut ready = None;
     loop {
         match link.hear() {
-            Heard::Message(ToGuard::Lock { inherit }, fd) => {
-                lock = fd.map(|fd| Lock { fd, inherit });
+            Heard::Message(ToGuard::Lock { inherit }, Some(fd)) => {
+                let lock = lock.insert(Lock { fd, inherit });
+                // The token is being asked for. If the system refuses a process now,
+                // it is asked again at the start.
+                ready = get_ready(ears, settings, Some(lock)).ok();
+            }
+            // Lost on its way, for want of descriptors. Without it a job that lives
+            // would be taken for dead.
+            Heard::Message(ToGuard::Lock { .. }, None) => {
+                link.say(&not_started(Stage::Fork, &Errno::EMFILE.into(), "lock"));
+                return Ok(None);
             }
             Heard::Message(ToGuard::Start { deadline, env }, _) => {
                 return Ok(Some(Start {
                     deadline,
                     env,
                     lock,
+                    ready,
                 }));
             }
             // Start brings the deadline that counts, and there is nobody to pass on to.
@@ -107,7 +127,14 @@ fn wait_for_start(link: &mut Link) -> io::Result<Option<Start>> {
     }
 }
 
-fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: &Start) -> io::Result<()> {
+fn get_ready(ears: &Ears, settings: &GuardSettings, lock: Option<&Lock>) -> io::Result<Ready> {
+    // What was sent to the group before there was this process, it has not got.
+    while ears.signals.read().is_some() {}
+    let lock = lock.and_then(Lock::inherited);
+    Ready::fork(&settings.argv, &settings.inherited, lock)
+}
+
+fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) -> io::Result<()> {
     let is_late = |deadline: Deadline| deadline.term_at <= settings.clock.now();
     if start.deadline.is_some_and(is_late) {
         link.say(&FromGuard::NotStarted {
@@ -119,23 +146,18 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: &Start) -
     }
     let name = settings.argv.first().cloned().unwrap_or_default();
     let name = name.to_string_lossy();
-    let program = match Program::new(&settings.argv, &start.env) {
-        Ok(program) => program,
-        Err(err) => {
-            link.say(&not_started(Stage::Exec, &err, &name));
-            return Ok(());
-        }
-    };
-    let inherited_lock = start.lock.as_ref().filter(|lock| lock.inherit);
-    let lock_fd = inherited_lock.map(|lock| lock.fd.as_fd());
-    let (pid, report) = match spawn(&program, &settings.inherited, lock_fd) {
-        Ok(spawned) => spawned,
+    let ready = start
+        .ready
+        .map_or_else(|| get_ready(ears, settings, start.lock.as_ref()), Ok);
+    let (pid, report) = match ready.and_then(|ready| ready.go(&start.env)) {
+        Ok(started) => started,
         Err(err) => {
             link.say(&not_started(Stage::Fork, &err, "fork"));
             return Ok(());
         }
     };
     // Only now: until here they were the job's to inherit.
+    run_first();
     silence_standard();
     let ours = [
         link.as_fd(),

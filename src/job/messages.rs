@@ -17,7 +17,8 @@ pub struct Deadline {
 /// What the supervisor says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToGuard {
-    /// The descriptor that comes with this packet is the job's lock. The guard
+    /// The token is being asked for: a process is made ready to become the job. The
+    /// descriptor that comes with this packet is the job's lock. The guard
     /// keeps it open as long as it lives. Sent before `Start`, or not at all.
     Lock {
         /// Whether the job inherits the descriptor.

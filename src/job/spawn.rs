@@ -1,26 +1,50 @@
 //! Starting the job's program.
 
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
-use nix::unistd::pipe2;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::{Deserialize, Serialize};
 
 use crate::sys::exec::Program;
-use crate::sys::fds::keep_on_exec;
-use crate::sys::process::{Forked, die_with_parent, exit_now, fork, parent_pid, pid};
-use crate::sys::signals::Inherited;
+use crate::sys::fds::hand_down;
+use crate::sys::process::{Forked, die_with_parent, exit_now, fork, parent_pid, pid, signal_child};
+use crate::sys::signals::{Inherited, discard_pending};
+use crate::sys::socket::{Packet, Packets};
 
 /// What a process that could not execute its program leaves with. Nobody sees it.
 const NOT_EXECUTED: i32 = 127;
 
-/// How the exec of a child goes, told through a pipe that the exec closes. It is
+/// A child of this process that is ready to become the job: all that takes time is
+/// done while the token is still being granted. Dropped, it is killed, and nothing was
+/// started.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pid: i32,
+    /// `None` once it was told to go.
+    socket: Option<Packets>,
+}
+
+/// How the exec of a child goes, told through a socket that the exec closes. It is
 /// asked about, never waited for: an exec on a file system that hangs must not
 /// hold up the guard.
 #[derive(Debug)]
 pub(super) struct ExecReport {
-    pipe: std::fs::File,
+    socket: Packets,
+    /// The signals that were sent to the child and that its program will not see.
+    discarded: Vec<i32>,
+}
+
+/// What the child says.
+#[derive(Debug, Serialize, Deserialize)]
+enum Said {
+    /// It threw these signals away, before its program could see them.
+    Discarded(Vec<i32>),
+    /// It can't execute the program, for this errno, and leaves.
+    Failed(i32),
 }
 
 /// What is known of an exec.
@@ -34,49 +58,109 @@ pub(super) enum Exec {
     Failed(i32),
 }
 
-/// Forks a child of this process that executes `program` with the signals of
-/// `inherited`. The child keeps `lock` open. It is killed when this process ends.
-///
-/// # Errors
-/// The system refused a pipe or a process.
-pub(super) fn spawn(
-    program: &Program,
-    inherited: &Inherited,
-    lock: Option<BorrowedFd<'_>>,
-) -> io::Result<(i32, ExecReport)> {
-    let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
-    let guard = pid();
-    match fork()? {
-        Forked::Parent { child } => Ok((child, ExecReport { pipe: read.into() })),
-        Forked::Child => {
-            let errno = become_program(program, inherited, lock, guard);
-            report(write, errno);
-            exit_now(NOT_EXECUTED)
+impl Ready {
+    /// Forks the child, which waits for [`Ready::go`]. It keeps `lock` open, and is
+    /// killed when this process ends.
+    ///
+    /// # Errors
+    /// The system refused a socket or a process.
+    pub(super) fn fork(
+        argv: &[OsString],
+        inherited: &Inherited,
+        lock: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Self> {
+        let (socket, childs_end) = Packets::pair()?;
+        let guard = pid();
+        match fork()? {
+            Forked::Parent { child } => Ok(Self {
+                pid: child,
+                socket: Some(socket),
+            }),
+            Forked::Child => {
+                drop(socket);
+                let errno = become_program(&childs_end, argv, inherited, lock, guard);
+                say(&childs_end, &Said::Failed(errno));
+                exit_now(NOT_EXECUTED)
+            }
+        }
+    }
+
+    /// Has the child execute the program, with these variables besides those of this
+    /// process. Returns its pid, and how to learn what becomes of that.
+    ///
+    /// # Errors
+    /// The variables can't be handed over: the child is killed.
+    pub(super) fn go(mut self, env: &[(String, String)]) -> io::Result<(i32, ExecReport)> {
+        let Some(socket) = self.socket.as_ref() else {
+            return Err(Errno::EINVAL.into());
+        };
+        socket.send(&serde_json::to_vec(env)?, None)?;
+        match self.socket.take() {
+            Some(socket) => Ok((self.pid, ExecReport::new(socket))),
+            None => Err(Errno::EINVAL.into()),
+        }
+    }
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        if self.socket.is_some() {
+            // It waits for its word, and has nothing to clean up.
+            let _ = signal_child(self.pid, libc::SIGKILL);
         }
     }
 }
 
 /// Returns only if that failed, with the errno.
 fn become_program(
-    program: &Program,
+    socket: &Packets,
+    argv: &[OsString],
     inherited: &Inherited,
     lock: Option<BorrowedFd<'_>>,
     guard: i32,
 ) -> i32 {
-    if let Err(err) = die_with_parent().and_then(|()| lock.map_or(Ok(()), keep_on_exec)) {
+    if let Err(err) = die_with_parent().and_then(|()| lock.map_or(Ok(()), hand_down)) {
         return errno_of(&err);
     }
     if parent_pid() != guard {
         // It ended before its end could be told.
         exit_now(NOT_EXECUTED)
     }
+    let program = match wait_for_word(socket).and_then(|env| Program::new(argv, &env)) {
+        Ok(program) => program,
+        Err(err) => return errno_of(&err),
+    };
+    // What was sent to the group before there was a job is not for the job.
+    let discarded = discard_pending();
+    if !discarded.is_empty() {
+        say(socket, &Said::Discarded(discarded));
+    }
     inherited.restore();
     errno_of(&program.exec())
 }
 
-fn report(pipe: OwnedFd, errno: i32) {
-    // Four bytes always fit; if nobody reads them, nobody needs them.
-    let _ = std::fs::File::from(pipe).write_all(&errno.to_ne_bytes());
+/// The variables that come with the word to go. Leaves with the guard's end.
+fn wait_for_word(socket: &Packets) -> io::Result<Vec<(String, String)>> {
+    loop {
+        match socket.receive()? {
+            Packet::Data(env, _) => return Ok(serde_json::from_slice(&env)?),
+            Packet::Closed => exit_now(NOT_EXECUTED),
+            Packet::Nothing => {
+                let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+                match poll(&mut fds, PollTimeout::NONE) {
+                    Ok(_) | Err(Errno::EINTR) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+        }
+    }
+}
+
+fn say(socket: &Packets, said: &Said) {
+    // A few bytes always fit; if nobody reads them, nobody needs them.
+    if let Ok(packet) = serde_json::to_vec(said) {
+        let _ = socket.send(&packet, None);
+    }
 }
 
 /// The errno in an error of the system's.
@@ -85,22 +169,39 @@ pub(super) fn errno_of(err: &io::Error) -> i32 {
 }
 
 impl ExecReport {
-    /// What is known now.
-    pub(super) fn look(&self) -> Exec {
-        let mut errno = [0; 4];
-        match (&self.pipe).read(&mut errno) {
-            Ok(4) => Exec::Failed(i32::from_ne_bytes(errno)),
-            Ok(_) => Exec::Done,
-            Err(err) if err.kind() == io::ErrorKind::WouldBlock => Exec::Pending,
-            Err(err) if err.kind() == io::ErrorKind::Interrupted => Exec::Pending,
-            Err(_) => Exec::Done,
+    const fn new(socket: Packets) -> Self {
+        Self {
+            socket,
+            discarded: Vec::new(),
         }
+    }
+
+    /// What is known now.
+    pub(super) fn look(&mut self) -> Exec {
+        loop {
+            match self.socket.receive() {
+                Ok(Packet::Data(packet, _)) => match serde_json::from_slice(&packet) {
+                    Ok(Said::Discarded(signals)) => self.discarded = signals,
+                    Ok(Said::Failed(errno)) => return Exec::Failed(errno),
+                    // Both ends are the same program, so this can't be.
+                    Err(_) => return Exec::Failed(Errno::EINVAL as i32),
+                },
+                Ok(Packet::Nothing) => return Exec::Pending,
+                Ok(Packet::Closed) | Err(_) => return Exec::Done,
+            }
+        }
+    }
+
+    /// The signals that were sent to the child and that its program will not see.
+    /// Complete once the exec is done.
+    pub(super) fn discarded(&self) -> &[i32] {
+        &self.discarded
     }
 }
 
 impl AsFd for ExecReport {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.pipe.as_fd()
+        self.socket.as_fd()
     }
 }
 
@@ -110,16 +211,18 @@ mod tests {
 
     #[test]
     fn the_report_is_read_without_waiting() {
-        let pipe = || {
-            let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).unwrap();
-            (ExecReport { pipe: read.into() }, write)
-        };
-        let (waiting, write) = pipe();
+        let (waiting, child) = Packets::pair().unwrap();
+        let mut waiting = ExecReport::new(waiting);
         assert_eq!(waiting.look(), Exec::Pending);
-        drop(write);
+        say(&child, &Said::Discarded(vec![15]));
+        assert_eq!(waiting.look(), Exec::Pending);
+        drop(child);
         assert_eq!(waiting.look(), Exec::Done);
-        let (failing, write) = pipe();
-        report(write, 2);
+        assert_eq!(waiting.discarded(), [15]);
+        let (failing, child) = Packets::pair().unwrap();
+        let mut failing = ExecReport::new(failing);
+        say(&child, &Said::Failed(2));
+        drop(child);
         assert_eq!(failing.look(), Exec::Failed(2));
     }
 }

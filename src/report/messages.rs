@@ -66,10 +66,26 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             wait,
             ..
         } => Message::new(Info, "waiting", staying(cx, row, now, *observing, *wait)),
-        Note::Acquired { granted, vanished } => {
+        Note::NoLocks { why } => Message::new(Detail, "no_locks", no_locks(cx, why)),
+        Note::Acquired {
+            granted,
+            vanished,
+            proven,
+        } => {
             let level = if vanished.is_some() { Info } else { Detail };
-            Message::new(level, "acquired", acquired(cx, granted, vanished.is_some()))
+            let holder = vanished
+                .as_ref()
+                .map(|_| if *proven { "dead" } else { "silent" });
+            Message::new(level, "acquired", acquired(cx, granted, holder))
         }
+        Note::Blind => Message::new(
+            Warning,
+            "no_proc",
+            format!(
+                "/proc is missing or shows another pid namespace: whatever happens, only {}'s own process can be ended, and {} is held as long as others that it started live",
+                cx.program, cx.group
+            ),
+        ),
         Note::Started => Message::new(Detail, "started", format!("{} started", cx.program)),
         Note::Renewed { trusted_for } => Message::new(
             Detail,
@@ -162,17 +178,21 @@ fn staying(
     }
 }
 
-fn acquired(cx: &Context<'_>, granted: &Granted, took_over: bool) -> String {
+fn no_locks(cx: &Context<'_>, why: &str) -> String {
+    format!(
+        "no lock could be taken for {} ({why}): if this run is killed, others wait for takeover-after on this host too",
+        cx.group
+    )
+}
+
+/// `holder` says how the earlier run's holder was found, if there was one.
+fn acquired(cx: &Context<'_>, granted: &Granted, holder: Option<&str>) -> String {
     let kind = granted.kind.map_or("nested", |kind| kind.as_str());
     let previous = granted.previous_client.as_ref();
     let from = previous.map_or_else(String::new, |client| format!(" from {client}"));
-    let silent = if took_over {
-        ", whose holder is silent"
-    } else {
-        ""
-    };
+    let found = holder.map_or_else(String::new, |found| format!(", whose holder is {found},"));
     format!(
-        "took {}{from}{silent} in {} ({kind}, fence {})",
+        "took {}{from}{found} in {} ({kind}, fence {})",
         cx.group, cx.store, granted.fence
     )
 }
@@ -189,25 +209,33 @@ fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) 
 
 fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option<Message> {
     let program = cx.program;
-    let kill = rounded(kill_in);
+    let ended = if kill_in.is_zero() {
+        format!("{program} is ended at once")
+    } else {
+        format!("{program} is ended, and killed in {}", rounded(kill_in))
+    };
     let (level, event, text) = match why {
         Why::Signal(signal) => (
             Level::Detail,
             "stopping",
-            format!("received signal {signal}; {program} is killed in {kill} if it does not end"),
+            if kill_in.is_zero() {
+                format!("received signal {signal}; {ended}")
+            } else {
+                let kill = rounded(kill_in);
+                format!(
+                    "received signal {signal}; {program} is killed in {kill} if it does not end"
+                )
+            },
         ),
         Why::Timeout => (
             Level::Warning,
             "timed_out",
-            format!("{program} ran longer than --timeout; it is ended, and killed in {kill}"),
+            format!("{program} ran longer than --timeout; {ended}"),
         ),
         Why::Loss(loss) => (
             Level::Warning,
             "lost",
-            format!(
-                "{}; {program} is ended, and killed in {kill}",
-                lost(cx, *loss)
-            ),
+            format!("{}; {ended}", lost(cx, *loss)),
         ),
     };
     Some(Message::new(level, event, text))
@@ -229,7 +257,7 @@ fn lost(cx: &Context<'_>, loss: Loss) -> String {
 fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>) -> String {
     let why = error.map_or_else(String::new, |error| format!(" ({error})"));
     format!(
-        "the run of {} has ended, but the store {} could not be told{why}: history shows it as unknown, and others wait for takeover-after",
+        "the run of {} has ended, but the store {} could not be told{why}: history shows it as unknown, and others wait for takeover-after, unless they can see on this host that it is dead",
         cx.group, cx.store
     )
 }
@@ -335,7 +363,10 @@ pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
         GuardNews::Survivors(survivors) => {
             let named: Vec<String> = survivors
                 .iter()
-                .map(|one| format!("{} (pid {}): {}", one.name, one.pid, unkillable(one.why)))
+                .map(|one| match one.why {
+                    Unkillable::Unseen => unkillable(one.why).to_owned(),
+                    why => format!("{} (pid {}): {}", one.name, one.pid, unkillable(why)),
+                })
                 .collect();
             (
                 "survivors",
@@ -355,7 +386,7 @@ const fn unkillable(why: Unkillable) -> &'static str {
         Unkillable::NotPermitted => "only its own user or root may",
         Unkillable::Uninterruptible => "it sleeps in the kernel",
         Unkillable::NotYetGone => "it has not ended yet",
-        Unkillable::Unseen => "/proc does not show it",
+        Unkillable::Unseen => "/proc does not show them",
     }
 }
 
@@ -404,10 +435,17 @@ fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) ->
                 rounded(*takeover_in),
             )
         }
-        Refusal::AliveHere(processes) => format!(
-            "{group} in {store}: its holder is silent, but processes of its run are alive on this host ({}); end them first; {not_started}",
-            processes.join(", ")
-        ),
+        Refusal::AliveHere(processes) => {
+            let who = if processes.is_empty() {
+                "processes that can't be seen from here (another user's, or a container's)"
+                    .to_owned()
+            } else {
+                processes.join(", ")
+            };
+            format!(
+                "{group} in {store}: its holder is silent, but its run is still alive here: {who}; end them first; {not_started}"
+            )
+        }
         Refusal::Paused(pause) => {
             let until = pause.until_wall_ms.map_or_else(
                 || "until somebody resumes it".to_owned(),

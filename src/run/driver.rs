@@ -19,16 +19,18 @@ use super::ending::Ending;
 use super::environment;
 use super::event::{Action, Event, Note};
 use super::guarding::Guarding;
+use super::locking::{LockSettings, Locking};
 use super::machine::Machine;
 use crate::job::ancestry::is_inside;
 use crate::job::handle::Leftovers;
 use crate::store::Store;
 use crate::store::worker::{Answer, Request, Worker};
 use crate::sys::clock::LocalClock;
+use crate::sys::procfs;
 use crate::sys::random;
 use crate::sys::signals::{Inherited, SignalFd};
 use crate::sys::timer::Timer;
-use crate::token::{Evidence, Moment, Row};
+use crate::token::{Moment, Row};
 
 /// Deadlines are looked at at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -44,6 +46,8 @@ pub struct Outside {
     pub argv: Vec<OsString>,
     /// What becomes of the processes that it leaves behind.
     pub leftovers: Leftovers,
+    /// The locks that prove whether a run lives.
+    pub locks: LockSettings,
 }
 
 /// Who hears what happens. `detached` says that somebody holds a deadline, so that
@@ -65,16 +69,23 @@ pub fn drive(
     outside: &Outside,
     listener: &mut dyn Listener,
 ) -> io::Result<Ending> {
+    let mut locking = Locking::new(&outside.locks);
     let mut first = First {
         machine: &mut machine,
         clock: outside.clock,
         store: store.as_mut(),
-        listener,
+        locking: &mut locking,
+        listener: &mut *listener,
     };
     let pending = first.look();
     if let Some(ending) = machine.ending() {
         return Ok(ending.clone());
     }
+    if !procfs::is_ours() {
+        listener.hear(&Note::Blind, false);
+    }
+    // Until here a stop ends this process by itself: nothing was taken.
+    outside.inherited.block()?;
     let guarding = Guarding::fork(outside, machine.claim().timing.kill_grace)?;
     let mut driver = Driver {
         signals: SignalFd::new(&outside.inherited)?,
@@ -82,12 +93,16 @@ pub fn drive(
         worker: Worker::new(store),
         armed: None,
         guarding,
+        locking,
         machine,
         clock: outside.clock,
         listener,
     };
     driver.carry_out(pending)?;
     let ending = driver.run();
+    if let Ok(ending) = &ending {
+        driver.locking.finish(ending);
+    }
     // The process ends now: closing the store would only be work, and a store that
     // hangs could hold the end up.
     std::mem::forget(driver.worker);
@@ -102,14 +117,15 @@ fn draw() -> u64 {
 }
 
 /// The first look, on the only thread.
-struct First<'a> {
+struct First<'a, 'b> {
     machine: &'a mut Machine,
     clock: LocalClock,
     store: &'a mut dyn Store,
+    locking: &'a mut Locking<'b>,
     listener: &'a mut dyn Listener,
 }
 
-impl First<'_> {
+impl First<'_, '_> {
     /// Returns what the machine wants done after it.
     fn look(&mut self) -> Vec<Action> {
         let mut event = Event::Tick;
@@ -133,7 +149,7 @@ impl First<'_> {
                     }
                     Some(answer) => {
                         self.prove_nesting(&answer);
-                        event = event_of(answer);
+                        event = event_of(answer, self.machine, self.locking);
                     }
                 },
             }
@@ -160,9 +176,14 @@ impl First<'_> {
     }
 }
 
-fn event_of(answer: Answer) -> Event {
+/// What has been read is what the locks are asked about: a look at them from before
+/// would prove nothing about a run that was granted since.
+fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Event {
     match answer {
-        Answer::Read(result) => Event::Looked(result.map(|reading| (reading, Evidence::None))),
+        Answer::Read(result) => Event::Looked(result.map(|reading| {
+            let evidence = locking.evidence(&reading, &machine.claim().session);
+            (reading, evidence)
+        })),
         Answer::Swapped(result) => Event::Swapped(result),
         Answer::Recorded(result) => Event::Recorded(result),
     }
@@ -177,6 +198,7 @@ struct Driver<'a> {
     armed: Option<Moment>,
     worker: Worker,
     guarding: Guarding,
+    locking: Locking<'a>,
     listener: &'a mut dyn Listener,
 }
 
@@ -188,20 +210,16 @@ impl Driver<'_> {
                 self.guarding.dismiss();
                 return Ok(ending);
             }
-            if self.worker.has_early_answer() {
-                self.hear_store()?;
-                continue;
-            }
-            let ready = self.sleep()?;
+            let is_answered = self.worker.has_early_answer() || self.sleep()?;
             // First of all, whatever the reason to wake up.
             self.tell(Event::Tick)?;
-            if ready.answer {
+            // Before the store: no job is started once a stop was asked for. Before the
+            // guard: a job may have died of the very signal that came to this process too.
+            self.hear_signals()?;
+            if is_answered {
                 self.hear_store()?;
             }
             self.hear_guard()?;
-            if ready.signal {
-                self.hear_signals()?;
-            }
         }
     }
 
@@ -215,12 +233,17 @@ impl Driver<'_> {
             match action {
                 Action::Send(request) => {
                     let may_block = !self.guarding.has_job();
-                    self.worker.send(request, may_block)?;
+                    self.worker.send(request, may_block);
                 }
-                Action::Say(note) => self.listener.hear(&note, true),
+                Action::Say(note) => self.say(&note),
+                Action::TakeLocks => {
+                    let taken = self.locking.take(&mut self.guarding);
+                    self.tell(Event::LocksTaken(taken))?;
+                }
                 Action::StartJob { deadline, granted } => {
                     let env = environment::of(self.machine.claim(), &granted);
                     self.guarding.start(deadline, env);
+                    self.worker.get_ready();
                 }
                 Action::Extend(deadline) => self.guarding.extend(deadline),
                 Action::Pass(signal) => self.guarding.pass(signal),
@@ -232,9 +255,23 @@ impl Driver<'_> {
         Ok(())
     }
 
+    fn say(&mut self, note: &Note) {
+        if let Note::Acquired {
+            vanished: Some(session),
+            ..
+        } = note
+        {
+            self.locking.taken_from(session);
+        }
+        self.listener.hear(note, true);
+    }
+
     fn hear_store(&mut self) -> io::Result<()> {
         match self.worker.answer() {
-            Some(answer) => self.tell(event_of(answer)),
+            Some(answer) => {
+                let event = event_of(answer, &self.machine, &mut self.locking);
+                self.tell(event)
+            }
             None => Ok(()),
         }
     }
@@ -264,10 +301,11 @@ impl Driver<'_> {
                 stop,
             })?;
         }
-        self.hear_guard()
+        Ok(())
     }
 
-    fn sleep(&mut self) -> io::Result<Ready> {
+    /// Sleeps until something happens or is due. Says whether the store has answered.
+    fn sleep(&mut self) -> io::Result<bool> {
         self.arm()?;
         let fds = [self.signals.as_fd(), self.timer.as_fd()];
         let mut fds: Vec<_> = fds
@@ -282,15 +320,12 @@ impl Driver<'_> {
             Err(errno) => return Err(errno.into()),
         }
         let is_ready = |index: usize| fds.get(index).and_then(PollFd::any).unwrap_or(false);
-        let ready = Ready {
-            signal: is_ready(0),
-            answer: self.worker.fd().is_some() && is_ready(2),
-        };
+        let is_answered = self.worker.fd().is_some() && is_ready(2);
         if is_ready(1) {
             self.timer.clear();
             self.armed = None;
         }
-        Ok(ready)
+        Ok(is_answered)
     }
 
     /// Sets the timer to the next thing that is due. One that fires too early costs
@@ -305,9 +340,4 @@ impl Driver<'_> {
         }
         Ok(())
     }
-}
-
-struct Ready {
-    signal: bool,
-    answer: bool,
 }

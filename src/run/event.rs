@@ -18,6 +18,8 @@ pub enum Event {
     Tick,
     /// The answer to [`Request::Read`], and what this host can prove about the run in it.
     Looked(Result<(Box<Reading>, Evidence), StoreError>),
+    /// The answer to [`Action::TakeLocks`]: the file's name, or why there is none.
+    LocksTaken(Result<String, String>),
     /// The answer to [`Request::Swap`].
     Swapped(Result<Swapped, StoreError>),
     /// The answer to [`Request::Record`].
@@ -66,6 +68,8 @@ pub enum NotStarted {
 pub enum Action {
     /// Ask the store. One request is out at a time.
     Send(Request),
+    /// Take the locks that prove that the run lives, before the row names their file.
+    TakeLocks,
     /// Have the guard start the job.
     StartJob {
         /// When it must be gone; `None` under an outer session's lease.
@@ -146,13 +150,23 @@ pub enum Note {
         /// For how long.
         wait: Duration,
     },
+    /// No locks could be taken: that this run is dead will be proven by nothing.
+    NoLocks {
+        /// Why not.
+        why: String,
+    },
     /// The token is ours.
     Acquired {
         /// The grant.
         granted: Granted,
         /// The session that was running when it was taken over.
         vanished: Option<SessionId>,
+        /// It was provably dead; else silent.
+        proven: bool,
     },
+    /// /proc is missing or shows another pid namespace, so that a part of the job can't
+    /// be found. Said before there is one.
+    Blind,
     /// The job runs.
     Started,
     /// A heartbeat was written.

@@ -8,7 +8,7 @@ use super::lease::{Found, Lease};
 use super::machine::{Next, Step};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
-use crate::token::{Moment, Swapped};
+use crate::token::{Moment, RunId, Swapped};
 
 /// How many store time-outs the end of a run may be tried to be written down.
 const PATIENCE: u32 = 6;
@@ -38,6 +38,7 @@ enum Then {
 /// A run that is being written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finishing {
+    run: RunId,
     /// `None` once the token is known to be another's, or nobody's.
     lease: Option<Lease>,
     end: JobEnd,
@@ -49,25 +50,29 @@ pub struct Finishing {
 }
 
 impl Finishing {
-    /// The job is gone and nothing is out: release, or only record if the lease is `None`.
+    /// The job is gone and nothing is out: release the token.
     pub(crate) fn begin(
         step: &mut Step<'_>,
-        lease: Option<Lease>,
+        lease: Lease,
         end: JobEnd,
         stopped_by: Option<i32>,
     ) -> Next {
         let mut this = Self::new(step, lease, end, stopped_by);
-        if this.lease.is_some() {
-            this.release(step);
-        } else {
-            this.record(step);
-        }
+        this.release(step);
         Next::Finish(Box::new(this))
     }
 
     /// The job is gone, and so is the token: only the record is left to close.
-    pub(crate) fn lost(step: &mut Step<'_>, end: JobEnd, stopped_by: Option<i32>) -> Next {
-        Self::begin(step, None, end, stopped_by)
+    pub(crate) fn lost(
+        step: &mut Step<'_>,
+        lease: Lease,
+        end: JobEnd,
+        stopped_by: Option<i32>,
+    ) -> Next {
+        let mut this = Self::new(step, lease, end, stopped_by);
+        this.lease = None;
+        this.record(step);
+        Next::Finish(Box::new(this))
     }
 
     /// The job is gone while the heart's request is out.
@@ -78,7 +83,7 @@ impl Finishing {
         stopped_by: Option<i32>,
         heart: Heart,
     ) -> Next {
-        let mut this = Self::new(step, Some(lease), end, stopped_by);
+        let mut this = Self::new(step, lease, end, stopped_by);
         this.doing = Doing::Heart(heart);
         Next::Finish(Box::new(this))
     }
@@ -92,10 +97,11 @@ impl Finishing {
         })
     }
 
-    fn new(step: &Step<'_>, lease: Option<Lease>, end: JobEnd, stopped_by: Option<i32>) -> Self {
+    fn new(step: &Step<'_>, lease: Lease, end: JobEnd, stopped_by: Option<i32>) -> Self {
         let patience = step.claim.timing.store_timeout.saturating_mul(PATIENCE);
         Self {
-            lease,
+            run: lease.run().clone(),
+            lease: Some(lease),
             end,
             stopped_by,
             doing: Doing::Recording,
@@ -124,14 +130,17 @@ impl Finishing {
                 self.failed(step, error, Then::Ask)
             }
             Event::Recorded(Err(error)) => self.failed(step, error, Then::Record),
-            // The job is over: a stop now asks for no more than not to linger.
-            Event::Signal { stop: true, .. } => {
+            // The job is over: a stop now asks for no more than not to linger. It may
+            // be what the job died of, heard of after its end.
+            Event::Signal { stop: true, signal } => {
+                self.stopped_by.get_or_insert(signal);
                 self.give_up_at = self
                     .give_up_at
                     .min(step.now.plus(step.claim.timing.store_timeout));
                 Next::Stay
             }
             Event::Signal { .. }
+            | Event::LocksTaken(_)
             | Event::JobStarted
             | Event::JobNotStarted(_)
             | Event::JobExited { .. }
@@ -189,7 +198,7 @@ impl Finishing {
     fn record(&mut self, step: &mut Step<'_>) {
         step.act(Action::Send(Request::Record {
             group: step.claim.group.clone(),
-            session: step.claim.session.clone(),
+            run: self.run.clone(),
             end: self.end.record(),
         }));
         self.doing = Doing::Recording;

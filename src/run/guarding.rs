@@ -2,7 +2,7 @@
 //! the guard says becomes events. When the guard is gone, its work is done here.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -12,11 +12,16 @@ use nix::poll::{PollFd, PollFlags, poll};
 use super::driver::Outside;
 use super::event::{Event, GuardNews, NotStarted};
 use crate::job::handle::{GuardHandle, GuardSettings, Received, TreeEnd};
+use crate::job::locks::JobLock;
 use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
+use crate::sys::fds::let_go_of_inherited;
 use crate::token::Moment;
 
 /// How long a guard that leaves may take to, in milliseconds.
 const LEAVING: u16 = 100;
+
+/// How often it is noted who among this process's children is a stranger to the job.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What comes from the guard.
 #[derive(Debug)]
@@ -51,6 +56,8 @@ pub(super) struct Guarding {
     /// What the job's main process did, once that is known.
     heard: Vec<Heard>,
     closed: bool,
+    /// When this process's other children are looked at next.
+    look_at: Moment,
 }
 
 impl Guarding {
@@ -68,6 +75,7 @@ impl Guarding {
             sequence: 0,
             heard: Vec::new(),
             closed: false,
+            look_at: Moment::default(),
         })
     }
 
@@ -86,6 +94,12 @@ impl Guarding {
             State::Alone { again_at } => Some(again_at),
             State::Waiting | State::Guarding | State::Finished | State::Over => None,
         }
+    }
+
+    /// Hands the job's lock to the guard, and closes it here: else a supervisor that is
+    /// merely stopped would hold it. To be called before [`Self::start`].
+    pub(super) fn hand_over(&mut self, lock: JobLock, inherited: bool) -> io::Result<()> {
+        self.handle.send_lock(lock.as_fd(), inherited)
     }
 
     pub(super) fn start(&mut self, deadline: Option<Deadline>, env: Vec<(String, String)>) {
@@ -176,6 +190,10 @@ impl Guarding {
                 }
             }
         }
+        if self.state == State::Guarding && now >= self.look_at {
+            self.look_at = now.plus(LOOK_EVERY);
+            self.handle.note_strangers();
+        }
         self.end_tree(now)?;
         Ok(std::mem::take(&mut self.heard))
     }
@@ -206,7 +224,12 @@ impl Guarding {
 
     fn hear(&mut self, message: FromGuard) {
         let heard = match message {
-            FromGuard::Started { .. } => Heard::Event(Event::JobStarted),
+            FromGuard::Started { .. } => {
+                // The job has them. Held here too, a pipe would stay open that the job
+                // closes.
+                let_go_of_inherited();
+                Heard::Event(Event::JobStarted)
+            }
             FromGuard::NotStarted { stage, errno, what } => {
                 self.state = State::Finished;
                 Heard::Event(Event::JobNotStarted(not_started(stage, errno, &what)))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::job::messages::Deadline;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{Moment, Row, RunEnd, SessionId, StoreTime, Swap, Timing, Version, swap};
+use crate::token::{Moment, Row, RunEnd, RunId, SessionId, StoreTime, Swap, Timing, Version, swap};
 
 /// A swap of this session's own, and when it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,19 +79,20 @@ pub struct Lease {
     unsettled: Unsettled,
     /// The last store time seen, and when the request for it was sent.
     seen: (StoreTime, Moment),
-    session: SessionId,
+    run: RunId,
 }
 
 impl Lease {
     /// The lease that a swap of ours gives, which happened: `row` is what it wrote.
     #[must_use]
     pub const fn new(row: Row, session: SessionId, own: Sent, seen: (StoreTime, Moment)) -> Self {
+        let fence = row.fence;
         Self {
             row,
             own,
             unsettled: Unsettled::new(),
             seen,
-            session,
+            run: RunId { fence, session },
         }
     }
 
@@ -99,6 +100,12 @@ impl Lease {
     #[must_use]
     pub const fn row(&self) -> &Row {
         &self.row
+    }
+
+    /// The run that the lease was granted for.
+    #[must_use]
+    pub const fn run(&self) -> &RunId {
+        &self.run
     }
 
     /// When the last own swap that is known to have happened was sent.
@@ -127,7 +134,13 @@ impl Lease {
     /// The swap that ends the run.
     pub fn release(&mut self, now: Moment, timing: &Timing, end: RunEnd, drawn: u64) -> Swap {
         let version = self.draw(drawn);
-        swap::release(&self.row, end, version, self.expiry(now, timing))
+        swap::release(
+            &self.row,
+            self.run.clone(),
+            end,
+            version,
+            self.expiry(now, timing),
+        )
     }
 
     fn draw(&self, drawn: u64) -> Version {
@@ -165,10 +178,10 @@ impl Lease {
         asked_at: Moment,
         now: Moment,
     ) -> Found {
-        let Some(row) = row.filter(|row| row.session() == Some(&self.session)) else {
+        let Some(row) = row.filter(|row| row.session() == Some(&self.run.session)) else {
             return Found::Lost;
         };
-        let happened = self.unsettled.happened(row, &self.session);
+        let happened = self.unsettled.happened(row, &self.run.session);
         let standing = (row.session_version == Some(self.own.version)).then_some(self.own);
         let last_sent = self.unsettled.0.last().copied().unwrap_or(self.own);
         let sent = if misread(Misreading::HeartbeatKnownBySession) {

@@ -24,6 +24,8 @@ use std::time::Duration;
 pub struct Limits {
     /// The job's longest run.
     pub timeout: Option<Duration>,
+    /// Whether locks are to be taken that prove whether the run lives.
+    pub locks: bool,
 }
 
 /// What a phase works with in one step.
@@ -114,6 +116,9 @@ impl Machine {
         event: Event,
         draw: &mut dyn FnMut() -> u64,
     ) -> Vec<Action> {
+        if let Event::LocksTaken(Ok(file)) = &event {
+            self.claim.about.lock_file = Some(file.clone());
+        }
         let mut actions = Vec::new();
         let mut step = Step {
             now,

@@ -41,8 +41,20 @@ enum Doing {
         sent_at: Moment,
         then: Option<(u8, Refusal)>,
     },
+    /// The rule allows a grant; the locks that its row will name are being taken.
+    Locking { intent: Box<Intent> },
     /// A grant is out.
     Claiming { grant: Box<Grant> },
+}
+
+/// A grant that the rule allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Intent {
+    kind: GrantKind,
+    row: Option<Row>,
+    now: StoreTime,
+    /// The session in the row is provably dead.
+    proven: bool,
 }
 
 /// A grant that was sent.
@@ -54,6 +66,8 @@ struct Grant {
     touch: Touch,
     sent: Sent,
     vanished: Option<crate::token::SessionId>,
+    /// It was provably dead; else silent.
+    proven: bool,
     previous: Option<crate::token::ClientId>,
 }
 
@@ -70,6 +84,8 @@ pub struct Seeking {
     trouble: Option<(Moment, u32, StoreError)>,
     /// Why no job shall be started any more.
     stopped: Option<Unstarted>,
+    /// The locks were taken, or can't be.
+    locked: bool,
 }
 
 impl Seeking {
@@ -81,6 +97,7 @@ impl Seeking {
             last_grant: None,
             trouble: None,
             stopped: None,
+            locked: false,
         }
     }
 
@@ -89,6 +106,7 @@ impl Seeking {
             Event::Tick => self.tick(step),
             Event::Looked(Ok((reading, evidence))) => self.looked(step, &reading, &evidence),
             Event::Looked(Err(error)) | Event::Swapped(Err(error)) => self.failed(step, error),
+            Event::LocksTaken(taken) => self.locked(step, taken),
             Event::Swapped(Ok(swapped)) => self.swapped(step, swapped),
             Event::Signal { signal, stop, .. } if stop => self.stop(Unstarted::Signal(signal)),
             Event::GuardGone => self.stop(Unstarted::GuardGone),
@@ -107,6 +125,7 @@ impl Seeking {
     pub(crate) fn wake_at(&self, claim: &Claim) -> Option<Moment> {
         match &self.doing {
             Doing::Fresh => Some(Moment::default()),
+            Doing::Locking { .. } => None,
             Doing::Waiting { until } => Some(*until),
             Doing::Looking { sent_at } | Doing::Marking { sent_at, .. } => {
                 Some(sent_at.plus(patience(claim)))
@@ -133,6 +152,7 @@ impl Seeking {
             Doing::Waiting { .. }
             | Doing::Looking { .. }
             | Doing::Marking { .. }
+            | Doing::Locking { .. }
             | Doing::Claiming { .. } => Next::Stay,
         }
     }
@@ -179,7 +199,8 @@ impl Seeking {
             clause,
             verdict: verdict.clone(),
         });
-        self.follow(step, reading, clause, verdict)
+        let proven = *evidence == Evidence::Dead;
+        self.follow(step, reading, clause, verdict, proven)
     }
 
     /// Watches the row. Returns how long its version has stood unchanged, at least:
@@ -232,10 +253,19 @@ impl Seeking {
         reading: &Reading,
         clause: u8,
         verdict: Verdict,
+        proven: bool,
     ) -> Next {
         match (verdict, &reading.row) {
             (Verdict::Refused(why), _) => Next::End(Ending::Refused { clause, why }),
-            (Verdict::Grant(kind), row) => self.claim(step, kind, row.as_ref(), &reading.now),
+            (Verdict::Grant(kind), row) => self.lock(
+                step,
+                Intent {
+                    kind,
+                    row: row.clone(),
+                    now: reading.now.clone(),
+                    proven,
+                },
+            ),
             (Verdict::Create, _) => {
                 let version = step.version_after(None);
                 let swap = swap::creation(step.claim, &reading.now, version);
@@ -293,15 +323,43 @@ impl Seeking {
         Next::Stay
     }
 
-    fn claim(
-        &mut self,
-        step: &mut Step<'_>,
-        kind: GrantKind,
-        row: Option<&Row>,
-        now: &StoreTime,
-    ) -> Next {
+    /// The locks are held before a row names their file. They are taken once, and only
+    /// now: to be refused must cost no file.
+    fn lock(&mut self, step: &mut Step<'_>, intent: Intent) -> Next {
+        if self.locked || !step.limits.locks {
+            return self.claim(step, intent);
+        }
+        step.act(Action::TakeLocks);
+        let intent = Box::new(intent);
+        self.doing = Doing::Locking { intent };
+        Next::Stay
+    }
+
+    fn locked(&mut self, step: &mut Step<'_>, taken: Result<String, String>) -> Next {
+        let intent = match std::mem::replace(&mut self.doing, Doing::Fresh) {
+            Doing::Locking { intent } => intent,
+            doing => {
+                self.doing = doing;
+                return Next::Stay;
+            }
+        };
+        self.locked = true;
+        if let Err(why) = taken {
+            step.say(Note::NoLocks { why });
+        }
+        self.claim(step, *intent)
+    }
+
+    fn claim(&mut self, step: &mut Step<'_>, intent: Intent) -> Next {
+        let Intent {
+            kind,
+            row,
+            now,
+            proven,
+        } = intent;
+        let row = row.as_ref();
         let version = step.version_after(row.map(|row| row.version));
-        let swap = swap::grant(step.claim, kind, row, now, version);
+        let swap = swap::grant(step.claim, kind, row, &now, version);
         let grant = Box::new(Grant {
             kind,
             row: swap.to.clone(),
@@ -311,6 +369,7 @@ impl Seeking {
                 at: step.now,
             },
             vanished: row.and_then(|row| row.session().cloned()),
+            proven,
             previous: row
                 .and_then(|row| row.client_bound().cloned())
                 .filter(|previous| *previous != step.claim.client),
@@ -343,7 +402,13 @@ impl Seeking {
                 Swapped::Done(_),
             ) => Next::End(Ending::Refused { clause, why }),
             (Doing::Marking { .. }, _) => self.look(step),
-            (doing @ (Doing::Fresh | Doing::Looking { .. } | Doing::Waiting { .. }), _) => {
+            (
+                doing @ (Doing::Fresh
+                | Doing::Looking { .. }
+                | Doing::Waiting { .. }
+                | Doing::Locking { .. }),
+                _,
+            ) => {
                 self.doing = doing;
                 Next::Stay
             }
@@ -387,6 +452,7 @@ impl Seeking {
         step.say(Note::Acquired {
             granted: granted.clone(),
             vanished: grant.vanished,
+            proven: grant.proven,
         });
         let session = step.claim.session.clone();
         let lease = Lease::new(grant.row, session, grant.sent, seen);
@@ -398,7 +464,7 @@ impl Seeking {
             None => None,
         };
         match why_not {
-            Some(why) => Finishing::begin(step, Some(lease), JobEnd::NotStarted(why), None),
+            Some(why) => Finishing::begin(step, lease, JobEnd::NotStarted(why), None),
             None => Holding::begin(step, lease, granted),
         }
     }

@@ -18,8 +18,8 @@ use crate::token::operator::{Act, Effect, perform};
 use crate::token::swap::{creation, grant, heartbeat, release};
 use crate::token::{
     About, Claim, ClientId, Domain, Fence, GrantKind, GroupName, History, Outcome, Pause, Row,
-    RunEnd, RunRecord, SessionId, Stamp, State, StoreTime, Swap, Swapped, Timing, Touch, Version,
-    Wishes,
+    RunEnd, RunId, RunRecord, SessionId, Stamp, State, StoreTime, Swap, Swapped, Timing, Touch,
+    Version, Wishes,
 };
 
 /// Data of its own, and a clock that the test turns.
@@ -223,7 +223,7 @@ on_store!(memory, InMemory::new());
 on_store!(sqlite, InSqlite::new());
 on_store!(postgres, InPostgres::new());
 
-fn claim(group: &str, client: &str, session: &str) -> Claim {
+pub(crate) fn claim(group: &str, client: &str, session: &str) -> Claim {
     Claim {
         group: GroupName::new(group).unwrap(),
         client: ClientId::new(client).unwrap(),
@@ -241,7 +241,7 @@ fn claim(group: &str, client: &str, session: &str) -> Claim {
     }
 }
 
-fn version(n: u64) -> Version {
+pub(crate) fn version(n: u64) -> Version {
     Version::from_random(n << 1)
 }
 
@@ -363,7 +363,13 @@ fn an_expired_swap_changes_nothing_and_is_no_conflict(fixture: &dyn Fixture) {
     let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
     let before = everything(store.as_mut());
     let beat = heartbeat(&held, version(2), fixture.now());
-    let end = release(&held, SUCCESS, version(3), fixture.now());
+    let end = release(
+        &held,
+        held.run().unwrap(),
+        SUCCESS,
+        version(3),
+        fixture.now(),
+    );
     fixture.advance(Duration::from_millis(1));
     for swap in [beat, end] {
         let answer = store.swap(&swap).unwrap();
@@ -407,7 +413,13 @@ fn fence_survives_release(fixture: &dyn Fixture) {
     let mut me = claim("g", "a", "s1");
     me.timing.keep = Duration::ZERO;
     let held = grant_to(store.as_mut(), &me, 1);
-    let swap = release(&held, SUCCESS, version(2), ten_seconds_from(fixture));
+    let swap = release(
+        &held,
+        held.run().unwrap(),
+        SUCCESS,
+        version(2),
+        ten_seconds_from(fixture),
+    );
     done(store.swap(&swap).unwrap());
     let free = row(store.as_mut(), "g");
     assert_eq!(free.state, State::Free);
@@ -461,7 +473,13 @@ fn stamps_are_the_stores_own(fixture: &dyn Fixture) {
     assert_eq!(heartbeat_at(&held), beaten.stamp);
     assert_eq!(held.acquired_at, Some(granted.stamp));
 
-    let swap = release(&held, SUCCESS, version(4), ten_seconds_from(fixture));
+    let swap = release(
+        &held,
+        held.run().unwrap(),
+        SUCCESS,
+        version(4),
+        ten_seconds_from(fixture),
+    );
     fixture.advance(second);
     let released = done(store.swap(&swap).unwrap());
     let idle = row(store, "g");
@@ -628,10 +646,8 @@ fn a_vanished_record_that_was_closed_stays_closed(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
     let first = claim("g", "a", "s1");
-    grant_to(store, &first, 1);
-    store
-        .record(&first.group, &first.session, &SUCCESS)
-        .unwrap();
+    let run = grant_to(store, &first, 1).run().unwrap();
+    store.record(&first.group, &run, &SUCCESS).unwrap();
     grant_to(store, &claim("g", "b", "s2"), 2);
     let closed = runs(store)
         .into_iter()
@@ -649,7 +665,13 @@ fn a_release_closes_the_record_in_the_same_swap(fixture: &dyn Fixture) {
         exit_code: None,
         signal: Some(9),
     };
-    let swap = release(&held, end, version(2), ten_seconds_from(fixture));
+    let swap = release(
+        &held,
+        held.run().unwrap(),
+        end,
+        version(2),
+        ten_seconds_from(fixture),
+    );
     done(store.swap(&swap).unwrap());
     let run = runs(store).pop().unwrap();
     assert_eq!(run.outcome, Outcome::Signalled);
@@ -670,11 +692,18 @@ fn a_release_that_does_not_happen_closes_no_record(fixture: &dyn Fixture) {
             version: version(7),
             ..held.clone()
         },
+        held.run().unwrap(),
         SUCCESS,
         version(2),
         ten_seconds_from(fixture),
     );
-    let expired = release(&held, SUCCESS, version(3), fixture.now());
+    let expired = release(
+        &held,
+        held.run().unwrap(),
+        SUCCESS,
+        version(3),
+        fixture.now(),
+    );
     fixture.advance(Duration::from_secs(1));
     assert_eq!(store.swap(&conflicting).unwrap(), Swapped::Conflict);
     assert_eq!(
@@ -688,8 +717,8 @@ fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
     let first = claim("g", "a", "s1");
-    grant_to(store, &first, 1);
-    grant_to(store, &claim("g", "b", "s2"), 2);
+    let id = grant_to(store, &first, 1).run().unwrap();
+    let second = grant_to(store, &claim("g", "b", "s2"), 2).run().unwrap();
     let before = row(store, "g");
     fixture.advance(Duration::from_secs(60));
     let lost = RunEnd {
@@ -697,12 +726,15 @@ fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn Fixture) {
         exit_code: Some(143),
         signal: None,
     };
-    store.record(&first.group, &first.session, &lost).unwrap();
+    store.record(&first.group, &id, &lost).unwrap();
     let closed_at = fixture.now().stamp.wall_ms;
     fixture.advance(Duration::from_secs(60));
-    store
-        .record(&first.group, &first.session, &SUCCESS)
-        .unwrap();
+    store.record(&first.group, &id, &SUCCESS).unwrap();
+    let foreign = RunId {
+        session: id.session,
+        ..second
+    };
+    store.record(&first.group, &foreign, &SUCCESS).unwrap();
     let run = runs(store)
         .into_iter()
         .find(|run| run.session == first.session);
@@ -719,9 +751,11 @@ fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn Fixture) {
 fn a_record_of_nobody_is_no_error(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let nobody = claim("g", "a", "s1");
-    store
-        .record(&nobody.group, &nobody.session, &SUCCESS)
-        .unwrap();
+    let nobody_ran = RunId {
+        fence: Fence(1),
+        session: nobody.session,
+    };
+    store.record(&nobody.group, &nobody_ran, &SUCCESS).unwrap();
     assert_eq!(everything(store.as_mut()), (vec![], vec![]));
 }
 

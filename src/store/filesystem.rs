@@ -10,88 +10,17 @@ use std::path::Path;
 use nix::sys::statfs::{Statfs, statfs};
 
 use super::StoreError;
+use crate::sys::filesystem::FileSystem;
 
-/// A file system, by the magic number that `statfs(2)` gives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileSystem {
-    magic: u32,
-}
-
-/// What is known about a file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
-    /// Its locks and shared mappings hold for every process of the host.
-    Local(&'static str),
-    /// Its locks or shared mappings can't be trusted.
-    Untrusted(&'static str),
-    /// Nothing.
-    Nothing,
-}
-
-const OVERLAY: u32 = 0x794c_7630;
-
-/// The magic numbers are those of Linux's `include/uapi/linux/magic.h`, and for
-/// what lies outside of it those of the file system's own source.
-const fn known(magic: u32) -> Known {
-    match magic {
-        0xef53 => Known::Local("ext2, ext3 or ext4"),
-        0x5846_5342 => Known::Local("XFS"),
-        0x9123_683e => Known::Local("Btrfs"),
-        0x2fc1_2fc1 => Known::Local("ZFS"),
-        0xf2f5_2010 => Known::Local("F2FS"),
-        0x0102_1994 => Known::Local("tmpfs"),
-        OVERLAY => Known::Local("overlayfs"),
-        0x6969 => Known::Untrusted("NFS"),
-        0xff53_4d42 | 0xfe53_4d42 => Known::Untrusted("CIFS/SMB"),
-        0x517b => Known::Untrusted("SMB"),
-        0x6573_5546 => Known::Untrusted("FUSE or virtiofs"),
-        0x0102_1997 => Known::Untrusted("9p"),
-        0x00c3_6400 => Known::Untrusted("Ceph"),
-        0x0116_1970 => Known::Untrusted("GFS2"),
-        0x7461_636f => Known::Untrusted("OCFS2"),
-        0x5346_414f => Known::Untrusted("AFS"),
-        0x6b41_4653 => Known::Untrusted("kAFS"),
-        0x0bd0_0bd0 => Known::Untrusted("Lustre"),
-        0x4750_4653 => Known::Untrusted("GPFS"),
-        0x786f_4256 => Known::Untrusted("VirtualBox shared folders"),
-        0x4d44 => Known::Untrusted("FAT"),
-        0x2011_bab0 => Known::Untrusted("exFAT"),
-        0x7366_746e => Known::Untrusted("NTFS"),
-        0xca45_1a4e => Known::Untrusted("bcachefs"),
-        0x8584_58f6 => Known::Untrusted("ramfs"),
-        0x9fa0 => Known::Untrusted("procfs"),
-        _ => Known::Nothing,
-    }
-}
-
-impl FileSystem {
-    /// The file system that a path, which must exist, lies on.
-    fn of(found: &Statfs) -> Self {
-        // The kernel's number has 32 bits; its C type is signed on some platforms.
-        let magic = found.filesystem_type().0 as u32;
-        Self { magic }
-    }
-
-    /// Whether it is the overlay file system: that of a container's own layer,
-    /// which no other container sees.
-    #[must_use]
-    pub const fn is_overlay(self) -> bool {
-        self.magic == OVERLAY
-    }
-
-    /// Nothing, or why a store must not lie on it, to be read after the path.
-    fn objection(self) -> Option<String> {
-        let name = match known(self.magic) {
-            Known::Local(_) => return None,
-            Known::Untrusted(name) => name.to_owned(),
-            Known::Nothing => format!("an unknown file system (magic number {:#x})", self.magic),
-        };
-        Some(format!(
-            "lies on {name}, whose locks and shared memory can't be trusted to exclude others; \
-             put it on a local file system (ext4, XFS, Btrfs, ZFS, F2FS, tmpfs), \
+/// Nothing, or why a store must not lie on it, to be read after the path.
+fn objection(file_system: FileSystem) -> Option<String> {
+    (!file_system.is_local()).then(|| {
+        format!(
+            "lies on {file_system}, whose locks and shared memory can't be trusted to exclude \
+             others; put it on a local file system (ext4, XFS, Btrfs, ZFS, F2FS, tmpfs), \
              or use --store postgres://… for several hosts"
-        ))
-    }
+        )
+    })
 }
 
 fn ask(path: &Path) -> Result<Statfs, StoreError> {
@@ -116,7 +45,7 @@ pub fn check(directory: &Path) -> Result<FileSystem, StoreError> {
 
 fn judge(path: &Path, found: &Statfs) -> Result<FileSystem, StoreError> {
     let file_system = FileSystem::of(found);
-    match file_system.objection() {
+    match objection(file_system) {
         None => Ok(file_system),
         Some(why) => Err(StoreError::misconfigured(format!(
             "{} {why}",
@@ -169,7 +98,7 @@ mod tests {
     use crate::store::Trouble;
 
     fn objection(magic: u32) -> Option<String> {
-        FileSystem { magic }.objection()
+        super::objection(FileSystem::from_magic(magic))
     }
 
     #[test]
@@ -181,7 +110,7 @@ mod tests {
             0x2fc1_2fc1,
             0xf2f5_2010,
             0x0102_1994,
-            OVERLAY,
+            0x794c_7630,
         ] {
             assert_eq!(objection(magic), None, "{magic:#x}");
         }

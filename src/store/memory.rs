@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{HistoryQuery, Listing, Reading, Store, StoreError};
 use crate::token::{
-    Domain, GroupName, History, Line, Outcome, Row, RunEnd, RunRecord, SessionId, Stamp, StoreTime,
+    Domain, GroupName, History, Line, Outcome, Row, RunEnd, RunId, RunRecord, Stamp, StoreTime,
     Swap, Swapped,
 };
 
@@ -117,14 +117,14 @@ impl Contents {
                 run.started_at_ms = now.stamp.wall_ms;
                 self.runs.push(run);
             }
-            History::End { session, end } => self.close(swap.group(), session, end, now),
+            History::End { run, end } => self.close(swap.group(), run, end, now),
         }
         Swapped::Done(now.clone())
     }
 
-    fn close(&mut self, group: &GroupName, session: &SessionId, end: &RunEnd, now: &StoreTime) {
+    fn close(&mut self, group: &GroupName, id: &RunId, end: &RunEnd, now: &StoreTime) {
         for run in &mut self.runs {
-            if run.group == *group && run.session == *session {
+            if run.group == *group && run.fence == id.fence && run.session == id.session {
                 run.close(end, now);
             }
         }
@@ -151,15 +151,10 @@ impl Store for MemoryStore {
         Ok(inner.contents.swap(swap, &now))
     }
 
-    fn record(
-        &mut self,
-        group: &GroupName,
-        session: &SessionId,
-        end: &RunEnd,
-    ) -> Result<(), StoreError> {
+    fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError> {
         let mut inner = self.inner();
         let now = inner.clock.clone();
-        inner.contents.close(group, session, end, &now);
+        inner.contents.close(group, run, end, &now);
         Ok(())
     }
 

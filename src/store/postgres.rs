@@ -30,6 +30,8 @@ mod tokens;
 #[cfg(test)]
 #[path = "../../tests/support/postgres.rs"]
 pub(crate) mod server;
+#[cfg(test)]
+mod swap_tests;
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +44,7 @@ use self::session::{Failed, Session};
 use self::statements::{Beside, Statements};
 use super::{HistoryQuery, Listing, Reading, Store, StoreError};
 use crate::token::{
-    Domain, GroupName, History, Line, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Swapped,
+    Domain, GroupName, History, Line, Row, RunEnd, RunId, RunRecord, StoreTime, Swap, Swapped,
 };
 
 /// How long a row may be locked before the swap is said to be held: far longer than
@@ -218,8 +220,9 @@ fn values_of(swap: &Swap) -> Vec<Value> {
             values.extend(runs::to_values(run));
             values.push(Value::maybe(vanished.as_ref()));
         }
-        History::End { session, end } => {
-            values.push(Value::text(session));
+        History::End { run, end } => {
+            values.push(Value::long(run.fence.0));
+            values.push(Value::text(&run.session));
             values.extend(end_values(end));
         }
     }
@@ -335,14 +338,13 @@ impl Store for PostgresStore {
         }
     }
 
-    fn record(
-        &mut self,
-        group: &GroupName,
-        session: &SessionId,
-        end: &RunEnd,
-    ) -> Result<(), StoreError> {
+    fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError> {
         let statement = self.statements.run_record();
-        let names = [Value::text(group), Value::text(session)];
+        let names = [
+            Value::text(group),
+            Value::long(run.fence.0),
+            Value::text(&run.session),
+        ];
         let values: Vec<Value> = names.into_iter().chain(end_values(end)).collect();
         match self.session.ask(self.timeout, &statement, &values) {
             // Where there are no tables, nobody has a record.

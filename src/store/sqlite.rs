@@ -42,12 +42,16 @@ mod garbage_tests;
 #[cfg(test)]
 mod players;
 
+use std::ffi::c_int;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
+use rusqlite::hooks::Wal;
 use rusqlite::types::Value;
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior,
@@ -57,23 +61,27 @@ use rusqlite::{
 use self::cells::{BadCell, Cells};
 use self::clock::{Clock, HostClock};
 use self::fault::Place;
-use self::file::{OpenFile, SCHEMA_VERSION};
+use self::file::{OpenFile, SCHEMA_STEP, SCHEMA_VERSION};
 use super::worker::{Answer, Request};
 use super::{HistoryQuery, Listing, Reading, Store, StoreError, Trouble};
 use crate::token::{
-    GroupName, History, Line, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Swapped, Version,
+    GroupName, History, Line, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped,
+    Version,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
 /// 64 and 200 pages of 1, 2 and 4 KiB the whole cost of a run, checkpoints and
 /// the next opener's reading included, was least at 64 pages of 4 KiB.
-const LOG_PAGES: u32 = 64;
+const LOG_PAGES: c_int = 64;
 
 macro_rules! sql {
     ($name:literal) => {
         include_str!(concat!("sql/sqlite/", $name, ".sql"))
     };
 }
+
+/// What makes the tables, as an administrator may run it.
+pub const SCHEMA: &str = file::SCHEMA;
 
 /// A token store in a SQLite file.
 pub struct SqliteStore {
@@ -83,11 +91,13 @@ pub struct SqliteStore {
     place: Place,
     clock: Box<dyn Clock>,
     timeout: Duration,
-    /// What the connection was last told about writing; `None`: nothing yet.
-    told: Option<Writing>,
+    /// Whether the connection has been prepared for writing.
+    writes: bool,
+    /// Whether the next commit leaves a long log alone. Read by the hook of the log.
+    spares_log: Arc<AtomicBool>,
 }
 
-/// How the next commit treats the log.
+/// How a commit treats the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writing {
     /// It is not synced, and checkpointed when it is long.
@@ -146,7 +156,8 @@ impl SqliteStore {
             place,
             clock,
             timeout,
-            told: None,
+            writes: false,
+            spares_log: Arc::default(),
         };
         store.check_schema()?;
         store.file.remember_beside(&store.place);
@@ -164,26 +175,29 @@ impl SqliteStore {
             .map_err(|error| self.fault("set the time-out", &error))
     }
 
+    /// The directory beside the file, whether it exists or not, for what those who use
+    /// this store keep on this host: each of them finds it, however it was mounted there.
+    #[must_use]
+    pub fn directory_beside(&self) -> PathBuf {
+        file::companion(&self.place.path, "-locks")
+    }
+
     fn fault(&self, doing: &str, error: &rusqlite::Error) -> StoreError {
         self.place.sqlite(doing, error, self.timeout)
     }
 
     fn check_schema(&self) -> Result<(), StoreError> {
-        let (version, oldest_reader) = self
+        let stored: i64 = self
             .connection
-            .query_row(sql!("schema_version"), [], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?))
-            })
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
             .map_err(|error| self.fault("read its schema", &error))?;
-        let oldest_reader = oldest_reader.and_then(|text| text.parse::<i64>().ok());
-        let serves_us = oldest_reader.is_some_and(|oldest| oldest <= SCHEMA_VERSION);
+        let (version, oldest_reader) = (stored / SCHEMA_STEP, stored % SCHEMA_STEP);
         match version {
             SCHEMA_VERSION => Ok(()),
-            newer if newer > SCHEMA_VERSION && serves_us => Ok(()),
+            newer if newer > SCHEMA_VERSION && oldest_reader <= SCHEMA_VERSION => Ok(()),
             newer if newer > SCHEMA_VERSION => Err(self.place.misconfigured(format!(
-                "its schema is version {newer}, for programs that know version {} or later, and \
-                 this tokenrun knows {SCHEMA_VERSION}; install a newer tokenrun",
-                oldest_reader.unwrap_or(newer)
+                "its schema is version {newer}, for programs that know version {oldest_reader} or \
+                 later, and this tokenrun knows {SCHEMA_VERSION}; install a newer tokenrun"
             ))),
             older => Err(self.place.misconfigured(format!(
                 "its schema is version {older}, which no tokenrun ever made; move the file away, \
@@ -192,27 +206,16 @@ impl SqliteStore {
         }
     }
 
-    /// Tells the connection how the next commit treats the log.
-    fn prepare(&mut self, writing: Writing) -> Result<(), StoreError> {
-        if self.told == Some(writing) {
+    /// Prepares the connection for its first write.
+    fn prepare(&mut self) -> Result<(), StoreError> {
+        if self.writes {
             return Ok(());
         }
-        let told = if self.told.is_none() {
-            self.keep_a_log()
-                .and_then(|()| self.connection.execute_batch("PRAGMA synchronous = NORMAL"))
-        } else {
-            Ok(())
-        };
-        let pages = match writing {
-            Writing::State => LOG_PAGES,
-            Writing::History => 0,
-        };
-        told.and_then(|()| {
-            self.connection
-                .execute_batch(&format!("PRAGMA wal_autocheckpoint = {pages}"))
-        })
-        .map_err(|error| self.fault("prepare a write", &error))?;
-        self.told = Some(writing);
+        self.keep_a_log()
+            .and_then(|()| self.connection.execute_batch("PRAGMA synchronous = NORMAL"))
+            .and_then(|()| self.checkpoint_after_commits())
+            .map_err(|error| self.fault("prepare a write", &error))?;
+        self.writes = true;
         Ok(())
     }
 
@@ -227,13 +230,29 @@ impl SqliteStore {
         Ok(())
     }
 
+    /// What `PRAGMA wal_autocheckpoint` does, which would have to be parsed for each
+    /// change.
+    fn checkpoint_after_commits(&mut self) -> rusqlite::Result<()> {
+        let spares_log = Arc::clone(&self.spares_log);
+        self.connection
+            .wal_hook(Some(move |log: &mut Wal, pages: c_int| {
+                if pages >= LOG_PAGES && !spares_log.load(Ordering::Relaxed) {
+                    // The commit has happened; a log that stays long harms nobody.
+                    let _ = log.checkpoint();
+                }
+                Ok(())
+            }))
+    }
+
     /// Runs `body` while nobody else writes. What it did is kept if it says so.
     fn write<T>(
         &mut self,
         writing: Writing,
         body: impl FnOnce(&Transaction<'_>, &Place, &StoreTime) -> Result<Kept<T>, WriteError>,
     ) -> Result<T, StoreError> {
-        self.prepare(writing)?;
+        self.prepare()?;
+        self.spares_log
+            .store(writing == Writing::History, Ordering::Relaxed);
         let fault = |error: &rusqlite::Error| self.place.sqlite("write to it", error, self.timeout);
         let transaction =
             Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
@@ -271,7 +290,7 @@ impl SqliteStore {
         mut take: impl FnMut(&rusqlite::Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let fault = |error: rusqlite::Error| self.fault("read it", &error);
-        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
         let mut rows = statement.query(parameters).map_err(fault)?;
         let mut taken = Vec::new();
         while let Some(row) = rows.next().map_err(fault)? {
@@ -332,9 +351,10 @@ fn carry_out(
     now: &StoreTime,
 ) -> Result<Kept<Swapped>, WriteError> {
     let group = swap.group();
+    // The statement of the look before: to prepare another would cost more than to run it.
     let found = transaction
-        .prepare_cached(sql!("token_version"))?
-        .query_row([group.as_str()], |row| row.get(0))
+        .prepare_cached(sql!("token_read"))?
+        .query_row([group.as_str()], |row| row.get("version"))
         .optional()?
         .map(Version::from_stored);
     if found != swap.from {
@@ -357,7 +377,7 @@ fn carry_out(
     match &swap.history {
         History::Nothing => {}
         History::Begin { run, vanished } => begin(transaction, run, vanished.as_ref(), place, now)?,
-        History::End { session, end } => close(transaction, group, session, end, now)?,
+        History::End { run, end } => close(transaction, group, run, end, now)?,
     }
     Ok(Kept::Yes(Swapped::Done(now.clone())))
 }
@@ -394,21 +414,20 @@ fn begin(
 fn close(
     transaction: &Transaction<'_>,
     group: &GroupName,
-    session: &SessionId,
+    run: &RunId,
     end: &RunEnd,
     now: &StoreTime,
 ) -> Result<(), WriteError> {
-    transaction.execute(
-        sql!("run_end"),
-        params![
-            group.as_str(),
-            session.as_str(),
-            end.outcome.as_str(),
-            end.exit_code,
-            end.signal,
-            wall::to_text(now.stamp.wall_ms),
-        ],
-    )?;
+    let mut statement = transaction.prepare_cached(sql!("run_end"))?;
+    statement.execute(params![
+        group.as_str(),
+        run.fence.0,
+        run.session.as_str(),
+        end.outcome.as_str(),
+        end.exit_code,
+        end.signal,
+        wall::to_text(now.stamp.wall_ms),
+    ])?;
     Ok(())
 }
 
@@ -425,6 +444,11 @@ impl Store for SqliteStore {
             .error()
             .is_some_and(|error| error.trouble == Trouble::Locked);
         (!locked).then_some(answer)
+    }
+
+    fn get_ready(&mut self) {
+        // Parsed by what the connection knows, without a look at the file.
+        let _ = self.connection.prepare_cached(sql!("run_end"));
     }
 
     fn name(&self) -> &str {
@@ -456,14 +480,9 @@ impl Store for SqliteStore {
         })
     }
 
-    fn record(
-        &mut self,
-        group: &GroupName,
-        session: &SessionId,
-        end: &RunEnd,
-    ) -> Result<(), StoreError> {
+    fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError> {
         self.write(Writing::History, |transaction, _, now| {
-            close(transaction, group, session, end, now).map(Kept::Yes)
+            close(transaction, group, run, end, now).map(Kept::Yes)
         })
     }
 

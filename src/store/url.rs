@@ -99,7 +99,10 @@ pub struct Place {
 }
 
 /// The directory for state: `/var/lib/tokenrun` for root, `$XDG_STATE_HOME/tokenrun` else.
-fn state_directory(place: &Place) -> Result<PathBuf, UrlError> {
+///
+/// # Errors
+/// If there is no place for it.
+pub fn state_directory(place: &Place) -> Result<PathBuf, UrlError> {
     if place.is_root {
         return Ok(PathBuf::from("/var/lib/tokenrun"));
     }

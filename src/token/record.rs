@@ -91,6 +91,16 @@ pub struct RunEnd {
     pub signal: Option<i32>,
 }
 
+/// Which of a group's runs: the fence of its grant finds it, the session shows whose
+/// it is. An operator may raise the row's fence meanwhile; this one stays.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RunId {
+    /// The fence of the run's grant.
+    pub fence: Fence,
+    /// Which invocation.
+    pub session: SessionId,
+}
+
 /// One run, as history keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunRecord {

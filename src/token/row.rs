@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::names::{ClientId, Fence, GroupName, SessionId, Version};
-use super::record::Outcome;
+use super::record::{Outcome, RunId};
 use super::time::{Domain, Stamp, StoreTime};
 
 /// Whether the group's job runs, and what is true only then.
@@ -131,6 +131,16 @@ impl Row {
             State::Running { session, .. } => Some(session),
             State::Free | State::Idle { .. } => None,
         }
+    }
+
+    /// The run that holds the token, while no operator has raised its fence.
+    #[must_use]
+    pub fn run(&self) -> Option<RunId> {
+        let session = self.session()?.clone();
+        Some(RunId {
+            fence: self.fence,
+            session,
+        })
     }
 
     /// Who needs no head start: the bound client; if there is none, the expected one.

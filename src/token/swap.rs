@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::claim::Claim;
 use super::names::{GroupName, SessionId, Version};
-use super::record::{GrantKind, Outcome, RunEnd, RunRecord};
+use super::record::{GrantKind, Outcome, RunEnd, RunId, RunRecord};
 use super::row::{Counters, Handoff, Row, State, Touch};
 use super::time::StoreTime;
 
@@ -41,10 +41,10 @@ pub enum History {
         /// The session that the token was taken from while it was running.
         vanished: Option<SessionId>,
     },
-    /// The run of this session ends. The store sets the end to its own wall time.
+    /// A run ends. The store sets the end to its own wall time.
     End {
         /// Whose record is closed.
-        session: SessionId,
+        run: RunId,
         /// How it ended.
         end: RunEnd,
     },
@@ -166,9 +166,8 @@ pub fn heartbeat(row: &Row, version: Version, expiry: StoreTime) -> Swap {
 /// The end of a run: the token goes to its client until the next run, or to
 /// nobody if its keep is zero or an operator revoked it.
 #[must_use]
-pub fn release(row: &Row, end: RunEnd, version: Version, expiry: StoreTime) -> Swap {
+pub fn release(row: &Row, run: RunId, end: RunEnd, version: Version, expiry: StoreTime) -> Swap {
     let mut to = row.clone();
-    let session = to.session().cloned();
     to.version = version;
     to.session_version = None;
     to.last_outcome = Some(end.outcome);
@@ -191,7 +190,7 @@ pub fn release(row: &Row, end: RunEnd, version: Version, expiry: StoreTime) -> S
         to,
         touch: Touch::Release,
         expiry,
-        history: session.map_or(History::Nothing, |session| History::End { session, end }),
+        history: History::End { run, end },
     }
 }
 

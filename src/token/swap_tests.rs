@@ -32,7 +32,13 @@ fn ended(outcome: Outcome) -> RunEnd {
 }
 
 fn released(row: &Row, outcome: Outcome) -> Swap {
-    release(row, ended(outcome), version(9), at(s(8)))
+    release(
+        row,
+        row.run().unwrap(),
+        ended(outcome),
+        version(9),
+        at(s(8)),
+    )
 }
 
 // A grant.
@@ -180,14 +186,11 @@ fn a_release_keeps_the_token_for_its_client() {
     assert_eq!(*bound, client("a"));
     assert_eq!(swap.to.session_version, None);
     assert_eq!(swap.touch, Touch::Release);
-    let History::End {
-        session: whose,
-        end,
-    } = swap.history
-    else {
+    let History::End { run, end } = swap.history else {
         panic!("a release ends a run");
     };
-    assert_eq!((whose, end), (session("a0"), ended(Outcome::Succeeded)));
+    assert_eq!(Some(run), running("a").run());
+    assert_eq!(end, ended(Outcome::Succeeded));
 }
 
 #[test]

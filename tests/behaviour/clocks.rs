@@ -92,7 +92,7 @@ fn a_holder_renews_in_its_own_clock_whatever_the_row_said() {
 }
 
 #[test]
-fn a_holder_that_died_with_its_boot_is_taken_over_once_it_has_been_watched() {
+fn a_holder_that_died_with_its_boot_on_another_host_is_taken_over_once_it_has_been_watched() {
     let store = Store::new();
     let first = store.free_run("node-a").hasty().start();
     store.until_begun("node-a");
@@ -111,11 +111,31 @@ fn a_holder_that_died_with_its_boot_is_taken_over_once_it_has_been_watched() {
         store.edit(&format!("domain = 'boot:another', heartbeat_tick = {tick}"));
         let started = std::time::Instant::now();
         let line = store.free_run(client).hasty().job(&["true"]);
-        let ended = line.end().with_code(0);
+        let ended = line.elsewhere(&store).end().with_code(0);
         assert!(started.elapsed().as_millis() >= 5_000);
         assert!(ended.stderr.contains("another clock"), "{ended:?}");
         assert_eq!(store.history()[0]["grant"], "takeover");
     }
+}
+
+#[test]
+fn a_holder_that_died_with_its_boot_on_this_host_is_known_to_be_dead() {
+    let store = Store::new();
+    let first = store.free_run("node-a").start();
+    store.until_begun("node-a");
+    first.signal(Signal::SIGKILL);
+    first.end();
+    store.until_job_gone();
+    store.edit("domain = 'boot:another', heartbeat_tick = 9000000000000");
+    let ended = until("the guard is gone too", || {
+        let line = store.free_run("node-a").hasty().job(&["true"]);
+        let ended = line.end();
+        match ended.stderr.contains("holder is dead") {
+            true => Ok(ended),
+            false => Err(ended.stderr),
+        }
+    });
+    ended.with_code(0);
 }
 
 /// A wall time in the row, a day later or earlier.

@@ -40,12 +40,13 @@ fn a_killed_supervisor_takes_its_job_along_and_another_node_takes_over() {
     until_dead(guard);
     assert!(!store.is_job_alive());
 
-    let early = store.free_run("node-b").hasty().end().with_code(75);
+    let elsewhere = || store.free_run("node-b").hasty().elsewhere(&store);
+    let early = elsewhere().end().with_code(75);
     early.says(&["job is held by node-a", "taken over in"]);
 
     let script = r#"echo "$TOKENRUN_GRANT from $TOKENRUN_PREVIOUS_CLIENT" >> log"#;
     let ended = crate::support::until("node-b takes over", || {
-        let ended = store.free_run("node-b").hasty().script(script).end();
+        let ended = elsewhere().script(script).end();
         match ended.code {
             Some(75) => Err(ended.stderr),
             _ => Ok(ended),

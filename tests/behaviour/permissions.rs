@@ -41,7 +41,8 @@ fn a_new_store_is_for_its_user_alone_whatever_the_umask() {
     assert_eq!(mode(&directory), 0o700);
     for entry in fs::read_dir(&directory).unwrap() {
         let path = entry.unwrap().path();
-        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        let expected = if path.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode(&path), expected, "{}", path.display());
     }
 }
 

@@ -79,12 +79,16 @@ fn it_has_the_signal_mask_and_the_ignored_signals_that_tokenrun_was_given() {
 }
 
 #[test]
-fn it_has_tokenruns_descriptors_and_no_others() {
+fn it_has_tokenruns_descriptors_and_the_lock_and_no_others() {
     let store = Store::new();
-    let line = store.free_run("node-a").job(&["ls", "/proc/self/fd"]);
+    // The lock has a number of its own, which nobody else has here.
+    let list = ["sh", "-c", "ls /proc/self/fd | grep -vx 256"];
+    let line = store.free_run("node-a").job(&list);
     assert_same(&line);
     let open = "exec 7</etc/passwd 8>>extra; exec \"$@\"";
-    assert_same(&line.clone().under(&["sh", "-c", open, "sh"]));
+    assert_same(&line.under(&["sh", "-c", open, "sh"]));
+    let line = store.free_run("node-a").with(&["--close-lock"]);
+    assert_same(&line.job(&["ls", "/proc/self/fd"]));
     let read = store.free_run("node-a").script("cat <&7; echo extra >&8");
     let open = "echo seven > seven; exec 7<seven 8>>extra; exec \"$@\"";
     let ended = read.under(&["sh", "-c", open, "sh"]).end().with_code(0);
@@ -120,7 +124,11 @@ fn arguments_are_never_stored() {
     line.end().with_code(0);
     assert_eq!(store.history()[0]["program"], "echo");
     for entry in fs::read_dir(store.file("state")).unwrap() {
-        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
+        let bytes = fs::read(path).unwrap();
         assert!(!bytes.windows(7).any(|seven| seven == b"hunter2"));
     }
 }

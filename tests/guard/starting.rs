@@ -33,6 +33,10 @@ pub(crate) const TESTS: &[Test] = &[
         a_start_after_the_deadline_is_refused,
     ),
     (
+        "a_lock_that_was_lost_on_its_way_is_no_start",
+        a_lock_that_was_lost_on_its_way_is_no_start,
+    ),
+    (
         "an_end_before_the_start_is_all",
         an_end_before_the_start_is_all,
     ),
@@ -45,6 +49,17 @@ pub(crate) const TESTS: &[Test] = &[
         an_environment_that_cannot_be_handed_over_is_refused,
     ),
 ];
+
+fn a_lock_that_was_lost_on_its_way_is_no_start() {
+    let mut guarded = Guarded::fork(shell("true"), Leftovers::Kill, 10_000);
+    guarded.send(&ToGuard::Lock { inherit: true });
+    guarded.expect(FromGuard::NotStarted {
+        stage: Stage::Fork,
+        errno: libc::EMFILE,
+        what: "lock".to_owned(),
+    });
+    guarded.expect_guard_ended();
+}
 
 fn started(script: &str) -> Guarded {
     let mut guarded = Guarded::fork(shell(script), Leftovers::Kill, 10_000);

@@ -50,7 +50,7 @@ fn servant() -> Option<User> {
 }
 
 /// A command as that user.
-fn command(program: &Path) -> Command {
+fn server_command(program: &Path) -> Command {
     let mut command = match servant() {
         None => Command::new(program),
         Some(user) => {
@@ -81,6 +81,11 @@ fn done(command: &mut Command) -> String {
 }
 
 impl Server {
+    /// A command as the server's user.
+    pub(crate) fn command(program: &Path) -> Command {
+        server_command(program)
+    }
+
     /// The one that all tests of a program share.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
@@ -91,16 +96,21 @@ impl Server {
     pub(crate) fn start(configuration: &[&str]) -> Self {
         let folder = Self::folder();
         let data = folder.join("data");
-        done(command(&program("initdb")).arg("-D").arg(&data).args([
-            "-A",
-            "trust",
-            "-N",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "-U",
-            "postgres",
-        ]));
+        done(
+            server_command(&program("initdb"))
+                .arg("-D")
+                .arg(&data)
+                .args([
+                    "-A",
+                    "trust",
+                    "-N",
+                    "-E",
+                    "UTF8",
+                    "--locale=C",
+                    "-U",
+                    "postgres",
+                ]),
+        );
         Self::start_in(folder, configuration)
     }
 
@@ -143,7 +153,7 @@ impl Server {
             program("pg_ctl").display(),
             folder = folder.display()
         );
-        let mut keeper = command(Path::new("/bin/sh"))
+        let mut keeper = server_command(Path::new("/bin/sh"))
             .args(["-c", &script])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -163,7 +173,7 @@ impl Server {
     /// What pg_ctl does: start, stop, restart, promote, reload.
     pub(crate) fn ctl(&self, words: &[&str]) {
         let data = self.data();
-        let mut command = command(&program("pg_ctl"));
+        let mut command = server_command(&program("pg_ctl"));
         command
             .arg("-D")
             .arg(data)
@@ -232,7 +242,7 @@ impl Drop for Server {
         // The end of the lifeline comes with this process's; a test's own server ends now.
         let _ = self.keeper.kill();
         let _ = self.keeper.wait();
-        let mut stop = command(&program("pg_ctl"));
+        let mut stop = server_command(&program("pg_ctl"));
         stop.arg("-D")
             .arg(self.data())
             .args(["-m", "immediate", "stop"]);

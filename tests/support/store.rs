@@ -21,7 +21,7 @@ pub(crate) const GROUP: &str = "job";
 
 /// It holds a lock as long as anything of it lives, writes down its begin and its
 /// end, and ends, with the status that it is told, when the test says so.
-const PROVING: &str = r#"
+pub(crate) const PROVING: &str = r#"
 exec 9>>lock
 flock -n 9 || echo "overlap $TOKENRUN_CLIENT_ID" >> log
 echo "begin $TOKENRUN_CLIENT_ID $TOKENRUN_GRANT $$" >> log
@@ -55,6 +55,18 @@ impl Store {
     /// The database.
     pub(crate) fn database(&self) -> PathBuf {
         self.file("state/tokens.db")
+    }
+
+    /// The directory of the locks of its runs.
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.file("state/tokens.db-locks")
+    }
+
+    /// The files in it that runs have made, temporary ones too.
+    pub(crate) fn lock_files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.locks()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name != "swept").collect()
     }
 
     /// tokenrun with these words and nothing else.
@@ -156,6 +168,35 @@ impl Store {
     pub(crate) fn cell<T: rusqlite::types::FromSql>(&self, column: &str) -> T {
         let sql = format!("SELECT {column} FROM tokens WHERE token_group = '{GROUP}'");
         self.sql().query_row(&sql, [], |row| row.get(0)).unwrap()
+    }
+
+    /// Has every write of a row, from now on, written down beside it.
+    pub(crate) fn watch_writes(&self) {
+        let sql = "CREATE TABLE writes (number INTEGER PRIMARY KEY, before INTEGER, state TEXT);
+             CREATE TRIGGER watch AFTER UPDATE ON tokens BEGIN
+             INSERT INTO writes (before, state) VALUES (old.version, new.state); END";
+        self.sql().execute_batch(sql).unwrap();
+    }
+
+    /// The writes since then: from which version, to which state.
+    pub(crate) fn writes(&self) -> Vec<(i64, String)> {
+        let connection = self.sql();
+        let sql = "SELECT before, state FROM writes ORDER BY number";
+        let mut rows = connection.prepare(sql).unwrap();
+        let writes = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        writes.unwrap().map(Result::unwrap).collect()
+    }
+
+    /// Waits until a file of the test's is a whole line, and gives it.
+    pub(crate) fn until_line(&self, name: &str) -> String {
+        until(&format!("{name} has a line"), || {
+            let text = fs::read_to_string(self.file(name)).unwrap_or_default();
+            if text.ends_with('\n') {
+                Ok(text)
+            } else {
+                Err(text)
+            }
+        })
     }
 
     /// What `status --json` says of the group.

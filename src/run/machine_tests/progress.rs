@@ -83,7 +83,10 @@ proptest! {
     fn every_wake_up_makes_progress(
         story in prop::collection::vec(what(), 0..40), timeout in prop::option::of(1u64..40),
     ) {
-        let limits = Limits { timeout: timeout.map(s) };
+        let limits = Limits {
+            timeout: timeout.map(s),
+            ..Limits::default()
+        };
         let store = crate::store::memory::MemoryStore::new();
         let mut rig = Rig::of(claim_of("a"), limits, store);
         for what in story {

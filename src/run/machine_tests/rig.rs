@@ -76,6 +76,17 @@ impl Rig {
         rig
     }
 
+    /// The rule allows the grant, and the locks are being taken.
+    pub(super) fn locking() -> Self {
+        let limits = Limits {
+            locks: true,
+            ..Limits::default()
+        };
+        let mut rig = Self::of(claim_of("a"), limits, MemoryStore::new());
+        rig.answered();
+        rig
+    }
+
     /// A grant is out.
     pub(super) fn claiming() -> Self {
         let mut rig = Self::looking();
@@ -242,6 +253,7 @@ fn word(action: &Action, now: Moment) -> Option<String> {
             format!("end{term}, kill at {}", seconds(*kill_at, now))
         }
         Action::ContinueGuard => "continue the guard".into(),
+        Action::TakeLocks => "take the locks".into(),
         Action::EndWithoutGuard => "end without the guard".into(),
         Action::Say(note) => return spoken(note),
     })

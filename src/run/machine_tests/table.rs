@@ -62,6 +62,7 @@ fn states() -> Vec<(&'static str, Rig)> {
         ("seeking, a read is out", Rig::looking()),
         ("seeking, within the head start", head_start),
         ("seeking, the creation is out", marking),
+        ("seeking, the locks are being taken", Rig::locking()),
         ("seeking, the grant is out", Rig::claiming()),
         (
             "seeking, the grant is out and a stop was asked for",
@@ -144,6 +145,8 @@ fn events(rig: &Rig) -> Vec<(&'static str, Event)> {
         ("the swap conflicts", swapped(Swapped::Conflict)),
         ("the swap is expired", swapped(Swapped::Expired(time))),
         ("the swap fails", Event::Swapped(Err(unavailable()))),
+        ("the locks are taken", Event::LocksTaken(Ok("file".into()))),
+        ("there are no locks", Event::LocksTaken(Err("full".into()))),
         ("the read fails", Event::Looked(Err(unavailable()))),
         ("the record is closed", Event::Recorded(Ok(()))),
         ("the record fails", Event::Recorded(Err(unavailable()))),

@@ -9,8 +9,8 @@ use crate::run::machine::Limits;
 use crate::store::worker::Request;
 use crate::sys::wait::Status;
 use crate::token::operator::Act;
-use crate::token::rule::tests::fixture::{MS, client, s};
-use crate::token::{Moment, Outcome, State, Touch};
+use crate::token::rule::tests::fixture::{MS, but, client, s, session};
+use crate::token::{Evidence, Moment, Outcome, State, Swapped, Touch};
 
 const GRACE: Duration = s(4);
 const TIMEOUT: Duration = s(5);
@@ -49,6 +49,88 @@ fn last_outcome(rig: &Rig) -> Option<Outcome> {
 }
 
 // The start.
+
+fn grant_in(did: &[Action]) -> Option<&crate::token::Swap> {
+    did.iter().find_map(|action| match action {
+        Action::Send(Request::Swap(swap)) => Some(swap.as_ref()),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_locks_are_taken_before_the_grant_is_sent_and_its_row_names_them() {
+    let mut rig = Rig::locking();
+    assert!(rig.out.is_none(), "nothing is sent before");
+    let did = rig.tell(Event::LocksTaken(Ok("file".into())));
+    let swap = grant_in(&did).unwrap();
+    assert_eq!(swap.to.lock_file.as_deref(), Some("file"));
+    rig.answered();
+    assert_eq!(rig.row().lock_file.as_deref(), Some("file"));
+    rig.tell(Event::JobStarted);
+    rig.wait(s(10));
+    rig.answered();
+    assert_eq!(rig.row().lock_file.as_deref(), Some("file"));
+    rig.job_ends(Status::Exited(0));
+    rig.answered();
+    assert_eq!(rig.row().lock_file, None);
+}
+
+#[test]
+fn without_locks_the_job_runs_all_the_same_and_the_row_names_none() {
+    let mut rig = Rig::locking();
+    let did = rig.tell(Event::LocksTaken(Err("full".into())));
+    assert!(matches!(&did[0], Action::Say(Note::NoLocks { why }) if why == "full"));
+    assert_eq!(grant_in(&did).unwrap().to.lock_file, None);
+    assert!(kill_at(&rig.answered()).is_some());
+}
+
+#[test]
+fn locks_are_taken_once() {
+    let mut rig = Rig::locking();
+    let did = rig.tell(Event::LocksTaken(Ok("file".into())));
+    assert!(grant_in(&did).is_some());
+    // Another was quicker, and is gone again.
+    rig.out = None;
+    let did = rig.tell(Event::Swapped(Ok(Swapped::Conflict)));
+    assert_eq!(words(&did, rig.now), "read");
+    let did = rig.answered();
+    assert_eq!(words(&did, rig.now), "grant");
+    assert_eq!(
+        grant_in(&did).unwrap().to.lock_file.as_deref(),
+        Some("file")
+    );
+}
+
+#[test]
+fn a_stop_while_the_locks_are_taken_ends_the_run() {
+    let mut rig = Rig::locking();
+    rig.tell(stop(15));
+    assert_eq!(*rig.ending(), Ending::Stopped(15));
+    assert!(rig.tell(Event::LocksTaken(Ok("file".into()))).is_empty());
+}
+
+#[test]
+fn whether_the_earlier_run_was_dead_or_silent_is_told() {
+    for evidence in [Evidence::Dead, Evidence::None] {
+        let earlier = Rig::running();
+        earlier.store.advance(s(60));
+        let again = but(claim_of("a"), |claim| claim.session = session("a2"));
+        let mut rig = Rig::of(again, Limits::default(), earlier.store);
+        let Event::Looked(Ok((reading, _))) = rig.arrives() else {
+            panic!("no reading");
+        };
+        rig.tell(Event::Looked(Ok((reading, evidence.clone()))));
+        let did = rig.answered();
+        let told = did.iter().find_map(|action| match action {
+            Action::Say(Note::Acquired {
+                vanished, proven, ..
+            }) => Some((vanished.clone(), *proven)),
+            _ => None,
+        });
+        let proven = evidence == Evidence::Dead;
+        assert_eq!(told, Some((Some(session("a1")), proven)));
+    }
+}
 
 #[test]
 fn trust_starts_when_the_grant_was_sent_not_when_it_was_answered() {
@@ -333,6 +415,7 @@ fn a_second_stop_shortens_the_grace_only_after_a_second() {
 fn a_timeout_ends_the_job_and_says_so() {
     let limits = Limits {
         timeout: Some(s(5)),
+        ..Limits::default()
     };
     let mut rig = Rig::of(claim_of("a"), limits, Default::default());
     rig.answered();

@@ -212,13 +212,14 @@ impl World {
             failback: scenario.expected == Some(client),
             nested_in: None,
             timing: scenario.timings[client],
-            about: About {
-                lock_file: scenario.locks.then(|| "lock".to_owned()),
-                ..About::default()
-            },
+            about: About::default(),
+        };
+        let limits = Limits {
+            locks: scenario.locks,
+            ..Limits::default()
         };
         self.clients[client].process = Some(Process {
-            machine: Machine::new(claim, Limits::default()),
+            machine: Machine::new(claim, limits),
             out: None,
             guard: Guard::default(),
             job: Job::None,
@@ -255,6 +256,9 @@ impl World {
         };
         match action {
             Action::Say(_) | Action::ContinueGuard => return,
+            Action::TakeLocks => {
+                return self.tell(client, Event::LocksTaken(Ok("lock".to_owned())));
+            }
             Action::Send(request) => {
                 let sent = Out::Sent { request, at: now };
                 if process.out.replace(sent).is_some() {

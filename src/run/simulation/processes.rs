@@ -98,15 +98,18 @@ impl World {
             nested_in: None,
             timing,
             about: About {
-                lock_file: (!self.dice.one_in(3)).then(|| format!("lock{index}")),
                 program: "job".into(),
                 ..About::default()
             },
         };
+        let limits = Limits {
+            locks: !self.dice.one_in(3),
+            ..Limits::default()
+        };
         self.say(|| format!("p{index} starts on n{node} with {timing:?}"));
         self.processes.push(Process {
             node,
-            machine: Machine::new(claim, Limits::default()),
+            machine: Machine::new(claim, limits),
             born: self.now,
             died_at: None,
             stopped: false,
@@ -191,6 +194,9 @@ impl World {
                     self.violated(format!("p{process} has two requests out"));
                 }
                 self.send(process, call, request);
+            }
+            Action::TakeLocks => {
+                self.tell(process, Event::LocksTaken(Ok(format!("lock{process}"))));
             }
             Action::ContinueGuard => {
                 // A guard that was stopped continues; one that hangs does not.
@@ -328,7 +334,11 @@ impl World {
                 }
             }
             Action::Pass(_) => self.term(process),
-            Action::Send(_) | Action::ContinueGuard | Action::EndWithoutGuard | Action::Say(_) => {}
+            Action::Send(_)
+            | Action::TakeLocks
+            | Action::ContinueGuard
+            | Action::EndWithoutGuard
+            | Action::Say(_) => {}
         }
         self.tell(process, Event::GuardAnswered);
     }

@@ -19,3 +19,6 @@ impl ConninfoError {
         Self(what.into())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,9 +14,10 @@ const VERSION: i64 = 1;
 pub fn creation(schema: &str) -> String {
     let statements = Statements::new(schema);
     format!(
-        "BEGIN;\n{}{}COMMIT;\n",
+        "BEGIN;\n{}{}\n{}COMMIT;\n",
         statements.schema_create(),
-        statements.schema()
+        statements.schema(),
+        statements.grants()
     )
 }
 

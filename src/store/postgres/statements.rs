@@ -112,6 +112,10 @@ impl Statements {
         self.fill(sql!("schema_create"))
     }
 
+    pub(super) fn grants(&self) -> String {
+        self.fill(sql!("grants"))
+    }
+
     pub(super) fn schema(&self) -> String {
         self.fill(sql!("schema"))
     }

@@ -70,7 +70,13 @@ fn compete(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
         exit_code: Some(0),
         signal: None,
     };
-    let swapped = store.swap(&release(&held, end, version(3), hour))?;
+    let swapped = store.swap(&release(
+        &held,
+        held.run().ok_or("nobody runs")?,
+        end,
+        version(3),
+        hour,
+    ))?;
     if !matches!(swapped, Swapped::Done(_)) {
         return Err(format!("the release of a token of one's own: {swapped:?}").into());
     }

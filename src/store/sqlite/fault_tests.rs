@@ -49,7 +49,10 @@ fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
     let mut refused = || {
         let closed = store.record(
             &group,
-            &crate::token::SessionId::new("s1").unwrap(),
+            &crate::token::RunId {
+                fence: crate::token::Fence(1),
+                session: crate::token::SessionId::new("s1").unwrap(),
+            },
             &crate::token::RunEnd {
                 outcome: crate::token::Outcome::Succeeded,
                 exit_code: Some(0),
@@ -101,13 +104,16 @@ fn say_what_happens(file: &Path) {
     let error = opened.and_then(|mut store| {
         let group = GroupName::new("g")
             .map_err(|error| crate::store::StoreError::misconfigured(error.to_string()))?;
-        let session = crate::token::SessionId::from_random(1);
+        let run = crate::token::RunId {
+            fence: crate::token::Fence(1),
+            session: crate::token::SessionId::from_random(1),
+        };
         let end = crate::token::RunEnd {
             outcome: crate::token::Outcome::Succeeded,
             exit_code: Some(0),
             signal: None,
         };
-        store.record(&group, &session, &end)
+        store.record(&group, &run, &end)
     });
     match error {
         Ok(()) => println!("\nerror: none"),

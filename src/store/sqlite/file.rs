@@ -23,7 +23,14 @@ pub(super) const APPLICATION_ID: i32 = 0x546f_6b52;
 /// The version of the schema in `schema.sql`.
 pub(super) const SCHEMA_VERSION: i64 = 1;
 
-const SCHEMA: &str = include_str!("../sql/sqlite/schema.sql");
+/// The oldest version that a program must know to use it.
+const OLDEST_READER: i64 = 1;
+
+/// The header's `user_version` holds both: the schema's version times this, plus its
+/// oldest reader. A table for them would have to be parsed by every process.
+pub(super) const SCHEMA_STEP: i64 = 1000;
+
+pub(super) const SCHEMA: &str = include_str!("../sql/sqlite/schema.sql");
 
 /// A file, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -364,13 +371,14 @@ fn build(place: &Place, draft: &Path, like: &Metadata) -> Result<(), StoreError>
 fn write_schema(draft: &Path) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(draft, flags)?;
+    let user_version = SCHEMA_VERSION * SCHEMA_STEP + OLDEST_READER;
     connection.execute_batch(&format!(
         "PRAGMA journal_mode = MEMORY;
          PRAGMA synchronous = OFF;
          BEGIN IMMEDIATE;
          {SCHEMA}
          PRAGMA application_id = {APPLICATION_ID};
-         PRAGMA user_version = {SCHEMA_VERSION};
+         PRAGMA user_version = {user_version};
          COMMIT;
          PRAGMA journal_mode = WAL;"
     ))?;

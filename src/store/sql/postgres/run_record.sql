@@ -2,6 +2,7 @@
 WITH durable AS MATERIALIZED ({durable}),
 clock AS MATERIALIZED ({clock})
 UPDATE {schema}.runs
-SET outcome = $3, exit_code = $4, signal = $5, ended_at = now
+SET outcome = $4, exit_code = $5, signal = $6, ended_at = now
 FROM durable, clock
-WHERE token_group = $1 AND session = $2 AND outcome IN ('running', 'unknown')
+WHERE token_group = $1 AND fence = $2 AND session = $3
+    AND outcome IN ('running', 'unknown')

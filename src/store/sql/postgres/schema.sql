@@ -78,10 +78,6 @@ CREATE TABLE {schema}.runs (
     PRIMARY KEY (token_group, fence)
 );
 
--- The records that a session may still close, so that closing one never searches the
--- history; and the newest.
-CREATE INDEX runs_open ON {schema}.runs (token_group, session)
-    WHERE outcome IN ('running', 'unknown');
 CREATE INDEX runs_newest ON {schema}.runs (started_at DESC, fence DESC);
 
 -- For a job's own transaction: holds a takeover off until the transaction ends, while

@@ -1,5 +1,6 @@
 -- The schema of version 1. It is changed by adding only: a program that knows
--- an older version, down to meta's oldest_reader, goes on working.
+-- an older version goes on working, down to the last three digits of user_version;
+-- those before them are the schema's own version.
 --
 -- Times are there twice: `…_at` is the wall clock in UTC, for people; `…_tick`
 -- is the clock that ages are judged by, in milliseconds, and means nothing
@@ -7,13 +8,6 @@
 -- granted_domain for acquired_tick. Tables without row ids, so that a swap writes
 -- one page for the token and one for its history. What is inside of a statement is read
 -- anew by every process: comments stand outside.
-
-CREATE TABLE meta (
-    name  TEXT PRIMARY KEY NOT NULL,
-    value TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-
-INSERT INTO meta (name, value) VALUES ('oldest_reader', '1');
 
 -- state: free, idle, running. revoke_requested: 0, 1. not_before_ms: since
 -- acquired_at. version: random, new at every write. session_version: the last that
@@ -79,8 +73,3 @@ CREATE TABLE runs (
     signal          INTEGER,
     PRIMARY KEY (token_group, fence)
 ) STRICT, WITHOUT ROWID;
-
--- The records that a session may still close. It stays as small as the number
--- of runs that are going on, so that closing one never searches the history.
-CREATE INDEX runs_open ON runs (token_group, session)
-    WHERE outcome IN ('running', 'unknown');

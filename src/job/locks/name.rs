@@ -1,0 +1,167 @@
+//! A lock file's name, which says whose it is and which file is meant.
+
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, StatxFlags, statx};
+
+/// What the name of a file begins with before it is locked.
+pub(super) const DRAFT: &str = "new-";
+
+const LOCKED: &str = "run-";
+const NOT_INHERITED: &str = "-closed";
+
+/// How many hexadecimal digits 128 random bits have.
+const DIGITS: usize = 32;
+
+/// The name of a lock file that is complete: `run-`, 128 random bits, device, inode and
+/// time of birth, and `-closed` if the job does not inherit its lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockName {
+    text: String,
+    identity: String,
+    inherited: bool,
+}
+
+impl LockName {
+    pub(super) fn new(bits: u128, identity: &Identity, inherited: bool) -> Self {
+        let identity = identity.to_string();
+        let end = if inherited { "" } else { NOT_INHERITED };
+        Self {
+            text: format!("{LOCKED}{bits:0DIGITS$x}-{identity}{end}"),
+            identity,
+            inherited,
+        }
+    }
+
+    /// Reads a name as a row has it. `None` for what is none: it is never a path.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let rest = text.strip_prefix(LOCKED)?;
+        let (rest, inherited) = match rest.strip_suffix(NOT_INHERITED) {
+            Some(rest) => (rest, false),
+            None => (rest, true),
+        };
+        let is_plain = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b'-');
+        let (bits, identity) = rest.split_once('-')?;
+        (bits.len() == DIGITS && rest.bytes().all(is_plain)).then(|| Self {
+            text: text.to_owned(),
+            identity: identity.to_owned(),
+            inherited,
+        })
+    }
+
+    /// Whether the job inherits its lock. If not, that it is free proves nothing.
+    #[must_use]
+    pub const fn is_inherited(&self) -> bool {
+        self.inherited
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the file is the one that the name was given to.
+    pub(super) fn is_of(&self, identity: &Identity) -> bool {
+        self.identity == identity.to_string()
+    }
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What tells a file from a copy of it: device, inode, and the time of its birth where
+/// the file system keeps that, which nobody can set.
+#[derive(Debug)]
+pub(super) struct Identity {
+    device: (u32, u32),
+    inode: u64,
+    born: Option<(i64, u32)>,
+    /// Its permissions.
+    pub(super) mode: u16,
+    /// Whether it is a file, not a directory, device or socket.
+    pub(super) is_file: bool,
+}
+
+impl Identity {
+    /// Of an open file.
+    pub(super) fn of(file: impl AsFd) -> io::Result<Self> {
+        let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::BTIME;
+        let found = statx(file, "", AtFlags::EMPTY_PATH, wanted)?;
+        let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let kind = u32::from(found.stx_mode) & nix::libc::S_IFMT;
+        Ok(Self {
+            device: (found.stx_dev_major, found.stx_dev_minor),
+            inode: found.stx_ino,
+            born: has_birth.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec)),
+            mode: found.stx_mode & 0o7777,
+            is_file: kind == nix::libc::S_IFREG,
+        })
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (major, minor) = self.device;
+        let (seconds, nanos) = self.born.unwrap_or_default();
+        write!(f, "{major:x}.{minor:x}-{:x}-", self.inode)?;
+        write!(f, "{:x}.{nanos:x}", seconds.cast_unsigned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, File};
+
+    #[test]
+    fn a_name_says_what_it_was_made_of() {
+        let file = tempfile::tempfile().unwrap();
+        let identity = Identity::of(&file).unwrap();
+        for inherited in [true, false] {
+            let name = LockName::new(7, &identity, inherited);
+            assert_eq!(LockName::parse(name.as_str()).as_ref(), Some(&name));
+            assert_eq!(name.is_inherited(), inherited);
+            assert!(name.is_of(&identity));
+        }
+    }
+
+    #[test]
+    fn what_a_row_may_hold_is_never_a_path() {
+        let bits = "0".repeat(DIGITS);
+        assert!(LockName::parse(&format!("run-{bits}-1.2-3-4.5")).is_some());
+        for bad in [
+            String::new(),
+            "lock".to_owned(),
+            "run-".to_owned(),
+            format!("new-{bits}-1.2-3-4.5"),
+            format!("run-{bits}"),
+            format!("run-{bits}-../../etc/passwd"),
+            format!("run-{bits}-1.2-3-4.5/x"),
+            format!("../run-{bits}-1.2-3-4.5"),
+            format!("run-{bits}-1.2-3-4.5\0"),
+            format!("run-{bits}0-1.2-3-4.5"),
+        ] {
+            assert_eq!(LockName::parse(&bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_copy_is_another_file_and_a_new_name_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, moved, copy] = ["one", "moved", "copy"].map(|name| folder.path().join(name));
+        let file = File::create_new(&one).unwrap();
+        let name = LockName::new(7, &Identity::of(&file).unwrap(), true);
+        fs::rename(&one, &moved).unwrap();
+        fs::copy(&moved, &copy).unwrap();
+        let is_of = |path| name.is_of(&Identity::of(File::open(path).unwrap()).unwrap());
+        assert!(is_of(&moved));
+        assert!(!is_of(&copy));
+    }
+}

@@ -1,0 +1,145 @@
+//! Asking whether a run's locks are held, without taking anything.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use nix::libc;
+
+use super::name::{Identity, LockName};
+use super::{JOB_BYTE, RUN_BYTE};
+use crate::sys::filesystem::FileSystem;
+use crate::sys::ofd;
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probed {
+    /// The supervisor lives.
+    pub run_lock_held: bool,
+    /// The guard lives, or a process of the job that has the descriptor.
+    pub job_lock_held: bool,
+}
+
+/// Looks at the locks in the file of this name. `None` if nothing can be told: there is
+/// no such file here, it can't be opened, it is another (a copy), or its locks can't be
+/// trusted.
+///
+/// What is found free stays free, if the row that names the file was read before.
+#[must_use]
+pub fn probe(directory: &Path, name: &LockName) -> Option<Probed> {
+    judge(&open(&directory.join(name.as_str()))?, name)
+}
+
+fn judge(file: &File, name: &LockName) -> Option<Probed> {
+    let identity = Identity::of(file).ok()?;
+    let is_that_file = identity.is_file && name.is_of(&identity);
+    let is_trusted = is_that_file && FileSystem::of_file(file).ok()?.is_local();
+    if is_trusted { look(file) } else { None }
+}
+
+/// Removes the file of this name, which was found to prove a death that is known by now.
+pub fn remove(directory: &Path, name: &LockName) {
+    // One that can't be removed, another user's say, is swept some day.
+    let _ = fs::remove_file(directory.join(name.as_str()));
+}
+
+pub(super) fn open(path: &Path) -> Option<File> {
+    // Whatever lies there: nothing is followed, waited for, or made this process's terminal.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    opened.ok()
+}
+
+pub(super) fn look(file: &File) -> Option<Probed> {
+    Some(Probed {
+        run_lock_held: ofd::is_locked(file.as_fd(), RUN_BYTE).ok()?,
+        job_lock_held: ofd::is_locked(file.as_fd(), JOB_BYTE).ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LockName, take};
+    use super::*;
+
+    const fn held(run_lock_held: bool, job_lock_held: bool) -> Option<Probed> {
+        Some(Probed {
+            run_lock_held,
+            job_lock_held,
+        })
+    }
+
+    #[test]
+    fn each_lock_is_seen_as_long_as_it_is_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, job) = take(folder.path(), 7, true).unwrap();
+        let name = run.name().clone();
+        // Twice: to ask changes nothing.
+        for _ in 0..2 {
+            assert_eq!(probe(folder.path(), &name), held(true, true));
+        }
+        drop(run);
+        assert_eq!(probe(folder.path(), &name), held(false, true));
+        drop(job);
+        assert_eq!(probe(folder.path(), &name), held(false, false));
+        let (run, job) = take(folder.path(), 8, true).unwrap();
+        drop(job);
+        assert_eq!(probe(folder.path(), run.name()), held(true, false));
+    }
+
+    #[test]
+    fn many_that_ask_at_once_see_no_locks_of_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, job) = take(folder.path(), 7, true).unwrap();
+        let name = run.name().clone();
+        drop((run, job));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2_000 {
+                        assert_eq!(probe(folder.path(), &name), held(false, false));
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn what_is_not_that_very_file_proves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, job) = take(folder.path(), 7, true).unwrap();
+        let name = run.name().clone();
+        let path = folder.path().join(name.as_str());
+        let aside = folder.path().join("aside");
+        drop((run, job));
+
+        fs::rename(&path, &aside).unwrap();
+        assert_eq!(probe(folder.path(), &name), None, "it is not there");
+        fs::copy(&aside, &path).unwrap();
+        assert_eq!(probe(folder.path(), &name), None, "a copy");
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&aside, &path).unwrap();
+        assert_eq!(probe(folder.path(), &name), None, "a link to it");
+        fs::remove_file(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(probe(folder.path(), &name), None, "a pipe");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(probe(folder.path(), &name), None, "a directory");
+        fs::remove_dir(&path).unwrap();
+        fs::rename(&aside, &path).unwrap();
+        assert_eq!(probe(folder.path(), &name), held(false, false));
+        let elsewhere = tempfile::tempdir().unwrap();
+        assert_eq!(probe(elsewhere.path(), &name), None);
+    }
+
+    #[test]
+    fn a_file_on_a_file_system_that_is_not_local_proves_nothing() {
+        let name_of = |file| LockName::new(7, &Identity::of(file).unwrap(), true);
+        let local = tempfile::tempfile().unwrap();
+        assert_eq!(judge(&local, &name_of(&local)), held(false, false));
+        let other = open(Path::new("/proc/self/status")).unwrap();
+        assert_eq!(judge(&other, &name_of(&other)), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! Removing what dead runs left behind and nobody took over on this host.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use nix::libc;
+
+use super::name::{DRAFT, LockName};
+use super::probe::{Probed, look, open};
+
+/// How old a file must be, and how often is swept. A run that is granted names its file
+/// at once, and takeover-after is a day at most: what an older file could prove, silence
+/// has shown, unless the run was a long one; then others wait for its silence.
+const AGE: Duration = Duration::from_secs(24 * 3_600);
+
+/// How many files are looked at in one sweep.
+const MOST_FILES: usize = 4_096;
+
+/// The file whose time of change says when was swept last.
+const MARK: &str = "swept";
+
+/// Removes files of locks that are older than a day and that nobody holds, temporary
+/// ones too, if that was not done within the last day. Else it costs one system call.
+pub fn sweep_if_due(directory: &Path) {
+    let now = SystemTime::now();
+    let mark = directory.join(MARK);
+    // A mark from the future is of a clock that was set back since.
+    let is_fresh = |found: Metadata| Some(age(&found, now)? < AGE);
+    if fs::metadata(&mark).ok().and_then(is_fresh) == Some(true) {
+        return;
+    }
+    // Who may not write here may not remove anything either.
+    let marked = open_mark(&mark).and_then(|mark| mark.set_modified(now));
+    let (Ok(()), Ok(entries)) = (marked, fs::read_dir(directory)) else {
+        return;
+    };
+    for entry in entries.take(MOST_FILES).flatten() {
+        if is_lock_file(&entry.file_name()) && is_left_behind(&entry, now) {
+            // Another may have been quicker.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Nothing is followed or cut off: whoever shares the store may have put it there.
+fn open_mark(mark: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(mark)
+}
+
+fn age(found: &Metadata, now: SystemTime) -> Option<Duration> {
+    now.duration_since(found.modified().ok()?).ok()
+}
+
+/// Nothing else is ever touched, whoever put it there.
+fn is_lock_file(name: &OsStr) -> bool {
+    let is_draft = |name: &[u8]| {
+        let bits = name.strip_prefix(DRAFT.as_bytes());
+        bits.is_some_and(|bits| bits.len() == 32 && bits.iter().all(u8::is_ascii_hexdigit))
+    };
+    is_draft(name.as_bytes()) || name.to_str().and_then(LockName::parse).is_some()
+}
+
+fn is_left_behind(entry: &DirEntry, now: SystemTime) -> bool {
+    let found = entry.metadata().ok().filter(Metadata::is_file);
+    let is_old = found.and_then(|found| age(&found, now)) > Some(AGE);
+    is_old && open(&entry.path()).and_then(|file| look(&file)) == Some(FREE)
+}
+
+const FREE: Probed = Probed {
+    run_lock_held: false,
+    job_lock_held: false,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::super::take;
+    use super::*;
+    use std::path::PathBuf;
+
+    fn make_old(path: &Path) {
+        let old = SystemTime::now() - AGE - Duration::from_secs(60);
+        let file = File::options().write(true).open(path).unwrap();
+        file.set_modified(old).unwrap();
+    }
+
+    fn dead(directory: &Path, bits: u128) -> PathBuf {
+        let (run, _job) = take(directory, bits, true).unwrap();
+        directory.join(run.name().as_str())
+    }
+
+    #[test]
+    fn only_files_of_locks_that_are_old_and_free_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path();
+        let old = dead(directory, 1);
+        let young = dead(directory, 2);
+        let draft = directory.join(format!("new-{:032x}", 3));
+        let others = ["notes", "run-x", "new-", &format!("new-{}", "x".repeat(32))];
+        let others = others.map(|name| directory.join(name));
+        let (run, job) = take(directory, 4, true).unwrap();
+        let run_held = directory.join(run.name().as_str());
+        drop(job);
+        let (run_of_job, job) = take(directory, 5, false).unwrap();
+        let job_held = directory.join(run_of_job.name().as_str());
+        drop(run_of_job);
+        File::create(&draft).unwrap();
+        for other in &others {
+            File::create(other).unwrap();
+            make_old(other);
+        }
+        for path in [&old, &draft, &run_held, &job_held] {
+            make_old(path);
+        }
+        sweep_if_due(directory);
+        assert!(!old.exists() && !draft.exists());
+        for path in others.iter().chain([&young, &run_held, &job_held]) {
+            assert!(path.exists(), "{}", path.display());
+        }
+        drop((run, job));
+    }
+
+    #[test]
+    fn it_is_done_once_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path();
+        let mark = directory.join(MARK);
+        sweep_if_due(directory);
+        let old = dead(directory, 1);
+        make_old(&old);
+        sweep_if_due(directory);
+        assert!(old.exists());
+        make_old(&mark);
+        sweep_if_due(directory);
+        assert!(!old.exists());
+
+        let old = dead(directory, 2);
+        make_old(&old);
+        let file = File::options().write(true).open(&mark).unwrap();
+        file.set_modified(SystemTime::now() + AGE).unwrap();
+        sweep_if_due(directory);
+        assert!(!old.exists(), "the clock was set back");
+    }
+
+    #[test]
+    fn a_mark_that_leads_elsewhere_changes_nothing_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        make_old(&victim);
+        let directory = folder.path().join("locks");
+        let old = dead(&directory, 1);
+        make_old(&old);
+        std::os::unix::fs::symlink(&victim, directory.join(MARK)).unwrap();
+        sweep_if_due(&directory);
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+        assert!(old.exists());
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_not_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("none");
+        sweep_if_due(&directory);
+        assert!(!directory.exists());
+    }
+}

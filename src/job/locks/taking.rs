@@ -1,0 +1,173 @@
+//! Taking the two locks of a run, and giving them up.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+
+use super::name::{DRAFT, Identity, LockName};
+use super::{JOB_BYTE, RUN_BYTE};
+use crate::sys::filesystem::FileSystem;
+use crate::sys::ofd;
+
+/// The supervisor's own lock. Its file stays when it is dropped: then it proves that
+/// the run is dead.
+#[derive(Debug)]
+pub struct RunLock {
+    file: File,
+    path: PathBuf,
+    name: LockName,
+}
+
+/// The lock that is to be handed to the guard, and closed here.
+#[derive(Debug)]
+pub struct JobLock(File);
+
+impl AsFd for JobLock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Makes a lock file in this directory and takes both locks. `bits` are its name, to be
+/// drawn for each run; `inherited` says whether the job will inherit its lock. The
+/// directory is made if it is missing, for this user alone.
+///
+/// # Errors
+/// The directory can't be made or written, is not on a local file system, the disk is
+/// full, descriptors have run out, or the kernel has no such locks. Nothing is left then.
+pub fn take(directory: &Path, bits: u128, inherited: bool) -> io::Result<(RunLock, JobLock)> {
+    let draft = directory.join(format!("{DRAFT}{bits:032x}"));
+    let file = make(directory, &draft)?;
+    let taken = lock_both(&file, &draft).and_then(|(identity, job)| {
+        let name = LockName::new(bits, &identity, inherited);
+        let path = directory.join(name.as_str());
+        fs::rename(&draft, &path)?;
+        Ok((name, path, job))
+    });
+    match taken {
+        Ok((name, path, job)) => Ok((RunLock { file, path, name }, JobLock(job))),
+        Err(error) => {
+            // The first error is the one to tell.
+            let _ = fs::remove_file(&draft);
+            Err(error)
+        }
+    }
+}
+
+fn make(directory: &Path, draft: &Path) -> io::Result<File> {
+    match open(draft, true) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_directory(directory)?;
+            open(draft, true)
+        }
+        made => made,
+    }
+}
+
+fn open(draft: &Path, new: bool) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(new)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(draft)
+}
+
+fn make_directory(directory: &Path) -> io::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)?;
+    // Whatever the umask took away.
+    fs::set_permissions(directory, Permissions::from_mode(0o700))
+}
+
+/// Locks both bytes, the job's through an open file description of its own.
+fn lock_both(file: &File, draft: &Path) -> io::Result<(Identity, File)> {
+    // First of all: what is locked is not swept.
+    ofd::lock(file.as_fd(), RUN_BYTE)?;
+    let file_system = FileSystem::of_file(file)?;
+    if !file_system.is_local() {
+        return Err(io::Error::other(format!(
+            "it lies on {file_system}, whose locks can't be trusted"
+        )));
+    }
+    let identity = Identity::of(file)?;
+    if identity.mode != 0o600 {
+        // The umask took something away that the next call needs.
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    let job = open(draft, false)?;
+    ofd::lock(job.as_fd(), JOB_BYTE)?;
+    // Seen, not believed: a sandbox may only pretend, and the path may lead elsewhere by now.
+    if ofd::is_locked(file.as_fd(), JOB_BYTE)? {
+        Ok((identity, job))
+    } else {
+        Err(io::Error::other("a lock that was taken can't be seen"))
+    }
+}
+
+impl RunLock {
+    /// The file's name, for the token's row.
+    #[must_use]
+    pub const fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// Whether the guard or a process of the job holds the job's lock.
+    ///
+    /// # Errors
+    /// What fcntl(2) says; it has no reason to.
+    pub fn is_job_lock_held(&self) -> io::Result<bool> {
+        ofd::is_locked(self.file.as_fd(), JOB_BYTE)
+    }
+
+    /// Removes the file and gives the lock up. Nothing is proven from then on.
+    pub fn remove(self) {
+        // One that can't be removed is swept some day.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::read_dir;
+    use std::os::unix::fs::MetadataExt as _;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = read_dir(directory).unwrap();
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string();
+        entries.map(|entry| name(entry).unwrap()).collect()
+    }
+
+    #[test]
+    fn what_is_taken_is_named_private_and_locked() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("a/b");
+        let (run, job) = take(&directory, 7, true).unwrap();
+        assert_eq!(names(&directory), [run.name().as_str()]);
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        assert_eq!(mode(&directory), 0o700);
+        assert_eq!(mode(&directory.join(run.name().as_str())), 0o600);
+        assert!(run.is_job_lock_held().unwrap());
+        drop(job);
+        assert!(!run.is_job_lock_held().unwrap());
+        run.remove();
+        assert_eq!(names(&directory), [""; 0]);
+    }
+
+    #[test]
+    fn where_locks_can_not_be_trusted_none_are_taken() {
+        let refused = take(Path::new("/proc/self"), 7, true).unwrap_err();
+        assert_ne!(refused.to_string(), "");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let refused = take(file.path(), 7, true).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::NotADirectory);
+    }
+}

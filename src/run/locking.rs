@@ -1,0 +1,313 @@
+//! The locks of a run, and what those of another run prove.
+
+use std::path::PathBuf;
+
+use super::ending::Ending;
+use super::guarding::Guarding;
+use crate::job::locks::{self, LockName, Probed, RunLock};
+use crate::store::Reading;
+use crate::sys::random;
+use crate::token::{Evidence, Row, SessionId, State, StoreTime};
+
+/// Where the locks of a store's runs are, and who inherits this run's.
+#[derive(Debug)]
+pub struct LockSettings {
+    /// The directory, which is made when it is needed.
+    pub directory: PathBuf,
+    /// Whether the job inherits its lock.
+    pub inherited: bool,
+}
+
+/// This run's own lock, and a look at others'.
+#[derive(Debug)]
+pub(super) struct Locking<'a> {
+    settings: &'a LockSettings,
+    /// This run's, once it is taken.
+    own: Option<RunLock>,
+    /// The session that the last look proved dead, and its file.
+    dead: Option<(SessionId, LockName)>,
+}
+
+impl<'a> Locking<'a> {
+    pub(super) const fn new(settings: &'a LockSettings) -> Self {
+        Self {
+            settings,
+            own: None,
+            dead: None,
+        }
+    }
+
+    /// What this host can prove about the run in the row, which was read before. Only a
+    /// row that is running and names a file costs a look.
+    pub(super) fn evidence(&mut self, reading: &Reading, own: &SessionId) -> Evidence {
+        self.dead = None;
+        let Some(row) = &reading.row else {
+            return Evidence::None;
+        };
+        let file = row.lock_file.as_deref().and_then(LockName::parse);
+        let (Some(session), Some(file)) = (row.session().filter(|it| *it != own), file) else {
+            return Evidence::None;
+        };
+        let Some(probed) = locks::probe(&self.settings.directory, &file) else {
+            return Evidence::None;
+        };
+        let evidence = judge(probed, &file, || is_young(row, &reading.now));
+        if evidence == Evidence::Dead {
+            self.dead = Some((session.clone(), file));
+        }
+        evidence
+    }
+
+    /// Takes this run's locks and hands the job's to the guard, which must not have
+    /// started the job. Returns the file's name.
+    ///
+    /// # Errors
+    /// Why there are no locks, in a line.
+    pub(super) fn take(&mut self, guarding: &mut Guarding) -> Result<String, String> {
+        let directory = &self.settings.directory;
+        let said = |error: std::io::Error| format!("{}: {error}", directory.display());
+        let bits = random::bits128().map_err(said)?;
+        let (run, job) = locks::take(directory, bits, self.settings.inherited).map_err(said)?;
+        if let Err(error) = guarding.hand_over(job, self.settings.inherited) {
+            run.remove();
+            return Err(said(error));
+        }
+        Ok(self.own.insert(run).name().to_string())
+    }
+
+    /// The token was taken from this session. What proved its death proves nothing more.
+    pub(super) fn taken_from(&mut self, vanished: &SessionId) {
+        if let Some((session, file)) = self.dead.take()
+            && session == *vanished
+        {
+            locks::remove(&self.settings.directory, &file);
+        }
+    }
+
+    /// The run is over. Its file stays only where the row may still name it: then it
+    /// proves that the run is dead, unless processes that were let be hold its lock.
+    pub(super) fn finish(&mut self, ending: &Ending) {
+        let Some(own) = self.own.take() else {
+            return;
+        };
+        let is_over = !may_be_in_row(ending);
+        if is_over || own.is_job_lock_held().unwrap_or(true) {
+            own.remove();
+        }
+        locks::sweep_if_due(&self.settings.directory);
+    }
+}
+
+/// Whether the row may still say that this session runs.
+const fn may_be_in_row(ending: &Ending) -> bool {
+    match ending {
+        Ending::Ran { recorded, .. } => !*recorded,
+        Ending::StoreFailed {
+            perhaps_granted, ..
+        } => *perhaps_granted,
+        Ending::Refused { .. } | Ending::Stopped(_) | Ending::NoGuard => false,
+    }
+}
+
+/// Who holds a lock is looked up only where it will be told: while the run is not
+/// silent, it is refused by its heartbeat.
+fn judge(probed: Probed, file: &LockName, is_young: impl FnOnce() -> bool) -> Evidence {
+    if !probed.job_lock_held && !file.is_inherited() {
+        // The job may live, whoever else does not.
+        return Evidence::None;
+    }
+    let holders = match probed.job_lock_held && !is_young() {
+        true => locks::holders(file),
+        false => Vec::new(),
+    };
+    Evidence::of_locks(probed.run_lock_held, probed.job_lock_held, holders)
+}
+
+fn is_young(row: &Row, now: &StoreTime) -> bool {
+    let State::Running { heartbeat_at, .. } = &row.state else {
+        return false;
+    };
+    let age = now.age_of(*heartbeat_at, Some(&row.domain));
+    age.is_some_and(|age| age < row.takeover_after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::ending::JobEnd;
+    use crate::sys::wait::Status;
+    use crate::token::rule::tests::fixture::{TAKEOVER_AFTER, but, domain, idle, running, session};
+    use crate::token::{Line, Stamp};
+    use std::time::Duration;
+
+    struct Host {
+        folder: tempfile::TempDir,
+        settings: LockSettings,
+    }
+
+    impl Host {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let settings = LockSettings {
+                directory: folder.path().to_owned(),
+                inherited: true,
+            };
+            Self { folder, settings }
+        }
+
+        fn locking(&self) -> Locking<'_> {
+            Locking::new(&self.settings)
+        }
+
+        fn take(&self, inherited: bool) -> (RunLock, locks::JobLock) {
+            locks::take(self.folder.path(), 7, inherited).unwrap()
+        }
+
+        fn files(&self) -> usize {
+            let names = std::fs::read_dir(self.folder.path()).unwrap();
+            let names = names.map(|entry| entry.unwrap().file_name());
+            names.filter(|name| name != "swept").count()
+        }
+    }
+
+    /// `a`'s run, whose heartbeat is `silent_for` old, with this lock file.
+    fn reading(row: Row, file: &LockName, silent_for: Duration) -> Reading {
+        let heartbeat = match row.state {
+            State::Running { heartbeat_at, .. } => heartbeat_at,
+            _ => row.created_at,
+        };
+        let now = StoreTime {
+            stamp: Stamp {
+                tick_ms: heartbeat.tick_ms + i64::try_from(silent_for.as_millis()).unwrap(),
+                ..heartbeat
+            },
+            domain: domain("d"),
+        };
+        Reading {
+            row: Some(but(row, |row| row.lock_file = Some(file.to_string()))),
+            now,
+            line: Line::default(),
+        }
+    }
+
+    const YOUNG: Duration = Duration::ZERO;
+
+    #[test]
+    fn what_the_locks_prove() {
+        let host = Host::new();
+        let me = session("me");
+        for inherited in [true, false] {
+            let (run, job) = host.take(inherited);
+            let file = run.name().clone();
+            let read = reading(running("a"), &file, YOUNG);
+            let mut locking = host.locking();
+            let mut prove = || locking.evidence(&read, &me);
+            assert_eq!(prove(), Evidence::Alive(vec![]));
+            drop(job);
+            assert_eq!(prove(), Evidence::None, "only its supervisor lives");
+            drop(run);
+            let free = match inherited {
+                true => Evidence::Dead,
+                false => Evidence::None,
+            };
+            assert_eq!(prove(), free);
+            std::fs::remove_file(host.folder.path().join(file.as_str())).unwrap();
+            assert_eq!(prove(), Evidence::None, "no file");
+        }
+    }
+
+    #[test]
+    fn only_another_session_that_runs_is_looked_at() {
+        let host = Host::new();
+        let (run, job) = host.take(true);
+        let file = run.name().clone();
+        drop((run, job));
+        let mut locking = host.locking();
+        let running = reading(running("a"), &file, YOUNG);
+        let own = running.row.as_ref().unwrap().session().unwrap().clone();
+        assert_eq!(locking.evidence(&running, &own), Evidence::None);
+        let idle = reading(idle("a"), &file, YOUNG);
+        assert_eq!(locking.evidence(&idle, &session("me")), Evidence::None);
+        let empty = Reading { row: None, ..idle };
+        assert_eq!(locking.evidence(&empty, &session("me")), Evidence::None);
+        assert_eq!(
+            locking.evidence(&running, &session("me")),
+            Evidence::Dead,
+            "but for that"
+        );
+    }
+
+    #[test]
+    fn who_holds_a_lock_is_looked_up_only_where_it_will_be_told() {
+        let host = Host::new();
+        let (run, _job) = host.take(true);
+        let me = session("me");
+        let named = |row: Row, silent_for| {
+            let read = reading(row, run.name(), silent_for);
+            match host.locking().evidence(&read, &me) {
+                Evidence::Alive(names) => names.len(),
+                other => panic!("{other:?}"),
+            }
+        };
+        let a_moment = Duration::from_millis(1);
+        assert_eq!(named(running("a"), TAKEOVER_AFTER - a_moment), 0);
+        assert_eq!(named(running("a"), TAKEOVER_AFTER), 1);
+        let elsewhere = but(running("a"), |row| row.domain = domain("other"));
+        assert_eq!(named(elsewhere, YOUNG), 1, "an age that can't be told");
+    }
+
+    #[test]
+    fn the_taker_removes_the_file_of_the_session_that_it_took_from() {
+        let host = Host::new();
+        let (run, job) = host.take(true);
+        let read = reading(running("a"), run.name(), YOUNG);
+        let holder = read.row.as_ref().unwrap().session().unwrap().clone();
+        let mut locking = host.locking();
+        locking.evidence(&read, &session("me"));
+        locking.taken_from(&holder);
+        assert_eq!(host.files(), 1, "it was not proven dead");
+        drop((run, job));
+        locking.evidence(&read, &session("me"));
+        locking.taken_from(&session("other"));
+        assert_eq!(host.files(), 1, "another was taken from");
+        locking.evidence(&read, &session("me"));
+        locking.taken_from(&holder);
+        assert_eq!(host.files(), 0);
+    }
+
+    #[test]
+    fn a_file_stays_only_where_the_row_may_still_name_it() {
+        let ran = |recorded| Ending::Ran {
+            end: JobEnd::Itself(Status::Exited(0)),
+            stopped_by: None,
+            recorded,
+        };
+        let failed = |perhaps_granted| Ending::StoreFailed {
+            error: crate::store::StoreError::unavailable("gone"),
+            perhaps_granted,
+        };
+        for (ending, left) in [
+            (ran(true), 0),
+            (ran(false), 1),
+            (failed(false), 0),
+            (failed(true), 1),
+            (Ending::Stopped(15), 0),
+            (Ending::NoGuard, 0),
+        ] {
+            let host = Host::new();
+            let mut locking = host.locking();
+            let (run, job) = host.take(true);
+            locking.own = Some(run);
+            drop(job);
+            locking.finish(&ending);
+            assert_eq!(host.files(), left, "{ending:?}");
+        }
+        // Processes that were let be must not hold others up.
+        let host = Host::new();
+        let mut locking = host.locking();
+        let (run, _job) = host.take(true);
+        locking.own = Some(run);
+        locking.finish(&ran(false));
+        assert_eq!(host.files(), 0);
+    }
+}

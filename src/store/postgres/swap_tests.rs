@@ -1,0 +1,207 @@
+//! What only a server can show: locks, durability, its own clock, its own tables.
+
+use std::time::Duration;
+
+use postgres::{Client, NoTls};
+
+use super::server::{Database, Server};
+use super::{PostgresStore, settings};
+use crate::store::conformance::{claim, version};
+use crate::store::{Store, Trouble};
+use crate::token::swap::{grant, heartbeat};
+use crate::token::{GrantKind, GroupName, Row, Swapped};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+fn store(database: &Database<'_>) -> PostgresStore {
+    PostgresStore::new(settings(&database.url(), "test").unwrap(), TIMEOUT)
+}
+
+/// A connection of the test's own.
+fn client(database: &Database<'_>) -> Client {
+    Client::connect(&database.tcp_url(), NoTls).unwrap()
+}
+
+fn grant_to(store: &mut PostgresStore, client: &str, n: u64) -> Row {
+    let claim = claim("g", client, &format!("s{n}"));
+    let reading = store.read(&claim.group).unwrap();
+    let row = reading.row.as_ref();
+    let swap = grant(&claim, GrantKind::Bind, row, &reading.now, version(n));
+    let Swapped::Done(_) = store.swap(&swap).unwrap() else {
+        panic!("the grant should have happened");
+    };
+    store.read(&claim.group).unwrap().row.unwrap()
+}
+
+#[test]
+fn a_jobs_transaction_holds_a_takeover_off_and_lets_heartbeats_pass() {
+    let database = Server::shared().database();
+    let mut store = store(&database);
+    let held = grant_to(&mut store, "a", 1);
+    let mut job = client(&database);
+    let mut inside = job.transaction().unwrap();
+    let fence = "SELECT tokenrun.tokenrun_fence($1, $2)";
+    inside.execute(fence, &[&"g", &held.fence.0]).unwrap();
+    let pid: i32 = inside
+        .query_one("SELECT pg_backend_pid()", &[])
+        .unwrap()
+        .get(0);
+
+    let now = store.read(&held.group).unwrap().now;
+    let beat = heartbeat(&held, version(2), now.plus(TIMEOUT));
+    assert!(matches!(store.swap(&beat).unwrap(), Swapped::Done(_)));
+
+    let reading = store.read(&held.group).unwrap();
+    let other = claim("g", "b", "s3");
+    let take = grant(
+        &other,
+        GrantKind::Takeover,
+        reading.row.as_ref(),
+        &reading.now,
+        version(3),
+    );
+    let error = store.swap(&take).unwrap_err();
+    assert_eq!(error.trouble, Trouble::Held);
+    let words = format!("held by a transaction of the earlier run, pid {pid} ");
+    assert!(error.message.contains(&words), "{error}");
+
+    inside.commit().unwrap();
+    assert!(matches!(store.swap(&take).unwrap(), Swapped::Done(_)));
+    let stale = job.execute(fence, &[&"g", &held.fence.0]).unwrap_err();
+    let told = stale.as_db_error().unwrap();
+    assert!(told.message().contains("is stale"), "{told}");
+    assert_eq!(told.code().code(), "55000");
+}
+
+#[test]
+fn a_swap_is_on_the_disk_even_where_the_sites_commits_are_not() {
+    let server = Server::start(&["wal_writer_delay = 10s", "synchronous_commit = off"]);
+    let database = server.database();
+    let mut store = store(&database);
+    for n in 1..4 {
+        grant_to(&mut store, "a", n);
+        let written =
+            database.sql("SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()");
+        assert_eq!(written, "t", "after swap {n}");
+    }
+    // Else the test would show nothing.
+    let behind = database
+        .sql("CREATE TABLE t (); SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()");
+    assert_eq!(behind, "f");
+}
+
+#[test]
+fn heartbeats_are_updates_in_place() {
+    let database = Server::shared().database();
+    let mut store = store(&database);
+    let mut held = grant_to(&mut store, "a", 1);
+    for n in 2..200 {
+        let now = store.read(&held.group).unwrap().now;
+        let beat = heartbeat(&held, version(n), now.plus(TIMEOUT));
+        assert!(matches!(store.swap(&beat).unwrap(), Swapped::Done(_)));
+        held.version = version(n);
+        held.session_version = Some(version(n));
+    }
+    drop(store);
+    // The server counts when a session ends.
+    let mut counted = String::new();
+    for _ in 0..2_000 {
+        counted = database.sql(
+            "SELECT n_tup_upd || ' ' || n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'tokens'",
+        );
+        if counted.starts_with("198") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (all, hot) = counted.split_once(' ').unwrap();
+    assert_eq!(all, "198");
+    assert!(hot.parse::<u32>().unwrap() > 190, "{counted}");
+}
+
+#[test]
+fn an_empty_database_is_no_error_for_fifty_at_once() {
+    let database = Server::shared().database();
+    let found: Vec<_> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..50)
+            .map(|_| scope.spawn(|| store(&database).read(&GroupName::new("g").unwrap())))
+            .collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    for reading in found {
+        assert_eq!(reading.unwrap().row, None);
+    }
+}
+
+#[test]
+fn tables_for_newer_programs_are_refused_but_not_to_who_holds_a_token() {
+    let database = Server::shared().database();
+    let mut holder = store(&database);
+    let held = grant_to(&mut holder, "a", 1);
+    database.sql(
+        "UPDATE tokenrun.meta SET value = '2'; ALTER TABLE tokenrun.tokens ADD new text DEFAULT 'x'",
+    );
+    let error = store(&database).read(&held.group).unwrap_err();
+    assert_eq!(error.trouble, Trouble::Misconfigured);
+    assert!(error.message.contains("version 2 or later"), "{error}");
+    let now = holder.read(&held.group).unwrap().now;
+    let beat = heartbeat(&held, version(2), now.plus(TIMEOUT));
+    assert!(matches!(holder.swap(&beat).unwrap(), Swapped::Done(_)));
+}
+
+#[test]
+fn a_restart_of_the_server_is_another_domain_and_costs_one_connection() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let mut store = store(&database);
+    let held = grant_to(&mut store, "a", 1);
+    let before = store.read(&held.group).unwrap().now;
+    server.ctl(&["-w", "-m", "fast", "restart"]);
+    // What was closed while nobody asked is found out before anything is sent.
+    let after = store.read(&held.group).unwrap().now;
+    assert_ne!(before.domain, after.domain);
+    let beat = heartbeat(&held, version(2), before.plus(TIMEOUT));
+    assert_eq!(
+        std::mem::discriminant(&store.swap(&beat).unwrap()),
+        std::mem::discriminant(&Swapped::Expired(after))
+    );
+}
+
+#[test]
+fn what_an_administrator_wrote_by_hand_is_not_guessed_at() {
+    let database = Server::shared().database();
+    let mut store = store(&database);
+    let held = grant_to(&mut store, "a", 1);
+    for (change, words) in [
+        ("session = NULL", "contradict"),
+        ("state = 'x'", "\"x\""),
+        ("fence = -1", "negative"),
+        ("heartbeat_at = 'infinity'", "9999"),
+        ("heartbeat_at = '-infinity'", "1970"),
+        ("last_outcome = 'fine'", "last_outcome"),
+        ("client_bound = E'a\\nb'", "control"),
+    ] {
+        database.sql(&format!(
+            "CREATE TABLE kept AS TABLE tokenrun.tokens; UPDATE tokenrun.tokens SET {change}"
+        ));
+        let error = store.read(&held.group).unwrap_err();
+        assert_eq!(error.trouble, Trouble::Misconfigured, "{change}");
+        assert!(error.message.contains(words), "{change}: {error}");
+        database.sql(
+            "DELETE FROM tokenrun.tokens; INSERT INTO tokenrun.tokens TABLE kept; DROP TABLE kept",
+        );
+    }
+}
+
+#[test]
+fn a_role_that_may_not_make_tables_is_told_what_to_do() {
+    let database = Server::shared().database();
+    database.sql(&format!("CREATE ROLE poor_{} LOGIN", database.name));
+    let url = database
+        .url()
+        .replace("postgres@", &format!("poor_{}@", database.name));
+    let mut store = PostgresStore::new(settings(&url, "test").unwrap(), TIMEOUT);
+    let error = store.read(&GroupName::new("g").unwrap()).unwrap_err();
+    assert_eq!(error.trouble, Trouble::Denied);
+    assert!(error.message.contains("init --print-sql"), "{error}");
+}

@@ -1,0 +1,10 @@
+-- A role that may do everything that tokenrun does, and nothing else. Give it to those
+-- that tokenrun connects as: GRANT tokenrun TO etl.
+DO $do$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tokenrun') THEN
+        CREATE ROLE tokenrun NOLOGIN;
+    END IF;
+END $do$;
+GRANT USAGE ON SCHEMA {schema} TO tokenrun;
+GRANT SELECT ON {schema}.meta TO tokenrun;
+GRANT SELECT, INSERT, UPDATE ON {schema}.tokens, {schema}.runs TO tokenrun;

@@ -1,1 +1,0 @@
-SELECT version FROM tokens WHERE token_group = ?1

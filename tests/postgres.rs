@@ -1,0 +1,23 @@
+//! tokenrun on a real PostgreSQL server: connecting as psql does, and what happens when
+//! the server hangs, dies, restarts or fails over.
+
+// clippy.toml allows these in tests, and knows a test by an attribute that the
+// helpers lack.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/postgres.rs"]
+#[allow(dead_code)]
+mod server;
+#[allow(dead_code, unused_imports)]
+mod support;
+
+#[path = "postgres/connecting.rs"]
+mod connecting;
+#[path = "postgres/failover.rs"]
+mod failover;
+#[path = "postgres/faults.rs"]
+mod faults;
+#[path = "postgres/first_use.rs"]
+mod first_use;
+#[path = "postgres/site.rs"]
+mod site;

@@ -1,0 +1,45 @@
+//! A folder, a store's connection string, and tokenrun with both.
+
+use std::path::PathBuf;
+
+use crate::support::{Line, PROVING, Store};
+
+/// The group of every test.
+pub(crate) const GROUP: &str = "job";
+
+/// Where tokenrun runs, and against which store.
+pub(crate) struct Site {
+    pub(crate) store: Store,
+    pub(crate) url: String,
+}
+
+impl Site {
+    pub(crate) fn new(url: impl Into<String>) -> Self {
+        let url = url.into();
+        let store = Store::new();
+        Self { store, url }
+    }
+
+    /// A run as this client with the job that proves when it was alive.
+    pub(crate) fn run(&self, client: &str) -> Line {
+        self.store
+            .bare(&["-s", &self.url, "-g", GROUP])
+            .with(&["--client-id", client, "--head-start=100ms", "--keep=0"])
+            .script(PROVING)
+    }
+
+    /// The same job with `true`.
+    pub(crate) fn short(&self, client: &str) -> Line {
+        self.run(client).job(&["true"])
+    }
+
+    /// Another verb on this store.
+    pub(crate) fn verb(&self, words: &[&str]) -> Line {
+        self.store.bare(words).with(&["-s", &self.url])
+    }
+
+    /// A file of the test's.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.store.file(name)
+    }
+}
