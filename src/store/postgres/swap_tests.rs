@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use postgres::{Client, NoTls};
+use ::postgres::{Client, NoTls};
 
 use super::server::{Database, Server};
 use super::{PostgresStore, settings};
