@@ -5,6 +5,8 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/programs.rs"]
+mod programs;
 mod support;
 
 #[path = "behaviour/between_runs.rs"]
@@ -23,6 +25,10 @@ mod documentation;
 mod exit_codes;
 #[path = "behaviour/first_minutes.rs"]
 mod first_minutes;
+#[path = "behaviour/guarding.rs"]
+mod guarding;
+#[path = "behaviour/heartbeats.rs"]
+mod heartbeats;
 #[path = "behaviour/lease.rs"]
 mod lease;
 #[path = "behaviour/leftovers.rs"]
@@ -53,6 +59,8 @@ mod report;
 mod signals;
 #[path = "behaviour/stopping.rs"]
 mod stopping;
+#[path = "behaviour/suspended.rs"]
+mod suspended;
 #[path = "behaviour/terminal.rs"]
 mod terminal;
 #[path = "behaviour/the_job.rs"]

@@ -255,11 +255,7 @@ impl GuardHandle {
         };
         let tree = Tree::new(process::pid(), known_child, adopted.is_everyone(), &belongs);
         if !adopted.is_everyone() && self.status.is_some() {
-            let is_empty = match tree.living() {
-                Some(living) => living.is_empty(),
-                None => known_child.is_none(),
-            };
-            if is_empty {
+            if tree.is_empty().unwrap_or(known_child.is_none()) {
                 return Ok(TreeEnd::Gone);
             }
         }

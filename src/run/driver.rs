@@ -233,7 +233,7 @@ impl Driver<'_> {
             match action {
                 Action::Send(request) => {
                     let may_block = !self.guarding.has_job();
-                    self.worker.send(request, may_block)?;
+                    self.worker.send(request, may_block);
                 }
                 Action::Say(note) => self.say(&note),
                 Action::TakeLocks => {
