@@ -11,14 +11,15 @@ use crate::sys::pidfd::Delivery;
 use crate::sys::procfs::{self, Process};
 use crate::token::Moment;
 
-/// How often new processes are looked for in one try.
+/// How often new processes are looked for in one try. Only a tree that somebody adds to
+/// while it is killed needs more than two.
 const SWEEPS: usize = 16;
 
 /// The first pause between two tries, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a tree whose processes fork faster than they can be killed is tried
+/// How long a tree whose processes fork faster than they are killed is tried
 /// again without a pause. A process that only forks and leaves takes some 100 µs for
 /// it, a sweep some 20 µs, so mostly the first try wins.
 const SPRINT: Duration = Duration::from_secs(2);
@@ -146,13 +147,13 @@ fn kill(tree: &Tree<'_>, patient: bool) -> Found {
     found
 }
 
-/// Kills everyone at sight, parents before their children, until nobody new appears. A
-/// fork that is under way when the KILL comes is not completed. Gives all who were met;
-/// `None` if they can't be seen.
+/// Kills everyone at sight, until nobody new appears. Gives all who were met; `None` if
+/// they can't be seen.
 ///
-/// Nobody is stopped first, although who is stopped does not answer the death of another
-/// by forking: whoever does this may be killed at any moment, and would leave processes
-/// that never go on, never end, and hold the job's lock for ever.
+/// Nobody is stopped first, although who is stopped starts nobody else: a fork that is
+/// under way when a STOP comes is completed, one that a KILL hits is not; and whoever does
+/// this may be killed at any moment, and would leave processes that never go on, never
+/// end, and hold the job's lock for ever.
 fn sweep(tree: &Tree<'_>, found: &mut Found) -> Option<Vec<Member>> {
     let mut members = Vec::new();
     for _ in 0..SWEEPS {
@@ -160,7 +161,7 @@ fn sweep(tree: &Tree<'_>, found: &mut Found) -> Option<Vec<Member>> {
         tree.walk(|member| {
             if found.pids.insert(member.pid) {
                 members.push(member);
-                // Who may not be signalled is found out when it is killed again.
+                // Who may not be signalled is found out afterwards.
                 let _ = tree.strike(member, libc::SIGKILL);
             }
         })?;
