@@ -86,7 +86,7 @@ pub fn run(arguments: &[OsString]) -> Exit {
 
 fn process_set_up() -> std::io::Result<Inherited> {
     sys::fds::fill_standard()?;
-    Inherited::take()
+    Inherited::look()
 }
 
 fn told(failure: Failure, mut log: Log) -> Exit {

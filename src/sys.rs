@@ -14,5 +14,6 @@ pub mod procfs;
 pub mod random;
 pub mod signals;
 pub mod socket;
+pub mod terminal;
 pub mod timer;
 pub mod wait;

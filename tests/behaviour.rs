@@ -5,10 +5,14 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/programs.rs"]
+mod programs;
 mod support;
 
 #[path = "behaviour/between_runs.rs"]
 mod between_runs;
+#[path = "behaviour/blocked_messages.rs"]
+mod blocked_messages;
 #[path = "behaviour/clocks.rs"]
 mod clocks;
 #[path = "behaviour/configuration.rs"]
@@ -21,6 +25,10 @@ mod documentation;
 mod exit_codes;
 #[path = "behaviour/first_minutes.rs"]
 mod first_minutes;
+#[path = "behaviour/guarding.rs"]
+mod guarding;
+#[path = "behaviour/heartbeats.rs"]
+mod heartbeats;
 #[path = "behaviour/lease.rs"]
 mod lease;
 #[path = "behaviour/leftovers.rs"]
@@ -41,14 +49,24 @@ mod operators;
 mod paths;
 #[path = "behaviour/permissions.rs"]
 mod permissions;
+#[path = "behaviour/pid1.rs"]
+mod pid1;
 #[path = "behaviour/pipelines.rs"]
 mod pipelines;
 #[path = "behaviour/report.rs"]
 mod report;
 #[path = "behaviour/signals.rs"]
 mod signals;
+#[path = "behaviour/stopping.rs"]
+mod stopping;
+#[path = "behaviour/suspended.rs"]
+mod suspended;
+#[path = "behaviour/terminal.rs"]
+mod terminal;
 #[path = "behaviour/the_job.rs"]
 mod the_job;
+#[path = "behaviour/transparency.rs"]
+mod transparency;
 #[path = "behaviour/usage.rs"]
 mod usage;
 #[path = "behaviour/variables.rs"]

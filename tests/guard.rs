@@ -14,10 +14,14 @@ mod inheritance;
 mod leftovers;
 #[path = "guard/processes.rs"]
 mod processes;
+#[path = "support/programs.rs"]
+mod programs;
 #[path = "guard/signals.rs"]
 mod signals;
 #[path = "guard/starting.rs"]
 mod starting;
+#[path = "guard/unruly.rs"]
+mod unruly;
 #[path = "guard/without_guard.rs"]
 mod without_guard;
 
@@ -38,5 +42,6 @@ fn main() {
         signals::TESTS,
         inheritance::TESTS,
         without_guard::TESTS,
+        unruly::TESTS,
     ]);
 }

@@ -5,23 +5,21 @@ use std::io;
 
 use crate::sys::process::pid;
 use crate::sys::procfs::{self, Process};
-use crate::sys::wait::has_children;
+use crate::sys::wait::{has_children, is_running};
 
-/// What tells the job's processes from others that became children of the
-/// supervisor: a container's orphans, or what the program that executed tokenrun
-/// had started before.
+/// What tells the job's processes from others that are children of the supervisor: a
+/// container's orphans, or what the program that executed tokenrun had started before.
+///
+/// As long as the guard lives the job's orphans become its children, not the
+/// supervisor's. So whoever is a child of the supervisor then is a stranger, and
+/// whoever becomes one when the guard is gone is taken for the job's: a job that lives
+/// on unseen is worse than the end of a stranger that lost its parent in that second.
 #[derive(Debug)]
 pub(super) struct Adopted {
-    /// Who was there before the guard: pid and start.
-    earlier: Vec<(i32, u64)>,
-    /// Whether a child that nothing is known of may be anybody's.
+    /// Those that are known: pid and start.
+    strangers: Vec<(i32, u64)>,
+    /// Whether there may be any.
     mixed: bool,
-    /// Whether a child that nothing is known of may be a stranger's: as PID 1.
-    strangers: bool,
-    /// What the job was started with.
-    env: Vec<(String, String)>,
-    /// The guard and the job's main process.
-    known: Vec<i32>,
 }
 
 impl Adopted {
@@ -31,61 +29,45 @@ impl Adopted {
     /// What waitid(2) says; it has no reason to.
     pub(super) fn look() -> io::Result<Self> {
         let has_children = has_children()?;
-        let earlier = has_children.then(earlier_children).flatten();
         Ok(Self {
-            earlier: earlier.unwrap_or_default(),
+            strangers: has_children.then(children).flatten().unwrap_or_default(),
             // PID 1 is given everybody's orphans; so are those that others came from.
             mixed: has_children || pid() == 1,
-            strangers: pid() == 1,
-            env: Vec::new(),
-            known: Vec::new(),
         })
     }
 
-    /// The job is started with these variables.
-    pub(super) fn mark(&mut self, env: &[(String, String)]) {
-        self.env = env.to_vec();
+    /// Looks again, while the guard lives.
+    pub(super) fn look_again(&mut self, guard: i32) {
+        if !self.mixed {
+            return;
+        }
+        let Some(mut children) = children() else {
+            return;
+        };
+        children.retain(|(pid, _)| *pid != guard);
+        // Asked afterwards: had it ended before, the job's might be among them.
+        if is_running(guard) {
+            self.strangers = children;
+        }
     }
 
-    /// A child that belongs: the guard, or the job's main process.
-    pub(super) fn know(&mut self, pid: i32) {
-        self.known.push(pid);
-    }
-
-    /// A child was reaped: its pid may become another's.
-    pub(super) fn forget(&mut self, pid: i32) {
-        self.known.retain(|known| *known != pid);
-        self.earlier.retain(|(earlier, _)| *earlier != pid);
-    }
-
-    /// Whether a child of this process belongs to the job: every one that was not
-    /// there before, for a job that lives on unseen is worse than the end of what an
-    /// earlier child left behind. Only as PID 1, which is given everybody's orphans,
-    /// it is judged by its environment: one that cleared it is not recognised.
+    /// Whether a child of this process belongs to the job.
     pub(super) fn belongs(&self, child: &Process) -> bool {
-        let is_earlier = self.earlier.contains(&(child.pid, child.started));
-        self.known.contains(&child.pid)
-            || !is_earlier && (!self.strangers || self.is_marked(child.pid))
+        !self.strangers.contains(&(child.pid, child.started))
     }
 
     /// Whether every child of this process belongs.
     pub(super) const fn is_everyone(&self) -> bool {
         !self.mixed
     }
-
-    fn is_marked(&self, pid: i32) -> bool {
-        !self.env.is_empty() && procfs::was_started_with(pid, &self.env)
-    }
 }
 
-fn earlier_children() -> Option<Vec<(i32, u64)>> {
-    let own = pid();
+fn children() -> Option<Vec<(i32, u64)>> {
     if !procfs::is_ours() {
         return None;
     }
-    let all = procfs::processes().ok()?;
-    let children = all.into_iter().filter(|process| process.parent == own);
-    Some(children.map(|it| (it.pid, it.started)).collect())
+    let children = procfs::children().ok()?;
+    Some(children.iter().map(|it| (it.pid, it.started)).collect())
 }
 
 #[cfg(test)]
@@ -103,20 +85,12 @@ mod tests {
         }
     }
 
-    fn adopted(mixed: bool) -> Adopted {
-        Adopted {
-            earlier: vec![(5, 7), (6, 8)],
-            mixed,
-            strangers: mixed,
-            env: vec![("TOKENRUN_NEVER_SET".to_owned(), "1".to_owned())],
-            known: vec![9],
-        }
-    }
-
     #[test]
-    fn alone_every_new_child_belongs() {
-        let adopted = adopted(false);
-        assert!(adopted.belongs(&child(9)));
+    fn whoever_is_no_stranger_belongs() {
+        let adopted = Adopted {
+            strangers: vec![(5, 7), (6, 8)],
+            mixed: true,
+        };
         assert!(adopted.belongs(&child(10)));
         assert!(!adopted.belongs(&child(5)));
         // Another that got the pid since.
@@ -124,18 +98,29 @@ mod tests {
     }
 
     #[test]
-    fn among_others_a_child_must_be_known_or_marked() {
-        let mut adopted = adopted(true);
-        assert!(adopted.belongs(&child(9)));
-        assert!(!adopted.belongs(&child(i32::MAX)));
-        adopted.forget(9);
-        assert!(!adopted.belongs(&child(9)));
-    }
+    fn who_is_there_while_the_guard_lives_is_a_stranger() {
+        let start = || {
+            let mut sleep = std::process::Command::new("sleep");
+            sleep.arg("600").spawn().unwrap()
+        };
+        let number = |child: &std::process::Child| i32::try_from(child.id()).unwrap();
+        let (mut guard, mut other) = (start(), start());
+        let mut adopted = Adopted {
+            strangers: Vec::new(),
+            mixed: true,
+        };
+        let seen = |pid| procfs::process(pid).unwrap();
+        let (guard_seen, other_seen) = (seen(number(&guard)), seen(number(&other)));
+        adopted.look_again(number(&guard));
+        assert!(adopted.belongs(&guard_seen));
+        assert!(!adopted.belongs(&other_seen));
 
-    #[test]
-    fn an_empty_mark_marks_nobody() {
-        let mut adopted = adopted(true);
-        adopted.mark(&[]);
-        assert!(!adopted.belongs(&child(pid())));
+        adopted.strangers.clear();
+        guard.kill().unwrap();
+        guard.wait().unwrap();
+        adopted.look_again(guard_seen.pid);
+        assert!(adopted.belongs(&other_seen));
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }

@@ -23,34 +23,52 @@ const MEMORY: Duration = Duration::from_secs(2);
 pub(super) struct Echoes {
     copies: Vec<(i32, Moment)>,
     waiting: Vec<(i32, Moment)>,
+    /// Whether it is known what of the copies the job's process threw away.
+    settled: bool,
 }
 
 impl Echoes {
     /// The guard has got a signal itself.
     pub(super) fn hear(&mut self, now: Moment, signal: i32) {
         self.forget(now);
-        if !take(&mut self.waiting, signal) {
+        if !self.settled || !take(&mut self.waiting, signal) {
             self.copies.push((signal, now));
+        }
+    }
+
+    /// The job's program runs. Its process has thrown these signals away before: their
+    /// copies stand for nothing. Nothing is paired or due until this is known.
+    pub(super) fn settle(&mut self, now: Moment, discarded: &[i32]) {
+        for signal in discarded {
+            take(&mut self.copies, *signal);
+        }
+        self.settled = true;
+        for (signal, _) in std::mem::take(&mut self.waiting) {
+            self.pass(now, signal);
         }
     }
 
     /// The supervisor wants a signal passed on.
     pub(super) fn pass(&mut self, now: Moment, signal: i32) {
         self.forget(now);
-        if !take(&mut self.copies, signal) {
+        if !self.settled || !take(&mut self.copies, signal) {
             self.waiting.push((signal, now.plus(PATIENCE)));
         }
     }
 
     /// The signals of which no copy has come: the job has not got them.
     pub(super) fn due(&mut self, now: Moment) -> Vec<i32> {
+        if !self.settled {
+            return Vec::new();
+        }
         let due = self.waiting.extract_if(.., |(_, until)| *until <= now);
         due.map(|(signal, _)| signal).collect()
     }
 
     /// When the next is due.
     pub(super) fn next(&self) -> Option<Moment> {
-        self.waiting.iter().map(|(_, until)| *until).min()
+        let waiting = self.waiting.iter().map(|(_, until)| *until).min();
+        waiting.filter(|_| self.settled)
     }
 
     fn forget(&mut self, now: Moment) {
@@ -71,9 +89,15 @@ mod tests {
         Moment(Duration::from_millis(millis))
     }
 
+    fn running() -> Echoes {
+        let mut echoes = Echoes::default();
+        echoes.settle(at(0), &[]);
+        echoes
+    }
+
     #[test]
     fn a_signal_to_the_supervisor_alone_is_passed_on_once() {
-        let mut echoes = Echoes::default();
+        let mut echoes = running();
         echoes.pass(at(0), 15);
         assert_eq!(echoes.due(at(19)), [0; 0]);
         assert_eq!(echoes.next(), Some(at(20)));
@@ -84,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_signal_to_the_group_is_not_passed_on_whichever_comes_first() {
-        let mut echoes = Echoes::default();
+        let mut echoes = running();
         echoes.hear(at(0), 2);
         echoes.pass(at(5), 2);
         echoes.pass(at(10), 2);
@@ -94,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_copy_stands_for_one_signal_of_its_kind() {
-        let mut echoes = Echoes::default();
+        let mut echoes = running();
         echoes.hear(at(0), 2);
         echoes.pass(at(1), 15);
         echoes.pass(at(1), 2);
@@ -103,8 +127,23 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_to_the_guard_alone_is_forgotten() {
+    fn until_the_program_runs_nothing_is_paired() {
         let mut echoes = Echoes::default();
+        for signal in [2, 15, 10] {
+            echoes.hear(at(0), signal);
+            echoes.pass(at(0), signal);
+        }
+        assert_eq!(echoes.next(), None);
+        assert_eq!(echoes.due(at(500)), [0; 0]);
+        // The process had thrown two of them away; it has got the third.
+        echoes.settle(at(500), &[15, 10]);
+        assert_eq!(echoes.due(at(519)), [0; 0]);
+        assert_eq!(echoes.due(at(520)), [15, 10]);
+    }
+
+    #[test]
+    fn a_signal_to_the_guard_alone_is_forgotten() {
+        let mut echoes = running();
         echoes.hear(at(0), 15);
         echoes.pass(at(2_000), 15);
         assert_eq!(echoes.due(at(2_020)), [15]);

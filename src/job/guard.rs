@@ -14,7 +14,7 @@ use super::running::Running;
 use super::spawn::{Ready, errno_of};
 use super::watch::Watch;
 use crate::sys::fds::{close_all_except, silence_standard};
-use crate::sys::process::{become_subreaper, set_name};
+use crate::sys::process::{become_subreaper, run_first, set_name};
 use crate::sys::signals::{SignalFd, block_all};
 use crate::sys::socket::Packets;
 use crate::sys::timer::Timer;
@@ -63,11 +63,9 @@ pub(super) fn run(socket: Packets, settings: &GuardSettings) -> io::Result<()> {
             return Err(err);
         }
     };
-    let Some(start) = wait_for_start(&mut link, settings)? else {
+    let Some(start) = wait_for_start(&mut link, &ears, settings)? else {
         return Ok(());
     };
-    // Nobody will ask to have these passed on: there was no job.
-    while ears.signals.read().is_some() {}
     start_job(link, &ears, settings, start)
 }
 
@@ -76,13 +74,17 @@ fn set_up(settings: &GuardSettings) -> io::Result<Ears> {
     become_subreaper()?;
     set_name(GUARD_NAME)?;
     Ok(Ears {
-        signals: SignalFd::new(&settings.inherited)?,
+        signals: SignalFd::with_stops(&settings.inherited)?,
         timer: Timer::new()?,
     })
 }
 
 /// `None` if no job is wanted any more.
-fn wait_for_start(link: &mut Link, settings: &GuardSettings) -> io::Result<Option<Start>> {
+fn wait_for_start(
+    link: &mut Link,
+    ears: &Ears,
+    settings: &GuardSettings,
+) -> io::Result<Option<Start>> {
     let mut lock = None;
     let mut ready = None;
     loop {
@@ -91,8 +93,7 @@ fn wait_for_start(link: &mut Link, settings: &GuardSettings) -> io::Result<Optio
                 let lock = lock.insert(Lock { fd, inherit });
                 // The token is being asked for. If the system refuses a process now,
                 // it is asked again at the start.
-                let forked = Ready::fork(&settings.argv, &settings.inherited, lock.inherited());
-                ready = forked.ok();
+                ready = get_ready(ears, settings, Some(lock)).ok();
             }
             // Lost on its way, for want of descriptors. Without it a job that lives
             // would be taken for dead.
@@ -126,6 +127,13 @@ fn wait_for_start(link: &mut Link, settings: &GuardSettings) -> io::Result<Optio
     }
 }
 
+fn get_ready(ears: &Ears, settings: &GuardSettings, lock: Option<&Lock>) -> io::Result<Ready> {
+    // What was sent to the group before there was this process, it has not got.
+    while ears.signals.read().is_some() {}
+    let lock = lock.and_then(Lock::inherited);
+    Ready::fork(&settings.argv, &settings.inherited, lock)
+}
+
 fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) -> io::Result<()> {
     let is_late = |deadline: Deadline| deadline.term_at <= settings.clock.now();
     if start.deadline.is_some_and(is_late) {
@@ -138,13 +146,9 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
     }
     let name = settings.argv.first().cloned().unwrap_or_default();
     let name = name.to_string_lossy();
-    let ready = start.ready.map_or_else(
-        || {
-            let lock = start.lock.as_ref().and_then(Lock::inherited);
-            Ready::fork(&settings.argv, &settings.inherited, lock)
-        },
-        Ok,
-    );
+    let ready = start
+        .ready
+        .map_or_else(|| get_ready(ears, settings, start.lock.as_ref()), Ok);
     let (pid, report) = match ready.and_then(|ready| ready.go(&start.env)) {
         Ok(started) => started,
         Err(err) => {
@@ -153,6 +157,7 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
         }
     };
     // Only now: until here they were the job's to inherit.
+    run_first();
     silence_standard();
     let ours = [
         link.as_fd(),

@@ -89,22 +89,19 @@ impl GuardHandle {
     /// # Errors
     /// The system refused a process (EAGAIN, ENOMEM) or descriptors (EMFILE, ENFILE).
     pub fn fork(settings: GuardSettings) -> io::Result<Self> {
-        let mut adopted = Adopted::look()?;
+        let adopted = Adopted::look()?;
         become_subreaper()?;
         let (socket, guards_end) = Packets::pair()?;
         match fork()? {
-            Forked::Parent { child } => {
-                adopted.know(child);
-                Ok(Self {
-                    socket,
-                    pid: child,
-                    status: None,
-                    job: None,
-                    adopted,
-                    killing: Killing::default(),
-                    clock: settings.clock,
-                })
-            }
+            Forked::Parent { child } => Ok(Self {
+                socket,
+                pid: child,
+                status: None,
+                job: None,
+                adopted,
+                killing: Killing::default(),
+                clock: settings.clock,
+            }),
             Forked::Child => {
                 // Or the guard would never hear that the supervisor is gone.
                 drop(socket);
@@ -138,9 +135,6 @@ impl GuardHandle {
     /// answer), `BrokenPipe` if it is gone; EMSGSIZE for an environment of more than
     /// some 200 KiB.
     pub fn send(&mut self, message: &ToGuard) -> io::Result<()> {
-        if let ToGuard::Start { env, .. } = message {
-            self.adopted.mark(env);
-        }
         self.socket.send(&serde_json::to_vec(message)?, None)
     }
 
@@ -173,15 +167,10 @@ impl GuardHandle {
     fn note(&mut self, message: &FromGuard) {
         match message {
             FromGuard::Started { pid } => {
-                self.adopted.know(*pid);
                 self.job = Some(*pid);
             }
-            FromGuard::Exited { .. } => {
-                // The guard has reaped it: its pid may become another's.
-                if let Some(pid) = self.job.take() {
-                    self.adopted.forget(pid);
-                }
-            }
+            // The guard has reaped it: its pid may become another's.
+            FromGuard::Exited { .. } => self.job = None,
             FromGuard::NotStarted { .. }
             | FromGuard::Ack { .. }
             | FromGuard::Ending
@@ -217,8 +206,15 @@ impl GuardHandle {
         wait::reap_all(|pid, status| self.note_end(pid, status))
     }
 
+    /// Notes which children of this process are not the job's. To be called now and
+    /// then while the guard lives.
+    pub fn note_strangers(&mut self) {
+        if self.status.is_none() {
+            self.adopted.look_again(self.pid);
+        }
+    }
+
     fn note_end(&mut self, pid: i32, status: Status) {
-        self.adopted.forget(pid);
         if pid == self.pid && self.status.is_none() {
             self.status = Some(status);
         } else if Some(pid) == self.job {
@@ -259,11 +255,7 @@ impl GuardHandle {
         };
         let tree = Tree::new(process::pid(), known_child, adopted.is_everyone(), &belongs);
         if !adopted.is_everyone() && self.status.is_some() {
-            let is_empty = match tree.living() {
-                Some(living) => living.is_empty(),
-                None => known_child.is_none(),
-            };
-            if is_empty {
+            if tree.is_empty().unwrap_or(known_child.is_none()) {
                 return Ok(TreeEnd::Gone);
             }
         }

@@ -6,31 +6,51 @@ use std::time::Duration;
 use nix::libc;
 
 use super::messages::{Survivor, Unkillable};
-use super::tree::Tree;
+use super::tree::{Member, Tree};
 use crate::sys::pidfd::Delivery;
-use crate::sys::procfs::Process;
+use crate::sys::procfs::{self, Process};
 use crate::token::Moment;
 
 /// How often new processes are looked for before those that were found are killed.
-/// Each look stops everyone, so only a tree that others add to needs more than two.
-const FREEZES: usize = 8;
+const SWEEPS: usize = 16;
+
+/// The first sweeps stop those whom they meet, so that nobody answers the death of
+/// another by forking. That suffices for all but those who fork and leave: a fork that
+/// is under way when the STOP comes is completed, one that a KILL hits is not. Whoever
+/// is met later is therefore killed at sight.
+const GENTLE_SWEEPS: usize = 2;
 
 /// The first pause between two tries, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// How long a tree whose processes fork faster than they can be stopped is tried
+/// again without a pause. A process that only forks and leaves takes some 100 µs for
+/// it, a sweep some 20 µs, so mostly the first try wins.
+const SPRINT: Duration = Duration::from_secs(2);
+
+/// The pause after that: a try takes half a millisecond, so this leaves most of a
+/// processor to others.
+const SHORT_PAUSE: Duration = Duration::from_millis(1);
+
 /// How long a killed process may take to go before anybody is told.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often survivors are told of, at most.
+const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// How many survivors are told of.
 const MOST_TOLD: usize = 16;
 
-/// Tries to kill a tree, at growing distances, until somebody finds it gone.
+/// Tries to kill a tree, again and again, until somebody finds it gone.
 #[derive(Debug, Default)]
 pub(super) struct Killing {
     under_way: Option<UnderWay>,
-    /// The survivors that were told of.
+    /// Those who were met at the last try.
+    met: HashSet<i32>,
+    /// The survivors that were told of, and when.
     told: Vec<Survivor>,
+    told_at: Option<Moment>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +58,16 @@ struct UnderWay {
     since: Moment,
     next: Moment,
     pause: Duration,
+}
+
+/// What one try found.
+#[derive(Debug, Default)]
+struct Found {
+    /// Everyone who was met, some of whom had ended and were not reaped yet.
+    pids: HashSet<i32>,
+    /// Whether somebody was still making new ones when those were killed.
+    growing: bool,
+    survivors: Vec<Survivor>,
 }
 
 impl Killing {
@@ -53,93 +83,119 @@ impl Killing {
         if before.is_some_and(|it| now < it.next) {
             return None;
         }
-        let pause = before.map_or(FIRST_PAUSE, |it| (it.pause * 2).min(LONGEST_PAUSE));
         let since = before.map_or(now, |it| it.since);
+        let patient = now.since(since) < PATIENCE;
+        let found = kill(tree, patient);
+        let pause = self.pause(&found, now.since(since));
         self.under_way = Some(UnderWay {
             since,
             next: now.plus(pause),
-            pause,
+            pause: pause.max(FIRST_PAUSE),
         });
-        let patient = now.since(since) < PATIENCE;
-        self.news(survivors(tree, patient))
+        self.news(now, found.survivors)
     }
 
-    fn news(&mut self, mut survivors: Vec<Survivor>) -> Option<Vec<Survivor>> {
+    /// The pause before the next try.
+    fn pause(&mut self, found: &Found, trying_for: Duration) -> Duration {
+        let before = std::mem::replace(&mut self.met, found.pids.clone());
+        let has_new = !found.pids.is_subset(&before);
+        match self.under_way {
+            _ if found.growing && trying_for < SPRINT => Duration::ZERO,
+            _ if found.growing => SHORT_PAUSE,
+            Some(before) if !has_new => (before.pause * 2).min(LONGEST_PAUSE),
+            _ => FIRST_PAUSE,
+        }
+    }
+
+    /// What is to be told, now and then: who is never the same twice would be told of
+    /// at every try.
+    fn news(&mut self, now: Moment, mut survivors: Vec<Survivor>) -> Option<Vec<Survivor>> {
         survivors.truncate(MOST_TOLD);
-        if survivors == self.told {
+        let is_soon = |told: Moment| now.since(told) < TELL_EVERY;
+        if survivors == self.told || self.told_at.is_some_and(is_soon) {
             return None;
         }
+        self.told_at = Some(now);
         self.told.clone_from(&survivors);
         Some(survivors)
     }
 }
 
-/// Kills everyone once. Gives those who can't be killed; those who were killed in
+/// Kills everyone once. Finds those who can't be killed; those who were killed in
 /// an earlier try too, unless their end is waited for with patience.
-fn survivors(tree: &Tree<'_>, patient: bool) -> Vec<Survivor> {
-    let Some(living) = freeze(tree) else {
-        tree.signal_known_child(&[libc::SIGKILL]);
-        return unseen(tree, patient);
-    };
-    let mut survivors = Vec::new();
-    for process in &living {
-        match tree.signal_one(process, &[libc::SIGKILL]) {
-            Delivery::NotPermitted => survivors.push(survivor(process, Unkillable::NotPermitted)),
-            Delivery::Sent if !patient => survivors.push(survivor(process, why(process))),
-            Delivery::Sent | Delivery::Gone => {}
+fn kill(tree: &Tree<'_>, patient: bool) -> Found {
+    let mut found = Found::default();
+    let members = freeze(tree, &mut found);
+    for member in members.iter().flatten() {
+        let delivery = tree.strike(*member, libc::SIGKILL);
+        let is_wanted = match delivery {
+            Delivery::NotPermitted => true,
+            Delivery::Sent => !patient && found.survivors.len() < MOST_TOLD,
+            Delivery::Gone => false,
+        };
+        if is_wanted {
+            let process = procfs::process(member.pid).filter(Process::is_alive);
+            let survivor = process.map(|process| survivor(&process, delivery));
+            found.survivors.extend(survivor);
         }
     }
-    if living.is_empty() {
-        survivors = unseen(tree, patient);
+    let is_hidden = match &members {
+        Some(members) => members.is_empty() && !found.growing,
+        None => {
+            tree.signal_known_child(&[libc::SIGKILL]);
+            true
+        }
+    };
+    if is_hidden && !patient && tree.has_members() {
+        found.survivors.push(UNSEEN);
     }
-    survivors
+    found
 }
 
 /// Stops everyone, until nobody new appears: who is stopped makes no children while
-/// the others are killed. Gives all that live; `None` if they can't be seen.
-fn freeze(tree: &Tree<'_>) -> Option<Vec<Process>> {
-    let mut stopped = HashSet::new();
-    let mut living = tree.living()?;
-    for _ in 0..FREEZES {
-        let mut found_new = false;
-        for process in &living {
-            if stopped.insert((process.pid, process.started)) {
-                found_new = true;
-                tree.signal_one(process, &[libc::SIGSTOP]);
+/// the others are killed. Gives all who were met; `None` if they can't be seen.
+fn freeze(tree: &Tree<'_>, found: &mut Found) -> Option<Vec<Member>> {
+    let mut members = Vec::new();
+    for sweep in 0..SWEEPS {
+        let is_gentle = sweep < GENTLE_SWEEPS;
+        let signal = if is_gentle {
+            libc::SIGSTOP
+        } else {
+            libc::SIGKILL
+        };
+        let before = members.len();
+        tree.walk(|member| {
+            if found.pids.insert(member.pid) {
+                members.push(member);
+                // Who may not be signalled is found out when it is killed.
+                let _ = tree.strike(member, signal);
             }
+        })?;
+        if members.len() == before {
+            return Some(members);
         }
-        if !found_new {
-            break;
-        }
-        living = tree.living()?;
     }
-    Some(living)
+    found.growing = true;
+    Some(members)
 }
 
-fn unseen(tree: &Tree<'_>, patient: bool) -> Vec<Survivor> {
-    if patient || !tree.has_members() {
-        return Vec::new();
-    }
-    vec![Survivor {
-        pid: 0,
-        name: String::new(),
-        why: Unkillable::Unseen,
-    }]
-}
+/// Those who are there and are not shown.
+const UNSEEN: Survivor = Survivor {
+    pid: 0,
+    name: String::new(),
+    why: Unkillable::Unseen,
+};
 
-fn survivor(process: &Process, why: Unkillable) -> Survivor {
+fn survivor(process: &Process, delivery: Delivery) -> Survivor {
+    let why = match (delivery, process.state) {
+        (Delivery::NotPermitted, _) => Unkillable::NotPermitted,
+        (_, 'D') => Unkillable::Uninterruptible,
+        _ => Unkillable::NotYetGone,
+    };
     Survivor {
         pid: process.pid,
         name: process.name.clone(),
         why,
-    }
-}
-
-fn why(process: &Process) -> Unkillable {
-    if process.state == 'D' {
-        Unkillable::Uninterruptible
-    } else {
-        Unkillable::NotYetGone
     }
 }
 
@@ -191,9 +247,11 @@ mod tests {
             name: "sudo".to_owned(),
             why: Unkillable::NotPermitted,
         }];
-        assert_eq!(killing.news(Vec::new()), None);
-        assert_eq!(killing.news(one.clone()), Some(one.clone()));
-        assert_eq!(killing.news(one), None);
-        assert_eq!(killing.news(Vec::new()), Some(Vec::new()));
+        let mut news = |at_ms, survivors: &[Survivor]| killing.news(at(at_ms), survivors.to_vec());
+        assert_eq!(news(0, &[]), None);
+        assert_eq!(news(1, &one), Some(one.clone()));
+        assert_eq!(news(2, &one), None);
+        assert_eq!(news(2, &[]), None);
+        assert_eq!(news(1_001, &[]), Some(Vec::new()));
     }
 }

@@ -59,6 +59,11 @@ impl Link {
         Heard::Nothing
     }
 
+    /// Whether the supervisor is there, as far as was heard.
+    pub(super) const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     /// What to poll; nothing once the supervisor is gone.
     pub(super) fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.is_open.then(|| self.socket.as_fd())

@@ -17,8 +17,10 @@ use super::messages::{FromGuard, Stage, ToGuard};
 use super::spawn::{Exec, ExecReport};
 use super::tree::{self, Tree};
 use super::watch::{Due, Watch};
-use crate::sys::process::{group_of, pid, signal_child};
-use crate::sys::wait::{Status, reap_all};
+use crate::sys::process::{group_of, leave_session, pid, signal_child, signal_parent};
+use crate::sys::procfs;
+use crate::sys::terminal::is_in_foreground;
+use crate::sys::wait::{Status, newly_stopped_by, reap_all};
 use crate::token::Moment;
 
 /// The deadline is looked at at least this often, whatever the timer does.
@@ -98,18 +100,18 @@ impl<'a> Running<'a> {
 
     fn until_over(&mut self) -> io::Result<FromGuard> {
         loop {
-            self.enforce();
+            self.enforce()?;
             if let Some(last_word) = self.last_word() {
                 return Ok(last_word);
             }
             let woken_by_signal = self.sleep()?;
             // First of all, whatever the reason to wake up.
-            self.enforce();
-            self.look_at_exec();
+            self.enforce()?;
             if woken_by_signal {
                 // Before the supervisor is heard: it may want one passed on.
                 self.hear_signals()?;
             }
+            self.look_at_exec();
             self.hear_supervisor();
             self.pass_on();
         }
@@ -129,22 +131,47 @@ impl<'a> Running<'a> {
     }
 
     /// Does what is due by now.
-    fn enforce(&mut self) {
+    ///
+    /// # Errors
+    /// What waitpid(2) says; it has no reason to.
+    fn enforce(&mut self) -> io::Result<()> {
         let now = self.now();
         loop {
-            match self.watch.due(now) {
-                Due::Nothing => return,
+            let was_forced = self.watch.is_thorough();
+            let due = self.watch.due(now);
+            if due != Due::Nothing {
+                // Who has ended by itself must not seem to have been ended. And the
+                // fewer there are the quicker those who live are found.
+                self.reap(was_forced)?;
+            }
+            match due {
+                Due::Nothing => return Ok(()),
                 Due::Expired => self.link.say(&FromGuard::Expired),
                 Due::Term => self.with_tree(|tree, _, _| tree.signal(&tree::ASK)),
                 Due::Kill => {
+                    if self.killing.next().is_none() {
+                        // Where sessions share the processor evenly (autogroup), the
+                        // guard alone now has as much of it as the job's hundreds.
+                        leave_session();
+                    }
                     let news = self.with_tree(|tree, now, this| this.killing.run(now, tree));
+                    self.check_sight()?;
                     if let Some(processes) = news {
                         self.link.say(&FromGuard::Survivors { processes });
                     }
-                    return;
+                    return Ok(());
                 }
             }
         }
+    }
+
+    /// Fails if this process may open no files any more, /proc's neither: who lives can
+    /// be neither seen nor ended then. The supervisor does it, once the guard has left.
+    fn check_sight(&self) -> io::Result<()> {
+        if self.link.is_open() && procfs::is_ours() && procfs::process(pid()).is_none() {
+            return Err(Errno::EMFILE.into());
+        }
+        Ok(())
     }
 
     fn with_tree<R>(&mut self, body: impl FnOnce(&Tree<'_>, Moment, &mut Self) -> R) -> R {
@@ -191,7 +218,7 @@ impl<'a> Running<'a> {
     }
 
     fn look_at_exec(&mut self) {
-        let Main::Starting { pid, report } = &self.main else {
+        let Main::Starting { pid, report } = &mut self.main else {
             return;
         };
         let pid = *pid;
@@ -199,6 +226,8 @@ impl<'a> Running<'a> {
             Exec::Pending => {}
             Exec::Failed(errno) => self.main = Main::Refused { pid, errno },
             Exec::Done => {
+                self.echoes
+                    .settle(self.settings.clock.now(), report.discarded());
                 self.main = Main::Running { pid };
                 self.link.say(&FromGuard::Started { pid });
             }
@@ -216,12 +245,24 @@ impl<'a> Running<'a> {
             }
         }
         if child_ended {
-            self.reap()?;
+            self.reap(self.watch.is_thorough())?;
+            self.look_whether_stopped(now);
         }
         Ok(())
     }
 
-    fn reap(&mut self) -> io::Result<()> {
+    /// A job that has stopped itself by SIGTSTP, as an editor does, and not its whole
+    /// process group: the shell that waits for tokenrun must see that stop. One that
+    /// somebody stopped from outside, out of the terminal's sight, concerns nobody else.
+    fn look_whether_stopped(&mut self, now: Moment) {
+        let stopped_by = self.main_pid().map(newly_stopped_by);
+        if matches!(stopped_by, Some(Ok(Some(libc::SIGTSTP)))) {
+            self.echoes.pass(now, libc::SIGTSTP);
+        }
+    }
+
+    /// Reaps whoever has ended; `forced` says whether the tree had begun to be ended.
+    fn reap(&mut self, forced: bool) -> io::Result<()> {
         let main = self.main_pid();
         let mut ended = None;
         let others = reap_all(|pid, status| {
@@ -230,14 +271,14 @@ impl<'a> Running<'a> {
             }
         })?;
         if let Some(status) = ended {
-            self.main_ended(status, others);
+            self.main_ended(status, others, forced);
         } else if let Main::Ended { .. } = self.main {
             self.main = Main::Ended { others };
         }
         Ok(())
     }
 
-    fn main_ended(&mut self, status: Status, others: bool) {
+    fn main_ended(&mut self, status: Status, others: bool, forced: bool) {
         // What it wrote it wrote before it ended, so now the report is complete.
         self.look_at_exec();
         if let Main::Refused { errno, .. } = self.main {
@@ -245,7 +286,6 @@ impl<'a> Running<'a> {
             return;
         }
         self.main = Main::Ended { others };
-        let forced = self.watch.is_thorough();
         self.link.say(&FromGuard::Exited { status, forced });
         if self.last_word().is_none() {
             self.end_leftovers();
@@ -306,8 +346,19 @@ impl<'a> Running<'a> {
     fn pass_on(&mut self) {
         if self.echoes.next().is_some() {
             for signal in self.echoes.due(self.now()) {
-                self.signal_main(signal);
+                if signal == libc::SIGTSTP {
+                    self.stop_supervisor();
+                } else {
+                    self.signal_main(signal);
+                }
             }
+        }
+    }
+
+    fn stop_supervisor(&self) {
+        // The parent is the supervisor as long as that is not gone.
+        if self.link.poll_fd().is_some() && is_in_foreground() {
+            let _ = signal_parent(libc::SIGTSTP);
         }
     }
 

@@ -16,6 +16,13 @@ const LOOKS: usize = 4;
 /// A chain of parents that is longer than this is none.
 const MOST_ANCESTORS: usize = 10_000;
 
+/// Somebody in a tree, as a walk meets them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Member {
+    pub(super) pid: i32,
+    parent: i32,
+}
+
 /// The descendants of this process that belong to the job.
 pub(super) struct Tree<'a> {
     root: i32,
@@ -53,13 +60,58 @@ impl<'a> Tree<'a> {
     /// Those who live, as far as they can be seen; parents before their children.
     /// `None` if /proc can't be used.
     pub(super) fn living(&self) -> Option<Vec<Process>> {
+        let mut living = Vec::new();
+        self.walk(|member| {
+            let process = procfs::process(member.pid);
+            living.extend(process.filter(Process::is_alive));
+        })?;
+        Some(living)
+    }
+
+    /// Whether it has no member, not even one that has ended and was not reaped yet:
+    /// whoever forks and leaves can't hide behind that. `None` if that can't be seen.
+    pub(super) fn is_empty(&self) -> Option<bool> {
+        let mut is_empty = true;
+        self.walk(|_| is_empty = false)?;
+        Some(is_empty)
+    }
+
+    /// Visits everyone, parents before their children. Whose parent ends meanwhile
+    /// may be missed, as may whoever is just being made: who must meet all walks
+    /// again until nobody is new. `None` if /proc can't be used.
+    pub(super) fn walk(&self, mut visit: impl FnMut(Member)) -> Option<()> {
         if !procfs::is_ours() {
             return None;
         }
-        let all = procfs::processes().ok()?;
-        let mut tree = descendants(self.root, all, self.belongs);
-        tree.retain(Process::is_alive);
-        Some(tree)
+        let Some(mut pids) = procfs::child_pids(self.root) else {
+            // This kernel shows parents only: everybody has to be looked at.
+            let all = procfs::processes().ok()?;
+            for process in descendants(self.root, all, self.belongs) {
+                visit(Member {
+                    pid: process.pid,
+                    parent: process.parent,
+                });
+            }
+            return Some(());
+        };
+        if !self.all_belong {
+            let belongs = |pid: &i32| procfs::process(*pid).is_some_and(|it| (self.belongs)(&it));
+            pids.retain(belongs);
+        }
+        let mut seen: HashSet<i32> = pids.iter().copied().collect();
+        let parent = self.root;
+        let mut members: Vec<Member> = pids.iter().map(|&pid| Member { pid, parent }).collect();
+        let mut next = 0;
+        while let Some(&member) = members.get(next) {
+            next += 1;
+            visit(member);
+            // Only now: whoever the visit has stopped makes no more.
+            let parent = member.pid;
+            let below = procfs::child_pids(parent).unwrap_or_default();
+            let new = below.into_iter().filter(|pid| seen.insert(*pid));
+            members.extend(new.map(|pid| Member { pid, parent }));
+        }
+        Some(())
     }
 
     /// Sends signals, one after the other, to everyone who lives.
@@ -79,17 +131,34 @@ impl<'a> Tree<'a> {
     pub(super) fn signal_one(&self, process: &Process, signals: &[i32]) -> Delivery {
         // First hold it, then look at who it is, then signal: its pid may have gone
         // to another since it was seen, but not since it was held.
-        let Some(target) = Target::open(process.pid) else {
+        match Target::open(process.pid) {
+            Some(target) if self.contains(process.pid, Some(process.started)) => {
+                send(&target, signals)
+            }
+            _ => Delivery::Gone,
+        }
+    }
+
+    /// Sends a signal to somebody who was just met. Of an own child, which nobody has
+    /// waited for since, nothing is asked before: its pid can't be another's, and with
+    /// one that forks and leaves every microsecond counts.
+    pub(super) fn strike(&self, member: Member, signal: i32) -> Delivery {
+        if member.parent == self.root {
+            return match signal_child(member.pid, signal) {
+                Ok(()) => Delivery::Sent,
+                Err(_) => Delivery::NotPermitted,
+            };
+        }
+        let Some(target) = Target::open(member.pid) else {
             return Delivery::Gone;
         };
-        if !self.contains(process) {
-            return Delivery::Gone;
+        // Held first, then looked at. Mostly it is still where it was met.
+        let is_there = |it: Process| it.parent == member.parent || it.parent == self.root;
+        if procfs::process(member.pid).is_some_and(is_there) || self.contains(member.pid, None) {
+            send(&target, &[signal])
+        } else {
+            Delivery::Gone
         }
-        let mut last = Delivery::Sent;
-        for signal in signals {
-            last = target.signal(*signal).unwrap_or(Delivery::Gone);
-        }
-        last
     }
 
     /// Sends signals to the one child that is known without /proc.
@@ -107,10 +176,12 @@ impl<'a> Tree<'a> {
         self.all_belong && has_children().unwrap_or(true)
     }
 
-    fn contains(&self, process: &Process) -> bool {
+    /// Whether the process that has this pid now, and started then, is in the tree.
+    fn contains(&self, pid: i32, started: Option<u64>) -> bool {
+        let is_same = |it: Process| started.is_none_or(|started| it.started == started);
         (0..LOOKS).any(|_| {
-            procfs::process(process.pid).is_some_and(|it| it.started == process.started)
-                && self.descends(process.pid, procfs::process) == Some(true)
+            procfs::process(pid).is_some_and(is_same)
+                && self.descends(pid, procfs::process) == Some(true)
         })
     }
 
@@ -128,6 +199,14 @@ impl<'a> Tree<'a> {
         }
         Some(false)
     }
+}
+
+fn send(target: &Target, signals: &[i32]) -> Delivery {
+    let mut last = Delivery::Sent;
+    for signal in signals {
+        last = target.signal(*signal).unwrap_or(Delivery::Gone);
+    }
+    last
 }
 
 /// Everyone below `root` in a list that was not made in one instant, without those

@@ -3,12 +3,17 @@
 //! Before there is a guard a message is written directly, if stderr takes it. From
 //! then on a thread of its own writes: a pipe that nobody reads, or a terminal that
 //! was stopped, holds up that thread and nothing else; what does not fit into its
-//! queue is dropped and counted. The thread must not be there before the guard is
-//! forked, so until then what stderr does not take is kept.
+//! queue is dropped and counted, and the count is said as soon as stderr takes it.
+//! The thread must not be there before the guard is forked, so until then what stderr
+//! does not take is kept.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel,
+};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +22,7 @@ use serde_json::json;
 
 use super::messages::{Level, Message};
 use super::{rfc3339, wall_clock_ms};
+use crate::sys::signals::without_being_stopped;
 
 /// How many messages may wait to be written.
 const QUEUE: usize = 256;
@@ -40,7 +46,8 @@ pub struct Log {
     queue: Option<Queue>,
     /// What stderr did not take while there was no thread.
     backlog: Vec<String>,
-    dropped: u64,
+    /// How many messages could not be written, and were not told of yet.
+    dropped: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -49,58 +56,9 @@ struct Queue {
     finished: Receiver<()>,
 }
 
-impl Log {
-    /// A log that writes directly, for now.
-    #[must_use]
-    pub const fn new(style: Style) -> Self {
-        Self {
-            style,
-            queue: None,
-            backlog: Vec::new(),
-            dropped: 0,
-        }
-    }
-
-    /// Writes a message, if it matters enough. `detached`: somebody holds a
-    /// deadline, so the writing is left to a thread.
-    pub fn write(&mut self, message: &Message, detached: bool) {
-        if self.style.least.is_none_or(|least| message.level < least) {
-            return;
-        }
-        let line = self.line(message);
-        if detached && self.queue.is_none() {
-            self.detach();
-        }
-        if self.queue.is_some() {
-            self.enqueue(line);
-        } else if self.backlog.is_empty() && stderr_takes_a_line() {
-            write_line(&line);
-        } else if self.backlog.len() < QUEUE {
-            self.backlog.push(line);
-        } else {
-            self.dropped += 1;
-        }
-    }
-
-    fn detach(&mut self) {
-        self.queue = Queue::start();
-        for line in std::mem::take(&mut self.backlog) {
-            self.enqueue(line);
-        }
-    }
-
-    fn enqueue(&mut self, line: String) {
-        let sent = self.queue.as_ref().map(|queue| queue.lines.try_send(line));
-        match sent {
-            Some(Ok(())) => {}
-            None | Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => {
-                self.dropped += 1;
-            }
-        }
-    }
-
-    fn line(&self, message: &Message) -> String {
-        if !self.style.json {
+impl Style {
+    fn line(self, message: &Message) -> String {
+        if !self.json {
             return format!("tokenrun: {}\n", printable(&message.text));
         }
         let level = match message.level {
@@ -116,19 +74,61 @@ impl Log {
         });
         format!("{object}\n")
     }
+}
+
+impl Log {
+    /// A log that writes directly, for now.
+    #[must_use]
+    pub fn new(style: Style) -> Self {
+        Self {
+            style,
+            queue: None,
+            backlog: Vec::new(),
+            dropped: Arc::default(),
+        }
+    }
+
+    /// Writes a message, if it matters enough. `detached`: somebody holds a
+    /// deadline, so the writing is left to a thread.
+    pub fn write(&mut self, message: &Message, detached: bool) {
+        if self.style.least.is_none_or(|least| message.level < least) {
+            return;
+        }
+        let line = self.style.line(message);
+        if detached && self.queue.is_none() {
+            self.detach();
+        }
+        if self.queue.is_some() {
+            self.enqueue(line);
+        } else if self.backlog.is_empty() && stderr_takes_a_line() {
+            write_line(&line);
+        } else if self.backlog.len() < QUEUE {
+            self.backlog.push(line);
+        } else {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn detach(&mut self) {
+        self.queue = Queue::start(self.style, &self.dropped);
+        for line in std::mem::take(&mut self.backlog) {
+            self.enqueue(line);
+        }
+    }
+
+    fn enqueue(&mut self, line: String) {
+        let sent = self.queue.as_ref().map(|queue| queue.lines.try_send(line));
+        match sent {
+            Some(Ok(())) => {}
+            None | Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
 
     /// Writes what is left, for as long as that is not held up.
     pub fn close(mut self) {
-        if self.dropped > 0 {
-            let text = format!("{} messages were dropped: nobody read them", self.dropped);
-            let message = Message {
-                level: Level::Warning,
-                event: "messages_dropped",
-                text,
-            };
-            self.write(&message, true);
-        }
-        if !self.backlog.is_empty() {
+        if self.queue.is_none() && !self.backlog.is_empty() {
             self.detach();
         }
         if let Some(Queue { lines, finished }) = self.queue {
@@ -141,16 +141,19 @@ impl Log {
 }
 
 impl Queue {
-    fn start() -> Option<Self> {
-        let (lines, inbox) = sync_channel::<String>(QUEUE);
+    fn start(style: Style, dropped: &Arc<AtomicU64>) -> Option<Self> {
+        let (lines, inbox) = sync_channel(QUEUE);
         let (done, finished) = sync_channel(1);
+        let writer = Writer {
+            style,
+            inbox,
+            dropped: Arc::clone(dropped),
+        };
         let thread = thread::Builder::new()
             .name("log".into())
             .stack_size(128 * 1024)
             .spawn(move || {
-                for line in inbox {
-                    write_line(&line);
-                }
+                writer.write_all();
                 // Nobody waits any more if this fails.
                 let _ = done.send(());
             });
@@ -158,12 +161,58 @@ impl Queue {
     }
 }
 
+/// What the log's thread works with.
+struct Writer {
+    style: Style,
+    inbox: Receiver<String>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Writer {
+    /// Writes every line that comes, and when none is left how many were dropped.
+    fn write_all(&self) {
+        loop {
+            let line = match self.inbox.try_recv() {
+                Err(TryRecvError::Empty) => {
+                    self.tell_dropped();
+                    self.inbox.recv().ok()
+                }
+                other => other.ok(),
+            };
+            let Some(line) = line else { break };
+            if !write_line(&line) {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.tell_dropped();
+    }
+
+    fn tell_dropped(&self) {
+        let dropped = self.dropped.swap(0, Ordering::Relaxed);
+        if dropped == 0 {
+            return;
+        }
+        let line = self.style.line(&Message {
+            level: Level::Warning,
+            event: "messages_dropped",
+            text: format!("messages that were dropped, because nobody took them: {dropped}"),
+        });
+        if !write_line(&line) {
+            self.dropped.fetch_add(dropped, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Whether a line can be written to stderr without waiting: a pipe that is ready has
 /// room for 4096 bytes at least (pipe(7), PIPE_BUF).
 fn stderr_takes_a_line() -> bool {
+    stderr_takes_more(PollTimeout::ZERO)
+}
+
+fn stderr_takes_more(wait: PollTimeout) -> bool {
     let stderr = std::io::stderr();
     let mut fds = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
-    poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    poll(&mut fds, wait).is_ok_and(|ready| ready > 0)
 }
 
 /// One line, whatever a store or a name holds.
@@ -179,8 +228,23 @@ fn printable(text: &str) -> String {
     shown
 }
 
-/// A line goes out in one write, so that lines of several processes do not mix.
-/// If stderr is gone there is nobody to tell.
-fn write_line(line: &str) {
-    let _ = std::io::stderr().write_all(line.as_bytes());
+/// A line goes out in one write, so that lines of several processes do not mix. Says
+/// whether it could be written. If stderr is gone there is nobody to tell.
+fn write_line(line: &str) -> bool {
+    without_being_stopped(|| {
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            match std::io::stderr().write(rest) {
+                Ok(0) => return false,
+                Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // Whoever shares it may have made it nonblocking.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    stderr_takes_more(PollTimeout::NONE);
+                }
+                Err(_) => return false,
+            }
+        }
+        true
+    })
 }

@@ -78,6 +78,14 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
                 .map(|_| if *proven { "dead" } else { "silent" });
             Message::new(level, "acquired", acquired(cx, granted, holder))
         }
+        Note::Blind => Message::new(
+            Warning,
+            "no_proc",
+            format!(
+                "/proc is missing or shows another pid namespace: whatever happens, only {}'s own process can be ended, and {} is held as long as others that it started live",
+                cx.program, cx.group
+            ),
+        ),
         Note::Started => Message::new(Detail, "started", format!("{} started", cx.program)),
         Note::Renewed { trusted_for } => Message::new(
             Detail,
@@ -201,25 +209,33 @@ fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) 
 
 fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option<Message> {
     let program = cx.program;
-    let kill = rounded(kill_in);
+    let ended = if kill_in.is_zero() {
+        format!("{program} is ended at once")
+    } else {
+        format!("{program} is ended, and killed in {}", rounded(kill_in))
+    };
     let (level, event, text) = match why {
         Why::Signal(signal) => (
             Level::Detail,
             "stopping",
-            format!("received signal {signal}; {program} is killed in {kill} if it does not end"),
+            if kill_in.is_zero() {
+                format!("received signal {signal}; {ended}")
+            } else {
+                let kill = rounded(kill_in);
+                format!(
+                    "received signal {signal}; {program} is killed in {kill} if it does not end"
+                )
+            },
         ),
         Why::Timeout => (
             Level::Warning,
             "timed_out",
-            format!("{program} ran longer than --timeout; it is ended, and killed in {kill}"),
+            format!("{program} ran longer than --timeout; {ended}"),
         ),
         Why::Loss(loss) => (
             Level::Warning,
             "lost",
-            format!(
-                "{}; {program} is ended, and killed in {kill}",
-                lost(cx, *loss)
-            ),
+            format!("{}; {ended}", lost(cx, *loss)),
         ),
     };
     Some(Message::new(level, event, text))
@@ -347,7 +363,10 @@ pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
         GuardNews::Survivors(survivors) => {
             let named: Vec<String> = survivors
                 .iter()
-                .map(|one| format!("{} (pid {}): {}", one.name, one.pid, unkillable(one.why)))
+                .map(|one| match one.why {
+                    Unkillable::Unseen => unkillable(one.why).to_owned(),
+                    why => format!("{} (pid {}): {}", one.name, one.pid, unkillable(why)),
+                })
                 .collect();
             (
                 "survivors",
@@ -367,7 +386,7 @@ const fn unkillable(why: Unkillable) -> &'static str {
         Unkillable::NotPermitted => "only its own user or root may",
         Unkillable::Uninterruptible => "it sleeps in the kernel",
         Unkillable::NotYetGone => "it has not ended yet",
-        Unkillable::Unseen => "/proc does not show it",
+        Unkillable::Unseen => "/proc does not show them",
     }
 }
 

@@ -26,6 +26,7 @@ use crate::job::handle::Leftovers;
 use crate::store::Store;
 use crate::store::worker::{Answer, Request, Worker};
 use crate::sys::clock::LocalClock;
+use crate::sys::procfs;
 use crate::sys::random;
 use crate::sys::signals::{Inherited, SignalFd};
 use crate::sys::timer::Timer;
@@ -80,6 +81,11 @@ pub fn drive(
     if let Some(ending) = machine.ending() {
         return Ok(ending.clone());
     }
+    if !procfs::is_ours() {
+        listener.hear(&Note::Blind, false);
+    }
+    // Until here a stop ends this process by itself: nothing was taken.
+    outside.inherited.block()?;
     let guarding = Guarding::fork(outside, machine.claim().timing.kill_grace)?;
     let mut driver = Driver {
         signals: SignalFd::new(&outside.inherited)?,
@@ -204,20 +210,16 @@ impl Driver<'_> {
                 self.guarding.dismiss();
                 return Ok(ending);
             }
-            if self.worker.has_early_answer() {
-                self.hear_store()?;
-                continue;
-            }
-            let ready = self.sleep()?;
+            let is_answered = self.worker.has_early_answer() || self.sleep()?;
             // First of all, whatever the reason to wake up.
             self.tell(Event::Tick)?;
-            if ready.answer {
+            // Before the store: no job is started once a stop was asked for. Before the
+            // guard: a job may have died of the very signal that came to this process too.
+            self.hear_signals()?;
+            if is_answered {
                 self.hear_store()?;
             }
             self.hear_guard()?;
-            if ready.signal {
-                self.hear_signals()?;
-            }
         }
     }
 
@@ -231,7 +233,7 @@ impl Driver<'_> {
             match action {
                 Action::Send(request) => {
                     let may_block = !self.guarding.has_job();
-                    self.worker.send(request, may_block)?;
+                    self.worker.send(request, may_block);
                 }
                 Action::Say(note) => self.say(&note),
                 Action::TakeLocks => {
@@ -299,10 +301,11 @@ impl Driver<'_> {
                 stop,
             })?;
         }
-        self.hear_guard()
+        Ok(())
     }
 
-    fn sleep(&mut self) -> io::Result<Ready> {
+    /// Sleeps until something happens or is due. Says whether the store has answered.
+    fn sleep(&mut self) -> io::Result<bool> {
         self.arm()?;
         let fds = [self.signals.as_fd(), self.timer.as_fd()];
         let mut fds: Vec<_> = fds
@@ -317,15 +320,12 @@ impl Driver<'_> {
             Err(errno) => return Err(errno.into()),
         }
         let is_ready = |index: usize| fds.get(index).and_then(PollFd::any).unwrap_or(false);
-        let ready = Ready {
-            signal: is_ready(0),
-            answer: self.worker.fd().is_some() && is_ready(2),
-        };
+        let is_answered = self.worker.fd().is_some() && is_ready(2);
         if is_ready(1) {
             self.timer.clear();
             self.armed = None;
         }
-        Ok(ready)
+        Ok(is_answered)
     }
 
     /// Sets the timer to the next thing that is due. One that fires too early costs
@@ -340,9 +340,4 @@ impl Driver<'_> {
         }
         Ok(())
     }
-}
-
-struct Ready {
-    signal: bool,
-    answer: bool,
 }

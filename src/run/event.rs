@@ -164,6 +164,9 @@ pub enum Note {
         /// It was provably dead; else silent.
         proven: bool,
     },
+    /// /proc is missing or shows another pid namespace, so that a part of the job can't
+    /// be found. Said before there is one.
+    Blind,
     /// The job runs.
     Started,
     /// A heartbeat was written.

@@ -130,8 +130,10 @@ impl Finishing {
                 self.failed(step, error, Then::Ask)
             }
             Event::Recorded(Err(error)) => self.failed(step, error, Then::Record),
-            // The job is over: a stop now asks for no more than not to linger.
-            Event::Signal { stop: true, .. } => {
+            // The job is over: a stop now asks for no more than not to linger. It may
+            // be what the job died of, heard of after its end.
+            Event::Signal { stop: true, signal } => {
+                self.stopped_by.get_or_insert(signal);
                 self.give_up_at = self
                     .give_up_at
                     .min(step.now.plus(step.claim.timing.store_timeout));

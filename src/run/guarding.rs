@@ -14,10 +14,14 @@ use super::event::{Event, GuardNews, NotStarted};
 use crate::job::handle::{GuardHandle, GuardSettings, Received, TreeEnd};
 use crate::job::locks::JobLock;
 use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
+use crate::sys::fds::let_go_of_inherited;
 use crate::token::Moment;
 
 /// How long a guard that leaves may take to, in milliseconds.
 const LEAVING: u16 = 100;
+
+/// How often it is noted who among this process's children is a stranger to the job.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What comes from the guard.
 #[derive(Debug)]
@@ -52,6 +56,8 @@ pub(super) struct Guarding {
     /// What the job's main process did, once that is known.
     heard: Vec<Heard>,
     closed: bool,
+    /// When this process's other children are looked at next.
+    look_at: Moment,
 }
 
 impl Guarding {
@@ -69,6 +75,7 @@ impl Guarding {
             sequence: 0,
             heard: Vec::new(),
             closed: false,
+            look_at: Moment::default(),
         })
     }
 
@@ -183,6 +190,10 @@ impl Guarding {
                 }
             }
         }
+        if self.state == State::Guarding && now >= self.look_at {
+            self.look_at = now.plus(LOOK_EVERY);
+            self.handle.note_strangers();
+        }
         self.end_tree(now)?;
         Ok(std::mem::take(&mut self.heard))
     }
@@ -213,7 +224,12 @@ impl Guarding {
 
     fn hear(&mut self, message: FromGuard) {
         let heard = match message {
-            FromGuard::Started { .. } => Heard::Event(Event::JobStarted),
+            FromGuard::Started { .. } => {
+                // The job has them. Held here too, a pipe would stay open that the job
+                // closes.
+                let_go_of_inherited();
+                Heard::Event(Event::JobStarted)
+            }
             FromGuard::NotStarted { stage, errno, what } => {
                 self.state = State::Finished;
                 Heard::Event(Event::JobNotStarted(not_started(stage, errno, &what)))

@@ -84,6 +84,8 @@ pub struct Holding {
     /// Whether the store failed, and people were told.
     in_trouble: bool,
     job: Job,
+    /// Whether the guard has said that the job runs.
+    started: bool,
     guard: Guard,
     /// How the job's own process ended, and whether it was made to.
     exited: Option<(Status, bool)>,
@@ -128,6 +130,7 @@ impl Holding {
             fruitless: 0,
             in_trouble: false,
             job: Job::Starting,
+            started: false,
             guard: Guard::Quits,
             exited: None,
             stopped_by: None,
@@ -288,11 +291,15 @@ impl Holding {
             } => (begun, old.min(kill_at)),
             Job::Starting | Job::Running { .. } => (step.now, kill_at),
         };
-        step.say(Note::Stopping {
-            why: why.clone(),
-            kill_in: kill_at.since(step.now),
-        });
-        if why == Why::Loss(Loss::GuardGone) {
+        let guard_gone = why == Why::Loss(Loss::GuardGone);
+        // Before, it may turn out that there is no job: nothing false is said of it.
+        if self.started || guard_gone {
+            step.say(Note::Stopping {
+                why: why.clone(),
+                kill_in: kill_at.since(step.now),
+            });
+        }
+        if guard_gone {
             step.act(Action::EndWithoutGuard);
         } else {
             let term_tree = !matches!(why, Why::Signal(_));
@@ -309,10 +316,20 @@ impl Holding {
     }
 
     fn started(&mut self, step: &mut Step<'_>) {
+        if std::mem::replace(&mut self.started, true) {
+            return;
+        }
         step.say(Note::Started);
-        if self.job == Job::Starting {
-            let timeout_at = step.limits.timeout.map(|timeout| step.now.plus(timeout));
-            self.job = Job::Running { timeout_at };
+        match &self.job {
+            Job::Starting => {
+                let timeout_at = step.limits.timeout.map(|timeout| step.now.plus(timeout));
+                self.job = Job::Running { timeout_at };
+            }
+            Job::Ending { why, kill_at, .. } => step.say(Note::Stopping {
+                why: why.clone(),
+                kill_in: kill_at.since(step.now),
+            }),
+            Job::Running { .. } => {}
         }
     }
 

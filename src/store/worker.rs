@@ -79,17 +79,11 @@ impl Answer {
 /// A store, and the thread that it moves to when a request would have to wait, or
 /// might. Dropping it does not wait for the store.
 pub struct Worker {
-    side: Side,
+    /// Until it moves.
+    store: Option<Box<dyn Store>>,
+    thread: Option<Thread>,
     /// An answer that was had at once.
     early: Option<Answer>,
-}
-
-/// Where the store is.
-enum Side {
-    Here(Box<dyn Store>),
-    Away(Thread),
-    /// Its thread could not be started.
-    Nowhere,
 }
 
 impl Worker {
@@ -97,7 +91,8 @@ impl Worker {
     #[must_use]
     pub fn new(store: Box<dyn Store>) -> Self {
         Self {
-            side: Side::Here(store),
+            store: Some(store),
+            thread: None,
             early: None,
         }
     }
@@ -105,48 +100,51 @@ impl Worker {
     /// Sends a request. `may_block` says that nobody holds a deadline, so that the
     /// request may be carried out here if that takes no waiting.
     ///
-    /// # Errors
-    /// If the operating system gives no thread or no event descriptor.
-    pub fn send(&mut self, request: Request, may_block: bool) -> std::io::Result<()> {
-        if let (Side::Here(store), true) = (&mut self.side, may_block) {
+    /// Should the operating system give no thread (a job may use up all that its user
+    /// may have), the answer says so, and the next request tries again.
+    pub fn send(&mut self, request: Request, may_block: bool) {
+        if let (Some(store), true) = (&mut self.store, may_block) {
             self.early = store.at_once(&request);
             if self.early.is_some() {
-                return Ok(());
+                return;
             }
         }
-        self.move_away()?;
-        match &mut self.side {
-            Side::Away(thread) => thread.send(request),
-            Side::Here(_) | Side::Nowhere => {
-                let error = StoreError::unavailable("the store's thread is gone, which is a bug");
-                self.early = Some(request.failed(error));
+        match self.thread() {
+            Ok(thread) => thread.send(request),
+            Err(error) => {
+                let text = format!("the operating system gives no thread for it: {error}");
+                self.early = Some(request.failed(StoreError::unavailable(text)));
             }
         }
-        Ok(())
     }
 
     /// Lets a store that is here still prepare for the end of a run.
     pub fn get_ready(&mut self) {
-        if let Side::Here(store) = &mut self.side {
+        if let Some(store) = &mut self.store {
             store.get_ready();
         }
     }
 
-    fn move_away(&mut self) -> std::io::Result<()> {
-        self.side = match std::mem::replace(&mut self.side, Side::Nowhere) {
-            Side::Here(store) => Side::Away(Thread::start(store)?),
-            other => other,
-        };
-        Ok(())
+    /// The thread, with the store on it.
+    fn thread(&mut self) -> std::io::Result<&mut Thread> {
+        match &mut self.thread {
+            Some(thread) => Ok(thread),
+            none => {
+                let (thread, door) = Thread::start()?;
+                if let Some(store) = self.store.take() {
+                    // A thread that has ended at once does not answer either, and
+                    // that is told.
+                    let _ = door.send(store);
+                }
+                Ok(none.insert(thread))
+            }
+        }
     }
 
     /// The answer, if it has come.
     pub fn answer(&mut self) -> Option<Answer> {
-        match (self.early.take(), &mut self.side) {
-            (Some(early), _) => Some(early),
-            (None, Side::Away(thread)) => thread.answer(),
-            (None, Side::Here(_) | Side::Nowhere) => None,
-        }
+        let early = self.early.take();
+        early.or_else(|| self.thread.as_mut()?.answer())
     }
 
     /// Whether an answer was had at once: then nothing announces it.
@@ -158,10 +156,7 @@ impl Worker {
     /// Readable when an answer has come; `None` while there is no thread.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        match &self.side {
-            Side::Away(thread) => Some(thread.ready.as_fd()),
-            Side::Here(_) | Side::Nowhere => None,
-        }
+        self.thread.as_ref().map(|thread| thread.ready.as_fd())
     }
 }
 
@@ -174,7 +169,9 @@ struct Thread {
 }
 
 impl Thread {
-    fn start(mut store: Box<dyn Store>) -> std::io::Result<Self> {
+    /// Starts a thread, and says where it expects its store.
+    fn start() -> std::io::Result<(Self, Sender<Box<dyn Store>>)> {
+        let (door, entrance) = channel::<Box<dyn Store>>();
         let (requests, inbox) = channel::<Request>();
         let (outbox, answers) = channel();
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
@@ -184,6 +181,9 @@ impl Thread {
             .name("store".into())
             .stack_size(512 * 1024)
             .spawn(move || {
+                let Ok(mut store) = entrance.recv() else {
+                    return;
+                };
                 while let Ok(request) = inbox.recv() {
                     let answer = request.carry_out(store.as_mut());
                     // Whoever asked may be gone by now.
@@ -192,12 +192,13 @@ impl Thread {
                     }
                 }
             })?;
-        Ok(Self {
+        let this = Self {
             requests,
             answers,
             ready,
             out: None,
-        })
+        };
+        Ok((this, door))
     }
 
     fn send(&mut self, request: Request) {
@@ -237,7 +238,7 @@ mod tests {
         let mut worker = Worker::new(Box::new(MemoryStore::new()));
         assert!(worker.answer().is_none());
         let request = Request::Read(GroupName::new("g").unwrap());
-        worker.send(request, true).unwrap();
+        worker.send(request, true);
         let mut fds = [PollFd::new(worker.fd().unwrap(), PollFlags::POLLIN)];
         assert_eq!(poll(&mut fds, PollTimeout::NONE).unwrap(), 1);
         assert!(matches!(worker.answer(), Some(Answer::Read(Ok(_)))));

@@ -57,6 +57,42 @@ pub fn close_all_except(keep: &[BorrowedFd<'_>]) {
     }
 }
 
+/// Closes the pipes and sockets that this process was given and keeps for nobody; in the
+/// place of stdin and stdout comes /dev/null. stderr stays, and so do files: somebody may
+/// have locked one for as long as this process lives. Everything that is opened here
+/// closes on exec, so the rest was there before.
+pub fn let_go_of_inherited() {
+    let null = open_null();
+    for fd in open_descriptors().into_iter().filter(|fd| *fd != 2) {
+        if !is_inherited_pipe(fd) {
+            continue;
+        }
+        // SAFETY: both calls take numbers only; nobody here has opened the descriptor,
+        // so nobody here owns it.
+        unsafe {
+            match &null {
+                Ok(null) if fd < 2 => libc::dup3(null.as_raw_fd(), fd, libc::O_CLOEXEC),
+                // What is opened next would be taken for stdin or stdout.
+                Err(_) if fd < 2 => fd,
+                Ok(_) | Err(_) => libc::close(fd),
+            };
+        }
+    }
+}
+
+fn is_inherited_pipe(fd: RawFd) -> bool {
+    // SAFETY: the descriptor is only asked about, and may be closed.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
+    if flags == -1 || flags & libc::FD_CLOEXEC != 0 {
+        return false;
+    }
+    // SAFETY: all zeroes is a valid stat, and it is overwritten.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: fstat(2) writes to a place that is ours.
+    let done = unsafe { libc::fstat(fd, &mut stat) };
+    done == 0 && matches!(stat.st_mode & libc::S_IFMT, libc::S_IFIFO | libc::S_IFSOCK)
+}
+
 /// Lets a descriptor stay open in programs that are executed from now on.
 ///
 /// # Errors
@@ -115,19 +151,22 @@ fn close_range(first: u32, last: u32) -> nix::Result<()> {
 }
 
 fn close_one_by_one(first: u32, last: u32) {
-    let open: Vec<RawFd> = match std::fs::read_dir("/proc/self/fd") {
-        Ok(entries) => entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .collect(),
-        // Without /proc nothing says which there are. Few programs have more.
-        Err(_) => (3..4096).collect(),
-    };
-    for fd in open {
+    for fd in open_descriptors() {
         if u32::try_from(fd).is_ok_and(|fd| (first..=last).contains(&fd)) {
             // SAFETY: as in `close_range`. One that is closed already (the
             // directory's own) gives EBADF.
             unsafe { libc::close(fd) };
         }
+    }
+}
+
+fn open_descriptors() -> Vec<RawFd> {
+    match std::fs::read_dir("/proc/self/fd") {
+        Ok(entries) => entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .collect(),
+        // Without /proc nothing says which there are. Few programs have more.
+        Err(_) => (0..4096).collect(),
     }
 }
 

@@ -84,6 +84,21 @@ pub fn die_with_parent() -> io::Result<()> {
     Ok(prctl::set_pdeathsig(Signal::SIGKILL)?)
 }
 
+/// Has the kernel run this process before all ordinary ones, so that however many
+/// want to run, it does too; its children would not be. What that needs (CAP_SYS_NICE,
+/// or a limit that allows it) an ordinary user lacks: then nothing changes.
+pub fn run_first() {
+    let least = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: sched_setscheduler(2) reads a struct that is ours.
+    unsafe { libc::sched_setscheduler(0, policy, &least) };
+}
+
+/// Goes into a session and a process group of its own. One that leads a group stays.
+pub fn leave_session() {
+    let _ = unistd::setsid();
+}
+
 /// This process's pid, as its own pid namespace counts.
 #[must_use]
 pub fn pid() -> i32 {
@@ -125,6 +140,18 @@ pub fn signal_child(pid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: kill(2) takes no pointer.
     nix::errno::Errno::result(unsafe { libc::kill(pid, signal) })?;
     Ok(())
+}
+
+/// Sends a signal to the parent, unless that is in another pid namespace, or is the
+/// system's first process, which adopts orphans.
+///
+/// # Errors
+/// What kill(2) says: EPERM if it is another user's; ESRCH if it is not to be signalled.
+pub fn signal_parent(signal: i32) -> io::Result<()> {
+    match parent_pid() {
+        0 | 1 => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+        parent => signal_child(parent, signal),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What /proc says about processes.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// One process as `/proc/PID/stat` shows it.
@@ -65,7 +66,12 @@ pub fn is_ours() -> bool {
 /// The process that has `pid` now. `None` if there is none, or if it is hidden.
 #[must_use]
 pub fn process(pid: i32) -> Option<Process> {
-    Process::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+    // The kernel gives the whole line, of less than 400 bytes, to the first read that
+    // has room for it. This is read more often than anything else.
+    let mut line = [0; 1024];
+    let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    let length = file.read(&mut line).ok()?;
+    Process::parse(line.get(..length)?)
 }
 
 /// All processes that can be seen, one after the other: not as of one instant.
@@ -80,20 +86,50 @@ pub fn processes() -> io::Result<Vec<Process>> {
     Ok(pids.filter_map(process).collect())
 }
 
-/// Whether the environment that the process was started with contains all of
-/// these variables. No, if it is another user's.
+/// The children of a process, those that have ended and were not waited for too: much
+/// quicker to be had than a look at everybody. `None` if the process is gone, or if
+/// this kernel does not show them (it is built without CONFIG_PROC_CHILDREN).
+///
+/// One that appears or ends meanwhile may hide another: who must have all looks
+/// again until nothing is new.
 #[must_use]
-pub fn was_started_with(pid: i32, variables: &[(String, String)]) -> bool {
-    fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|environment| contains_all(&environment, variables))
+pub fn child_pids(pid: i32) -> Option<Vec<i32>> {
+    let threads = format!("/proc/{pid}/task");
+    // A directory has a link from itself, from its parent, and from each of its own.
+    if fs::metadata(&threads).ok()?.nlink() == 3 {
+        return children_of(Path::new(&format!("{threads}/{pid}")));
+    }
+    // A child is shown by the thread that made it.
+    let mut all = Vec::new();
+    for thread in fs::read_dir(threads).ok()? {
+        all.extend(children_of(&thread.ok()?.path())?);
+    }
+    Some(all)
 }
 
-fn contains_all(environment: &[u8], variables: &[(String, String)]) -> bool {
-    let entries: Vec<&[u8]> = environment.split(|byte| *byte == 0).collect();
-    variables.iter().all(|(name, value)| {
-        let wanted = format!("{name}={value}");
-        entries.contains(&wanted.as_bytes())
-    })
+fn children_of(thread: &Path) -> Option<Vec<i32>> {
+    match fs::read_to_string(thread.join("children")) {
+        Ok(text) => Some(text.split_ascii_whitespace().flat_map(str::parse).collect()),
+        // It may have ended; else the kernel does not show them.
+        Err(_) => shows_children().then(Vec::new),
+    }
+}
+
+fn shows_children() -> bool {
+    Path::new("/proc/thread-self/children").exists()
+}
+
+/// The children of this process.
+///
+/// # Errors
+/// /proc can't be listed.
+pub fn children() -> io::Result<Vec<Process>> {
+    let own = super::process::pid();
+    let Some(pids) = child_pids(own) else {
+        let all = processes()?.into_iter();
+        return Ok(all.filter(|process| process.parent == own).collect());
+    };
+    Ok(pids.into_iter().filter_map(process).collect())
 }
 
 #[cfg(test)]
@@ -162,12 +198,29 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_looked_for_whole() {
-        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let environment = b"A=1\0B=22\0";
-        let contains = |wanted: &[_]| contains_all(environment, wanted);
-        assert!(contains(&[variable("A", "1"), variable("B", "22")]));
-        assert!(!contains(&[variable("B", "2")]));
-        assert!(!contains(&[variable("A", "1"), variable("C", "1")]));
+    fn the_children_of_every_thread_are_found() {
+        let own = crate::sys::process::pid();
+        // In a thread: the child is not the first thread's.
+        let spawn = || std::process::Command::new("sleep").arg("600").spawn();
+        let mut child = std::thread::spawn(spawn).join().unwrap().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let is_shown = || child_pids(own).unwrap().contains(&pid);
+        assert!(is_shown());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!is_shown());
+        assert_eq!(child_pids(i32::MAX), None);
+    }
+
+    #[test]
+    fn a_child_is_found() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let is_it = |process: &Process| u32::try_from(process.pid) == Ok(child.id());
+        assert_eq!(children().unwrap().iter().filter(|it| is_it(it)).count(), 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

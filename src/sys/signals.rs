@@ -48,28 +48,17 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// Records what this process was given, then blocks every signal except the
-    /// synchronous ones and those that stop a process from a terminal, ignores
-    /// SIGPIPE, and gives SIGCHLD its default (a parent may have ignored it, and
-    /// then nobody could wait for a child).
+    /// Records what this process was given, then ignores SIGPIPE, and gives SIGCHLD
+    /// its default (a parent may have ignored it, and then nobody could wait for a
+    /// child). The other signals do what they did: until [`Inherited::block`] they
+    /// end this process at once.
     ///
-    /// To be called first of all, by the only thread: threads inherit the mask.
+    /// To be called first of all, by the only thread.
     ///
     /// # Errors
     /// What sigaction(2) says; it has no reason to.
-    pub fn take() -> io::Result<Self> {
+    pub fn look() -> io::Result<Self> {
         let mask = SigSet::thread_get_mask()?;
-        let mut taken = SigSet::all();
-        for signal in SYNCHRONOUS {
-            taken.remove(signal);
-        }
-        for signal in STOPPING {
-            if !mask.contains(signal) {
-                taken.remove(signal);
-            }
-        }
-        taken.thread_set_mask()?;
-
         let mut ignored = SigSet::empty();
         for signal in PASSED {
             if is_ignored(signal)? {
@@ -82,6 +71,35 @@ impl Inherited {
             pipe: set_disposition(Signal::SIGPIPE, SigHandler::SigIgn)?,
             ignored,
         })
+    }
+
+    /// Blocks every signal except the synchronous ones and those that stop a process
+    /// from a terminal: from here on they are read, by [`SignalFd`]. To be called
+    /// while there is one thread: others inherit the mask.
+    ///
+    /// # Errors
+    /// What pthread_sigmask(3) says; it has no reason to.
+    pub fn block(&self) -> io::Result<()> {
+        let mut taken = SigSet::all();
+        for signal in SYNCHRONOUS {
+            taken.remove(signal);
+        }
+        for signal in STOPPING {
+            if !self.mask.contains(signal) {
+                taken.remove(signal);
+            }
+        }
+        Ok(taken.thread_set_mask()?)
+    }
+
+    /// [`Inherited::look`] and [`Inherited::block`] in one.
+    ///
+    /// # Errors
+    /// As both.
+    pub fn take() -> io::Result<Self> {
+        let inherited = Self::look()?;
+        inherited.block()?;
+        Ok(inherited)
     }
 
     /// Puts back everything that [`Inherited::take`] changed. Async-signal-safe:
@@ -105,16 +123,24 @@ impl Inherited {
     }
 }
 
-/// Throws away what was sent to this process while it was blocked.
-pub fn discard_pending() {
+/// Throws away what was sent to this process while it was blocked. Returns which
+/// signals, by their numbers.
+pub fn discard_pending() -> Vec<i32> {
     let at_once = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     let all = SigSet::all();
-    // SAFETY: both pointers are to values that live until after the call; no
-    // information about the signal is asked for.
-    while unsafe { libc::sigtimedwait(all.as_ref(), std::ptr::null_mut(), &at_once) } > 0 {}
+    let mut discarded = Vec::new();
+    loop {
+        // SAFETY: both pointers are to values that live until after the call; no
+        // information about the signal is asked for.
+        let signal = unsafe { libc::sigtimedwait(all.as_ref(), std::ptr::null_mut(), &at_once) };
+        if signal <= 0 {
+            return discarded;
+        }
+        discarded.push(signal);
+    }
 }
 
 fn is_ignored(signal: Signal) -> io::Result<bool> {
@@ -131,6 +157,18 @@ fn set_disposition(signal: Signal, to: SigHandler) -> io::Result<SigAction> {
     let action = SigAction::new(to, SaFlags::empty(), SigSet::empty());
     // SAFETY: only the default and ignoring are ever passed in; no handler runs.
     Ok(unsafe { sigaction(signal, &action) }?)
+}
+
+/// Does `work` so that a write to a terminal from the background does not stop this
+/// process, whatever `stty tostop` says: the kernel lets it pass.
+pub fn without_being_stopped<R>(work: impl FnOnce() -> R) -> R {
+    let output = SigSet::from(Signal::SIGTTOU);
+    let mut before = SigSet::empty();
+    // It can fail only for a bad number; then the write is as any other.
+    let _ = pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&output), Some(&mut before));
+    let done = work();
+    let _ = before.thread_set_mask();
+    done
 }
 
 /// Blocks every signal that can be blocked, those that stop a process included.
@@ -182,12 +220,24 @@ pub struct SignalFd {
 
 impl SignalFd {
     /// Opens the descriptor, nonblocking and closed on exec. The signals must be
-    /// blocked, see [`Inherited::take`].
+    /// blocked, see [`Inherited::block`].
     ///
     /// # Errors
     /// What signalfd(2) says: out of descriptors or memory.
     pub fn new(inherited: &Inherited) -> io::Result<Self> {
-        let mut wanted = SigSet::from(Signal::SIGCHLD);
+        Self::reading(inherited, SigSet::empty())
+    }
+
+    /// As [`SignalFd::new`], and reads SIGTSTP too, which must be blocked.
+    ///
+    /// # Errors
+    /// As [`SignalFd::new`].
+    pub fn with_stops(inherited: &Inherited) -> io::Result<Self> {
+        Self::reading(inherited, SigSet::from(Signal::SIGTSTP))
+    }
+
+    fn reading(inherited: &Inherited, mut wanted: SigSet) -> io::Result<Self> {
+        wanted.add(Signal::SIGCHLD);
         for signal in PASSED {
             // The kernel would queue it in spite of being ignored: it is blocked.
             if !inherited.ignored.contains(signal) {

@@ -99,20 +99,49 @@ pub fn reap_all(mut on: impl FnMut(i32, Status)) -> io::Result<bool> {
     }
 }
 
+/// Whether the child `pid` has not ended. Reaps nothing.
+#[must_use]
+pub fn is_running(pid: i32) -> bool {
+    let Ok(id) = libc::id_t::try_from(pid) else {
+        return false;
+    };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    look(libc::P_PID, id, flags).is_ok_and(|found| found.is_none())
+}
+
+/// The signal that has stopped the child `pid` since this was last asked, by its number.
+///
+/// # Errors
+/// ECHILD if there is no such child.
+pub fn newly_stopped_by(pid: i32) -> io::Result<Option<i32>> {
+    let id = libc::id_t::try_from(pid).map_err(|_| Errno::ECHILD)?;
+    let found = look(libc::P_PID, id, libc::WSTOPPED | libc::WNOHANG)?;
+    // SAFETY: waitid(2) gave it, for a child, so that it has a status.
+    Ok(found.map(|info| unsafe { info.si_status() }))
+}
+
+/// waitid(2). `None` if there is nothing to say of the children that were asked for.
+fn look(kind: libc::idtype_t, id: libc::id_t, flags: i32) -> io::Result<Option<libc::siginfo_t>> {
+    // SAFETY: all zeroes is a valid siginfo_t.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: waitid(2) writes to a place that is ours; nothing else is a pointer.
+    Errno::result(unsafe { libc::waitid(kind, id, &mut info, flags) })?;
+    Ok((info.si_signo != 0).then_some(info))
+}
+
 /// Whether this process has any child, ended or not. Reaps nothing.
 ///
 /// # Errors
 /// What waitid(2) says; it has no reason to.
 pub fn has_children() -> io::Result<bool> {
-    // SAFETY: all zeroes is a valid siginfo_t.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: waitid(2) writes to a place that is ours; nothing else is a pointer.
-    let done = unsafe { libc::waitid(libc::P_ALL, 0, &mut info, flags) };
-    match Errno::result(done) {
+    match look(
+        libc::P_ALL,
+        0,
+        libc::WEXITED | libc::WNOHANG | libc::WNOWAIT,
+    ) {
         Ok(_) => Ok(true),
-        Err(Errno::ECHILD) => Ok(false),
-        Err(err) => Err(err.into()),
+        Err(err) if err.raw_os_error() == Some(libc::ECHILD) => Ok(false),
+        Err(err) => Err(err),
     }
 }
 

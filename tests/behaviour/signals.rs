@@ -10,7 +10,7 @@ use crate::support::{Line, Run, Store, until};
 
 /// Counts its signals; ends when it is told to, a while later.
 const COUNTING: &str = r#"
-for name in TERM INT HUP QUIT USR1 USR2; do
+for name in TERM INT HUP QUIT USR1 USR2 WINCH CONT; do
     trap "echo $name >> log" $name
 done
 echo "begin counting $$" >> log
@@ -39,6 +39,8 @@ fn a_job_gets_a_signal_that_tokenrun_gets_once() {
         Signal::SIGQUIT,
         Signal::SIGUSR1,
         Signal::SIGUSR2,
+        Signal::SIGWINCH,
+        Signal::SIGCONT,
     ] {
         let store = Store::new();
         let run = counting(&store);
@@ -54,15 +56,18 @@ fn a_job_gets_a_signal_that_tokenrun_gets_once() {
 
 #[test]
 fn a_signal_to_the_whole_process_group_reaches_the_job_once() {
-    let store = Store::new();
-    let line = store.free_run("node-a").script(COUNTING).in_own_group();
-    let run = with_signals(line).start();
-    store.until_begun("counting");
-    kill(Pid::from_raw(-run.pid()), Signal::SIGTERM).unwrap();
-    store.until_logged("TERM");
-    store.go(0);
-    run.end().with_code(0);
-    assert_eq!(store.log()[1..], ["TERM"]);
+    for signal in [Signal::SIGTERM, Signal::SIGWINCH, Signal::SIGCONT] {
+        let store = Store::new();
+        let line = store.free_run("node-a").script(COUNTING).in_own_group();
+        let run = with_signals(line).start();
+        store.until_begun("counting");
+        kill(Pid::from_raw(-run.pid()), signal).unwrap();
+        let name = signal.as_str().strip_prefix("SIG").unwrap();
+        store.until_logged(name);
+        store.go(0);
+        run.end().with_code(0);
+        assert_eq!(store.log()[1..], [name]);
+    }
 }
 
 #[test]

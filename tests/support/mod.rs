@@ -4,10 +4,12 @@
 mod processes;
 mod run;
 mod store;
+mod terminal;
 
 pub(crate) use processes::{alive, children, signal, until_dead, until_stopped};
 pub(crate) use run::{Ended, Line, Run, TOKENRUN};
 pub(crate) use store::Store;
+pub(crate) use terminal::{Terminal, ctrl};
 
 use std::time::{Duration, Instant};
 

@@ -86,22 +86,29 @@ impl Line {
     }
 
     /// As a user who is not root, even if the test is.
-    pub(crate) fn unprivileged(mut self) -> Self {
+    pub(crate) fn unprivileged(self) -> Self {
         if super::is_root() {
-            // The build's folder may be closed to others. Another process copies: what
-            // this one has open for writing, a test that forks just now has too, and
-            // then it can't be executed.
-            let copy = self.folder.join("tokenrun");
-            let done = Command::new("cp").arg(TOKENRUN).arg(&copy).status();
-            assert!(done.unwrap().success());
-            self.program = copy.into();
-            return self.under(&[
-                "setpriv",
-                "--reuid=65534",
-                "--regid=65534",
-                "--clear-groups",
-            ]);
+            return self.with_user("65534");
         }
+        self
+    }
+
+    /// As the user of this number; the test must be root.
+    pub(crate) fn with_user(mut self, user: &str) -> Self {
+        let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
+        // The build's folder may be closed to others. Another process copies: what this
+        // one has open for writing, a test that forks just now has too, and then it
+        // can't be executed.
+        let copy = self.folder.join("tokenrun");
+        let done = Command::new("cp").arg(TOKENRUN).arg(&copy).status();
+        assert!(done.unwrap().success());
+        self.program = copy.into();
+        self.under(&["setpriv", &user, &group, "--clear-groups"])
+    }
+
+    /// Another program than the binary under test.
+    pub(crate) fn program(mut self, program: &str) -> Self {
+        self.program = program.into();
         self
     }
 

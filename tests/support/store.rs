@@ -170,6 +170,35 @@ impl Store {
         self.sql().query_row(&sql, [], |row| row.get(0)).unwrap()
     }
 
+    /// Has every write of a row, from now on, written down beside it.
+    pub(crate) fn watch_writes(&self) {
+        let sql = "CREATE TABLE writes (number INTEGER PRIMARY KEY, before INTEGER, state TEXT);
+             CREATE TRIGGER watch AFTER UPDATE ON tokens BEGIN
+             INSERT INTO writes (before, state) VALUES (old.version, new.state); END";
+        self.sql().execute_batch(sql).unwrap();
+    }
+
+    /// The writes since then: from which version, to which state.
+    pub(crate) fn writes(&self) -> Vec<(i64, String)> {
+        let connection = self.sql();
+        let sql = "SELECT before, state FROM writes ORDER BY number";
+        let mut rows = connection.prepare(sql).unwrap();
+        let writes = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        writes.unwrap().map(Result::unwrap).collect()
+    }
+
+    /// Waits until a file of the test's is a whole line, and gives it.
+    pub(crate) fn until_line(&self, name: &str) -> String {
+        until(&format!("{name} has a line"), || {
+            let text = fs::read_to_string(self.file(name)).unwrap_or_default();
+            if text.ends_with('\n') {
+                Ok(text)
+            } else {
+                Err(text)
+            }
+        })
+    }
+
     /// What `status --json` says of the group.
     pub(crate) fn status(&self) -> Value {
         let ended = self.verb(&["status", "--json", "-g", GROUP]).end();

@@ -1,0 +1,16 @@
+//! The controlling terminal.
+
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
+use nix::unistd::{getpgrp, tcgetpgrp};
+
+/// Whether this process's group is the one that its terminal listens to. No, if it has
+/// no terminal.
+#[must_use]
+pub fn is_in_foreground() -> bool {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOCTTY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let Ok(terminal) = open("/dev/tty", flags, Mode::empty()) else {
+        return false;
+    };
+    tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp())
+}

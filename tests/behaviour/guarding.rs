@@ -1,0 +1,255 @@
+//! The guard does its duty, whatever becomes of the supervisor, of itself, or of
+//! the job.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+
+use nix::sys::ptrace;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+
+use crate::programs::unruly;
+use crate::support::{Line, Run, Store, alive, boot_ms, is_root, signal, until, until_dead};
+
+/// A job of [`unruly`]'s that holds the lock as long as anything of it lives.
+fn unruly_job(store: &Store, words: &str) -> Line {
+    let script = format!(
+        "exec 9>>lock; flock -n 9 || echo overlap >> log; echo \"begin node-a unruly $$\" >> log; \
+         exec {} {words} > told",
+        unruly().display()
+    );
+    store.free_run("node-a").hasty().script(&script)
+}
+
+fn running_unruly(store: &Store, words: &str) -> Run {
+    let run = unruly_job(store, words).start();
+    store.until_begun("node-a");
+    if words.starts_with("tree") {
+        until("the whole tree is there", || {
+            let told = fs::read_to_string(store.file("told")).unwrap();
+            (told == "r").then_some(()).ok_or(told)
+        });
+    }
+    run
+}
+
+const UNRULY: [&str; 6] = [
+    "tree 50", "chain 3", "hydra 3", "storm 50", "waker 3", "tracer",
+];
+
+/// All in one, so that few fork without end at a time.
+#[test]
+fn whatever_a_job_does_it_ends_with_its_supervisor() {
+    for words in UNRULY {
+        let store = Store::new();
+        let run = running_unruly(&store, words);
+        let guard = run.guard();
+        run.signal(Signal::SIGKILL);
+        let killed = boot_ms();
+        store.until_job_gone();
+        let took = boot_ms() - killed;
+        // The grace, and a margin's length at most.
+        assert!(took < 300 + 1_000, "{words}: {took} ms");
+        until_dead(guard);
+    }
+}
+
+#[test]
+fn whatever_a_job_does_it_ends_with_its_lease() {
+    for words in UNRULY {
+        let store = Store::new();
+        let run = running_unruly(&store, words);
+        run.signal(Signal::SIGSTOP);
+        let stopped = boot_ms();
+        store.until_job_gone();
+        let took = boot_ms() - stopped;
+        assert!(took < 5_000, "{words}: {took} ms");
+        run.signal(Signal::SIGCONT);
+        // The first process of a chain ends by itself.
+        let ended_itself = words.starts_with("chain");
+        let (code, outcome) = if ended_itself {
+            (0, "succeeded")
+        } else {
+            (76, "lost")
+        };
+        run.end().with_code(code);
+        assert_eq!(store.history()[0]["outcome"], outcome);
+        assert_eq!(store.status()["state"], "free");
+    }
+}
+
+/// A debugger holds it: no CONT makes it go on.
+#[test]
+fn a_guard_that_hangs_is_replaced() {
+    let store = Store::new();
+    let run = store.free_run("node-a").hasty().start();
+    let job = store.until_begun("node-a");
+    let guard = Pid::from_raw(run.guard());
+    ptrace::attach(guard).unwrap();
+    waitpid(guard, None).unwrap();
+    run.until_says("guard");
+    until_dead(guard.as_raw());
+    // Whoever traces a process is told of its end before its parent is.
+    waitpid(guard, None).unwrap();
+    run.end().with_code(76);
+    assert!(!alive(job) && !store.is_job_alive());
+    assert_eq!(store.history()[0]["outcome"], "lost");
+    assert_eq!(store.status()["state"], "free");
+}
+
+/// Takes its time when it is asked to end.
+const ORDERLY: &str = r#"
+for name in TERM HUP INT; do trap "echo $name >> log; stop=1" $name; done
+echo "begin orderly $$" >> log
+until [ "$stop" ]; do sleep 0.01; done
+until read -r status < go; do :; done
+exit "$status"
+"#;
+
+fn orderly(store: &Store) -> Run {
+    let line = store.free_run("node-a").script(ORDERLY).in_own_group();
+    let run = line.under(&["env", "--default-signal"]).start();
+    store.until_begun("orderly");
+    run
+}
+
+#[track_caller]
+fn assert_ends_in_order(store: &Store, run: Run, guard: i32, name: &str) {
+    store.until_logged(name);
+    assert!(alive(guard));
+    store.go(5);
+    run.end().with_code(5);
+    let heard = store.log().iter().filter(|line| *line == name).count();
+    assert_eq!(heard, 1);
+    assert_eq!(store.history()[0]["exit_code"], 5);
+    assert_eq!(store.status()["state"], "free");
+}
+
+#[test]
+fn a_signal_to_the_group_leaves_the_guard_and_the_jobs_grace() {
+    for which in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
+        let store = Store::new();
+        let run = orderly(&store);
+        let guard = run.guard();
+        kill(Pid::from_raw(-run.pid()), which).unwrap();
+        let name = which.as_str().strip_prefix("SIG").unwrap();
+        assert_ends_in_order(&store, run, guard, name);
+    }
+}
+
+/// As a service manager ends a control group: one process after the other.
+#[test]
+fn a_signal_to_each_process_leaves_the_guard_and_the_jobs_grace() {
+    for backwards in [false, true] {
+        let store = Store::new();
+        let run = orderly(&store);
+        let guard = run.guard();
+        let mut all = vec![run.pid(), guard, store.until_begun("orderly")];
+        if backwards {
+            all.reverse();
+        }
+        for pid in all {
+            signal(pid, Signal::SIGTERM);
+        }
+        assert_ends_in_order(&store, run, guard, "TERM");
+    }
+}
+
+/// killall(1) goes by the name that /proc shows.
+#[test]
+fn killing_by_name_leaves_the_guard_to_end_the_job() {
+    let store = Store::new();
+    let run = store.free_run("node-a").start();
+    let job = store.until_begun("node-a");
+    let guard = run.guard();
+    let name = |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
+    assert_eq!(name(run.pid()), "tokenrun\n");
+    assert_eq!(name(guard), "lease-guard\n");
+    run.signal(Signal::SIGKILL);
+    until_dead(job);
+    until_dead(guard);
+    assert!(!store.is_job_alive());
+}
+
+/// A set-user-ID program of root's in the store's folder.
+fn root_program(store: &Store) -> String {
+    assert!(
+        is_root(),
+        "this test needs root: it makes a set-user-ID program (tests/run-all leaves it out for others)"
+    );
+    let copy = store.file("unruly");
+    fs::copy(unruly(), &copy).unwrap();
+    chown(&copy, Some(0), Some(0)).unwrap();
+    fs::set_permissions(&copy, Permissions::from_mode(0o4755)).unwrap();
+    fs::set_permissions(store.path(), Permissions::from_mode(0o1777)).unwrap();
+    copy.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn needs_root_who_only_root_may_end_is_told_of_and_the_token_is_held() {
+    let store = Store::new();
+    let program = root_program(&store);
+    let run = store.free_run("node-a").hasty().unprivileged();
+    let run = run.job(&[&program, "root", "pid"]).start();
+    let pid = store.until_line("pid").trim().parse().unwrap();
+    run.signal(Signal::SIGTERM);
+    let told = run.until_says("can't be killed");
+    for words in [
+        "job is held as long as they live",
+        &format!("unruly (pid {pid}): only its own user or root may"),
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    // Longer than the lease that it had when it was told.
+    let told_at = boot_ms();
+    until(
+        "the lease has been renewed for longer than it lasts",
+        || {
+            let last: i64 = store.cell("heartbeat_tick");
+            (last > told_at + 5_000).then_some(()).ok_or(run.stderr())
+        },
+    );
+    assert!(alive(pid));
+    let refused = store.free_run("node-b").end().with_code(75);
+    refused.says(&["job is held by node-a"]);
+    signal(pid, Signal::SIGKILL);
+    let ended = run.end().with_code(137);
+    assert_eq!(ended.stderr.matches("can't be killed").count(), 1);
+    assert_eq!(store.status()["state"], "free");
+    assert_eq!(store.history()[0]["signal"], 9);
+}
+
+/// Makes the system refuse the supervisor, which is unprivileged, another thread.
+fn limit_processes(store: &Store, run: &Run, limit: u32) {
+    let (pid, limit) = (run.pid().to_string(), format!("--nproc={limit}:"));
+    // Only its own user may.
+    let line = store.bare(&[]).job(&["prlimit", "--pid", &pid, &limit]);
+    let user = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+    ];
+    let line = if is_root() { line.under(&user) } else { line };
+    line.plain().end().with_code(0);
+}
+
+#[test]
+fn a_job_that_uses_up_all_processes_harms_nobody() {
+    let store = Store::new();
+    fs::set_permissions(store.path(), Permissions::from_mode(0o1777)).unwrap();
+    let line = store.free_run("node-a").with(&["--heartbeat=300ms"]);
+    let run = line.script(
+        "echo \"begin node-a x $$\" >> log; until read -r status < go; do :; done; exit $status",
+    );
+    let run = run.unprivileged().start();
+    store.until_begun("node-a");
+    limit_processes(&store, &run, 1);
+    run.until_says("gives no thread");
+    limit_processes(&store, &run, 1_000);
+    run.until_says("can be used again; sh went on");
+    store.go(4);
+    run.end().with_code(4);
+    assert_eq!(store.history()[0]["outcome"], "failed");
+}

@@ -1,0 +1,53 @@
+//! A run that lasts leaks nothing.
+
+use std::fs;
+
+use crate::support::{Store, until};
+
+const BEATS: i64 = 1_000;
+
+/// What a process has open, and its own memory in KiB.
+fn usage(pid: i32) -> (usize, u64) {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let line = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("Anonymous:"));
+    let kib = line
+        .unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap();
+    (open, kib)
+}
+
+#[test]
+fn a_thousand_heartbeats_leak_no_descriptor_and_no_memory() {
+    let store = Store::new();
+    let run = store.free_run("node-a").with(&["--heartbeat=1ms"]).start();
+    store.until_begun("node-a");
+    store.watch_writes();
+    let both = [run.pid(), run.guard()];
+    // One connection: each that closes makes the holder wait.
+    let connection = store.sql();
+    let after = |beats: i64| {
+        until(&format!("{beats} heartbeats"), || {
+            let sql = "SELECT COALESCE(MAX(number), 0) FROM writes";
+            let seen: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+            (seen >= beats).then_some(()).ok_or(seen.to_string())
+        });
+        both.map(usage)
+    };
+    let before = after(BEATS / 4);
+    let then = after(BEATS / 4 + BEATS);
+    println!(
+        "(descriptors, KiB) of supervisor and guard: {before:?}, and {BEATS} heartbeats later {then:?}"
+    );
+    for ((open, kib), (open_then, kib_then)) in before.into_iter().zip(then) {
+        assert_eq!(open_then, open);
+        assert!(kib_then <= kib + 32, "{before:?} {then:?}");
+    }
+    store.go(0);
+    run.end().with_code(0);
+}

@@ -1,0 +1,249 @@
+//! A person at a terminal: what they type and see is as without tokenrun.
+
+use nix::sys::signal::Signal;
+
+use crate::support::{Store, Terminal, alive, ctrl, until, until_dead};
+
+fn terminal(store: &Store) -> Terminal {
+    Terminal::new(store, &store.free_run("node-a"))
+}
+
+/// The pid of the only tokenrun that the group's row knows.
+fn supervisor(store: &Store) -> i32 {
+    store.cell("pid")
+}
+
+#[test]
+fn an_interrupt_ends_a_shells_loop_around_tokenrun() {
+    let store = Store::new();
+    let mut terminal = terminal(&store);
+    let a_loop = "for i in 1 2 3; do t -- sh -c 'echo up; exec sleep 300'; done; echo over";
+    for shell in ["bash", "dash"] {
+        std::fs::write(store.file("script"), a_loop).unwrap();
+        terminal.line(&format!("{shell} script"));
+        terminal.until("up\r\n");
+        terminal.key(ctrl('c'));
+        let shown = terminal.prompt();
+        assert!(!shown.contains("up") && !shown.contains("over"), "{shown}");
+        assert_eq!(terminal.status(), 130, "{shell}");
+    }
+    // Typed at the prompt.
+    terminal.line(a_loop);
+    terminal.until("up\r\n");
+    terminal.key(ctrl('c'));
+    let shown = terminal.prompt();
+    assert!(!shown.contains("up") && !shown.contains("over"), "{shown}");
+    let history = store.history();
+    assert_eq!(history.len(), 3);
+    assert!(history.iter().all(|run| run["signal"] == 2), "{history:?}");
+    assert_eq!(store.status()["state"], "free");
+}
+
+#[test]
+fn a_job_that_handles_the_interrupt_gets_it_once_and_goes_its_own_way() {
+    let store = Store::new();
+    let mut terminal = terminal(&store);
+    std::fs::write(
+        store.file("job"),
+        r#"trap 'n=$((n+1))' INT; trap 'done=1' USR1
+           echo up; while [ -z "$done" ]; do sleep 0.01; done; echo "got $n"; exit 7"#,
+    )
+    .unwrap();
+    terminal.line("t -- bash job");
+    terminal.until("up\r\n");
+    terminal.key(ctrl('c'));
+    // To tokenrun alone: what was passed on before it has arrived when it has.
+    crate::support::signal(supervisor(&store), Signal::SIGUSR1);
+    let shown = terminal.prompt();
+    assert!(shown.contains("got 1\r\n"), "{shown}");
+    assert_eq!(terminal.status(), 7);
+}
+
+#[test]
+fn a_quit_is_the_jobs_and_tokenruns() {
+    let store = Store::new();
+    let mut terminal = terminal(&store);
+    terminal.line("ulimit -c 0; t -- sh -c 'echo up; exec sleep 300'");
+    terminal.until("up\r\n");
+    terminal.key(ctrl('\\'));
+    assert!(terminal.prompt().contains("Quit"));
+    assert_eq!(terminal.status(), 131);
+    assert_eq!(store.history()[0]["signal"], 3);
+}
+
+#[test]
+fn a_job_is_suspended_and_goes_on_in_the_foreground() {
+    let store = Store::new();
+    let mut terminal = terminal(&store);
+    terminal.line("t -- sh -c 'echo up; read word; echo got $word; exit 4'");
+    terminal.until("up\r\n");
+    terminal.key(ctrl('z'));
+    terminal.until("Stopped");
+    terminal.prompt();
+    terminal.line("fg");
+    terminal.line("hello");
+    terminal.until("got hello");
+    terminal.prompt();
+    assert_eq!(terminal.status(), 4);
+}
+
+#[test]
+fn a_job_that_suspends_itself_is_seen_to() {
+    let store = Store::new();
+    let mut terminal = terminal(&store);
+    terminal.line("t -- sh -c 'kill -TSTP $$; echo back; exit 4'");
+    terminal.until("Stopped");
+    terminal.prompt();
+    terminal.line("fg");
+    terminal.until("back\r\n");
+    terminal.prompt();
+    assert_eq!(terminal.status(), 4);
+}
+
+#[test]
+fn a_lease_that_ends_while_tokenrun_is_suspended_is_told_of_in_the_foreground() {
+    let store = Store::new();
+    let mut terminal = Terminal::new(&store, &store.free_run("node-a").hasty());
+    terminal.line("t -- sh -c 'echo pid $$; exec sleep 300'");
+    terminal.until("pid ");
+    let job = terminal.until("\r\n").trim().parse().unwrap();
+    terminal.key(ctrl('z'));
+    terminal.until("Stopped");
+    terminal.prompt();
+    until_dead(job);
+    assert!(alive(supervisor(&store)));
+    let shown = terminal.run("fg");
+    assert!(shown.contains("could not be renewed"), "{shown}");
+    assert!(!shown.contains("in 0s"), "{shown}");
+    assert_eq!(terminal.status(), 76);
+    assert_eq!(store.history()[0]["outcome"], "lost");
+}
+
+#[test]
+fn a_window_that_is_resized_is_told_of_once() {
+    let store = Store::new();
+    let mut terminal = terminal(&store);
+    std::fs::write(
+        store.file("job"),
+        r#"trap 'n=$((n+1)); echo "resized $n"' WINCH; trap 'done=1' USR1
+           echo up; while [ -z "$done" ]; do sleep 0.01; done; echo "all $n"; stty size"#,
+    )
+    .unwrap();
+    terminal.line("t -- bash job");
+    terminal.until("up\r\n");
+    for (number, rows) in [(1, 30), (2, 31)] {
+        terminal.resize(rows, 90);
+        terminal.until(&format!("resized {number}\r\n"));
+    }
+    crate::support::signal(supervisor(&store), Signal::SIGUSR1);
+    terminal.until("all 2\r\n");
+    terminal.until("31 90\r\n");
+    terminal.prompt();
+}
+
+#[test]
+fn a_pager_in_the_pipeline_reads_the_keyboard() {
+    let store = Store::new();
+    let mut terminal = terminal(&store);
+    terminal.line("t -- seq 1000 | less");
+    terminal.until("23\r\n");
+    terminal.key(' ');
+    terminal.until("46\r\n");
+    terminal.key('q');
+    terminal.prompt();
+    assert_eq!(terminal.status(), 0);
+}
+
+#[test]
+fn an_editor_works_and_is_suspended() {
+    let store = Store::new();
+    let mut terminal = terminal(&store);
+    terminal.line("t -- vi text");
+    // It shows the file's name, and lines that are none.
+    terminal.until("~");
+    terminal.keys("ihello");
+    terminal.until("hello");
+    terminal.keys("\u{1b}");
+    terminal.key(ctrl('z'));
+    terminal.until("Stopped");
+    terminal.prompt();
+    terminal.line("fg");
+    terminal.until("hello");
+    terminal.keys(":wq\r");
+    terminal.prompt();
+    assert_eq!(terminal.status(), 0);
+    let text = std::fs::read_to_string(store.file("text")).unwrap();
+    assert_eq!(text, "hello\n");
+}
+
+#[test]
+fn a_password_is_asked_for_without_an_echo() {
+    let store = Store::new();
+    let mut terminal = terminal(&store);
+    terminal.run("stty echo");
+    terminal.line(
+        "t -- sh -c 'stty -F /dev/tty -echo; printf pass; echo word:; read x < /dev/tty; \
+         stty -F /dev/tty echo; test \"$x\" = secret && exit 9' < /dev/null",
+    );
+    terminal.until("password:\r\n");
+    terminal.line("secret");
+    let shown = terminal.prompt();
+    assert!(!shown.contains("secret"), "{shown}");
+    terminal.line("echo status=$?.");
+    terminal.until("status=9.");
+}
+
+#[test]
+fn messages_from_the_background_stop_nothing() {
+    let store = Store::new();
+    let mut terminal = Terminal::new(&store, &store.free_run("node-a").hasty());
+    terminal.run("stty tostop");
+    terminal.line("t -v -- sh -c 'read status < go; exit 5' &");
+    terminal.until("the heartbeat of job was written");
+    terminal.until("the heartbeat of job was written");
+    assert!(terminal.run("jobs").contains("Running"));
+    store.go(0);
+    terminal.until("sh exited with 5");
+    terminal.run("wait %1");
+    assert_eq!(store.status()["state"], "free");
+}
+
+#[test]
+fn a_terminal_that_is_held_up_holds_up_no_heartbeat_and_no_deadline() {
+    let store = Store::new();
+    let line = store.free_run("node-a").hasty();
+    let mut terminal = Terminal::new(&store, &line);
+    terminal.line("t -v --timeout 3s -- sh -c 'echo up; trap \"\" TERM; read x < go'");
+    terminal.until("the heartbeat of job was written");
+    terminal.key(ctrl('s'));
+    let seen: String = store.cell("heartbeat_at");
+    until("a heartbeat is written", || {
+        let now: String = store.cell("heartbeat_at");
+        if now == seen { Err(now) } else { Ok(()) }
+    });
+    until("the job is ended and the token released", || {
+        let status = store.status();
+        if status["state"] == "free" {
+            Ok(())
+        } else {
+            Err(format!("{status}"))
+        }
+    });
+    assert!(!terminal.shows().contains("longer than"));
+    assert_eq!(store.history()[0]["outcome"], "timed_out");
+    terminal.key(ctrl('q'));
+    terminal.prompt();
+    assert_eq!(terminal.status(), 124);
+}
+
+#[test]
+fn the_job_has_tokenruns_terminal() {
+    let store = Store::new();
+    let mut terminal = terminal(&store);
+    // Its group, session, terminal and the terminal's foreground group.
+    let job = "sh -c 'set -- $(cat /proc/$$/stat); echo $6 $7; test $5 = $8; exit $?'";
+    let plain = terminal.run(job);
+    let under = terminal.run(&format!("t -- {job}"));
+    assert_eq!(under, plain);
+    assert_eq!(terminal.status(), 0);
+}

@@ -1,0 +1,164 @@
+//! A pseudo-terminal with an interactive shell on it, as a person has.
+
+use std::fs::{self, File, Permissions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use nix::pty::{Winsize, openpty};
+use rustix::termios::tcsetwinsize;
+
+use super::run::MARK;
+use super::{Line, Store, until};
+
+const PROMPT: &str = "READY> ";
+
+/// The Ctrl key with a letter.
+pub(crate) const fn ctrl(letter: char) -> char {
+    ((letter as u8) & 0x1f) as char
+}
+
+/// A terminal. It echoes nothing, so that what appears on it was written by somebody.
+pub(crate) struct Terminal {
+    keyboard: File,
+    /// What has appeared and was not waited for yet.
+    screen: Arc<Mutex<String>>,
+    shell: Child,
+}
+
+impl Terminal {
+    /// An interactive bash with job control, in the test's folder. There `t` is this
+    /// tokenrun with these options: `t -- job`, or `t -v -- job`.
+    pub(crate) fn new(store: &Store, line: &Line) -> Self {
+        let words = line.clone().job(&[]).words();
+        let quoted = words.iter().map(|word| format!("'{}'", word.display()));
+        let script = quoted.collect::<Vec<_>>().join(" ");
+        let t = store.file("t");
+        fs::write(&t, format!("#!/bin/sh\nexec {script} \"$@\"\n")).unwrap();
+        fs::set_permissions(&t, Permissions::from_mode(0o755)).unwrap();
+
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: 80,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let pty = openpty(&size, None).unwrap();
+        let end = || Stdio::from(pty.slave.try_clone().unwrap());
+        let path = std::env::var("PATH").unwrap_or_default();
+        // The caller of the tests may ignore INT; setsid(1) makes the shell the leader
+        // of a session whose terminal this is.
+        let shell = Command::new("env")
+            .args(["--default-signal", "setsid", "--ctty"])
+            .args(["bash", "--norc", "--noprofile", "--noediting", "-i"])
+            .current_dir(store.path())
+            .env_clear()
+            .env("PATH", format!("{}:{path}", store.path().display()))
+            .env("HOME", store.path())
+            .env(MARK, store.path())
+            .env("TERM", "xterm")
+            .env("PS1", "")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let keyboard = File::from(pty.master);
+        let screen = Arc::default();
+        watch(keyboard.try_clone().unwrap(), Arc::clone(&screen));
+        let mut terminal = Self {
+            keyboard,
+            screen,
+            shell,
+        };
+        // In two parts, so that its echo is not taken for it.
+        terminal.line(&format!("stty -echo; PS1='READ''{}'", &PROMPT[4..]));
+        terminal.until(PROMPT);
+        terminal
+    }
+
+    /// Presses keys.
+    pub(crate) fn keys(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn key(&mut self, key: char) {
+        self.keys(&key.to_string());
+    }
+
+    /// Types a line.
+    pub(crate) fn line(&mut self, line: &str) {
+        self.keys(&format!("{line}\n"));
+    }
+
+    /// Waits until this appears, and gives what appeared before it.
+    #[track_caller]
+    pub(crate) fn until(&self, words: &str) -> String {
+        until(&format!("the terminal shows {words:?}"), || {
+            let mut screen = self.screen.lock().unwrap();
+            let Some(at) = screen.find(words) else {
+                return Err(screen.clone());
+            };
+            let rest = screen.split_off(at + words.len());
+            Ok(std::mem::replace(&mut *screen, rest))
+        })
+    }
+
+    /// Waits until the shell is ready for the next command, and gives what appeared.
+    #[track_caller]
+    pub(crate) fn prompt(&self) -> String {
+        self.until(PROMPT)
+    }
+
+    /// What a command prints.
+    #[track_caller]
+    pub(crate) fn run(&mut self, command: &str) -> String {
+        self.line(command);
+        self.prompt()
+    }
+
+    /// The exit status of the last command, as the shell has it.
+    #[track_caller]
+    pub(crate) fn status(&mut self) -> u8 {
+        let shown = self.run("echo $?");
+        let line = shown.lines().next().unwrap_or_default();
+        line.trim()
+            .parse()
+            .unwrap_or_else(|e| panic!("{e}: {shown:?}"))
+    }
+
+    /// What has appeared and was not waited for.
+    pub(crate) fn shows(&self) -> String {
+        self.screen.lock().unwrap().clone()
+    }
+
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        let size = rustix::termios::Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&self.keyboard, size).unwrap();
+    }
+}
+
+fn watch(mut master: File, screen: Arc<Mutex<String>>) {
+    std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        // It ends with an error once nobody has the other end.
+        while let Ok(count @ 1..) = master.read(&mut bytes) {
+            let text = String::from_utf8_lossy(&bytes[..count]);
+            screen.lock().unwrap().push_str(&text);
+        }
+    });
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It may have ended; what it started is the store's to end.
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
+}
