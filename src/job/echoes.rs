@@ -19,56 +19,67 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const MEMORY: Duration = Duration::from_secs(2);
 
 /// Pairs each signal that is to be passed on with the guard's copy of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Echoes {
     copies: Vec<(i32, Moment)>,
     waiting: Vec<(i32, Moment)>,
-    /// Whether it is known what of the copies the job's process threw away.
-    settled: bool,
+    /// What the supervisor wanted passed on before the job's program ran. `None` once
+    /// it runs.
+    early: Option<Vec<i32>>,
+}
+
+impl Default for Echoes {
+    fn default() -> Self {
+        Self {
+            copies: Vec::new(),
+            waiting: Vec::new(),
+            early: Some(Vec::new()),
+        }
+    }
 }
 
 impl Echoes {
     /// The guard has got a signal itself.
     pub(super) fn hear(&mut self, now: Moment, signal: i32) {
         self.forget(now);
-        if !self.settled || !take(&mut self.waiting, signal) {
+        if !take(&mut self.waiting, signal) {
             self.copies.push((signal, now));
         }
     }
 
     /// The job's program runs. Its process has thrown these signals away before: their
-    /// copies stand for nothing. Nothing is paired or due until this is known.
+    /// copies stand for nothing, and what was passed on of them is passed on again.
     pub(super) fn settle(&mut self, now: Moment, discarded: &[i32]) {
+        let early = self.early.take().unwrap_or_default();
         for signal in discarded {
-            take(&mut self.copies, *signal);
-        }
-        self.settled = true;
-        for (signal, _) in std::mem::take(&mut self.waiting) {
-            self.pass(now, signal);
+            self.copies.retain(|(copy, _)| copy != signal);
+            let is_waiting = self.waiting.iter().any(|(other, _)| other == signal);
+            if early.contains(signal) && !is_waiting {
+                self.waiting.push((*signal, now));
+            }
         }
     }
 
     /// The supervisor wants a signal passed on.
     pub(super) fn pass(&mut self, now: Moment, signal: i32) {
         self.forget(now);
-        if !self.settled || !take(&mut self.copies, signal) {
+        if let Some(early) = &mut self.early {
+            early.push(signal);
+        }
+        if !take(&mut self.copies, signal) {
             self.waiting.push((signal, now.plus(PATIENCE)));
         }
     }
 
     /// The signals of which no copy has come: the job has not got them.
     pub(super) fn due(&mut self, now: Moment) -> Vec<i32> {
-        if !self.settled {
-            return Vec::new();
-        }
         let due = self.waiting.extract_if(.., |(_, until)| *until <= now);
         due.map(|(signal, _)| signal).collect()
     }
 
     /// When the next is due.
     pub(super) fn next(&self) -> Option<Moment> {
-        let waiting = self.waiting.iter().map(|(_, until)| *until).min();
-        waiting.filter(|_| self.settled)
+        self.waiting.iter().map(|(_, until)| *until).min()
     }
 
     fn forget(&mut self, now: Moment) {
@@ -127,18 +138,31 @@ mod tests {
     }
 
     #[test]
-    fn until_the_program_runs_nothing_is_paired() {
+    fn what_the_jobs_process_threw_away_is_passed_on_again() {
         let mut echoes = Echoes::default();
-        for signal in [2, 15, 10] {
+        // Both got them: the job's process has one of them still.
+        for signal in [2, 15] {
             echoes.hear(at(0), signal);
             echoes.pass(at(0), signal);
         }
+        // To the supervisor alone, and to the group without its asking yet.
+        echoes.pass(at(0), 10);
+        echoes.hear(at(0), 12);
+        assert_eq!(echoes.due(at(20)), [10]);
+        echoes.settle(at(21), &[15, 10, 12]);
+        assert_eq!(echoes.due(at(21)), [15, 10]);
+        echoes.pass(at(22), 12);
+        assert_eq!(echoes.due(at(42)), [12]);
         assert_eq!(echoes.next(), None);
-        assert_eq!(echoes.due(at(500)), [0; 0]);
-        // The process had thrown two of them away; it has got the third.
-        echoes.settle(at(500), &[15, 10]);
-        assert_eq!(echoes.due(at(519)), [0; 0]);
-        assert_eq!(echoes.due(at(520)), [15, 10]);
+    }
+
+    #[test]
+    fn what_is_due_anyhow_is_not_passed_on_twice() {
+        let mut echoes = Echoes::default();
+        echoes.pass(at(0), 15);
+        echoes.settle(at(1), &[15]);
+        assert_eq!(echoes.due(at(20)), [15]);
+        assert_eq!(echoes.next(), None);
     }
 
     #[test]

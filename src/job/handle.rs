@@ -254,10 +254,11 @@ impl GuardHandle {
             (Some(_), None) => None,
         };
         let tree = Tree::new(process::pid(), known_child, adopted.is_everyone(), &belongs);
-        if !adopted.is_everyone() && self.status.is_some() {
-            if tree.is_empty().unwrap_or(known_child.is_none()) {
-                return Ok(TreeEnd::Gone);
-            }
+        if !adopted.is_everyone()
+            && self.status.is_some()
+            && tree.is_empty().unwrap_or(known_child.is_none())
+        {
+            return Ok(TreeEnd::Gone);
         }
         let survivors = self.killing.run(now, &tree);
         Ok(TreeEnd::Ending {
