@@ -30,6 +30,12 @@
 //! found, and `waitpid` saying ECHILD proves that nobody is left. /proc is looked
 //! at only when a tree has to be ended, and only if it is of this pid namespace.
 //!
+//! Whoever forks and leaves, and whose child does so too, lives for some 100 µs. It is
+//! caught because a child that was not waited for can be signalled without any look at
+//! it, because the guard gets every orphan, and because a KILL aborts a fork that is
+//! under way. `killing` tells more. So that it is not starved by those whom it is to
+//! end, the guard asks to be run first ([`crate::sys::process::run_first`]).
+//!
 //! The guard stays in tokenrun's process group and session, as the job does. It
 //! blocks every signal; once the job runs it holds no descriptor of the user's.
 

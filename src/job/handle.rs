@@ -254,10 +254,8 @@ impl GuardHandle {
             (Some(_), None) => None,
         };
         let tree = Tree::new(process::pid(), known_child, adopted.is_everyone(), &belongs);
-        if !adopted.is_everyone()
-            && self.status.is_some()
-            && tree.is_empty().unwrap_or(known_child.is_none())
-        {
+        let may_be_over = !adopted.is_everyone() && self.status.is_some();
+        if may_be_over && tree.is_empty().unwrap_or(known_child.is_none()) {
             return Ok(TreeEnd::Gone);
         }
         let survivors = self.killing.run(now, &tree);

@@ -211,6 +211,10 @@ impl Driver<'_> {
                 return Ok(ending);
             }
             let is_answered = self.worker.has_early_answer() || self.sleep()?;
+            if self.guarding.has_answered()? {
+                // A supervisor that was kept from reading it must not miss it.
+                self.tell(Event::GuardAnswered)?;
+            }
             // First of all, whatever the reason to wake up.
             self.tell(Event::Tick)?;
             // Before the store: no job is started once a stop was asked for. Before the

@@ -176,8 +176,17 @@ impl Guarding {
         let _ = self.handle.send(message);
     }
 
-    /// What has happened since the last call.
-    pub(super) fn events(&mut self, now: Moment) -> io::Result<Vec<Heard>> {
+    /// Whether the guard has answered since the last call. What else it has said is
+    /// kept for [`Self::events`].
+    pub(super) fn has_answered(&mut self) -> io::Result<bool> {
+        self.receive()?;
+        let is_answer = |heard: &Heard| matches!(heard, Heard::Event(Event::GuardAnswered));
+        let before = self.heard.len();
+        self.heard.retain(|heard| !is_answer(heard));
+        Ok(self.heard.len() < before)
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
         while !self.closed {
             match self.handle.recv()? {
                 None => break,
@@ -190,6 +199,12 @@ impl Guarding {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// What has happened since the last call.
+    pub(super) fn events(&mut self, now: Moment) -> io::Result<Vec<Heard>> {
+        self.receive()?;
         if self.state == State::Guarding && now >= self.look_at {
             self.look_at = now.plus(LOOK_EVERY);
             self.handle.note_strangers();

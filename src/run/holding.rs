@@ -157,6 +157,10 @@ impl Holding {
 
     pub(crate) fn step(&mut self, step: &mut Step<'_>, event: Event) -> Next {
         self.look_at_deadlines(step);
+        if matches!(event, Event::GuardAnswered) {
+            // Before an answer is missed: who was kept from reading it is no proof.
+            self.guard_answered();
+        }
         self.look_at_guard(step);
         match event {
             Event::Tick => {}
@@ -168,7 +172,7 @@ impl Holding {
             Event::JobNotStarted(why) => return self.not_started(step, why),
             Event::JobExited { status, forced } => self.exited = Some((status, forced)),
             Event::TreeGone => return self.tree_gone(step),
-            Event::GuardAnswered => self.guard_answered(),
+            Event::GuardAnswered => {}
             Event::GuardGone => self.guard_gone(step),
             Event::Signal { signal, stop } => self.signal(step, signal, stop),
         }
@@ -204,10 +208,20 @@ impl Holding {
     fn look_at_guard(&mut self, step: &mut Step<'_>) {
         self.remind_guard(step);
         let due = self.guard.due().is_some_and(|at| step.now >= at);
+        let is_hurried = self.is_ending_for_loss();
         match &mut self.guard {
-            Guard::Owes { continued, .. } if due && !*continued => {
+            Guard::Owes {
+                since,
+                until,
+                continued,
+            } if due && !*continued => {
                 *continued = true;
                 step.act(Action::ContinueGuard);
+                if !is_hurried {
+                    // Whoever says this late was stopped itself, perhaps with the guard.
+                    let half = until.since(*since) / 2;
+                    *until = (*until).max(step.now.plus(half));
+                }
             }
             Guard::Owes { .. } if due => self.guard_gone(step),
             Guard::Owes { .. } | Guard::Quits | Guard::Gone => {}

@@ -429,6 +429,22 @@ fn a_timeout_ends_the_job_and_says_so() {
 }
 
 #[test]
+fn a_supervisor_that_stood_still_does_not_take_its_guard_for_gone() {
+    let continued = |all: &[Action]| all.iter().any(|a| matches!(a, Action::ContinueGuard));
+    let alone = |all: &[Action]| all.iter().any(|a| matches!(a, Action::EndWithoutGuard));
+    let mut rig = Rig::running();
+    rig.tell(stop(15));
+    // Both stood still until long after the answer was due.
+    let late = rig.wait(s(30));
+    assert!(continued(&late) && !alone(&late), "{late:?}");
+    assert!(!alone(&rig.tell(Event::Tick)));
+    // It did so again, and the answer is there to be read.
+    rig.now = rig.now.plus(s(30));
+    let read = rig.tell(Event::GuardAnswered);
+    assert!(!alone(&read), "{read:?}");
+}
+
+#[test]
 fn a_guard_that_does_not_answer_is_continued_and_then_replaced() {
     let mut rig = Rig::running();
     rig.tell(stop(15));
