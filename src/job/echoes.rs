@@ -19,10 +19,23 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const MEMORY: Duration = Duration::from_secs(2);
 
 /// Pairs each signal that is to be passed on with the guard's copy of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Echoes {
     copies: Vec<(i32, Moment)>,
     waiting: Vec<(i32, Moment)>,
+    /// What the supervisor wanted passed on before the job's program ran. `None` once
+    /// it runs.
+    early: Option<Vec<i32>>,
+}
+
+impl Default for Echoes {
+    fn default() -> Self {
+        Self {
+            copies: Vec::new(),
+            waiting: Vec::new(),
+            early: Some(Vec::new()),
+        }
+    }
 }
 
 impl Echoes {
@@ -34,14 +47,25 @@ impl Echoes {
         }
     }
 
-    /// The copies that were heard so far stand for nothing.
-    pub(super) fn forget_copies(&mut self) {
-        self.copies.clear();
+    /// The job's program runs. Its process has thrown these signals away before: their
+    /// copies stand for nothing, and what was passed on of them is passed on again.
+    pub(super) fn settle(&mut self, now: Moment, discarded: &[i32]) {
+        let early = self.early.take().unwrap_or_default();
+        for signal in discarded {
+            self.copies.retain(|(copy, _)| copy != signal);
+            let is_waiting = self.waiting.iter().any(|(other, _)| other == signal);
+            if early.contains(signal) && !is_waiting {
+                self.waiting.push((*signal, now));
+            }
+        }
     }
 
     /// The supervisor wants a signal passed on.
     pub(super) fn pass(&mut self, now: Moment, signal: i32) {
         self.forget(now);
+        if let Some(early) = &mut self.early {
+            early.push(signal);
+        }
         if !take(&mut self.copies, signal) {
             self.waiting.push((signal, now.plus(PATIENCE)));
         }
@@ -76,9 +100,15 @@ mod tests {
         Moment(Duration::from_millis(millis))
     }
 
+    fn running() -> Echoes {
+        let mut echoes = Echoes::default();
+        echoes.settle(at(0), &[]);
+        echoes
+    }
+
     #[test]
     fn a_signal_to_the_supervisor_alone_is_passed_on_once() {
-        let mut echoes = Echoes::default();
+        let mut echoes = running();
         echoes.pass(at(0), 15);
         assert_eq!(echoes.due(at(19)), [0; 0]);
         assert_eq!(echoes.next(), Some(at(20)));
@@ -89,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_signal_to_the_group_is_not_passed_on_whichever_comes_first() {
-        let mut echoes = Echoes::default();
+        let mut echoes = running();
         echoes.hear(at(0), 2);
         echoes.pass(at(5), 2);
         echoes.pass(at(10), 2);
@@ -99,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_copy_stands_for_one_signal_of_its_kind() {
-        let mut echoes = Echoes::default();
+        let mut echoes = running();
         echoes.hear(at(0), 2);
         echoes.pass(at(1), 15);
         echoes.pass(at(1), 2);
@@ -108,18 +138,36 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_was_forgotten_holds_back_nothing() {
+    fn what_the_jobs_process_threw_away_is_passed_on_again() {
         let mut echoes = Echoes::default();
-        echoes.hear(at(0), 2);
+        // Both got them: the job's process has one of them still.
+        for signal in [2, 15] {
+            echoes.hear(at(0), signal);
+            echoes.pass(at(0), signal);
+        }
+        // To the supervisor alone, and to the group without its asking yet.
+        echoes.pass(at(0), 10);
+        echoes.hear(at(0), 12);
+        assert_eq!(echoes.due(at(20)), [10]);
+        echoes.settle(at(21), &[15, 10, 12]);
+        assert_eq!(echoes.due(at(21)), [15, 10]);
+        echoes.pass(at(22), 12);
+        assert_eq!(echoes.due(at(42)), [12]);
+        assert_eq!(echoes.next(), None);
+    }
+
+    #[test]
+    fn what_is_due_anyhow_is_not_passed_on_twice() {
+        let mut echoes = Echoes::default();
         echoes.pass(at(0), 15);
-        echoes.forget_copies();
-        echoes.pass(at(1), 2);
-        assert_eq!(echoes.due(at(100)), [15, 2]);
+        echoes.settle(at(1), &[15]);
+        assert_eq!(echoes.due(at(20)), [15]);
+        assert_eq!(echoes.next(), None);
     }
 
     #[test]
     fn a_signal_to_the_guard_alone_is_forgotten() {
-        let mut echoes = Echoes::default();
+        let mut echoes = running();
         echoes.hear(at(0), 15);
         echoes.pass(at(2_000), 15);
         assert_eq!(echoes.due(at(2_020)), [15]);

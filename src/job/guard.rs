@@ -63,7 +63,7 @@ pub(super) fn run(socket: Packets, settings: &GuardSettings) -> io::Result<()> {
             return Err(err);
         }
     };
-    let Some(start) = wait_for_start(&mut link, settings)? else {
+    let Some(start) = wait_for_start(&mut link, &ears, settings)? else {
         return Ok(());
     };
     start_job(link, &ears, settings, start)
@@ -80,7 +80,11 @@ fn set_up(settings: &GuardSettings) -> io::Result<Ears> {
 }
 
 /// `None` if no job is wanted any more.
-fn wait_for_start(link: &mut Link, settings: &GuardSettings) -> io::Result<Option<Start>> {
+fn wait_for_start(
+    link: &mut Link,
+    ears: &Ears,
+    settings: &GuardSettings,
+) -> io::Result<Option<Start>> {
     let mut lock = None;
     let mut ready = None;
     loop {
@@ -89,8 +93,7 @@ fn wait_for_start(link: &mut Link, settings: &GuardSettings) -> io::Result<Optio
                 let lock = lock.insert(Lock { fd, inherit });
                 // The token is being asked for. If the system refuses a process now,
                 // it is asked again at the start.
-                let forked = Ready::fork(&settings.argv, &settings.inherited, lock.inherited());
-                ready = forked.ok();
+                ready = get_ready(ears, settings, Some(lock)).ok();
             }
             // Lost on its way, for want of descriptors. Without it a job that lives
             // would be taken for dead.
@@ -124,6 +127,13 @@ fn wait_for_start(link: &mut Link, settings: &GuardSettings) -> io::Result<Optio
     }
 }
 
+fn get_ready(ears: &Ears, settings: &GuardSettings, lock: Option<&Lock>) -> io::Result<Ready> {
+    // What was sent to the group before there was this process, it has not got.
+    while ears.signals.read().is_some() {}
+    let lock = lock.and_then(Lock::inherited);
+    Ready::fork(&settings.argv, &settings.inherited, lock)
+}
+
 fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) -> io::Result<()> {
     let is_late = |deadline: Deadline| deadline.term_at <= settings.clock.now();
     if start.deadline.is_some_and(is_late) {
@@ -136,13 +146,9 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
     }
     let name = settings.argv.first().cloned().unwrap_or_default();
     let name = name.to_string_lossy();
-    let ready = start.ready.map_or_else(
-        || {
-            let lock = start.lock.as_ref().and_then(Lock::inherited);
-            Ready::fork(&settings.argv, &settings.inherited, lock)
-        },
-        Ok,
-    );
+    let ready = start
+        .ready
+        .map_or_else(|| get_ready(ears, settings, start.lock.as_ref()), Ok);
     let (pid, report) = match ready.and_then(|ready| ready.go(&start.env)) {
         Ok(started) => started,
         Err(err) => {

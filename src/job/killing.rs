@@ -11,20 +11,15 @@ use crate::sys::pidfd::Delivery;
 use crate::sys::procfs::{self, Process};
 use crate::token::Moment;
 
-/// How often new processes are looked for before those that were found are killed.
+/// How often new processes are looked for in one try. Only a tree that somebody adds to
+/// while it is killed needs more than two.
 const SWEEPS: usize = 16;
-
-/// The first sweeps stop those whom they meet, so that nobody answers the death of
-/// another by forking. That suffices for all but those who fork and leave: a fork that
-/// is under way when the STOP comes is completed, one that a KILL hits is not. Whoever
-/// is met later is therefore killed at sight.
-const GENTLE_SWEEPS: usize = 2;
 
 /// The first pause between two tries, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a tree whose processes fork faster than they can be stopped is tried
+/// How long a tree whose processes fork faster than they are killed is tried
 /// again without a pause. A process that only forks and leaves takes some 100 µs for
 /// it, a sweep some 20 µs, so mostly the first try wins.
 const SPRINT: Duration = Duration::from_secs(2);
@@ -125,7 +120,7 @@ impl Killing {
 /// an earlier try too, unless their end is waited for with patience.
 fn kill(tree: &Tree<'_>, patient: bool) -> Found {
     let mut found = Found::default();
-    let members = freeze(tree, &mut found);
+    let members = sweep(tree, &mut found);
     for member in members.iter().flatten() {
         let delivery = tree.strike(*member, libc::SIGKILL);
         let is_wanted = match delivery {
@@ -152,23 +147,22 @@ fn kill(tree: &Tree<'_>, patient: bool) -> Found {
     found
 }
 
-/// Stops everyone, until nobody new appears: who is stopped makes no children while
-/// the others are killed. Gives all who were met; `None` if they can't be seen.
-fn freeze(tree: &Tree<'_>, found: &mut Found) -> Option<Vec<Member>> {
+/// Kills everyone at sight, until nobody new appears. Gives all who were met; `None` if
+/// they can't be seen.
+///
+/// Nobody is stopped first, although who is stopped starts nobody else: a fork that is
+/// under way when a STOP comes is completed, one that a KILL hits is not; and whoever does
+/// this may be killed at any moment, and would leave processes that never go on, never
+/// end, and hold the job's lock for ever.
+fn sweep(tree: &Tree<'_>, found: &mut Found) -> Option<Vec<Member>> {
     let mut members = Vec::new();
-    for sweep in 0..SWEEPS {
-        let is_gentle = sweep < GENTLE_SWEEPS;
-        let signal = if is_gentle {
-            libc::SIGSTOP
-        } else {
-            libc::SIGKILL
-        };
+    for _ in 0..SWEEPS {
         let before = members.len();
         tree.walk(|member| {
             if found.pids.insert(member.pid) {
                 members.push(member);
-                // Who may not be signalled is found out when it is killed.
-                let _ = tree.strike(member, signal);
+                // Who may not be signalled is found out afterwards.
+                let _ = tree.strike(member, libc::SIGKILL);
             }
         })?;
         if members.len() == before {

@@ -111,13 +111,7 @@ impl<'a> Running<'a> {
                 // Before the supervisor is heard: it may want one passed on.
                 self.hear_signals()?;
             }
-            if self.look_at_exec() {
-                // What came before the exec may not have reached the job, so its copy
-                // must not stand for the job's. One that came to both in this moment is
-                // passed on as well, to a process that hardly is its program yet.
-                self.hear_signals()?;
-                self.echoes.forget_copies();
-            }
+            self.look_at_exec();
             self.hear_supervisor();
             self.pass_on();
         }
@@ -223,22 +217,21 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Says whether the program has just begun to run.
-    fn look_at_exec(&mut self) -> bool {
-        let Main::Starting { pid, report } = &self.main else {
-            return false;
+    fn look_at_exec(&mut self) {
+        let Main::Starting { pid, report } = &mut self.main else {
+            return;
         };
         let pid = *pid;
         match report.look() {
             Exec::Pending => {}
             Exec::Failed(errno) => self.main = Main::Refused { pid, errno },
             Exec::Done => {
+                self.echoes
+                    .settle(self.settings.clock.now(), report.discarded());
                 self.main = Main::Running { pid };
                 self.link.say(&FromGuard::Started { pid });
-                return true;
             }
         }
-        false
     }
 
     fn hear_signals(&mut self) -> io::Result<()> {
@@ -247,7 +240,7 @@ impl<'a> Running<'a> {
         while let Some(received) = self.ears.signals.read() {
             if received.signal == libc::SIGCHLD {
                 child_ended = true;
-            } else if !matches!(self.main, Main::Starting { .. }) {
+            } else {
                 self.echoes.hear(now, received.signal);
             }
         }

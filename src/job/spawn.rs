@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::{Deserialize, Serialize};
 
 use crate::sys::exec::Program;
 use crate::sys::fds::hand_down;
@@ -33,6 +34,17 @@ pub(super) struct Ready {
 #[derive(Debug)]
 pub(super) struct ExecReport {
     socket: Packets,
+    /// The signals that were sent to the child and that its program will not see.
+    discarded: Vec<i32>,
+}
+
+/// What the child says.
+#[derive(Debug, Serialize, Deserialize)]
+enum Said {
+    /// It threw these signals away, before its program could see them.
+    Discarded(Vec<i32>),
+    /// It can't execute the program, for this errno, and leaves.
+    Failed(i32),
 }
 
 /// What is known of an exec.
@@ -67,7 +79,7 @@ impl Ready {
             Forked::Child => {
                 drop(socket);
                 let errno = become_program(&childs_end, argv, inherited, lock, guard);
-                report(&childs_end, errno);
+                say(&childs_end, &Said::Failed(errno));
                 exit_now(NOT_EXECUTED)
             }
         }
@@ -84,7 +96,7 @@ impl Ready {
         };
         socket.send(&serde_json::to_vec(env)?, None)?;
         match self.socket.take() {
-            Some(socket) => Ok((self.pid, ExecReport { socket })),
+            Some(socket) => Ok((self.pid, ExecReport::new(socket))),
             None => Err(Errno::EINVAL.into()),
         }
     }
@@ -119,7 +131,10 @@ fn become_program(
         Err(err) => return errno_of(&err),
     };
     // What was sent to the group before there was a job is not for the job.
-    discard_pending();
+    let discarded = discard_pending();
+    if !discarded.is_empty() {
+        say(socket, &Said::Discarded(discarded));
+    }
     inherited.restore();
     errno_of(&program.exec())
 }
@@ -141,9 +156,11 @@ fn wait_for_word(socket: &Packets) -> io::Result<Vec<(String, String)>> {
     }
 }
 
-fn report(socket: &Packets, errno: i32) {
-    // Four bytes always fit; if nobody reads them, nobody needs them.
-    let _ = socket.send(&errno.to_ne_bytes(), None);
+fn say(socket: &Packets, said: &Said) {
+    // A few bytes always fit; if nobody reads them, nobody needs them.
+    if let Ok(packet) = serde_json::to_vec(said) {
+        let _ = socket.send(&packet, None);
+    }
 }
 
 /// The errno in an error of the system's.
@@ -152,16 +169,33 @@ pub(super) fn errno_of(err: &io::Error) -> i32 {
 }
 
 impl ExecReport {
-    /// What is known now.
-    pub(super) fn look(&self) -> Exec {
-        match self.socket.receive() {
-            Ok(Packet::Data(errno, _)) => {
-                let errno = <[u8; 4]>::try_from(errno.as_slice());
-                Exec::Failed(errno.map_or(Errno::EINVAL as i32, i32::from_ne_bytes))
-            }
-            Ok(Packet::Nothing) => Exec::Pending,
-            Ok(Packet::Closed) | Err(_) => Exec::Done,
+    const fn new(socket: Packets) -> Self {
+        Self {
+            socket,
+            discarded: Vec::new(),
         }
+    }
+
+    /// What is known now.
+    pub(super) fn look(&mut self) -> Exec {
+        loop {
+            match self.socket.receive() {
+                Ok(Packet::Data(packet, _)) => match serde_json::from_slice(&packet) {
+                    Ok(Said::Discarded(signals)) => self.discarded = signals,
+                    Ok(Said::Failed(errno)) => return Exec::Failed(errno),
+                    // Both ends are the same program, so this can't be.
+                    Err(_) => return Exec::Failed(Errno::EINVAL as i32),
+                },
+                Ok(Packet::Nothing) => return Exec::Pending,
+                Ok(Packet::Closed) | Err(_) => return Exec::Done,
+            }
+        }
+    }
+
+    /// The signals that were sent to the child and that its program will not see.
+    /// Complete once the exec is done.
+    pub(super) fn discarded(&self) -> &[i32] {
+        &self.discarded
     }
 }
 
@@ -178,13 +212,16 @@ mod tests {
     #[test]
     fn the_report_is_read_without_waiting() {
         let (waiting, child) = Packets::pair().unwrap();
-        let waiting = ExecReport { socket: waiting };
+        let mut waiting = ExecReport::new(waiting);
+        assert_eq!(waiting.look(), Exec::Pending);
+        say(&child, &Said::Discarded(vec![15]));
         assert_eq!(waiting.look(), Exec::Pending);
         drop(child);
         assert_eq!(waiting.look(), Exec::Done);
+        assert_eq!(waiting.discarded(), [15]);
         let (failing, child) = Packets::pair().unwrap();
-        let failing = ExecReport { socket: failing };
-        report(&child, 2);
+        let mut failing = ExecReport::new(failing);
+        say(&child, &Said::Failed(2));
         drop(child);
         assert_eq!(failing.look(), Exec::Failed(2));
     }

@@ -123,16 +123,24 @@ impl Inherited {
     }
 }
 
-/// Throws away what was sent to this process while it was blocked.
-pub fn discard_pending() {
+/// Throws away what was sent to this process while it was blocked. Returns which
+/// signals, by their numbers.
+pub fn discard_pending() -> Vec<i32> {
     let at_once = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     let all = SigSet::all();
-    // SAFETY: both pointers are to values that live until after the call; no
-    // information about the signal is asked for.
-    while unsafe { libc::sigtimedwait(all.as_ref(), std::ptr::null_mut(), &at_once) } > 0 {}
+    let mut discarded = Vec::new();
+    loop {
+        // SAFETY: both pointers are to values that live until after the call; no
+        // information about the signal is asked for.
+        let signal = unsafe { libc::sigtimedwait(all.as_ref(), std::ptr::null_mut(), &at_once) };
+        if signal <= 0 {
+            return discarded;
+        }
+        discarded.push(signal);
+    }
 }
 
 fn is_ignored(signal: Signal) -> io::Result<bool> {

@@ -4,12 +4,16 @@ use nix::libc;
 use tokenrun::job::{Leftovers, Received, ToGuard, TreeEnd};
 use tokenrun::sys::wait::Status;
 
-use crate::harness::{Guarded, Test, alive, shell, until, until_stopped};
+use crate::harness::{Guarded, Test, alive, own_signals, shell, until, until_dead, until_stopped};
 
 pub(crate) const TESTS: &[Test] = &[
     (
         "the_tree_of_a_killed_guard_is_killed",
         the_tree_of_a_killed_guard_is_killed,
+    ),
+    (
+        "who_is_killed_is_not_stopped_first",
+        who_is_killed_is_not_stopped_first,
     ),
     (
         "a_guard_that_does_not_answer_is_killed_with_its_tree",
@@ -56,6 +60,29 @@ fn the_tree_of_a_killed_guard_is_killed() {
     assert_all_dead(&pids);
     let status = guarded.handle.try_wait().unwrap();
     assert_eq!(status, Some(Status::Signalled(libc::SIGKILL)));
+}
+
+/// Whoever kills may be killed half-way: who was stopped then would be so for ever.
+fn who_is_killed_is_not_stopped_first() {
+    let (mut guarded, pids) = running_tree();
+    guarded.handle.signal_guard(libc::SIGKILL).unwrap();
+    assert_eq!(guarded.next(), Received::Closed);
+    // It has a parent-death signal; the others are this process's children now.
+    until_dead(pids[0]);
+    let signals = own_signals();
+    until("what has ended is heard of", || {
+        guarded.handle.reap_orphans().unwrap();
+        signals.read().is_none().then_some(())
+    });
+    let _ = guarded.handle.end_tree_without_guard().unwrap();
+    // One SIGCHLD is pending at a time: what the first child did first.
+    let heard = until("a child is heard of", || signals.read());
+    assert_eq!(
+        (heard.signal, heard.code),
+        (libc::SIGCHLD, libc::CLD_KILLED)
+    );
+    end(&mut guarded);
+    assert_all_dead(&pids);
 }
 
 fn a_guard_that_does_not_answer_is_killed_with_its_tree() {

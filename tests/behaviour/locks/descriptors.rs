@@ -84,7 +84,7 @@ fn the_files_are_for_their_user_alone_and_gone_after_the_run() {
     let directory = store.locks();
     assert_eq!(mode(directory.clone()), 0o700);
     let file: String = store.cell("lock_file");
-    assert_eq!(store.lock_files(), [file.clone()]);
+    assert_eq!(store.lock_files(), std::slice::from_ref(&file));
     assert_eq!(mode(directory.join(file)), 0o600);
     store.go(0);
     run.end().with_code(0);

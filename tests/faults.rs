@@ -1,0 +1,73 @@
+//! Nodes contend on one store while wrappers, guards and jobs are killed, stopped,
+//! continued and asked to end at random, and the store is hindered. Afterwards the
+//! jobs' own evidence is held against what is promised.
+//!
+//! `cargo test --test faults -- --minutes 30` plays it for longer, `--seed N` the same
+//! faults again; `--nodes`, `--groups`, `--store` and `--program` as they say.
+//!
+//! This program is also the job, its grandchildren and a writer that is in the way,
+//! so it has its own main; and it is one process with one thread, which sees every
+//! process that is left behind.
+
+// clippy.toml allows these in tests, and knows a test by an attribute that these lack.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "faults/call.rs"]
+mod call;
+#[path = "faults/check.rs"]
+mod check;
+#[path = "faults/database.rs"]
+mod database;
+#[path = "faults/evidence.rs"]
+mod evidence;
+#[path = "faults/faults.rs"]
+mod faults;
+#[path = "faults/job.rs"]
+mod job;
+#[path = "faults/log.rs"]
+mod log;
+#[path = "faults/options.rs"]
+mod options;
+#[path = "faults/random.rs"]
+mod random;
+#[path = "faults/stamps.rs"]
+mod stamps;
+#[path = "faults/suite.rs"]
+mod suite;
+#[path = "faults/watch.rs"]
+mod watch;
+#[path = "faults/world.rs"]
+mod world;
+
+use std::process::exit;
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    job::live_as_told(&words);
+    database::write_as_told(&words);
+    let mut options = options::Options::parse(&words);
+    let mut failed = 0;
+    let mut passed = 0;
+    for locks in [true, false] {
+        options.locks = locks;
+        let name = options.name();
+        if !options.wants(&name) {
+            continue;
+        }
+        if options.list {
+            println!("{name}: test");
+            continue;
+        }
+        let word = if suite::play(&options) {
+            passed += 1;
+            "ok"
+        } else {
+            failed += 1;
+            "FAILED"
+        };
+        println!("test {name} ... {word}\n");
+    }
+    let word = if failed == 0 { "ok" } else { "FAILED" };
+    println!("test result: {word}. {passed} passed; {failed} failed\n");
+    exit(if failed == 0 { 0 } else { 101 });
+}

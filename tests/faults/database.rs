@@ -1,0 +1,121 @@
+//! The database that the nodes contend on, and what can happen to it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::job::myself;
+
+/// A kind of database, with faults of its own. What it starts are children of this
+/// process: whoever reaps takes no notice of them.
+pub(crate) trait Database {
+    /// What `--store` is given.
+    fn url(&self) -> String;
+
+    /// The names of the faults that it knows.
+    fn faults(&self) -> &'static [&'static str];
+
+    /// Begins one of them, which lasts so long if nobody mends it.
+    fn begin(&mut self, fault: &str, length: Duration);
+
+    /// Whether a client that is stopped while it writes holds up the others.
+    fn waits_for_the_stopped(&self) -> bool;
+
+    /// Ends whatever still lasts.
+    fn mend(&mut self);
+
+    /// Where the locks of its runs are on this host.
+    fn locks(&self) -> PathBuf;
+
+    /// Lets no lock be taken from now on, as if every node were another host.
+    fn forbid_locks(&self) {
+        std::fs::write(self.locks(), "").unwrap();
+    }
+
+    /// How much longer than takeover-after a node may have to wait once all is well.
+    fn patience(&self) -> Duration;
+}
+
+/// The first word of this program as a writer that holds up the others.
+pub(crate) const WRITE: &str = "--write";
+
+const HELD_BY_A_WRITER: &str = "store held by a writer";
+const CHECKPOINT: &str = "store checkpointed";
+
+/// A SQLite file.
+#[derive(Debug)]
+pub(crate) struct Sqlite {
+    file: PathBuf,
+    writers: Vec<Child>,
+}
+
+impl Sqlite {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self {
+            file: folder.join("tokens.db"),
+            writers: Vec::new(),
+        }
+    }
+}
+
+impl Database for Sqlite {
+    fn url(&self) -> String {
+        format!("sqlite://{}", self.file.display())
+    }
+
+    fn faults(&self) -> &'static [&'static str] {
+        &[HELD_BY_A_WRITER, HELD_BY_A_WRITER, CHECKPOINT]
+    }
+
+    fn begin(&mut self, fault: &str, length: Duration) {
+        let mut writer = Command::new(myself());
+        writer.arg(WRITE).arg(fault).arg(&self.file);
+        writer.arg(length.as_millis().to_string());
+        self.writers
+            .push(writer.stdin(Stdio::null()).spawn().unwrap());
+    }
+
+    fn waits_for_the_stopped(&self) -> bool {
+        true
+    }
+
+    fn mend(&mut self) {
+        for mut writer in self.writers.drain(..) {
+            // It may have ended long ago, and been reaped by whoever reaps all.
+            let _ = writer.try_wait().is_ok_and(|ended| ended.is_none()) && writer.kill().is_ok();
+        }
+    }
+
+    fn locks(&self) -> PathBuf {
+        self.file.with_extension("db-locks")
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// Does what the words say, if they are a writer's, and never comes back then. It
+/// waits for nobody: a database that is locked is held up already.
+pub(crate) fn write_as_told(words: &[String]) {
+    let [what, fault, file, millis] = words else {
+        return;
+    };
+    if what != WRITE {
+        return;
+    }
+    let length = Duration::from_millis(millis.parse().unwrap());
+    let connection = Connection::open(file).unwrap();
+    connection.busy_timeout(length).unwrap();
+    let done = if fault == CHECKPOINT {
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    } else {
+        connection.execute_batch("BEGIN IMMEDIATE")
+    };
+    if done.is_ok() && fault != CHECKPOINT {
+        std::thread::sleep(length);
+    }
+    std::process::exit(0);
+}
