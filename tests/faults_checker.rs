@@ -408,3 +408,23 @@ fn tokenrun_dies_of_its_jobs_signal_only_if_shells_expect_it() {
     evidence.calls[1].not_told = true;
     finds(&evidence, &[]);
 }
+
+#[test]
+fn a_call_without_a_job_may_die_of_a_signal_after_its_report() {
+    let mut evidence = fine();
+    evidence.calls[2].ended = Some((13 * MS, Ended::Signal(SIGTERM)));
+    evidence.calls[2].hits = vec![Hit {
+        part: Part::Supervisor,
+        signal: SIGTERM,
+    }];
+    evidence.calls[2].report = Some(Report {
+        session: "session 3".to_owned(),
+        outcome: "refused".to_owned(),
+        recorded: None,
+        tokenrun_exit_code: 75,
+        fence: None,
+    });
+    finds(&evidence, &[]);
+    evidence.calls[2].hits.clear();
+    finds(&evidence, &[Broken::ExitStatus, Broken::Report]);
+}

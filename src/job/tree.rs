@@ -105,7 +105,7 @@ impl<'a> Tree<'a> {
         while let Some(&member) = members.get(next) {
             next += 1;
             visit(member);
-            // Only now: whoever the visit has stopped makes no more.
+            // Only now: whoever the visit has killed makes no more.
             let parent = member.pid;
             let below = procfs::child_pids(parent).unwrap_or_default();
             let new = below.into_iter().filter(|pid| seen.insert(*pid));

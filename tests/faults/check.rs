@@ -213,9 +213,15 @@ impl<'a> Checker<'a> {
             Some((_, Ended::Signal(signal))) => Some(128 + signal),
             None => None,
         };
-        // Killed after it had reported.
-        let killed = call.was_hit(Part::Supervisor, &[SIGKILL]) && code == Some(128 + SIGKILL);
-        let mut right = killed || code == Some(report.tokenrun_exit_code);
+        // Killed after it had reported. A call without a job takes no signal for itself:
+        // it may have died of one that asks, too.
+        let died_of = |signal| call.was_hit(Part::Supervisor, &[signal]);
+        let died_after = match call.ended {
+            Some((_, Ended::Signal(SIGKILL))) => died_of(SIGKILL),
+            Some((_, Ended::Signal(signal))) => report.recorded.is_none() && died_of(signal),
+            Some((_, Ended::Code(_))) | None => false,
+        };
+        let mut right = died_after || code == Some(report.tokenrun_exit_code);
         right &= call.lives.iter().all(|life| life.session == report.session);
         right &= call
             .lives
