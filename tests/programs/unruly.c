@@ -1,8 +1,7 @@
 /*
  * Jobs that do not want to end. Each ignores TERM, and writes a byte to stdout when it
- * does. Those that fork without end begin
- * when they are asked to end, because they use up pids, of which others' tests know
- * some by heart; with a third word (now) they begin at once.
+ * does. Those that fork without end begin when they are asked to end, because they use
+ * up pids, and other tests know some by heart; with a third word (now) they begin at once.
  *
  * unruly chain N    N processes, each forks and leaves, and so does its child, for ever
  * unruly hydra N    N pairs in sessions of their own: whoever sees its parent or its
@@ -13,7 +12,7 @@
  * unruly odd        descendants that clear their parent-death signal, send no signal
  *                   when they die, close all descriptors, or leave by vfork
  * unruly tree N     N processes: some nested, some in sessions of their own, some
- *                   orphans, some stopped; writes a byte to stdout when all are there
+ *                   orphans, some stopped
  * unruly root FILE  set-user-ID root: becomes root, writes its pid to FILE, and stays
  * unruly blind      takes its parent's right to open files, leaves a child, and ends
  */
