@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 
 use nix::libc;
-use tokenrun::job::{FromGuard, Leftovers, Received, TreeEnd};
+use tokenrun::job::{FromGuard, Leftovers, Received, ToGuard, TreeEnd};
 use tokenrun::sys::procfs;
 use tokenrun::sys::wait::Status;
 use tokenrun::token::Moment;
 
-use crate::harness::{Guarded, Test, until};
+use crate::harness::{Guarded, Test, shell, until};
 use crate::programs::unruly;
 
 pub(crate) const TESTS: &[Test] = &[
@@ -69,10 +69,17 @@ const MARGIN_MS: u64 = 1_000;
 
 /// Runs it until its deadline; it must be gone within the margin.
 fn assert_ended_in_time(words: &[&str]) {
-    let mut guarded = Guarded::fork(job(words), Leftovers::Kill, 3_600_000);
-    let deadline = guarded.deadline(200, 300);
-    guarded.start(Some(deadline));
+    let script = format!("exec {} {} > $D/told", unruly().display(), words.join(" "));
+    let mut guarded = Guarded::fork(shell(&script), Leftovers::Kill, 3_600_000);
+    guarded.start(Some(guarded.deadline(3_600_000, 3_600_000)));
     guarded.expect_started();
+    until("it ignores TERM", || {
+        std::fs::read(guarded.path("told"))
+            .ok()
+            .filter(|told| told == b"r")
+    });
+    let deadline = guarded.deadline(20, 120);
+    guarded.send(&ToGuard::Deadline { seq: 1, deadline });
     let gone = until_gone(&mut guarded);
     let late = gone.since(deadline.kill_at);
     println!("  {words:?}: gone {late:?} after the deadline");
@@ -86,7 +93,10 @@ fn until_gone(guarded: &mut Guarded) -> Moment {
         match guarded.next() {
             Received::Message(FromGuard::Gone) => return guarded.clock.now(),
             Received::Message(
-                FromGuard::Expired | FromGuard::Exited { .. } | FromGuard::Leftovers { .. },
+                FromGuard::Ack { .. }
+                | FromGuard::Expired
+                | FromGuard::Exited { .. }
+                | FromGuard::Leftovers { .. },
             ) => {}
             other => panic!("unexpected: {other:?}"),
         }
@@ -166,9 +176,9 @@ fn assert_ended_without_guard(words: &[&str]) {
 }
 
 fn a_chain_of_forks_is_ended_without_a_guard() {
-    assert_ended_without_guard(&["chain", "2"]);
+    assert_ended_without_guard(&["chain", "2", "now"]);
 }
 
 fn a_storm_of_forks_is_ended_without_a_guard() {
-    assert_ended_without_guard(&["storm", "100"]);
+    assert_ended_without_guard(&["storm", "100", "now"]);
 }

@@ -1,5 +1,7 @@
 /*
- * Jobs that do not want to end. Each ignores TERM.
+ * Jobs that do not want to end. Each ignores TERM, and writes a byte to stdout when it
+ * does. Those that fork without end begin when they are asked to end, because they use
+ * up pids, and other tests know some by heart; with a third word (now) they begin at once.
  *
  * unruly chain N    N processes, each forks and leaves, and so does its child, for ever
  * unruly hydra N    N pairs in sessions of their own: whoever sees its parent or its
@@ -10,7 +12,7 @@
  * unruly odd        descendants that clear their parent-death signal, send no signal
  *                   when they die, close all descriptors, or leave by vfork
  * unruly tree N     N processes: some nested, some in sessions of their own, some
- *                   orphans, some stopped; writes a byte to stdout when all are there
+ *                   orphans, some stopped
  * unruly root FILE  set-user-ID root: becomes root, writes its pid to FILE, and stays
  * unruly blind      takes its parent's right to open files, leaves a child, and ends
  */
@@ -40,6 +42,10 @@ static void must(int ok, const char *what) {
         perror(what);
         exit(99);
     }
+}
+
+static void ready(int out) {
+    must(write(out, "r", 1) == 1, "write");
 }
 
 static void chain(int n) {
@@ -157,10 +163,6 @@ static void odd(void) {
     stay();
 }
 
-static void ready(int out) {
-    must(write(out, "r", 1) == 1, "write");
-}
-
 /* Each the child of the one before. */
 static void nest(int n, int out) {
     if (n > 0 && fork() == 0) {
@@ -215,10 +217,24 @@ static void blind(void) {
     stay();
 }
 
+static void until_asked(void) {
+    sigset_t term;
+    int which;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    sigprocmask(SIG_BLOCK, &term, NULL);
+    ready(1);
+    must(sigwait(&term, &which) == 0, "sigwait");
+}
+
 int main(int count, char **words) {
     const char *mode = count > 1 ? words[1] : "";
     const char *word = count > 2 ? words[2] : "1";
+    if (*mode && strchr("chsw", *mode) && count < 4)
+        until_asked();
     signal(SIGTERM, SIG_IGN);
+    if (!strcmp(mode, "tracer") || !strcmp(mode, "odd"))
+        ready(1);
     if (!strcmp(mode, "chain"))
         chain(atoi(word));
     if (!strcmp(mode, "hydra"))
