@@ -76,7 +76,7 @@ fn added(inherited: Inherited) {
 }
 
 fn plain(argv: &[OsString], inherited: Inherited) {
-    let program = Program::new(argv, &[]).expect("a program");
+    let program = Program::new(argv).expect("a program");
     let status = match fork().expect("a process") {
         Forked::Parent { child } => wait_for(child).expect("a child"),
         Forked::Child => {

@@ -54,6 +54,7 @@ const LISTING_TIMEOUT: Duration = Duration::from_secs(10);
 /// first of all, by the only thread.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> Exit {
+    sys::memory::touch_heap();
     let inherited = match process_set_up() {
         Ok(inherited) => inherited,
         Err(error) => {

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod exec;
 pub mod fds;
 pub mod filesystem;
+pub mod memory;
 pub mod ofd;
 pub mod pidfd;
 pub mod process;

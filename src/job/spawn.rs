@@ -126,7 +126,9 @@ fn become_program(
         // It ended before its end could be told.
         exit_now(NOT_EXECUTED)
     }
-    let program = match wait_for_word(socket).and_then(|env| Program::new(argv, &env)) {
+    // What takes time is done before the word comes; what is wrong is told after it.
+    let prepared = Program::new(argv);
+    let program = match wait_for_word(socket).and_then(|env| prepared?.with(&env)) {
         Ok(program) => program,
         Err(err) => return errno_of(&err),
     };

@@ -28,13 +28,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Prepares `argv` to run with this process's environment, in which the
-    /// variables of `extra` are set.
+    /// Prepares `argv` to run with this process's environment.
     ///
     /// # Errors
     /// EINVAL if there is no program, or if a string can't be handed over: it
-    /// contains a null byte, or a variable's name is empty or contains a `=`.
-    pub fn new(argv: &[OsString], extra: &[(String, String)]) -> io::Result<Self> {
+    /// contains a null byte.
+    pub fn new(argv: &[OsString]) -> io::Result<Self> {
         let name = argv.first().ok_or(Errno::EINVAL)?;
         let path = std::env::var_os("PATH");
         let path = path.as_deref().unwrap_or(OsStr::new(DEFAULT_PATH));
@@ -48,8 +47,19 @@ impl Program {
             candidates: c_strings(candidates)?,
             searched,
             arguments: c_strings(argv.iter().map(|arg| arg.as_bytes().to_vec()))?,
-            variables: extra.iter().map(variable).collect::<io::Result<_>>()?,
+            variables: Vec::new(),
         })
+    }
+
+    /// The same with these variables set in its environment.
+    ///
+    /// # Errors
+    /// EINVAL if one can't be handed over: its name is empty or contains a `=`, or
+    /// there is a null byte.
+    pub fn with(mut self, variables: &[(String, String)]) -> io::Result<Self> {
+        let variables = variables.iter().map(variable);
+        self.variables = variables.collect::<io::Result<_>>()?;
+        Ok(self)
     }
 
     /// Executes it. Returns only if that is impossible, with the reason: ENOENT if
@@ -183,18 +193,19 @@ mod tests {
     fn what_cannot_be_handed_over_is_refused() {
         let argv = |arg: &str| [OsString::from("true"), OsString::from(arg)];
         let extra = |name: &str| [(name.to_owned(), "1".to_owned())];
-        assert!(Program::new(&argv("a"), &extra("A")).is_ok());
-        assert!(Program::new(&[], &[]).is_err());
-        assert!(Program::new(&argv("a\0"), &[]).is_err());
-        assert!(Program::new(&argv("a"), &extra("A=B")).is_err());
-        assert!(Program::new(&argv("a"), &extra("")).is_err());
+        let with = |name| Program::new(&argv("a")).unwrap().with(&extra(name));
+        assert!(with("A").is_ok());
+        assert!(Program::new(&[]).is_err());
+        assert!(Program::new(&argv("a\0")).is_err());
+        assert!(with("A=B").is_err());
+        assert!(with("").is_err());
     }
 
     #[test]
     fn variables_take_the_place_of_their_namesakes() {
         let argv = [OsString::from("true")];
         let extra = [("PATH".to_owned(), "/ours".to_owned())];
-        let program = Program::new(&argv, &extra).unwrap();
+        let program = Program::new(&argv).unwrap().with(&extra).unwrap();
         let environment = program.environment();
         let (end, entries) = environment.split_last().unwrap();
         assert!(end.is_null());
@@ -208,7 +219,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_enoent_everywhere() {
         for name in ["/nowhere/at/all", "no-such-program-anywhere", ""] {
-            let program = Program::new(&[OsString::from(name)], &[]).unwrap();
+            let program = Program::new(&[OsString::from(name)]).unwrap();
             let err = program.exec();
             assert_eq!(err.raw_os_error(), Some(libc::ENOENT), "{name:?}");
         }
@@ -217,7 +228,7 @@ mod tests {
     #[test]
     fn what_is_not_executable_is_eacces() {
         for name in ["/", "/proc/self/status"] {
-            let program = Program::new(&[OsString::from(name)], &[]).unwrap();
+            let program = Program::new(&[OsString::from(name)]).unwrap();
             assert_eq!(program.exec().raw_os_error(), Some(libc::EACCES), "{name}");
         }
     }

@@ -66,7 +66,9 @@ impl Store {
     pub(crate) fn lock_files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.locks()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name != "swept").collect()
+        names
+            .filter(|name| name != "swept" && name != "spare")
+            .collect()
     }
 
     /// tokenrun with these words and nothing else.

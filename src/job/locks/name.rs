@@ -9,6 +9,9 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 /// What the name of a file begins with before it is locked.
 pub(super) const DRAFT: &str = "new-";
 
+/// The name of a file that a run which is over has left for the next one.
+pub(super) const SPARE: &str = "spare";
+
 const LOCKED: &str = "run-";
 const NOT_INHERITED: &str = "-closed";
 

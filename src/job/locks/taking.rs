@@ -5,10 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use nix::libc;
 
-use super::name::{DRAFT, Identity, LockName};
+use super::name::{DRAFT, Identity, LockName, SPARE};
 use super::{JOB_BYTE, RUN_BYTE};
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
@@ -32,30 +33,52 @@ impl AsFd for JobLock {
     }
 }
 
-/// Makes a lock file in this directory and takes both locks. `bits` are its name, to be
-/// drawn for each run; `inherited` says whether the job will inherit its lock. The
-/// directory is made if it is missing, for this user alone.
+/// Names a lock file in this directory for one run and takes both locks. `bits` are its
+/// name, to be drawn for each run; `inherited` says whether the job will inherit its lock.
+/// The directory is made if it is missing, for this user alone.
 ///
 /// # Errors
 /// The directory can't be made or written, is not on a local file system, the disk is
 /// full, descriptors have run out, or the kernel has no such locks. Nothing is left then.
 pub fn take(directory: &Path, bits: u128, inherited: bool) -> io::Result<(RunLock, JobLock)> {
     let draft = directory.join(format!("{DRAFT}{bits:032x}"));
-    let file = make(directory, &draft)?;
-    let taken = lock_both(&file, &draft).and_then(|(identity, job)| {
-        let name = LockName::new(bits, &identity, inherited);
-        let path = directory.join(name.as_str());
-        fs::rename(&draft, &path)?;
-        Ok((name, path, job))
-    });
-    match taken {
-        Ok((name, path, job)) => Ok((RunLock { file, path, name }, JobLock(job))),
-        Err(error) => {
-            // The first error is the one to tell.
-            let _ = fs::remove_file(&draft);
-            Err(error)
-        }
+    let taken = reuse(directory, &draft)
+        .and_then(|file| lock_and_name(file, directory, &draft, bits, inherited));
+    if let Ok(taken) = taken {
+        return Ok(taken);
     }
+    // There is none, or what an earlier job left behind still holds its lock.
+    let _ = fs::remove_file(&draft);
+    let taken = make(directory, &draft)
+        .and_then(|file| lock_and_name(file, directory, &draft, bits, inherited));
+    if taken.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&draft);
+    }
+    taken
+}
+
+fn lock_and_name(
+    file: File,
+    directory: &Path,
+    draft: &Path,
+    bits: u128,
+    inherited: bool,
+) -> io::Result<(RunLock, JobLock)> {
+    let (identity, job) = lock_both(&file, draft)?;
+    let name = LockName::new(bits, &identity, inherited);
+    let path = directory.join(name.as_str());
+    fs::rename(draft, &path)?;
+    Ok((RunLock { file, path, name }, JobLock(job)))
+}
+
+/// Takes the file that an earlier run has left for the next one: only one can.
+fn reuse(directory: &Path, draft: &Path) -> io::Result<File> {
+    fs::rename(directory.join(SPARE), draft)?;
+    let file = open(draft, false)?;
+    // What sweeps goes by age.
+    file.set_modified(SystemTime::now())?;
+    Ok(file)
 }
 
 fn make(directory: &Path, draft: &Path) -> io::Result<File> {
@@ -74,7 +97,7 @@ fn open(draft: &Path, new: bool) -> io::Result<File> {
         .write(true)
         .create_new(new)
         .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(draft)
 }
 
@@ -98,6 +121,9 @@ fn lock_both(file: &File, draft: &Path) -> io::Result<(Identity, File)> {
         )));
     }
     let identity = Identity::of(file)?;
+    if !identity.is_file {
+        return Err(io::Error::other("what lies there is no file"));
+    }
     if identity.mode != 0o600 {
         // The umask took something away that the next call needs.
         file.set_permissions(Permissions::from_mode(0o600))?;
@@ -127,10 +153,13 @@ impl RunLock {
         ofd::is_locked(self.file.as_fd(), JOB_BYTE)
     }
 
-    /// Removes the file and gives the lock up. Nothing is proven from then on.
+    /// Gives the lock up, and the file to the next run: to make one and to remove it is
+    /// dear, above all on ext4, which looks at every inode that was freed in the last
+    /// seconds. Nothing is proven by the old name from then on.
     pub fn remove(self) {
-        // One that can't be removed is swept some day.
-        let _ = fs::remove_file(&self.path);
+        let spare = self.path.with_file_name(SPARE);
+        // One that can't be moved is swept some day.
+        let _ = fs::rename(&self.path, spare);
     }
 }
 
@@ -159,7 +188,58 @@ mod tests {
         drop(job);
         assert!(!run.is_job_lock_held().unwrap());
         run.remove();
-        assert_eq!(names(&directory), [""; 0]);
+        assert_eq!(names(&directory), [SPARE]);
+    }
+
+    #[test]
+    fn a_file_is_used_again_under_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path();
+        let inode = |name: &str| fs::metadata(directory.join(name)).unwrap().ino();
+        let (run, job) = take(directory, 1, true).unwrap();
+        let (first, made) = (run.name().clone(), inode(run.name().as_str()));
+        drop(job);
+        run.remove();
+        let old = SystemTime::UNIX_EPOCH;
+        File::options()
+            .write(true)
+            .open(directory.join(SPARE))
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
+        let (run, job) = take(directory, 2, true).unwrap();
+        assert_ne!(run.name(), &first);
+        assert_eq!(inode(run.name().as_str()), made);
+        let taken = fs::metadata(directory.join(run.name().as_str())).unwrap();
+        assert_ne!(taken.modified().unwrap(), old, "its age counts anew");
+        assert!(run.is_job_lock_held().unwrap());
+        // There is only one.
+        let (other, _job) = take(directory, 3, true).unwrap();
+        assert_ne!(inode(other.name().as_str()), made);
+        run.remove();
+        // The first one's job has left something behind.
+        let (other, other_job) = take(directory, 4, true).unwrap();
+        assert_ne!(inode(other.name().as_str()), made);
+        assert!(other.is_job_lock_held().unwrap());
+        drop((job, other_job));
+    }
+
+    #[test]
+    fn what_was_put_in_the_place_of_a_file_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("locks");
+        fs::create_dir(&directory).unwrap();
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, directory.join(SPARE)).unwrap();
+        let (run, _job) = take(&directory, 1, true).unwrap();
+        assert_eq!(names(&directory), [run.name().as_str()]);
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+        let fifo = directory.join(SPARE);
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let (other, _job) = take(&directory, 2, true).unwrap();
+        assert_eq!(names(&directory).len(), 2);
+        assert!(other.is_job_lock_held().unwrap());
     }
 
     #[test]
