@@ -7,7 +7,7 @@ use super::site::Site;
 use crate::support::signal;
 
 /// Every process of a server, stopped or continued at once.
-fn all(server: &Server, which: Signal) {
+pub(super) fn all(server: &Server, which: Signal) {
     let first = server.pid();
     signal(first, which);
     for child in crate::support::children(first) {
