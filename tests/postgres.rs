@@ -11,13 +11,25 @@ mod server;
 #[allow(dead_code, unused_imports)]
 mod support;
 
+#[path = "postgres/clocks.rs"]
+mod clocks;
 #[path = "postgres/connecting.rs"]
 mod connecting;
+#[path = "postgres/crowd.rs"]
+mod crowd;
 #[path = "postgres/failover.rs"]
 mod failover;
 #[path = "postgres/faults.rs"]
 mod faults;
 #[path = "postgres/first_use.rs"]
 mod first_use;
+#[path = "postgres/hanging.rs"]
+mod hanging;
+#[path = "postgres/pooler.rs"]
+mod pooler;
+#[path = "postgres/proxy.rs"]
+mod proxy;
 #[path = "postgres/site.rs"]
 mod site;
+#[path = "postgres/troubles.rs"]
+mod troubles;

@@ -172,8 +172,22 @@ impl Server {
 
     /// What pg_ctl does: start, stop, restart, promote, reload.
     pub(crate) fn ctl(&self, words: &[&str]) {
+        self.ctl_by(server_command(&program("pg_ctl")), words);
+    }
+
+    /// The same, by a program that executes it as the server's user, with its own words
+    /// first.
+    pub(crate) fn ctl_under(&self, under: &[&str], words: &[&str]) {
+        let plain = server_command(&program("pg_ctl"));
+        let mut command = Command::new(under[0]);
+        command.args(&under[1..]).arg(plain.get_program());
+        command.args(plain.get_args()).env("LC_ALL", "C");
+        self.ctl_by(command.current_dir("/").stdin(Stdio::null()), words);
+    }
+
+    fn ctl_by(&self, mut command: impl std::borrow::BorrowMut<Command>, words: &[&str]) {
+        let command = command.borrow_mut();
         let data = self.data();
-        let mut command = server_command(&program("pg_ctl"));
         command
             .arg("-D")
             .arg(data)
@@ -188,6 +202,22 @@ impl Server {
             .unwrap();
         let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
         assert!(status.success(), "{command:?}: {log}");
+    }
+
+    /// Starts it again, with its clock this much off: `+3600s`.
+    pub(crate) fn start_with_clock(&self, offset: &str) {
+        let folders = std::fs::read_dir("/usr/lib").unwrap().flatten();
+        let mut libraries = folders.map(|entry| entry.path().join("faketime/libfaketime.so.1"));
+        let library = libraries
+            .find(|path| path.exists())
+            .expect("libfaketime is missing: install it (tests/run-all does)");
+        let preload = format!("LD_PRELOAD={}", library.display());
+        let clock = format!("FAKETIME={offset}");
+        // What a server waits for goes by the monotonic clock, which stays.
+        let mut command = server_command(Path::new("env"));
+        command.args(["FAKETIME_DONT_FAKE_MONOTONIC=1", &clock, &preload]);
+        command.arg(program("pg_ctl"));
+        self.ctl_by(command, &["-w", "start"]);
     }
 
     pub(crate) fn data(&self) -> PathBuf {
