@@ -44,7 +44,7 @@ fn three_hundred_holders_over_a_frozen_server_leave_it_its_connections() {
     for run in &runs {
         run.until_says("it is ended in");
     }
-    // Everybody has dropped a call, and comes again.
+    // How long the fault lasts from here: everybody drops calls, and comes again.
     std::thread::sleep(std::time::Duration::from_secs(5));
     let thawed = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
     all(&server, Signal::SIGCONT);
