@@ -18,6 +18,8 @@ mod support;
 
 #[path = "packaging/cron.rs"]
 mod cron;
+#[path = "packaging/manual.rs"]
+mod manual;
 #[path = "packaging/systemd.rs"]
 mod systemd;
 
