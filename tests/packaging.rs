@@ -10,14 +10,21 @@
 
 #[path = "packaging/machine.rs"]
 mod machine;
+#[path = "support/programs.rs"]
+#[allow(dead_code)]
+mod programs;
 #[path = "support/postgres.rs"]
 #[allow(dead_code)]
 mod server;
 #[allow(dead_code, unused_imports)]
 mod support;
 
+#[path = "packaging/container.rs"]
+mod container;
 #[path = "packaging/cron.rs"]
 mod cron;
+#[path = "packaging/kubernetes.rs"]
+mod kubernetes;
 #[path = "packaging/manual.rs"]
 mod manual;
 #[path = "packaging/systemd.rs"]
@@ -34,9 +41,9 @@ fn repository(path: &str) -> PathBuf {
 /// What a command prints, after it has succeeded.
 #[track_caller]
 fn output_of(command: &mut Command) -> String {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error} (tests/run-all installs what is missing)"));
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("{command:?}: {error} (tests/run-all installs what is missing)")
+    });
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(

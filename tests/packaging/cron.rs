@@ -108,7 +108,11 @@ impl<'a> Night<'a> {
         let mut cron = machine.command("faketime");
         let date = format!("2026-03-{day:02} 01:59:58");
         cron.args([&date, "cron", "-f"]);
-        let cron = cron.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let cron = cron
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         Self { machine, cron }
     }
 

@@ -104,18 +104,16 @@ impl Machine {
             if output.status.success() {
                 Ok(())
             } else {
-                Err(format!("{output:?} {:?}", std::fs::read_to_string(&console)))
+                Err(format!(
+                    "{output:?} {:?}",
+                    std::fs::read_to_string(&console)
+                ))
             }
         });
         machine
     }
 
-    fn make(
-        name: &str,
-        shared: &Path,
-        rest: &str,
-        plain: bool,
-    ) -> (Child, tempfile::TempDir) {
+    fn make(name: &str, shared: &Path, rest: &str, plain: bool) -> (Child, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private"]);
@@ -130,7 +128,9 @@ impl Machine {
             .arg(shared)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        let process = command.spawn().expect("unshare is missing: install util-linux");
+        let process = command
+            .spawn()
+            .expect("unshare is missing: install util-linux");
         (process, folder)
     }
 
@@ -143,9 +143,11 @@ impl Machine {
 
     fn only_child(process: &Child) -> i32 {
         let pid = i32::try_from(process.id()).unwrap();
-        until("the machine has a first process", || match children(pid)[..] {
-            [one] => Ok(one),
-            ref all => Err(format!("{all:?}")),
+        until("the machine has a first process", || {
+            match children(pid)[..] {
+                [one] => Ok(one),
+                ref all => Err(format!("{all:?}")),
+            }
         })
     }
 
@@ -163,7 +165,10 @@ impl Machine {
             .arg("--")
             .arg(program)
             .env_clear()
-            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+            .env(
+                "PATH",
+                "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            );
         command
     }
 

@@ -12,8 +12,14 @@ fn man_and_mandoc_find_nothing_wrong() {
         let page = page.unwrap().path();
         let mut man = Command::new("man");
         man.args(["--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z"]);
-        let output = man.arg(&page).output().expect("man is missing: install man-db");
-        assert!(output.status.success() && !output.stdout.is_empty(), "{output:?}");
+        let output = man
+            .arg(&page)
+            .output()
+            .expect("man is missing: install man-db");
+        assert!(
+            output.status.success() && !output.stdout.is_empty(),
+            "{output:?}"
+        );
         let warnings = String::from_utf8_lossy(&output.stderr);
         assert_eq!(warnings, "", "{}", page.display());
         let mut mandoc = Command::new("mandoc");

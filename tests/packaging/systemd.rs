@@ -41,7 +41,10 @@ fn until_over(machine: &Machine) -> (String, String) {
             _ => Err(state),
         }
     });
-    (property(machine, "Result"), property(machine, "ExecMainStatus"))
+    (
+        property(machine, "Result"),
+        property(machine, "ExecMainStatus"),
+    )
 }
 
 fn journal(machine: &Machine) -> String {
@@ -55,7 +58,10 @@ fn needs_root_the_units_are_valid_and_well_confined() {
     install(&machine, "true");
     install_database(&machine, "postgres://db");
     let units = "/etc/systemd/system/nightly.service /etc/systemd/system/nightly.timer";
-    assert_eq!(machine.shell(&format!("systemd-analyze verify {units}")), "");
+    assert_eq!(
+        machine.shell(&format!("systemd-analyze verify {units}")),
+        ""
+    );
     // Less than 3.0, in tenths.
     let words = "systemd-analyze security --offline=true --no-pager --threshold=29";
     let rating = machine.shell(&format!("{words} /etc/systemd/system/nightly.service"));
@@ -69,7 +75,11 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
     let machine = Machine::boot("node-a", &folder);
     // PrivateTmp hides the folder, as it hides all of /tmp: it is shown again.
     let show = format!("[Service]\nBindPaths={}\n", folder.display());
-    machine.write("/etc/systemd/system/nightly.service.d/test.conf", "0644", &show);
+    machine.write(
+        "/etc/systemd/system/nightly.service.d/test.conf",
+        "0644",
+        &show,
+    );
     let job = format!(
         "cd {} || exit
          (trap 'echo helper asked >> log' TERM; echo helper begun >> log; while :; do sleep 0.05; done) &
@@ -91,7 +101,12 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
     assert!(next.contains("OnCalendar=*-*-* 02:00:00"), "{next}");
     machine.shell("systemctl start --no-block nightly.service");
     let begin = store.until_logged("begin ");
-    assert_eq!(begin, "begin node-a bind --full etl", "{}", journal(&machine));
+    assert_eq!(
+        begin,
+        "begin node-a bind --full etl",
+        "{}",
+        journal(&machine)
+    );
     store.until_logged("helper begun");
 
     // It is stopped, and the job cleans up with the help of what it has started.
@@ -99,7 +114,10 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
     let log = store.log();
     assert!(log.contains(&"clean".into()), "{log:?}");
     assert!(!log.iter().any(|line| line.contains("asked")), "{log:?}");
-    assert!(!log.iter().any(|line| line.contains("can write")), "{log:?}");
+    assert!(
+        !log.iter().any(|line| line.contains("can write")),
+        "{log:?}"
+    );
     assert_eq!(until_over(&machine), ("success".into(), "0".into()));
     let state = "/var/lib/nightly/tokenrun";
     let mode = machine.shell(&format!("stat -c '%a %U' {state} {state}/tokenrun.db"));
@@ -112,12 +130,26 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
     let url = crate::url_from_elsewhere(&database);
     install_database(&machine, &url);
     machine.shell("systemctl daemon-reload");
-    let line = store.bare(&["-s", &url, "-g", "nightly", "--client-id=node-b", "--keep=0"]);
-    let other = line.script("echo other >> log; read -r status < go").start();
+    let line = store.bare(&[
+        "-s",
+        &url,
+        "-g",
+        "nightly",
+        "--client-id=node-b",
+        "--keep=0",
+    ]);
+    let other = line
+        .script("echo other >> log; read -r status < go")
+        .start();
     store.until_logged("other");
     machine.shell("systemctl start nightly.service || journalctl -q -u nightly.service");
     let over = until_over(&machine);
-    assert_eq!(over, ("success".into(), "75".into()), "{}", journal(&machine));
+    assert_eq!(
+        over,
+        ("success".into(), "75".into()),
+        "{}",
+        journal(&machine)
+    );
     let said = journal(&machine);
     assert!(said.contains("nightly is held by node-b"), "{said}");
     store.go(0);
