@@ -25,8 +25,14 @@ mod container;
 mod cron;
 #[path = "packaging/kubernetes.rs"]
 mod kubernetes;
+#[path = "packaging/licences.rs"]
+mod licences;
 #[path = "packaging/manual.rs"]
 mod manual;
+#[path = "packaging/readme.rs"]
+mod readme;
+#[path = "packaging/release.rs"]
+mod release;
 #[path = "packaging/systemd.rs"]
 mod systemd;
 
