@@ -15,7 +15,7 @@ def fine(text):
     # An expression of SPDX's: names, WITH, AND, OR, parentheses; "/" is an old OR.
     text = text.replace("/", " OR ")
     names = lambda found: str(found.group(0).strip() in allowed)
-    name = r"(?!(?:AND|OR)\b)[\w.+-]+(?: WITH [\w.+-]+)?"
+    name = r"\b(?!(?:AND|OR)\b)[\w.+-]+(?: WITH [\w.+-]+)?"
     text = re.sub(name, names, text)
     return eval(text.replace("AND", "and").replace("OR", "or"), {})
 words = ["cargo", "tree", "--locked", "--offline", "--edges", "normal,build", "--prefix", "none",

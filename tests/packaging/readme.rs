@@ -6,7 +6,9 @@ use crate::repository;
 
 /// A file without its comments and the empty lines around them.
 fn without_comments(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
     let text = lines.collect::<Vec<_>>().join("\n");
     text.trim().to_owned()
 }

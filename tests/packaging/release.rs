@@ -17,8 +17,16 @@ fn target() -> PathBuf {
 
 /// The user's Rust, and a build that need not be fast, only the same in all else.
 fn for_cargo(command: &mut Command) -> &mut Command {
-    let given = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
-    let given = given.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let given = [
+        "PATH",
+        "HOME",
+        "CARGO_HOME",
+        "RUSTUP_HOME",
+        "RUSTUP_TOOLCHAIN",
+    ];
+    let given = given
+        .iter()
+        .filter_map(|name| Some((name, std::env::var_os(name)?)));
     command
         .env_clear()
         .envs(given)
@@ -32,8 +40,13 @@ fn for_cargo(command: &mut Command) -> &mut Command {
 /// The lines of a Dockerfile, as an instruction and what follows it.
 fn instructions() -> Vec<(String, String)> {
     let text = fs::read_to_string(repository("Dockerfile")).unwrap();
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    let split = |line: &str| line.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned()));
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
+    let split = |line: &str| {
+        line.split_once(' ')
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+    };
     lines.map(|line| split(line).unwrap()).collect()
 }
 
@@ -85,7 +98,10 @@ fn build_image(machine: &Machine) {
         }
     }
     let rust = env!("CARGO_PKG_RUST_VERSION");
-    assert_eq!(stages, [format!("rust:{rust}-bookworm AS build"), "scratch".into()]);
+    assert_eq!(
+        stages,
+        [format!("rust:{rust}-bookworm AS build"), "scratch".into()]
+    );
     assert_eq!(copied[0], "/etc/ssl/certs/ca-certificates.crt");
 }
 
@@ -113,7 +129,11 @@ fn package() -> PathBuf {
     deb.args(["deb", "--no-build", "--target", host.trim(), "--output"]);
     output_of(deb.arg(&file));
     let mut lintian = Command::new("lintian");
-    let found = output_of(lintian.args(["--allow-root", "--fail-on", "error,warning"]).arg(&file));
+    let found = output_of(
+        lintian
+            .args(["--allow-root", "--fail-on", "error,warning"])
+            .arg(&file),
+    );
     assert_eq!(found, "");
     file
 }
@@ -144,9 +164,15 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
         "/usr/share/doc/tokenrun/examples/systemd/nightly.service.d/postgres.conf",
         "/usr/share/doc/tokenrun/examples/kubernetes/nightly.yaml",
     ] {
-        assert!(installed.iter().any(|it| it == file), "{file}: {installed:#?}");
+        assert!(
+            installed.iter().any(|it| it == file),
+            "{file}: {installed:#?}"
+        );
     }
-    assert_eq!(machine.shell("stat -c '%a %U:%G' /var/lib/tokenrun"), "700 root:root\n");
+    assert_eq!(
+        machine.shell("stat -c '%a %U:%G' /var/lib/tokenrun"),
+        "700 root:root\n"
+    );
     let completion = ". /usr/share/bash-completion/completions/tokenrun; complete -p tokenrun";
     machine.shell(&format!("bash -c '{completion}'"));
     machine.shell(purge);
@@ -158,7 +184,10 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
     assert!(said.contains("hello\n"), "{said}");
     machine.shell(purge);
     let left = new_files(&machine, &before);
-    assert!(left.contains(&"/var/lib/tokenrun/tokenrun.db".to_owned()), "{left:?}");
+    assert!(
+        left.contains(&"/var/lib/tokenrun/tokenrun.db".to_owned()),
+        "{left:?}"
+    );
     let data = |file: &String| file.starts_with("/var/lib/tokenrun");
     assert!(left.iter().all(data), "{left:?}");
 }
