@@ -86,6 +86,7 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
          helper=$!
          trap 'sleep 0.2; kill -0 $helper && echo clean >> log; kill -9 $helper; exit 0' TERM
          touch /usr/x 2> /dev/null && echo can write /usr >> log
+         sed -n 's/^NoNewPrivs:\t/no new rights /p; s/^Seccomp:\t/filter /p' /proc/self/status >> log
          echo begin $TOKENRUN_CLIENT_ID $TOKENRUN_GRANT \"$*\" $(id -un) >> log
          read -r status < go & wait $!
          kill -9 $helper
@@ -95,11 +96,16 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
     install(&machine, &job);
     machine.shell("systemctl daemon-reload");
 
-    // With a file of its own. The timer starts it.
-    machine.shell("systemctl start nightly.timer");
-    let next = machine.shell("systemctl show --value -p TimersCalendar nightly.timer");
-    assert!(next.contains("OnCalendar=*-*-* 02:00:00"), "{next}");
-    machine.shell("systemctl start --no-block nightly.service");
+    // With a file of its own. The timer starts it, now as well as at two.
+    let soon = "[Timer]\nOnActiveSec=1ms\nAccuracySec=1ms\n";
+    machine.write(
+        "/etc/systemd/system/nightly.timer.d/test.conf",
+        "0644",
+        soon,
+    );
+    machine.shell("systemctl daemon-reload; systemctl start nightly.timer");
+    let times = machine.shell("systemctl show --value -p TimersCalendar nightly.timer");
+    assert!(times.contains("OnCalendar=*-*-* 02:00:00"), "{times}");
     let begin = store.until_logged("begin ");
     assert_eq!(
         begin,
@@ -112,7 +118,9 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
     // It is stopped, and the job cleans up with the help of what it has started.
     machine.shell("systemctl stop nightly.service");
     let log = store.log();
-    assert!(log.contains(&"clean".into()), "{log:?}");
+    for line in ["clean", "no new rights 1", "filter 2"] {
+        assert!(log.contains(&line.into()), "{line}: {log:?}");
+    }
     assert!(!log.iter().any(|line| line.contains("asked")), "{log:?}");
     assert!(
         !log.iter().any(|line| line.contains("can write")),
@@ -164,4 +172,6 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
     assert_eq!(until_over(&machine).0, "signal");
     let left = machine.shell("pgrep -u etl || true");
     assert_eq!(left, "");
+    let locks = machine.shell(&format!("stat -c '%a %U' {state}/locks"));
+    assert_eq!(locks, "700 etl\n");
 }
