@@ -37,10 +37,11 @@ exec chroot . sh -c 'echo ready; read -r line'
 /// The same with systemd as the first process. The groups that its processes are in
 /// are removed when it has gone.
 const SYSTEMD: &str = r#"
+own=tokenrun-${1##*/}
 for tree in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
     [ -e "$tree/cgroup.procs" ] || continue
-    mkdir "$tree/$2"
-    echo $$ > "$tree/$2/cgroup.procs"
+    mkdir "$tree/$own"
+    echo $$ > "$tree/$own/cgroup.procs"
 done
 rm -rf root/etc/systemd/system/*
 echo "$2" > root/etc/hostname
@@ -53,9 +54,9 @@ read -r line || true
 kill -9 $(cat "/proc/$nspawn/task/$nspawn/children") || true
 wait
 for tree in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
-    [ -e "$tree/$2" ] || continue
+    [ -e "$tree/$own" ] || continue
     echo $$ > "$tree/cgroup.procs"
-    find "$tree/$2" -depth -type d -exec rmdir {} \;
+    find "$tree/$own" -depth -type d -exec rmdir {} \;
 done
 "#;
 
