@@ -89,26 +89,25 @@ impl Machine {
         Self::until_ready(&mut process);
         let nspawn = Self::only_child(&process);
         let console = shared.join("console");
-        let init = until("systemd starts", || match children(nspawn)[..] {
-            [init] => Ok(init),
-            ref all => Err(format!("{all:?} {:?}", std::fs::read_to_string(&console))),
-        });
-        let machine = Self {
+        let mut machine = Self {
             process,
-            init,
+            init: nspawn,
             name: name.to_owned(),
             _folder: folder,
         };
         until("systemd is up", || {
+            // nspawn's first child is not it, but starts it and ends.
+            let [init] = children(nspawn)[..] else {
+                return Err(format!("{:?}", std::fs::read_to_string(&console)));
+            };
+            machine.init = init;
             let words = ["is-active", "basic.target"];
             let output = machine.command("systemctl").args(words).output().unwrap();
             if output.status.success() {
                 Ok(())
             } else {
-                Err(format!(
-                    "{output:?} {:?}",
-                    std::fs::read_to_string(&console)
-                ))
+                let said = std::fs::read_to_string(&console);
+                Err(format!("{output:?} {said:?}"))
             }
         });
         machine
