@@ -3,4 +3,5 @@ SELECT
     program, once_key, grant_kind, started_at, ended_at, outcome,
     exit_code, signal
 FROM {schema}.runs WHERE token_group = $2
-ORDER BY started_at DESC, fence DESC LIMIT $1
+-- Fences rise, whatever the clock of a server does that was failed over to.
+ORDER BY fence DESC LIMIT $1
