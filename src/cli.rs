@@ -1,5 +1,7 @@
 //! The command line: the only file that knows clap. What it returns is validated.
 
+mod manual;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -635,25 +637,7 @@ pub fn completion_files() -> Vec<(&'static str, String)> {
 /// # Errors
 /// None that a memory buffer gives.
 pub fn manual() -> std::io::Result<Vec<(String, String)>> {
-    let command = Cli::command();
-    let mut pages = vec![page(&command, "tokenrun")?];
-    for verb in command.get_subcommands() {
-        let name = format!("tokenrun-{}", verb.get_name());
-        pages.push(page(&verb.clone().name(name.clone()), &name)?);
-    }
-    Ok(pages)
-}
-
-fn page(command: &clap::Command, name: &str) -> std::io::Result<(String, String)> {
-    let mut text = Vec::new();
-    clap_mangen::Man::new(command.clone())
-        .title(name.to_uppercase())
-        .date("")
-        .render(&mut text)?;
-    Ok((
-        format!("{name}.1"),
-        String::from_utf8_lossy(&text).into_owned(),
-    ))
+    manual::pages(&Cli::command())
 }
 
 #[cfg(test)]

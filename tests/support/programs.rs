@@ -11,7 +11,8 @@ pub(crate) fn unruly() -> &'static Path {
     BUILT.get_or_init(|| build("unruly"))
 }
 
-fn build(name: &str) -> PathBuf {
+/// Builds one of them. Not to be called twice at once for the same.
+pub(crate) fn build(name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     // Several test programs may build it at once.

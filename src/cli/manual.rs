@@ -1,0 +1,118 @@
+//! The manual pages: what the command line says of itself, and what is written by hand.
+
+use std::io;
+
+use clap_mangen::Man;
+
+/// The day of the release. Not of the build: the pages are kept in the repository.
+const DATE: &str = "2026-11-21";
+
+/// What no option tells: the main page's other sections.
+const SECTIONS: &str = include_str!("manual.roff");
+
+/// The end of a subcommand's page.
+const SEE_ALSO: &str = ".SH \"SEE ALSO\"\n\\fBtokenrun\\fR(1)\n";
+
+/// The longest line of a page's source, in bytes: mandoc(1) asks for it.
+const WIDTH: usize = 80;
+
+/// A page for the program and one for each subcommand: file names and contents.
+///
+/// # Errors
+/// None that a memory buffer gives.
+pub(super) fn pages(command: &clap::Command) -> io::Result<Vec<(String, String)>> {
+    let mut pages = vec![("tokenrun.1".to_owned(), main_page(command)?)];
+    for verb in command.get_subcommands() {
+        let name = format!("tokenrun-{}", verb.get_name());
+        let verb = verb.clone().name(name.clone());
+        pages.push((format!("{name}.1"), verb_page(&verb)?));
+    }
+    Ok(pages)
+}
+
+/// A command's page, without its sections.
+fn begun(command: &clap::Command) -> Man {
+    Man::new(command.clone())
+        .title(command.get_name().to_uppercase())
+        .date(DATE)
+        .source(concat!("tokenrun ", env!("CARGO_PKG_VERSION")))
+        .manual("User Commands")
+}
+
+fn main_page(command: &clap::Command) -> io::Result<String> {
+    let page = begun(command);
+    let mut text = Vec::new();
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    page.render_subcommands_section(&mut text)?;
+    text.extend(SECTIONS.as_bytes());
+    Ok(tidied(&String::from_utf8_lossy(&text)))
+}
+
+fn verb_page(command: &clap::Command) -> io::Result<String> {
+    let mut text = Vec::new();
+    begun(command).render(&mut text)?;
+    text.extend(SEE_ALSO.as_bytes());
+    Ok(tidied(&String::from_utf8_lossy(&text)))
+}
+
+/// A page that man(1) and mandoc(1) find nothing wrong with.
+fn tidied(text: &str) -> String {
+    // An empty line is a space; a break before or after it is one too many.
+    let text = text.replace("\n.br\n\n.br\n", "\n.sp\n");
+    let mut tidy = String::with_capacity(text.len());
+    for line in text.lines() {
+        let line = line.trim_end();
+        if line.starts_with(['.', '\'']) {
+            tidy.push_str(line);
+        } else {
+            tidy.push_str(&wrapped(line));
+        }
+        tidy.push('\n');
+    }
+    tidy
+}
+
+/// A line of text in lines of at most [`WIDTH`], none of which begins like a request.
+fn wrapped(line: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in line.split(' ') {
+        let is_request = word.starts_with(['.', '\'']);
+        match lines.last_mut() {
+            Some(last) if is_request || last.len() + 1 + word.len() < WIDTH => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_broken_where_no_request_begins() {
+        let words = ["word"; 30].join(" ");
+        assert!(wrapped(&words).lines().all(|line| line.len() < WIDTH));
+        assert_eq!(wrapped(&words).replace('\n', " "), words);
+        let dots = ["...word"; 30].join(" ");
+        assert_eq!(wrapped(&dots), dots);
+    }
+
+    #[test]
+    fn every_page_names_its_section_and_its_release() {
+        let command = clap::Command::new("x").subcommand(clap::Command::new("y").about("z"));
+        let pages = pages(&command).unwrap();
+        for (_, page) in &pages {
+            assert!(page.contains(DATE), "{page}");
+        }
+        assert!(pages[0].1.contains("GUARANTEES AND LIMITS"));
+        assert!(pages[1].1.contains("SEE ALSO"));
+    }
+}

@@ -1,0 +1,67 @@
+//! What people install and copy: the examples, in a real cron, a real systemd and a bare
+//! container; the package; the image; the manual.
+//!
+//! What needs a machine gets one that is thrown away: all that is written to it lies in
+//! memory, and nothing of this machine is changed.
+
+// clippy.toml allows these in tests, and knows a test by an attribute that the
+// helpers lack.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "packaging/machine.rs"]
+mod machine;
+#[path = "support/programs.rs"]
+#[allow(dead_code)]
+mod programs;
+#[path = "support/postgres.rs"]
+#[allow(dead_code)]
+mod server;
+#[allow(dead_code, unused_imports)]
+mod support;
+
+#[path = "packaging/container.rs"]
+mod container;
+#[path = "packaging/cron.rs"]
+mod cron;
+#[path = "packaging/kubernetes.rs"]
+mod kubernetes;
+#[path = "packaging/licences.rs"]
+mod licences;
+#[path = "packaging/manual.rs"]
+mod manual;
+#[path = "packaging/readme.rs"]
+mod readme;
+#[path = "packaging/release.rs"]
+mod release;
+#[path = "packaging/systemd.rs"]
+mod systemd;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A file of the repository.
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// What a command prints, after it has succeeded.
+#[track_caller]
+fn output_of(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("{command:?}: {error} (tests/run-all installs what is missing)")
+    });
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{text}{errors}",
+        output.status
+    );
+    text + &errors
+}
+
+/// A database's connection string for machines that do not share the server's socket.
+fn url_from_elsewhere(database: &server::Database<'_>) -> String {
+    let (port, name) = (database.server.port(), &database.name);
+    format!("postgres://postgres@127.0.0.1:{port}/{name}?sslmode=disable")
+}

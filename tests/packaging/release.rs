@@ -1,0 +1,203 @@
+//! The image and the package, from one build: the steps of the Dockerfile on a machine that
+//! is thrown away, then the package of what they built.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::machine::Machine;
+use crate::{output_of, repository};
+
+/// Where the build's files stay, so that the next one is quick.
+fn target() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packaging");
+    fs::create_dir_all(&target).unwrap();
+    target
+}
+
+/// The user's Rust, and a build that need not be fast, only the same in all else.
+fn for_cargo(command: &mut Command) -> &mut Command {
+    let given = [
+        "PATH",
+        "HOME",
+        "CARGO_HOME",
+        "RUSTUP_HOME",
+        "RUSTUP_TOOLCHAIN",
+    ];
+    let given = given
+        .iter()
+        .filter_map(|name| Some((name, std::env::var_os(name)?)));
+    command
+        .env_clear()
+        .envs(given)
+        .env("CARGO_TARGET_DIR", target())
+        .env("CARGO_NET_OFFLINE", "true")
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+}
+
+/// The lines of a Dockerfile, as an instruction and what follows it.
+fn instructions() -> Vec<(String, String)> {
+    let text = fs::read_to_string(repository("Dockerfile")).unwrap();
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
+    let split = |line: &str| {
+        line.split_once(' ')
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+    };
+    lines.map(|line| split(line).unwrap()).collect()
+}
+
+/// Copies to the machine what .dockerignore lets through.
+fn copy_context(machine: &Machine, to: &str) {
+    let ignored = fs::read_to_string(repository(".dockerignore")).unwrap();
+    let mut lines = ignored.lines().filter(|line| !line.starts_with('#'));
+    assert_eq!(lines.next(), Some("*"));
+    let kept = lines.map(|line| line.strip_prefix('!').expect("only exceptions"));
+    let mut pack = Command::new("tar");
+    pack.arg("-C").arg(repository("")).arg("-c").args(kept);
+    let mut pack = pack.stdout(Stdio::piped()).spawn().unwrap();
+    machine.shell(&format!("mkdir -p {to}"));
+    let mut unpack = machine.command("tar");
+    unpack.args(["-C", to, "-x"]);
+    output_of(unpack.stdin(pack.stdout.take().unwrap()));
+    assert!(pack.wait().unwrap().success());
+}
+
+/// Does what the Dockerfile says, on this machine in place of the first image.
+fn build_image(machine: &Machine) {
+    let mut folder = String::new();
+    let mut stages = Vec::new();
+    let mut copied = Vec::new();
+    for (instruction, rest) in instructions() {
+        match (instruction.as_str(), stages.len()) {
+            ("FROM", _) => stages.push(rest),
+            ("WORKDIR", 1) => folder = rest,
+            ("COPY", 1) => {
+                assert_eq!(rest, ". .");
+                copy_context(machine, &folder);
+            }
+            ("RUN", 1) => {
+                let script = format!("cd {folder} && {rest}");
+                output_of(for_cargo(machine.command("sh").args(["-ec", &script])));
+            }
+            ("COPY", 2) => {
+                let words: Vec<&str> = rest.split(' ').collect();
+                assert_eq!(words[0], "--from=build");
+                machine.shell(&format!("test -s {}", words[1]));
+                copied.push(words[2].to_owned());
+            }
+            ("USER", 2) => assert_eq!(rest, "65532:65532"),
+            ("ENTRYPOINT", 2) => {
+                let program = rest.trim_start_matches("[\"").trim_end_matches("\"]");
+                assert!(copied.contains(&program.to_owned()), "{rest}");
+            }
+            _ => panic!("this test does not know {instruction} here"),
+        }
+    }
+    let rust = env!("CARGO_PKG_RUST_VERSION");
+    assert_eq!(
+        stages,
+        [format!("rust:{rust}-bookworm AS build"), "scratch".into()]
+    );
+    assert_eq!(copied[0], "/etc/ssl/certs/ca-certificates.crt");
+}
+
+/// All files of a machine, but what dpkg and its triggers write for themselves.
+fn files(machine: &Machine) -> Vec<String> {
+    let list = machine.shell(
+        "find / -xdev -path /var/lib/dpkg -prune -o -path /var/log -prune \
+         -o -path /var/cache -prune -o -print | sort",
+    );
+    list.lines().map(str::to_owned).collect()
+}
+
+/// Those that were not there before.
+fn new_files(machine: &Machine, before: &[String]) -> Vec<String> {
+    let mut files = files(machine);
+    files.retain(|file| before.binary_search(file).is_err());
+    files
+}
+
+fn package() -> PathBuf {
+    let file = target().join("tokenrun.deb");
+    let host = output_of(Command::new("rustc").args(["--print", "host-tuple"]));
+    let mut deb = Command::new("cargo");
+    for_cargo(&mut deb).current_dir(repository(""));
+    deb.args(["deb", "--no-build", "--target", host.trim(), "--output"]);
+    output_of(deb.arg(&file));
+    let mut lintian = Command::new("lintian");
+    let found = output_of(
+        lintian
+            .args(["--allow-root", "--fail-on", "error,warning"])
+            .arg(&file),
+    );
+    assert_eq!(found, "");
+    file
+}
+
+#[test]
+fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
+    let machine = Machine::start("builder", &target());
+    build_image(&machine);
+    let program = machine.shell("readelf --program-headers /out/bin/tokenrun");
+    assert!(!program.contains("INTERP"), "not static: {program}");
+    drop(machine);
+    let package = package();
+
+    let machine = Machine::start("node-a", &target());
+    let before = files(&machine);
+    let install = format!("dpkg --install {} 2>&1", package.display());
+    let purge = "dpkg --purge tokenrun 2>&1";
+    machine.shell(&install);
+    let installed = new_files(&machine, &before);
+    for file in [
+        "/usr/bin/tokenrun",
+        "/usr/share/man/man1/tokenrun.1.gz",
+        "/usr/share/man/man1/tokenrun-status.1.gz",
+        "/usr/share/bash-completion/completions/tokenrun",
+        "/usr/share/zsh/vendor-completions/_tokenrun",
+        "/usr/share/fish/vendor_completions.d/tokenrun.fish",
+        "/usr/share/doc/tokenrun/examples/cron/nightly",
+        "/usr/share/doc/tokenrun/examples/systemd/nightly.service.d/postgres.conf",
+        "/usr/share/doc/tokenrun/examples/kubernetes/nightly.yaml",
+    ] {
+        assert!(
+            installed.iter().any(|it| it == file),
+            "{file}: {installed:#?}"
+        );
+    }
+    assert_eq!(
+        machine.shell("stat -c '%a %U:%G' /var/lib/tokenrun"),
+        "700 root:root\n"
+    );
+    let completion = ". /usr/share/bash-completion/completions/tokenrun; complete -p tokenrun";
+    machine.shell(&format!("bash -c '{completion}'"));
+    machine.shell(purge);
+    assert_eq!(new_files(&machine, &before), Vec::<String>::new());
+
+    // With data.
+    machine.shell(&install);
+    let said = machine.shell("/usr/bin/tokenrun --group demo -- echo hello");
+    assert!(said.contains("hello\n"), "{said}");
+    machine.shell(purge);
+    let left = new_files(&machine, &before);
+    assert!(
+        left.contains(&"/var/lib/tokenrun/tokenrun.db".to_owned()),
+        "{left:?}"
+    );
+    let data = |file: &String| file.starts_with("/var/lib/tokenrun");
+    assert!(left.iter().all(data), "{left:?}");
+}
+
+#[test]
+fn the_package_has_the_version_of_the_program() {
+    let changelog = fs::read_to_string(repository("packaging/debian/changelog")).unwrap();
+    let version = format!("tokenrun ({}-1) ", env!("CARGO_PKG_VERSION"));
+    assert!(changelog.starts_with(&version), "{changelog}");
+    let dockerfile = fs::read_to_string(repository("examples/kubernetes/Dockerfile")).unwrap();
+    let image = format!("tokenrun:{} ", env!("CARGO_PKG_VERSION"));
+    assert_eq!(dockerfile.matches(&image).count(), 2);
+}

@@ -1,0 +1,177 @@
+//! `examples/systemd/`, checked by systemd-analyze and run by a real systemd.
+
+use std::fs;
+
+use crate::machine::{Machine, shared_folder};
+use crate::server::Server;
+use crate::support::{Store, until};
+
+/// The unit, its timer, and what its job needs.
+fn install(machine: &Machine, job: &str) {
+    for file in ["nightly.service", "nightly.timer"] {
+        let text = fs::read_to_string(crate::repository("examples/systemd").join(file)).unwrap();
+        machine.write(&format!("/etc/systemd/system/{file}"), "0644", &text);
+    }
+    machine.shell("useradd --uid 1234 etl");
+    machine.write("/opt/etl/run.sh", "0755", &format!("#!/bin/sh\n{job}\n"));
+    let manual = fs::read_to_string(crate::repository("man/tokenrun.1")).unwrap();
+    machine.write("/usr/local/share/man/man1/tokenrun.1", "0644", &manual);
+}
+
+/// The drop-in for a shared database.
+fn install_database(machine: &Machine, url: &str) {
+    let path = "nightly.service.d/postgres.conf";
+    let text = fs::read_to_string(crate::repository("examples/systemd").join(path)).unwrap();
+    machine.write(&format!("/etc/systemd/system/{path}"), "0644", &text);
+    machine.write("/etc/tokenrun/store", "0400", url);
+}
+
+/// A property of the service.
+fn property(machine: &Machine, name: &str) -> String {
+    let script = format!("systemctl show --value -p {name} nightly.service");
+    machine.shell(&script).trim().to_owned()
+}
+
+/// Waits until the service has run, and gives how it ended and its status.
+fn until_over(machine: &Machine) -> (String, String) {
+    until("the service has ended", || {
+        let state = property(machine, "ActiveState");
+        match state.as_str() {
+            "inactive" | "failed" => Ok(()),
+            _ => Err(state),
+        }
+    });
+    (
+        property(machine, "Result"),
+        property(machine, "ExecMainStatus"),
+    )
+}
+
+fn journal(machine: &Machine) -> String {
+    machine.shell("journalctl --sync; journalctl -q -o cat -u nightly.service")
+}
+
+#[test]
+fn needs_root_the_units_are_valid_and_well_confined() {
+    let store = Store::new();
+    let machine = Machine::start("node-a", &shared_folder(&store));
+    install(&machine, "true");
+    install_database(&machine, "postgres://db");
+    let units = "/etc/systemd/system/nightly.service /etc/systemd/system/nightly.timer";
+    assert_eq!(
+        machine.shell(&format!("systemd-analyze verify {units}")),
+        ""
+    );
+    // Less than 3.0, in tenths.
+    let words = "systemd-analyze security --offline=true --no-pager --threshold=29";
+    let rating = machine.shell(&format!("{words} /etc/systemd/system/nightly.service"));
+    assert!(rating.contains("Overall exposure level"), "{rating}");
+}
+
+#[test]
+fn needs_root_systemd_runs_stops_and_counts_the_service() {
+    let store = Store::new();
+    let folder = shared_folder(&store);
+    let machine = Machine::boot("node-a", &folder);
+    // PrivateTmp hides the folder, as it hides all of /tmp: it is shown again.
+    let show = format!("[Service]\nBindPaths={}\n", folder.display());
+    machine.write(
+        "/etc/systemd/system/nightly.service.d/test.conf",
+        "0644",
+        &show,
+    );
+    let job = format!(
+        "cd {} || exit
+         (trap 'echo helper asked >> log' TERM; echo helper begun >> log; while :; do sleep 0.05; done) &
+         helper=$!
+         trap 'sleep 0.2; kill -0 $helper && echo clean >> log; kill -9 $helper; exit 0' TERM
+         touch /usr/x 2> /dev/null && echo can write /usr >> log
+         sed -n 's/^NoNewPrivs:\t/no new rights /p; s/^Seccomp:\t/filter /p' /proc/self/status >> log
+         echo begin $TOKENRUN_CLIENT_ID $TOKENRUN_GRANT \"$*\" $(id -un) >> log
+         read -r status < go & wait $!
+         kill -9 $helper
+         exit 0",
+        folder.display()
+    );
+    install(&machine, &job);
+    machine.shell("systemctl daemon-reload");
+
+    // With a file of its own. The timer starts it, now as well as at two.
+    let soon = "[Timer]\nOnActiveSec=1ms\nAccuracySec=1ms\n";
+    machine.write(
+        "/etc/systemd/system/nightly.timer.d/test.conf",
+        "0644",
+        soon,
+    );
+    machine.shell("systemctl daemon-reload; systemctl start nightly.timer");
+    let times = machine.shell("systemctl show --value -p TimersCalendar nightly.timer");
+    assert!(times.contains("OnCalendar=*-*-* 02:00:00"), "{times}");
+    let begin = store.until_logged("begin ");
+    assert_eq!(
+        begin,
+        "begin node-a bind --full etl",
+        "{}",
+        journal(&machine)
+    );
+    store.until_logged("helper begun");
+
+    // It is stopped, and the job cleans up with the help of what it has started.
+    machine.shell("systemctl stop nightly.service");
+    let log = store.log();
+    for line in ["clean", "no new rights 1", "filter 2"] {
+        assert!(log.contains(&line.into()), "{line}: {log:?}");
+    }
+    assert!(!log.iter().any(|line| line.contains("asked")), "{log:?}");
+    assert!(
+        !log.iter().any(|line| line.contains("can write")),
+        "{log:?}"
+    );
+    assert_eq!(until_over(&machine), ("success".into(), "0".into()));
+    let state = "/var/lib/nightly/tokenrun";
+    let mode = machine.shell(&format!("stat -c '%a %U' {state} {state}/tokenrun.db"));
+    assert_eq!(mode, "700 etl\n600 etl\n");
+    let history = machine.shell(&format!("tokenrun history -s {state}/tokenrun.db"));
+    assert!(history.contains(" succeeded "), "{history}");
+
+    // With a database, and another node that has the token: no failure.
+    let database = Server::shared().database();
+    let url = crate::url_from_elsewhere(&database);
+    install_database(&machine, &url);
+    machine.shell("systemctl daemon-reload");
+    let line = store.bare(&[
+        "-s",
+        &url,
+        "-g",
+        "nightly",
+        "--client-id=node-b",
+        "--keep=0",
+    ]);
+    let other = line
+        .script("echo other >> log; read -r status < go")
+        .start();
+    store.until_logged("other");
+    machine.shell("systemctl start nightly.service || journalctl -q -u nightly.service");
+    let over = until_over(&machine);
+    assert_eq!(
+        over,
+        ("success".into(), "75".into()),
+        "{}",
+        journal(&machine)
+    );
+    let said = journal(&machine);
+    assert!(said.contains("nightly is held by node-b"), "{said}");
+    store.go(0);
+    other.end().with_code(0);
+    fs::remove_file(store.file("log")).unwrap();
+    machine.shell("systemctl start --no-block nightly.service");
+    store.until_logged("begin node-a ");
+    store.until_logged("helper begun");
+
+    // Whoever kills tokenrun alone ends everything, and the failure shows.
+    machine.shell("systemctl kill --kill-whom=main --signal=KILL nightly.service");
+    assert_eq!(until_over(&machine).0, "signal");
+    let left = machine.shell("pgrep -u etl || true");
+    assert_eq!(left, "");
+    let locks = machine.shell(&format!("stat -c '%a %U' {state}/locks"));
+    assert_eq!(locks, "700 etl\n");
+}
