@@ -145,6 +145,7 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
         claim,
         limits: run::machine::Limits {
             timeout: request.timeout,
+            wait: request.wait,
             locks: lock_directory.is_some(),
         },
         not_now: request.conflict_exit_code,

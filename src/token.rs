@@ -96,6 +96,7 @@
 //! | the store loses its last commits | versions do not repeat, so the loser's heartbeat conflicts and it ends its job; the fence rises all the same |
 
 pub mod claim;
+pub mod line;
 pub mod misreading;
 pub mod names;
 pub mod operator;
@@ -107,6 +108,7 @@ pub mod time;
 pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
+pub use line::{Place, Waiter};
 pub use names::{ClientId, Fence, GroupName, NameError, SessionId, Version};
 pub use record::{GrantKind, Outcome, RunEnd, RunId, RunRecord};
 pub use row::{Counters, Handoff, Pause, Row, State, Touch};

@@ -600,7 +600,7 @@ fn every_column_of_a_record_comes_back_as_written(fixture: &dyn Fixture) {
             fence: Fence(fence.get()),
             ..written
         };
-        let begin = History::Begin { run: Box::new(run.clone()), vanished: None };
+        let begin = History::Begin { run: Box::new(run.clone()), vanished: None, waited: false };
         let to = Row { group: run.group.clone(), ..token.clone() };
         put(store.as_mut(), fixture, &to, begin);
         let query = HistoryQuery { group: Some(run.group.clone()), limit: None };

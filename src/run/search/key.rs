@@ -78,6 +78,8 @@ impl Scribe {
     fn request(&mut self, world: &World, request: &Request) {
         match request {
             Request::Read(_) => self.form.push(b'r'),
+            Request::Join(..) => self.form.push(b'j'),
+            Request::Leave(..) => self.form.push(b'l'),
             Request::Record { .. } => self.form.push(b'c'),
             Request::Swap(swap) => self.swap(world, swap),
         }

@@ -13,7 +13,7 @@ use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    About, Claim, ClientId, Domain, Evidence, GroupName, Line, Moment, Row, SessionId, Stamp,
+    About, Claim, ClientId, Domain, Evidence, GroupName, Moment, Row, SessionId, Stamp,
     State, StoreTime, Swap, Swapped, Touch,
 };
 
@@ -401,9 +401,13 @@ impl World {
         let event = match &out {
             None => return,
             Some(Out::Sent {
-                request: Request::Read(_),
+                request: Request::Read(_) | Request::Join(..),
                 ..
             }) => Event::Looked(Err(error())),
+            Some(Out::Sent {
+                request: Request::Leave(..),
+                ..
+            }) => Event::Left(Err(error())),
             Some(Out::Sent {
                 request: Request::Swap(_),
                 ..
@@ -412,6 +416,7 @@ impl World {
             Some(Out::Answered { event, .. }) => match event {
                 Event::Looked(_) => Event::Looked(Err(error())),
                 Event::Swapped(_) => Event::Swapped(Err(error())),
+                Event::Left(_) => Event::Left(Err(error())),
                 _ => Event::Recorded(Err(error())),
             },
         };
@@ -429,11 +434,19 @@ impl World {
         };
         let session = process.machine.claim().session.clone();
         let event = match request {
-            Request::Read(_) => {
+            Request::Leave(group, session) => {
+                self.store.leave(&group, &session);
+                Event::Left(Ok(()))
+            }
+            Request::Read(_) | Request::Join(..) => {
+                if let Request::Join(group, waiter) = &request {
+                    let now = self.store_time();
+                    self.store.join(group, waiter, &now);
+                }
                 let reading = Reading {
                     row: self.row().cloned(),
                     now: self.store_time(),
-                    line: Line::default(),
+                    line: self.store.line_of(&group()),
                 };
                 Event::Looked(Ok((Box::new(reading), Evidence::None)))
             }

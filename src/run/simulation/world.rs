@@ -10,7 +10,7 @@ use crate::store::memory::Contents;
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::token::{
-    ClientId, Domain, Evidence, GroupName, Line, Row, SessionId, Stamp, State, StoreTime, Swap,
+    ClientId, Domain, Evidence, GroupName, Row, SessionId, Stamp, State, StoreTime, Swap,
     Swapped, Timing, Touch, Wishes,
 };
 
@@ -291,13 +291,20 @@ impl World {
         let now = self.store_time();
         let session = self.processes[process].machine.claim().session.clone();
         let event = match request {
-            Request::Read(group) => {
+            Request::Leave(group, session) => {
+                self.store.leave(group, session);
+                Event::Left(Ok(()))
+            }
+            Request::Read(group) | Request::Join(group, _) => {
+                if let Request::Join(_, waiter) = request {
+                    self.store.join(group, waiter, &now);
+                }
                 let row = self.store.rows.get(group).cloned();
                 let evidence = self.evidence(process, row.as_ref());
                 let reading = Reading {
                     row,
                     now,
-                    line: Line::default(),
+                    line: self.store.line_of(group),
                 };
                 Event::Looked(Ok((Box::new(reading), evidence)))
             }
@@ -497,7 +504,8 @@ impl Event {
     fn failed(request: &Request) -> Self {
         let error = StoreError::unavailable("no answer");
         match request {
-            Request::Read(_) => Self::Looked(Err(error)),
+            Request::Read(_) | Request::Join(..) => Self::Looked(Err(error)),
+            Request::Leave(..) => Self::Left(Err(error)),
             Request::Swap(_) => Self::Swapped(Err(error)),
             Request::Record { .. } => Self::Recorded(Err(error)),
         }
