@@ -8,7 +8,8 @@ use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::{
-    ClientId, Evidence, Fence, GrantKind, Moment, Refusal, Row, SessionId, StoreTime, Swapped, Verdict,
+    ClientId, Evidence, Fence, GrantKind, Moment, Refusal, Row, SessionId, StoreTime, Swapped,
+    Verdict,
 };
 
 /// What happened.

@@ -136,8 +136,8 @@ mod tests {
     use super::*;
     use crate::run::ending::JobEnd;
     use crate::sys::wait::Status;
-    use crate::token::rule::tests::fixture::{TAKEOVER_AFTER, but, domain, idle, running, session};
     use crate::token::Stamp;
+    use crate::token::rule::tests::fixture::{TAKEOVER_AFTER, but, domain, idle, running, session};
     use std::time::Duration;
 
     struct Host {

@@ -67,7 +67,10 @@ impl Step<'_> {
 
     pub(crate) fn join(&mut self) {
         let waiter = Box::new(Waiter::of(self.claim));
-        self.act(Action::Send(Request::Join(self.claim.group.clone(), waiter)));
+        self.act(Action::Send(Request::Join(
+            self.claim.group.clone(),
+            waiter,
+        )));
     }
 
     pub(crate) fn leave(&mut self) {

@@ -195,9 +195,9 @@ impl Seeking {
 const fn changes_in(why: &Refusal) -> Duration {
     match why {
         Refusal::Held { takeover_in, .. } => *takeover_in,
-        Refusal::TooSoon { wait } | Refusal::Bound { wait, .. } | Refusal::Reserved { wait, .. } => {
-            *wait
-        }
+        Refusal::TooSoon { wait }
+        | Refusal::Bound { wait, .. }
+        | Refusal::Reserved { wait, .. } => *wait,
         Refusal::AliveHere(_) | Refusal::Paused(_) | Refusal::Behind { .. } => Duration::MAX,
     }
 }

@@ -23,9 +23,9 @@
 
 pub mod clock;
 
+mod bell;
 mod cells;
 mod fault;
-mod bell;
 mod file;
 mod line;
 mod lock_owner;
@@ -67,8 +67,8 @@ use self::file::{OpenFile, SCHEMA_2, SCHEMA_STEP, SCHEMA_VERSION, user_version};
 use super::worker::{Answer, Request};
 use super::{Bell, HistoryQuery, Listing, Reading, Store, StoreError, Trouble};
 use crate::token::{
-    self, GroupName, History, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap,
-    Swapped, Version, Waiter,
+    self, GroupName, History, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped,
+    Version, Waiter,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
@@ -214,8 +214,7 @@ impl SqliteStore {
     fn add_line(&self) -> Result<(), StoreError> {
         let fault = |error: rusqlite::Error| self.fault("add the table of waiters", &error);
         let immediate = TransactionBehavior::Immediate;
-        let transaction =
-            Transaction::new_unchecked(&self.connection, immediate).map_err(fault)?;
+        let transaction = Transaction::new_unchecked(&self.connection, immediate).map_err(fault)?;
         if stored_version(&transaction).map_err(fault)? / SCHEMA_STEP != 1 {
             // Another was quicker.
             return Ok(());
@@ -383,7 +382,10 @@ fn run(row: &rusqlite::Row<'_>, place: &Place) -> Result<RunRecord, StoreError> 
         .map_err(|bad: BadCell| place.bad_cell("runs", &group_in(row), &bad))
 }
 
-fn waiter(row: &rusqlite::Row<'_>, place: &fault::Place) -> Result<(GroupName, token::Place), StoreError> {
+fn waiter(
+    row: &rusqlite::Row<'_>,
+    place: &fault::Place,
+) -> Result<(GroupName, token::Place), StoreError> {
     line::from_cells(Cells::new(row, line::COLUMNS))
         .map_err(|bad: BadCell| place.bad_cell("waiters", &group_in(row), &bad))
 }

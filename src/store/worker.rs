@@ -4,8 +4,8 @@
 //! run needs no second one.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -81,9 +81,10 @@ impl Answer {
             | Self::Left(Err(error))
             | Self::Swapped(Err(error))
             | Self::Recorded(Err(error)) => Some(error),
-            Self::Read(Ok(_)) | Self::Left(Ok(())) | Self::Swapped(Ok(_)) | Self::Recorded(Ok(())) => {
-                None
-            }
+            Self::Read(Ok(_))
+            | Self::Left(Ok(()))
+            | Self::Swapped(Ok(_))
+            | Self::Recorded(Ok(())) => None,
         }
     }
 }

@@ -97,7 +97,11 @@ fn whom_the_rule_refuses_holds_up_nobody() {
     // New, and reserved for a: b may stand before it.
     let new = seen(expecting(created(), "a"));
     assert_eq!(stands("a", &["b", "a"], &new), at(0));
-    assert_eq!(stands("c", &["b", "c"], &new), at(0), "and both are refused");
+    assert_eq!(
+        stands("c", &["b", "c"], &new),
+        at(0),
+        "and both are refused"
+    );
     // No longer reserved.
     let old = seen(expecting(created(), "a")).after(TAKEOVER_AFTER);
     assert_eq!(stands("a", &["b", "a"], &old), at(1));
@@ -118,7 +122,10 @@ fn a_waiter_takes_what_is_kept_for_another() {
     assert_eq!(stands("b", &["b", "c"], &kept), at(0));
     assert_eq!(stands("c", &["b", "c"], &kept), at(1));
     let first = but(kept, |seen| seen.line = at(0));
-    assert!(matches!(first.by(&f::claim("b")).verdict, Verdict::Grant(_)));
+    assert!(matches!(
+        first.by(&f::claim("b")).verdict,
+        Verdict::Grant(_)
+    ));
 }
 
 #[test]
@@ -128,7 +135,11 @@ fn nobody_is_held_up_by_the_line_of_a_token_that_is_held_or_paused() {
         assert_eq!(stands("c", &["b", "c"], &seen), at(0));
         let line = [place("b", 1, &seen), place("c", 2, &seen)];
         let claim = f::claim("c");
-        assert_eq!(before(&claim.session, &line, &seen.now).count(), 1, "but shown");
+        assert_eq!(
+            before(&claim.session, &line, &seen.now).count(),
+            1,
+            "but shown"
+        );
     }
 }
 

@@ -13,8 +13,8 @@ use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    About, Claim, ClientId, Domain, Evidence, GroupName, Moment, Row, SessionId, Stamp,
-    State, StoreTime, Swap, Swapped, Touch,
+    About, Claim, ClientId, Domain, Evidence, GroupName, Moment, Row, SessionId, Stamp, State,
+    StoreTime, Swap, Swapped, Touch,
 };
 
 /// A request that is out.

@@ -131,7 +131,14 @@ pub(super) async fn dial(
                 .await?
                 .map_err(|error| Fault::Io(Doing::Connecting, error))?;
             let fd = copy_of(&stream)?;
-            log_in(settings, host, (Box::new(stream), fd), Wrap::Plain, deadline).await
+            log_in(
+                settings,
+                host,
+                (Box::new(stream), fd),
+                Wrap::Plain,
+                deadline,
+            )
+            .await
         }
         Address::Tcp { to, .. } => {
             let found = deadline

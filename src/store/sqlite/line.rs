@@ -6,9 +6,7 @@ use super::cells::{BadCell, Cells};
 use super::fault::Place as File;
 use super::{WriteError, waiter as place_of, wall};
 use crate::token::line::FORGOTTEN;
-use crate::token::{
-    ClientId, Domain, GroupName, Place, SessionId, StoreTime, Waiter,
-};
+use crate::token::{ClientId, Domain, GroupName, Place, SessionId, StoreTime, Waiter};
 
 macro_rules! sql {
     ($name:literal) => {
@@ -60,7 +58,13 @@ pub(super) fn join(
     let (tick, domain) = (now.stamp.tick_ms, &now.domain.0);
     let stamped = connection
         .prepare_cached(sql!("line_stamp"))?
-        .execute(params![group.as_str(), waiter.session.as_str(), wall, tick, domain])?;
+        .execute(params![
+            group.as_str(),
+            waiter.session.as_str(),
+            wall,
+            tick,
+            domain
+        ])?;
     if stamped > 0 {
         return Ok(());
     }
@@ -81,16 +85,18 @@ pub(super) fn join(
     for session in &forgotten {
         leave(connection, group, session)?;
     }
-    connection.prepare_cached(sql!("line_join"))?.execute(params![
-        group.as_str(),
-        last.saturating_add(1),
-        waiter.session.as_str(),
-        waiter.client.as_str(),
-        waiter.failback,
-        wall,
-        tick,
-        domain
-    ])?;
+    connection
+        .prepare_cached(sql!("line_join"))?
+        .execute(params![
+            group.as_str(),
+            last.saturating_add(1),
+            waiter.session.as_str(),
+            waiter.client.as_str(),
+            waiter.failback,
+            wall,
+            tick,
+            domain
+        ])?;
     Ok(())
 }
 
