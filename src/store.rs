@@ -50,6 +50,15 @@ pub struct Listing {
     pub lines: Vec<(GroupName, Place)>,
 }
 
+impl Listing {
+    /// How many wait for a group's token.
+    #[must_use]
+    pub fn waiters(&self, group: &GroupName) -> usize {
+        let waits = |(of, place): &&(GroupName, Place)| of == group && place.is_alive(&self.now);
+        self.lines.iter().filter(waits).count()
+    }
+}
+
 /// Which runs to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryQuery {

@@ -72,5 +72,5 @@ pub fn display(
         Refusal::Bound { to, wait } => format!("kept for {to} for {}", rounded(*wait)),
         Refusal::Reserved { to, wait } => format!("reserved for {to} for {}", rounded(*wait)),
     };
-    format!("waiting for {}: {reason}; {place}", cx.group)
+    format!("{}, {place}: {reason}", cx.group)
 }
