@@ -21,3 +21,5 @@ mod faults;
 mod first_use;
 #[path = "postgres/site.rs"]
 mod site;
+#[path = "postgres/waiting.rs"]
+mod waiting;

@@ -17,7 +17,12 @@ pub fn status(
 ) -> Result<Exit, Failure> {
     let listing = store.list().map_err(|error| Failure::of_store(&error))?;
     let wanted = |row: &Row| group.is_none_or(|group| row.group == *group);
-    let rows: Vec<Row> = listing.rows.iter().filter(|row| wanted(row)).cloned().collect();
+    let rows: Vec<Row> = listing
+        .rows
+        .iter()
+        .filter(|row| wanted(row))
+        .cloned()
+        .collect();
     if let (Some(group), true) = (group, rows.is_empty()) {
         return Err(unknown_group(store.name(), group));
     }

@@ -8,7 +8,7 @@ use super::machine::{Next, Step, Wait};
 use super::seeking::{Doing, Seeking};
 use crate::store::{Reading, StoreError};
 use crate::token::line::{self, STAMP_EVERY};
-use crate::token::{Moment, Refusal};
+use crate::token::{Moment, Place, Refusal};
 
 /// The shortest time between two looks that nothing rang for.
 pub(super) const SHORTEST: Duration = Duration::from_millis(10);
@@ -94,7 +94,15 @@ impl Seeking {
         }
         let newly = self.line.since.is_none();
         self.line.since.get_or_insert(step.now);
-        let ahead = line::before(&step.claim.session, &reading.line, &reading.now).count();
+        let before = line::before(&step.claim.session, &reading.line, &reading.now);
+        let places: Vec<&Place> = before.collect();
+        let ahead = places.len();
+        // Whoever of them dies is out of the line by then.
+        let lives = places
+            .iter()
+            .map(|place| place.lives_for(&reading.now))
+            .min()
+            .filter(|_| matches!(why, Refusal::Behind { .. }));
         step.say(Note::InLine {
             row: reading.row.clone().map(Box::new),
             now: reading.now.clone(),
@@ -106,7 +114,8 @@ impl Seeking {
             },
             newly,
         });
-        let until = step.now.plus(changes_in(&why).max(SHORTEST));
+        let changes = lives.unwrap_or(changes_in(&why));
+        let until = step.now.plus(changes.max(SHORTEST));
         self.line.last = Some((clause, why));
         if knows_better {
             self.doing = Doing::Waiting {
@@ -161,7 +170,10 @@ impl Seeking {
 
     /// Ends without the token. Who was in line leaves it, if that takes no time.
     pub(super) fn leave(&mut self, step: &mut Step<'_>, ending: Ending) -> Next {
-        if !self.line.joined || self.is_leaving() {
+        if let Doing::Leaving { ending, .. } = &self.doing {
+            return Next::End(ending.as_ref().clone());
+        }
+        if !self.line.joined {
             return Next::End(ending);
         }
         // One request is out at a time.

@@ -76,8 +76,14 @@ impl Place {
     /// lives gives the next within a second.
     #[must_use]
     pub fn is_alive(&self, now: &StoreTime) -> bool {
+        !self.lives_for(now).is_zero()
+    }
+
+    /// How much longer it is, if it gives no further sign of life.
+    #[must_use]
+    pub fn lives_for(&self, now: &StoreTime) -> Duration {
         let age = now.age_of(self.seen_at, Some(&self.domain));
-        age.is_some_and(|age| age < LIVES)
+        age.map_or(Duration::ZERO, |age| LIVES.saturating_sub(age))
     }
 }
 

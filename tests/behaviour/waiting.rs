@@ -286,6 +286,7 @@ fn who_waits_takes_over_from_a_holder_that_was_killed() {
 #[test]
 fn who_waits_takes_over_where_nothing_proves_a_death_once_the_holder_is_silent() {
     let store = Store::new();
+    store.free_run("before").job(&["true"]).end().with_code(0);
     let holder = store.free_run("holder").hasty().elsewhere(&store).start();
     store.until_begun("holder");
     let run = in_line(&store, store.free_run("b").hasty().with(&["--wait"]));
@@ -380,9 +381,11 @@ fn an_idle_waiter_uses_next_to_nothing_of_a_processor() {
     let used = |run: &Run| processor_ms(run.pid()) + processor_ms(run.guard());
     let before: Vec<f64> = runs.iter().map(used).collect();
     let begun = Instant::now();
+    // Closing the database would ring.
+    let sqlite = store.sql();
     let stamp = || -> i64 {
         let sql = "SELECT seen_tick FROM waiters WHERE client = 'w0'";
-        store.sql().query_row(sql, [], |row| row.get(0)).unwrap()
+        sqlite.query_row(sql, [], |row| row.get(0)).unwrap()
     };
     let first = stamp();
     until("it has given signs of life for ten seconds", || {
