@@ -1,5 +1,6 @@
 //! Waiting in line: what [`Seeking`] does with a refusal if it may wait.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::ending::Ending;
@@ -21,7 +22,7 @@ const LEAVE: Duration = Duration::from_millis(25);
 pub(super) const AWAY: Duration = Duration::from_secs(1);
 
 /// A session's wait in line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct InLine {
     /// Since when it waits.
     pub(super) since: Option<Moment>,
@@ -31,6 +32,18 @@ pub(super) struct InLine {
     stamp_at: Option<Moment>,
     /// The last refusal, with its clause.
     last: Option<(u8, Refusal)>,
+}
+
+/// Shows what decides, and nothing of what is only told at the end: the search tells
+/// states apart by it.
+impl fmt::Debug for InLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InLine")
+            .field("waits", &self.since.is_some())
+            .field("joined", &self.joined)
+            .field("stamp_at", &self.stamp_at)
+            .finish_non_exhaustive()
+    }
 }
 
 impl InLine {

@@ -6,15 +6,17 @@ use std::time::Duration;
 use super::{Left, Scenario};
 use crate::job::messages::Deadline;
 use crate::run::event::{Action, Event, NotStarted};
-use crate::run::machine::{Limits, Machine};
+use crate::run::machine::{Limits, Machine, Wait};
 use crate::store::memory::Contents;
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
+use crate::token::Place;
+use crate::token::line;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    About, Claim, ClientId, Domain, Evidence, GroupName, Moment, Row, SessionId, Stamp, State,
-    StoreTime, Swap, Swapped, Touch,
+    About, Claim, ClientId, Domain, Evidence, GroupName, History, Moment, Row, SessionId, Stamp,
+    State, StoreTime, Swap, Swapped, Touch,
 };
 
 /// A request that is out.
@@ -216,6 +218,11 @@ impl World {
         };
         let limits = Limits {
             locks: scenario.locks,
+            wait: if scenario.waits[client] {
+                Wait::Forever
+            } else {
+                Wait::No
+            },
             ..Limits::default()
         };
         self.clients[client].process = Some(Process {
@@ -543,6 +550,7 @@ impl World {
     ) -> Swapped {
         let now = self.store_time();
         let before = self.row().cloned();
+        let line = self.store.line_of(&group());
         let store = (self.left.commits > 0).then(|| self.store.clone());
         let swapped = self.store.swap(swap, &now);
         self.store.runs.clear();
@@ -551,7 +559,10 @@ impl World {
         }
         self.before = store;
         match swap.touch {
-            Touch::Grant { .. } => self.check_grant(swap, before.as_ref(), &now, died_at),
+            Touch::Grant { .. } => {
+                self.check_line(session, before.as_ref(), &line, &now);
+                self.check_grant(swap, before.as_ref(), &now, died_at);
+            }
             Touch::Heartbeat if before.as_ref().and_then(Row::session) != Some(session) => {
                 self.violated("a heartbeat overwrote another session's grant");
             }
@@ -564,6 +575,38 @@ impl World {
             Touch::Heartbeat | Touch::Creation | Touch::Nothing => {}
         }
         swapped
+    }
+
+    /// Of two in line, both of them alive, the first comes first, unless an operator has
+    /// named the other.
+    fn check_line(
+        &mut self,
+        session: &SessionId,
+        before: Option<&Row>,
+        line: &[Place],
+        now: &StoreTime,
+    ) {
+        let in_line = line.iter().any(|place| place.waiter.session == *session);
+        let named = before.is_some_and(|row| row.handoff.is_some());
+        let passed = line::before(session, line, now).count();
+        if in_line && !named && passed > 0 && self.all_awake() {
+            self.violated("the token was granted past somebody in line");
+        }
+    }
+
+    /// Nobody's sign of life is late.
+    fn all_awake(&self) -> bool {
+        self.clients.iter().all(|client| !client.frozen)
+    }
+
+    /// The line, as the search tells states apart: who, in which order, and how lively.
+    pub(super) fn line(&self) -> Vec<(SessionId, Option<Stamp>)> {
+        let now = self.store_time();
+        let seen = |place: Place| {
+            let alive = place.is_alive(&now);
+            (place.waiter.session, alive.then_some(place.seen_at))
+        };
+        self.store.line_of(&group()).into_iter().map(seen).collect()
     }
 
     fn check_grant(
@@ -595,7 +638,8 @@ impl World {
             let age = now.age_of(*released_at, Some(&before.domain));
             let young = age.is_some_and(|age| age < before.keep);
             let handed = before.handoff.as_ref().map(|h| &h.to) == taker;
-            if young && !handed && taker != Some(client) {
+            let waited = matches!(swap.history, History::Begin { waited: true, .. });
+            if young && !handed && !waited && taker != Some(client) {
                 self.violated("a slot that has just run was granted to another");
             }
         }
