@@ -22,6 +22,9 @@ _tokenrun() {
             tokenrun,history)
                 cmd="tokenrun__subcmd__history"
                 ;;
+            tokenrun,init)
+                cmd="tokenrun__subcmd__init"
+                ;;
             tokenrun,man)
                 cmd="tokenrun__subcmd__man"
                 ;;
@@ -35,7 +38,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -s -E -q -v -h -V --group --store --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --leftovers --close-lock --conflict-exit-code --report --label --quiet --verbose --log-format --help --version status history completions man"
+            opts="-g -s -E -q -v -h -V --group --store --store-file --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --conflict-exit-code --report --label --quiet --verbose --log-format --help --version status history init completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -54,6 +57,10 @@ _tokenrun() {
                     return 0
                     ;;
                 -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -94,6 +101,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -143,7 +154,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__history)
-            opts="-g -s -n -h --group --store --limit --json --help"
+            opts="-g -s -n -h --group --store --store-file --limit --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -165,11 +176,41 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tokenrun__subcmd__init)
+            opts="-s -h --store --store-file --print-sql --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -195,7 +236,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__status)
-            opts="-g -s -h --group --store --json --help"
+            opts="-g -s -h --group --store --store-file --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -214,6 +255,10 @@ _tokenrun() {
                     return 0
                     ;;
                 -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tokenrun_global_optspecs
-    string join \n g/group= s/store= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= leftovers= close-lock E/conflict-exit-code= report= label= q/quiet v/verbose log-format= h/help V/version
+    string join \n g/group= s/store= store-file= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= wait= leftovers= close-lock E/conflict-exit-code= report= label= q/quiet v/verbose log-format= h/help V/version
 end
 
 function __fish_tokenrun_needs_command
@@ -25,7 +25,8 @@ function __fish_tokenrun_using_subcommand
 end
 
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s g -l group -d 'The name of what must run on one node at a time' -r
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l client-id -d 'Who this node is [default: $CLIENT_ID, else the host name]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l expected -d 'The client that shall have the token first; recorded when the group is first seen' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
@@ -36,6 +37,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l at-least -d 'The leas
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l kill-grace -d 'Time between the job\'s TERM and its KILL [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l timeout -d 'The job\'s longest run; then it is ended, exit status 124 [default: none]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l wait -d 'Wait in line while another has the token, or it may not be taken yet; at most for so long, then exit status 75 [default: no; without a DURATION however long it takes]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l leftovers -d 'What happens to processes that the job leaves behind' -r -f -a "kill\t'They are ended too'
 leave\t'They are left alone'"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s E -l conflict-exit-code -d 'Exit status when another holds the token [default: 75]' -r
@@ -51,16 +53,23 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -s h -l help -d 'Print h
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s V -l version -d 'Print version'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "status" -d 'Show who holds which token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "history" -d 'Show who ran when, and how it ended'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "init" -d 'Make the store, or print how an administrator makes it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s g -l group -d 'Only this group' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s n -l limit -d 'At most so many runs, the newest' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l print-sql -d 'Print the SQL that makes it, with a role that may do what tokenrun does and no more'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand man" -s h -l help -d 'Print help'

@@ -560,7 +560,9 @@ impl World {
         self.before = store;
         match swap.touch {
             Touch::Grant { .. } => {
-                self.check_line(session, before.as_ref(), &line, &now);
+                let mut looked = swap.expiry.clone();
+                looked.stamp.tick_ms -= 1_000;
+                self.check_line(session, before.as_ref(), &line, &looked);
                 self.check_grant(swap, before.as_ref(), &now, died_at);
             }
             Touch::Heartbeat if before.as_ref().and_then(Row::session) != Some(session) => {
@@ -577,18 +579,22 @@ impl World {
         swapped
     }
 
-    /// Of two in line, both of them alive, the first comes first, unless an operator has
-    /// named the other.
+    /// Of two in line, both of them alive when the one that is granted the token looked,
+    /// the first comes first, unless an operator has named the other. Who was taken for
+    /// dead then may have come back since.
+
     fn check_line(
         &mut self,
         session: &SessionId,
         before: Option<&Row>,
         line: &[Place],
-        now: &StoreTime,
+        looked: &StoreTime,
     ) {
         let in_line = line.iter().any(|place| place.waiter.session == *session);
         let named = before.is_some_and(|row| row.handoff.is_some());
-        let passed = line::before(session, line, now).count();
+        let back = |place: &&Place| place.seen_at.tick_ms >= looked.stamp.tick_ms;
+        let before = line::before(session, line, looked);
+        let passed = before.filter(|place| !back(place)).count();
         if in_line && !named && passed > 0 && self.all_awake() {
             self.violated("the token was granted past somebody in line");
         }
