@@ -29,6 +29,7 @@ mod tls;
 mod tokens;
 
 #[cfg(test)]
+#[allow(dead_code)]
 #[path = "../../tests/support/postgres.rs"]
 pub(crate) mod server;
 #[cfg(test)]

@@ -582,7 +582,6 @@ impl World {
     /// Of two in line, both of them alive when the one that is granted the token looked,
     /// the first comes first, unless an operator has named the other. Who was taken for
     /// dead then may have come back since.
-
     fn check_line(
         &mut self,
         session: &SessionId,

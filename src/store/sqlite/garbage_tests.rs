@@ -208,7 +208,7 @@ fn the_statements_name_the_columns_in_the_order_they_are_read_in() {
         ),
     ] {
         let statement = sqlite.prepare(sql).unwrap();
-        let found = statement.column_names().into_iter();
+        let found = statement.column_names();
         // Read by its name.
         let found: Vec<_> = found.filter(|name| *name != "in_line").collect();
         assert_eq!(found, columns);
