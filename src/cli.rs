@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::duration;
 use crate::exit;
+use crate::run::machine::Wait;
 use crate::token::{ClientId, GroupName, Timing, Wishes};
 
 const ABOUT: &str = "Runs a job on one node at a time, keeps it on that node while it is well, \
@@ -194,6 +195,21 @@ struct RunFlags {
     /// The job's longest run; then it is ended, exit status 124 [default: none]
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_TIMEOUT", value_parser = duration_value, help_heading = "The job")]
     timeout: Option<Duration>,
+    /// Wait in line while another has the token, or it may not be taken yet; at most for so long,
+    /// then exit status 75 [default: no; without a DURATION however long it takes]
+    ///
+    /// Those who wait come in the order of their arrival, and before those who do not wait.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "TOKENRUN_WAIT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = FOREVER,
+        value_parser = wait_value,
+        help_heading = "The token"
+    )]
+    wait: Option<Wait>,
     /// What happens to processes that the job leaves behind
     #[arg(
         long,
@@ -339,6 +355,8 @@ pub struct RunRequest {
     pub timing: Timing,
     /// The job's longest run.
     pub timeout: Option<Duration>,
+    /// How long it waits in line.
+    pub wait: Wait,
     /// What happens to processes that the job leaves behind.
     pub leftovers: LeftoversFlag,
     /// Whether the job does not inherit its lock.
@@ -402,6 +420,16 @@ impl Unusable {
 
 fn duration_value(text: &str) -> Result<Duration, duration::DurationError> {
     duration::parse(text)
+}
+
+/// What `--wait` without a duration stands for.
+const FOREVER: &str = "forever";
+
+fn wait_value(text: &str) -> Result<Wait, duration::DurationError> {
+    if text == FOREVER {
+        return Ok(Wait::Forever);
+    }
+    duration::parse(text).map(Wait::For)
 }
 
 /// Reads a command line.
@@ -510,6 +538,7 @@ fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
         failback: flags.failback,
         timing,
         timeout: flags.timeout,
+        wait: flags.wait.unwrap_or_default(),
         leftovers: flags.leftovers,
         close_lock: flags.close_lock,
         conflict_exit_code: flags.conflict_exit_code.unwrap_or(exit::NOT_NOW),

@@ -35,6 +35,7 @@ use commands::run::Run;
 use exit::Exit;
 use report::log::{Log, Style};
 use report::messages::{Level, Message};
+use run::machine::Wait;
 use store::Store;
 use store::filesystem;
 use store::postgres::PostgresStore;
@@ -49,6 +50,10 @@ use token::{About, Claim, ClientId, SessionId};
 
 /// How long a listing waits for a store.
 const LISTING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a store that can't be opened is left alone before the next try, and the least
+/// time that a try is given.
+const SHORTEST_OPENING: Duration = Duration::from_millis(20);
 
 /// Does what the command line asks for, and says how the process ends. To be called
 /// first of all, by the only thread.
@@ -141,11 +146,13 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
     let claim = claim(&request)?;
     let application = format!("tokenrun:{}", request.group);
     let timeout = request.timing.store_timeout;
-    let (store, lock_directory) = open(&url, timeout, &application, log)?;
+    let (store, lock_directory) =
+        open_in_time(&url, timeout, &application, request.wait, clock, log)?;
     let job = Run {
         claim,
         limits: run::machine::Limits {
             timeout: request.timeout,
+            wait: request.wait,
             locks: lock_directory.is_some(),
         },
         not_now: request.conflict_exit_code,
@@ -261,7 +268,7 @@ fn init(request: &InitRequest, log: &mut Log) -> Result<Exit, Failure> {
         }
         (StoreUrl::Sqlite(_), true) => commands::print(store::sqlite::SCHEMA),
         (StoreUrl::Sqlite(_), false) => {
-            let store = open(&url, LISTING_TIMEOUT, "tokenrun", log)?.0;
+            let store = open(&url, LISTING_TIMEOUT, LISTING_TIMEOUT, "tokenrun", log)?.0;
             commands::init::made(store.name(), Ok(()))
         }
     }
@@ -291,19 +298,49 @@ fn store_url(store: &StoreRequest) -> Result<StoreUrl, Failure> {
     url.map_err(|error| Failure::new(exit::CONFIG, "no_store", error.to_string()))
 }
 
+/// As [`open`]; who may wait in line waits for the store too. A stop ends this process by
+/// itself meanwhile.
+fn open_in_time(
+    url: &StoreUrl,
+    timeout: Duration,
+    application: &str,
+    wait: Wait,
+    clock: LocalClock,
+    log: &mut Log,
+) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
+    loop {
+        let left = match wait {
+            Wait::No => None,
+            Wait::Forever => Some(Duration::MAX),
+            Wait::For(limit) => Some(limit.saturating_sub(clock.now().0)),
+        };
+        let opening = left.map_or(timeout, |left| timeout.min(left).max(SHORTEST_OPENING));
+        match (open(url, timeout, opening, application, log), left) {
+            (Err(failure), Some(left)) if failure.code == exit::UNAVAILABLE && !left.is_zero() => {
+                std::thread::sleep(SHORTEST_OPENING.min(left));
+            }
+            (opened, _) => return opened,
+        }
+    }
+}
+
 /// A store, and the directory for the locks of its runs on this host. Those of a file lie
 /// beside it, not in the state directory: who uses the store sees them, as whichever user
 /// and in whichever container. Where there is no place for them, nothing is proven.
 fn open(
     url: &StoreUrl,
     timeout: Duration,
+    opening: Duration,
     application: &str,
     log: &mut Log,
 ) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
     match url {
         StoreUrl::Sqlite(path) => {
-            let store =
-                SqliteStore::open(path, timeout).map_err(|error| Failure::of_store(&error))?;
+            let failed = |error: store::StoreError| Failure::of_store(&error);
+            let mut store = SqliteStore::open(path, opening).map_err(failed)?;
+            if opening != timeout {
+                store.set_timeout(timeout).map_err(failed)?;
+            }
             let lock_directory = store.directory_beside();
             Ok((Box::new(store), Some(lock_directory)))
         }
@@ -350,7 +387,7 @@ fn listing_store(list: &ListRequest, log: &mut Log) -> Result<Box<dyn Store>, Fa
         );
         return Err(Failure::new(exit::CONFIG, "no_store", text));
     }
-    Ok(open(&url, LISTING_TIMEOUT, "tokenrun", log)?.0)
+    Ok(open(&url, LISTING_TIMEOUT, LISTING_TIMEOUT, "tokenrun", log)?.0)
 }
 
 fn warn_of_unknown_variables(log: &mut Log) {

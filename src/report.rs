@@ -5,6 +5,7 @@ pub mod log;
 pub mod messages;
 pub mod run_report;
 pub mod tables;
+pub mod waiting;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -15,6 +15,7 @@ pub mod lease;
 pub mod locking;
 pub mod machine;
 pub mod seeking;
+mod waiting;
 
 #[cfg(test)]
 mod search;

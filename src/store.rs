@@ -15,8 +15,13 @@ pub mod worker;
 #[cfg(test)]
 pub(crate) mod conformance;
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
 use self::worker::{Answer, Request};
-use crate::token::{GroupName, Line, Row, RunEnd, RunId, RunRecord, StoreTime, Swap, Swapped};
+use crate::token::{
+    GroupName, Place, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
+};
 
 /// What one read of a group gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +30,14 @@ pub struct Reading {
     pub row: Option<Row>,
     /// The store's time at the read.
     pub now: StoreTime,
-    /// The reader's place among those who wait.
-    pub line: Line,
+    /// Those in line, by arrival; some of them may be dead.
+    pub line: Vec<Place>,
 }
+
+/// A descriptor that becomes readable when the token may have become free. The store's
+/// next call takes back what made it so.
+#[derive(Debug, Clone)]
+pub struct Bell(pub Arc<OwnedFd>);
 
 /// Every group, at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +46,17 @@ pub struct Listing {
     pub rows: Vec<Row>,
     /// The store's time.
     pub now: StoreTime,
+    /// Everybody in line, by group; some of them may be dead.
+    pub lines: Vec<(GroupName, Place)>,
+}
+
+impl Listing {
+    /// How many wait for a group's token.
+    #[must_use]
+    pub fn waiters(&self, group: &GroupName) -> usize {
+        let waits = |(of, place): &&(GroupName, Place)| of == group && place.is_alive(&self.now);
+        self.lines.iter().filter(waits).count()
+    }
 }
 
 /// Which runs to list.
@@ -69,6 +90,25 @@ pub trait Store: Send {
     /// # Errors
     /// If the store can't be read.
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError>;
+
+    /// Puts a session at the end of the line; one that is in it keeps its place, and has
+    /// given a sign of life. Then reads. Who has given none for a minute is put out.
+    ///
+    /// # Errors
+    /// If the store can't be used. Whether the session is in line is not known then.
+    fn join(&mut self, group: &GroupName, waiter: &Waiter) -> Result<Reading, StoreError>;
+
+    /// Puts a session out of the line, if it is in it.
+    ///
+    /// # Errors
+    /// If the store can't be used.
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError>;
+
+    /// What tells who is in line that the token may have become free: asked after each
+    /// [`Self::join`]. `None`: nothing does, and looking now and then is all that helps.
+    fn bell(&mut self) -> Option<Bell> {
+        None
+    }
 
     /// Writes a new row, and what goes with it in history, if the version is
     /// still the one that was read and the swap has not expired.

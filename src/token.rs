@@ -72,6 +72,10 @@
 //! | 15 | open | the preferred client, the expected one with failback, the first in line, or anyone if nobody is preferred | grant |
 //! | 16 | open | another | wait the head start; if the version is unchanged then, grant: takeover |
 //!
+//! The line of clause 10 ([`line`]) is made of those who wait, by arrival, as far as they
+//! have given a sign of life within 2.5 seconds, by the store's clock, and as the rule would let
+//! each of them in if it came first: whom it refuses holds up nobody.
+//!
 //! *Open* is a token that is free, idle for longer than keep, silent for longer than
 //! takeover-after, or whose holder is provably dead. The head start is counted from
 //! the look that found the token open: after an observation it comes on top of it, so
@@ -96,6 +100,7 @@
 //! | the store loses its last commits | versions do not repeat, so the loser's heartbeat conflicts and it ends its job; the fence rises all the same |
 
 pub mod claim;
+pub mod line;
 pub mod misreading;
 pub mod names;
 pub mod operator;
@@ -107,6 +112,7 @@ pub mod time;
 pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
+pub use line::{Place, Waiter};
 pub use names::{ClientId, Fence, GroupName, NameError, SessionId, Version};
 pub use record::{GrantKind, Outcome, RunEnd, RunId, RunRecord};
 pub use row::{Counters, Handoff, Pause, Row, State, Touch};

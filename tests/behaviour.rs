@@ -71,3 +71,5 @@ mod transparency;
 mod usage;
 #[path = "behaviour/variables.rs"]
 mod variables;
+#[path = "behaviour/waiting.rs"]
+mod waiting;

@@ -33,3 +33,5 @@ mod proxy;
 mod site;
 #[path = "postgres/troubles.rs"]
 mod troubles;
+#[path = "postgres/waiting.rs"]
+mod waiting;

@@ -8,11 +8,12 @@ use crate::exit::{self, Exit};
 use crate::report::log::Log;
 use crate::report::messages::{Context, Message, guard_news, message, report_failed};
 use crate::report::run_report::RunReport;
+use crate::report::waiting::display;
 use crate::report::{rfc3339, wall_clock_ms};
 use crate::run::driver::{Listener, Outside, drive};
 use crate::run::ending::Ending;
 use crate::run::event::{Granted, GuardNews, Note};
-use crate::run::machine::{Limits, Machine};
+use crate::run::machine::{Limits, Machine, Wait};
 use crate::store::Store;
 use crate::token::{Claim, Row, StoreTime};
 
@@ -44,6 +45,7 @@ pub fn run(run: Run, store: Box<dyn Store>, log: &mut Log) -> Result<Exit, Failu
             store: &store_name,
             program: &run.claim.about.program.clone(),
         },
+        displays: run.limits.wait != Wait::No && log.displays(),
         log,
         seen: None,
         granted: None,
@@ -70,6 +72,38 @@ struct Narrator<'a> {
     log: &'a mut Log,
     seen: Option<(Box<Row>, StoreTime)>,
     granted: Option<Granted>,
+    /// Whether the wait is shown on a terminal.
+    displays: bool,
+}
+
+impl Narrator<'_> {
+    /// Shows the wait, or shows it no more. Says whether that is all there is to say.
+    fn show(&mut self, note: &Note, detached: bool) -> bool {
+        match note {
+            Note::InLine {
+                row,
+                now,
+                why,
+                ahead,
+                ..
+            } => {
+                if detached {
+                    let text = display(&self.context, row.as_deref(), now, why, *ahead);
+                    self.log.show(&text);
+                }
+                true
+            }
+            Note::Waited { .. } => {
+                self.log.clear();
+                true
+            }
+            Note::Ended(_) => {
+                self.log.clear();
+                false
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Listener for Narrator<'_> {
@@ -80,6 +114,9 @@ impl Listener for Narrator<'_> {
             }
             Note::Acquired { granted, .. } => self.granted = Some(granted.clone()),
             _ => {}
+        }
+        if self.displays && self.show(note, detached) {
+            return;
         }
         let seen = self.seen.as_ref().map(|(row, now)| (row.as_ref(), now));
         if let Some(message) = message(&self.context, note, seen) {

@@ -17,14 +17,22 @@ pub fn status(
 ) -> Result<Exit, Failure> {
     let listing = store.list().map_err(|error| Failure::of_store(&error))?;
     let wanted = |row: &Row| group.is_none_or(|group| row.group == *group);
-    let rows: Vec<Row> = listing.rows.into_iter().filter(wanted).collect();
+    let rows: Vec<Row> = listing
+        .rows
+        .iter()
+        .filter(|row| wanted(row))
+        .cloned()
+        .collect();
     if let (Some(group), true) = (group, rows.is_empty()) {
         return Err(unknown_group(store.name(), group));
     }
     if as_json {
         let tokens: Vec<_> = rows
             .iter()
-            .map(|row| json::Token::of(row, &listing.now))
+            .map(|row| json::Token {
+                waiters: listing.waiters(&row.group),
+                ..json::Token::of(row, &listing.now)
+            })
             .collect();
         return print_json(&tokens);
     }

@@ -52,6 +52,8 @@ pub struct Token<'a> {
     pub paused_until: Option<String>,
     /// Who gets the token next.
     pub handoff_to: Option<&'a str>,
+    /// How many wait in line.
+    pub waiters: usize,
     /// How the last run ended.
     pub last_outcome: Option<Outcome>,
     /// Grants so far.
@@ -114,6 +116,7 @@ impl<'a> Token<'a> {
             paused_reason: pause.map(|pause| pause.reason.as_str()),
             paused_until: pause.and_then(|pause| pause.until_wall_ms).map(rfc3339),
             handoff_to: row.handoff.as_ref().map(|handoff| handoff.to.as_str()),
+            waiters: 0,
             last_outcome: row.last_outcome,
             runs,
             failures,

@@ -7,7 +7,7 @@
 //! The thread must not be there before the guard is forked, so until then what stderr
 //! does not take is kept.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal as _, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +17,7 @@ use std::sync::mpsc::{
 use std::thread;
 use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::json;
 
@@ -29,6 +30,9 @@ const QUEUE: usize = 256;
 
 /// How long the end of a run waits for its last messages to be written.
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// How long the start of a job waits until the terminal shows nothing of the wait.
+const CLEARING: Duration = Duration::from_millis(20);
 
 /// How much is written, and how.
 #[derive(Debug, Clone, Copy)]
@@ -52,8 +56,19 @@ pub struct Log {
 
 #[derive(Debug)]
 struct Queue {
-    lines: SyncSender<String>,
+    lines: SyncSender<Item>,
     finished: Receiver<()>,
+}
+
+/// What the log's thread is given to do.
+#[derive(Debug)]
+enum Item {
+    /// A line to be written.
+    Line(String),
+    /// What the last line of the terminal shows, until it is cleared.
+    Show(String),
+    /// Nothing is shown any more; then this is told.
+    Clear(SyncSender<()>),
 }
 
 impl Style {
@@ -109,6 +124,35 @@ impl Log {
         }
     }
 
+    /// Whether stderr is a terminal on which something may be shown that changes.
+    #[must_use]
+    pub fn displays(&self) -> bool {
+        self.style.least.is_some() && !self.style.json && std::io::stderr().is_terminal()
+    }
+
+    /// Shows this in the last line of the terminal, until it is cleared. Only once there
+    /// may be a thread; dropped if the terminal does not take it.
+    pub fn show(&mut self, text: &str) {
+        if self.queue.is_none() {
+            self.detach();
+        }
+        if let Some(queue) = &self.queue {
+            // The next one will be newer.
+            let _ = queue.lines.try_send(Item::Show(printable(text)));
+        }
+    }
+
+    /// Shows nothing any more. Waits a moment for the terminal, so that what the job
+    /// writes stands in a line of its own.
+    pub fn clear(&mut self) {
+        let Some(queue) = &self.queue else { return };
+        let (done, cleared) = sync_channel(1);
+        if queue.lines.try_send(Item::Clear(done)).is_ok() {
+            // A terminal that was stopped holds nobody up.
+            let _ = cleared.recv_timeout(CLEARING);
+        }
+    }
+
     fn detach(&mut self) {
         self.queue = Queue::start(self.style, &self.dropped);
         for line in std::mem::take(&mut self.backlog) {
@@ -117,7 +161,10 @@ impl Log {
     }
 
     fn enqueue(&mut self, line: String) {
-        let sent = self.queue.as_ref().map(|queue| queue.lines.try_send(line));
+        let sent = self
+            .queue
+            .as_ref()
+            .map(|queue| queue.lines.try_send(Item::Line(line)));
         match sent {
             Some(Ok(())) => {}
             None | Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => {
@@ -144,8 +191,9 @@ impl Queue {
     fn start(style: Style, dropped: &Arc<AtomicU64>) -> Option<Self> {
         let (lines, inbox) = sync_channel(QUEUE);
         let (done, finished) = sync_channel(1);
-        let writer = Writer {
+        let mut writer = Writer {
             style,
+            bar: None,
             inbox,
             dropped: Arc::clone(dropped),
         };
@@ -164,27 +212,69 @@ impl Queue {
 /// What the log's thread works with.
 struct Writer {
     style: Style,
-    inbox: Receiver<String>,
+    /// What is shown.
+    bar: Option<ProgressBar>,
+    inbox: Receiver<Item>,
     dropped: Arc<AtomicU64>,
 }
 
 impl Writer {
     /// Writes every line that comes, and when none is left how many were dropped.
-    fn write_all(&self) {
+    fn write_all(&mut self) {
         loop {
-            let line = match self.inbox.try_recv() {
+            let item = match self.inbox.try_recv() {
                 Err(TryRecvError::Empty) => {
                     self.tell_dropped();
                     self.inbox.recv().ok()
                 }
                 other => other.ok(),
             };
-            let Some(line) = line else { break };
-            if !write_line(&line) {
-                self.dropped.fetch_add(1, Ordering::Relaxed);
+            match item {
+                None => break,
+                Some(Item::Line(line)) => {
+                    if !self.write(&line) {
+                        self.dropped.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                Some(Item::Show(text)) => self.show(text),
+                Some(Item::Clear(done)) => {
+                    self.clear();
+                    // Who waited for it may have stopped to wait.
+                    let _ = done.send(());
+                }
             }
         }
+        self.clear();
         self.tell_dropped();
+    }
+
+    fn show(&mut self, text: String) {
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new_spinner();
+            // Cut off at the terminal's edge. It is made for this, and can't be refused.
+            bar.set_style(
+                ProgressStyle::with_template("{wide_msg}")
+                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            );
+            bar
+        });
+        without_being_stopped(|| {
+            bar.set_message(text);
+            bar.tick();
+        });
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            without_being_stopped(|| bar.finish_and_clear());
+        }
+    }
+
+    fn write(&self, line: &str) -> bool {
+        match &self.bar {
+            None => write_line(line),
+            Some(bar) => without_being_stopped(|| bar.suspend(|| write_line(line))),
+        }
     }
 
     fn tell_dropped(&self) {
@@ -197,7 +287,7 @@ impl Writer {
             event: "messages_dropped",
             text: format!("messages that were dropped, because nobody took them: {dropped}"),
         });
-        if !write_line(&line) {
+        if !self.write(&line) {
             self.dropped.fetch_add(dropped, Ordering::Relaxed);
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::rfc3339;
+use super::{rfc3339, waiting};
 use crate::duration::rounded;
 use crate::job::messages::Unkillable;
 use crate::run::ending::{Ending, JobEnd, Loss, Unstarted, Why};
@@ -66,6 +66,23 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             wait,
             ..
         } => Message::new(Info, "waiting", staying(cx, row, now, *observing, *wait)),
+        Note::InLine { newly: false, .. } => return None,
+        Note::InLine {
+            row,
+            why,
+            ahead,
+            left,
+            ..
+        } => {
+            let text = waiting::begins(cx, row.as_deref(), why, *ahead, *left);
+            Message::new(Info, "in_line", text)
+        }
+        Note::StoreAway { error } => Message::new(
+            Warning,
+            "store_trouble",
+            format!("{error}; waiting for it too"),
+        ),
+        Note::Waited { waited } => Message::new(Info, "waited", waiting::ends(cx, *waited)),
         Note::NoLocks { why } => Message::new(Detail, "no_locks", no_locks(cx, why)),
         Note::Acquired {
             granted,
@@ -413,8 +430,12 @@ pub const fn refusal_word(why: &Refusal) -> &'static str {
 
 /// Who refuses, in which store, since when, and when that may change.
 fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) -> String {
-    let (group, store, program) = (cx.group, cx.store, cx.program);
-    let not_started = format!("{program} was not started");
+    let why_not = why_not(cx, why, seen.map(|(row, _)| row));
+    format!("{why_not}; {} was not started", cx.program)
+}
+
+pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> String {
+    let (group, store) = (cx.group, cx.store);
     match why {
         Refusal::Held {
             by,
@@ -429,8 +450,8 @@ fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) ->
                 by.to_string()
             };
             format!(
-                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no other comes; {not_started}",
-                seen.map_or_else(String::new, |(row, _)| since(row)),
+                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no other comes",
+                seen.map_or_else(String::new, since),
                 rounded(*silent_for),
                 rounded(*takeover_in),
             )
@@ -443,7 +464,7 @@ fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) ->
                 processes.join(", ")
             };
             format!(
-                "{group} in {store}: its holder is silent, but its run is still alive here: {who}; end them first; {not_started}"
+                "{group} in {store}: its holder is silent, but its run is still alive here: {who}; end them first"
             )
         }
         Refusal::Paused(pause) => {
@@ -452,29 +473,32 @@ fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) ->
                 |until| format!("until {}", rfc3339(until)),
             );
             format!(
-                "{group} in {store} is paused by {} {until} ({}); {not_started}",
+                "{group} in {store} is paused by {} {until} ({})",
                 pause.by, pause.reason
             )
         }
         Refusal::TooSoon { wait } => format!(
-            "{group} in {store} ran too recently for its --at-least: not before {} from now; {not_started}",
+            "{group} in {store} ran too recently for its --at-least: not before {} from now",
             rounded(*wait)
         ),
+        Refusal::Behind { ahead: 1 } => {
+            format!("{group} in {store}: another is in line before this one")
+        }
         Refusal::Behind { ahead } => {
-            format!("{group} in {store}: {ahead} others are in line before this one; {not_started}")
+            format!("{group} in {store}: {ahead} others are in line before this one")
         }
         Refusal::Bound { to, wait } => format!(
-            "{group} in {store} belongs to {to}, which ran it a short while ago; others may have it in {}; {not_started}",
+            "{group} in {store} belongs to {to}, which ran it a short while ago; others may have it in {}",
             rounded(*wait)
         ),
         Refusal::Reserved { to, wait } => format!(
-            "{group} in {store} is new and reserved for {to}, which is expected to run it; others may have it in {}; {not_started}",
+            "{group} in {store} is new and reserved for {to}, which is expected to run it; others may have it in {}",
             rounded(*wait)
         ),
     }
 }
 
-fn since(row: &Row) -> String {
+pub(super) fn since(row: &Row) -> String {
     let mut parts = Vec::new();
     if let Some(host) = &row.host {
         let pid = row

@@ -164,7 +164,9 @@ impl First<'_, '_> {
         };
         let row = match answer {
             Answer::Read(Ok(reading)) => reading.row.as_ref(),
-            Answer::Read(Err(_)) | Answer::Swapped(_) | Answer::Recorded(_) => None,
+            Answer::Read(Err(_)) | Answer::Left(_) | Answer::Swapped(_) | Answer::Recorded(_) => {
+                None
+            }
         };
         let same_host = |row: &&Row| row.host == self.machine.claim().about.host;
         let row = row
@@ -184,9 +186,18 @@ fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Eve
             let evidence = locking.evidence(&reading, &machine.claim().session);
             (reading, evidence)
         })),
+        Answer::Left(result) => Event::Left(result),
         Answer::Swapped(result) => Event::Swapped(result),
         Answer::Recorded(result) => Event::Recorded(result),
     }
+}
+
+/// Why the driver woke up, beside what it looks at each time.
+struct Woken {
+    /// The store has answered.
+    answered: bool,
+    /// The store's bell rings.
+    rung: bool,
 }
 
 struct Driver<'a> {
@@ -210,7 +221,14 @@ impl Driver<'_> {
                 self.guarding.dismiss();
                 return Ok(ending);
             }
-            let is_answered = self.worker.has_early_answer() || self.sleep()?;
+            let woken = if self.worker.has_early_answer() {
+                Woken {
+                    answered: true,
+                    rung: false,
+                }
+            } else {
+                self.sleep()?
+            };
             if self.guarding.has_answered()? {
                 // A supervisor that was kept from reading it must not miss it.
                 self.tell(Event::GuardAnswered)?;
@@ -220,8 +238,11 @@ impl Driver<'_> {
             // Before the store: no job is started once a stop was asked for. Before the
             // guard: a job may have died of the very signal that came to this process too.
             self.hear_signals()?;
-            if is_answered {
+            if woken.answered {
                 self.hear_store()?;
+            }
+            if woken.rung {
+                self.tell(Event::Rung)?;
             }
             self.hear_guard()?;
         }
@@ -308,14 +329,16 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Sleeps until something happens or is due. Says whether the store has answered.
-    fn sleep(&mut self) -> io::Result<bool> {
+    /// Sleeps until something happens or is due.
+    fn sleep(&mut self) -> io::Result<Woken> {
         self.arm()?;
         let fds = [self.signals.as_fd(), self.timer.as_fd()];
+        let bell = self.worker.bell().filter(|_| self.machine.listens());
         let mut fds: Vec<_> = fds
             .into_iter()
             .chain(self.worker.fd())
             .chain(self.guarding.fd())
+            .chain(bell.as_ref().map(|bell| bell.0.as_fd()))
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
             .collect();
         match poll(&mut fds, PollTimeout::NONE) {
@@ -324,12 +347,15 @@ impl Driver<'_> {
             Err(errno) => return Err(errno.into()),
         }
         let is_ready = |index: usize| fds.get(index).and_then(PollFd::any).unwrap_or(false);
-        let is_answered = self.worker.fd().is_some() && is_ready(2);
+        let woken = Woken {
+            answered: self.worker.fd().is_some() && is_ready(2),
+            rung: bell.is_some() && is_ready(fds.len() - 1),
+        };
         if is_ready(1) {
             self.timer.clear();
             self.armed = None;
         }
-        Ok(is_answered)
+        Ok(woken)
     }
 
     /// Sets the timer to the next thing that is due. One that fires too early costs

@@ -8,7 +8,8 @@ use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::{
-    ClientId, Evidence, Fence, GrantKind, Moment, Row, SessionId, StoreTime, Swapped, Verdict,
+    ClientId, Evidence, Fence, GrantKind, Moment, Refusal, Row, SessionId, StoreTime, Swapped,
+    Verdict,
 };
 
 /// What happened.
@@ -16,8 +17,12 @@ use crate::token::{
 pub enum Event {
     /// Time passed.
     Tick,
-    /// The answer to [`Request::Read`], and what this host can prove about the run in it.
+    /// The answer to [`Request::Read`] or [`Request::Join`], and what this host can prove about the run in it.
     Looked(Result<(Box<Reading>, Evidence), StoreError>),
+    /// The answer to [`Request::Leave`].
+    Left(Result<(), StoreError>),
+    /// The token that is waited for may have become free.
+    Rung,
     /// The answer to [`Action::TakeLocks`]: the file's name, or why there is none.
     LocksTaken(Result<String, String>),
     /// The answer to [`Request::Swap`].
@@ -149,6 +154,31 @@ pub enum Note {
         observing: bool,
         /// For how long.
         wait: Duration,
+    },
+    /// Refused for now: in line until that changes. Told after every look.
+    InLine {
+        /// The row that was seen.
+        row: Option<Box<Row>>,
+        /// The store's time.
+        now: StoreTime,
+        /// Why not now.
+        why: Refusal,
+        /// How many have come before and wait too.
+        ahead: usize,
+        /// How much longer it will be waited, at most.
+        left: Option<Duration>,
+        /// It has just begun.
+        newly: bool,
+    },
+    /// The store can't be used, and is waited for.
+    StoreAway {
+        /// What it said.
+        error: StoreError,
+    },
+    /// The wait is over: the token is ours.
+    Waited {
+        /// How long it was.
+        waited: Duration,
     },
     /// No locks could be taken: that this run is dead will be proven by nothing.
     NoLocks {

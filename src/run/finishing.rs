@@ -141,6 +141,8 @@ impl Finishing {
             }
             Event::Signal { .. }
             | Event::LocksTaken(_)
+            | Event::Left(_)
+            | Event::Rung
             | Event::JobStarted
             | Event::JobNotStarted(_)
             | Event::JobExited { .. }

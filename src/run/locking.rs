@@ -136,8 +136,8 @@ mod tests {
     use super::*;
     use crate::run::ending::JobEnd;
     use crate::sys::wait::Status;
+    use crate::token::Stamp;
     use crate::token::rule::tests::fixture::{TAKEOVER_AFTER, but, domain, idle, running, session};
-    use crate::token::{Line, Stamp};
     use std::time::Duration;
 
     struct Host {
@@ -186,7 +186,7 @@ mod tests {
         Reading {
             row: Some(but(row, |row| row.lock_file = Some(file.to_string()))),
             now,
-            line: Line::default(),
+            line: Vec::new(),
         }
     }
 

@@ -15,15 +15,29 @@ use super::holding::Holding;
 use super::seeking::Seeking;
 use crate::store::worker::Request;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{Claim, Moment, Version};
+use crate::token::{Claim, Moment, Version, Waiter};
 
 use std::time::Duration;
+
+/// How long a session that is refused waits in line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// Not at all.
+    #[default]
+    No,
+    /// Until this much time has passed since the process began.
+    For(Duration),
+    /// However long it takes.
+    Forever,
+}
 
 /// What a run is asked to do beside its claim.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// The job's longest run.
     pub timeout: Option<Duration>,
+    /// How long a refused session waits in line.
+    pub wait: Wait,
     /// Whether locks are to be taken that prove whether the run lives.
     pub locks: bool,
 }
@@ -51,6 +65,19 @@ impl Step<'_> {
         self.act(Action::Send(Request::Read(group)));
     }
 
+    pub(crate) fn join(&mut self) {
+        let waiter = Box::new(Waiter::of(self.claim));
+        self.act(Action::Send(Request::Join(
+            self.claim.group.clone(),
+            waiter,
+        )));
+    }
+
+    pub(crate) fn leave(&mut self) {
+        let (group, session) = (self.claim.group.clone(), self.claim.session.clone());
+        self.act(Action::Send(Request::Leave(group, session)));
+    }
+
     /// A new version for a row that has `old`.
     pub(crate) fn version_after(&mut self, old: Option<Version>) -> Version {
         if misread(Misreading::VersionIsCounter) {
@@ -74,7 +101,7 @@ impl Step<'_> {
 /// Where a run is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
-    Seeking(Seeking),
+    Seeking(Box<Seeking>),
     Holding(Box<Holding>),
     Finishing(Box<Finishing>),
     Ended(Ending),
@@ -99,11 +126,11 @@ pub struct Machine {
 impl Machine {
     /// A run that has not looked yet. The first [`Event::Tick`] makes it look.
     #[must_use]
-    pub const fn new(claim: Claim, limits: Limits) -> Self {
+    pub fn new(claim: Claim, limits: Limits) -> Self {
         Self {
             claim,
             limits,
-            phase: Phase::Seeking(Seeking::new()),
+            phase: Phase::Seeking(Box::new(Seeking::new())),
         }
     }
 
@@ -150,10 +177,19 @@ impl Machine {
     #[must_use]
     pub fn wake_at(&self) -> Option<Moment> {
         match &self.phase {
-            Phase::Seeking(seeking) => seeking.wake_at(&self.claim),
+            Phase::Seeking(seeking) => seeking.wake_at(&self.claim, self.limits.wait),
             Phase::Holding(holding) => holding.wake_at(&self.claim),
             Phase::Finishing(finishing) => Some(finishing.wake_at()),
             Phase::Ended(_) => None,
+        }
+    }
+
+    /// Whether [`Event::Rung`] would make it look: the store's bell is heard now only.
+    #[must_use]
+    pub fn listens(&self) -> bool {
+        match &self.phase {
+            Phase::Seeking(seeking) => seeking.listens(),
+            Phase::Holding(_) | Phase::Finishing(_) | Phase::Ended(_) => false,
         }
     }
 

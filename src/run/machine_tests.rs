@@ -8,6 +8,8 @@ mod rig;
 mod table;
 #[path = "machine_tests/targeted.rs"]
 mod targeted;
+#[path = "machine_tests/waiting.rs"]
+mod waiting;
 
 use super::*;
 

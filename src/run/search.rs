@@ -64,6 +64,8 @@ struct Scenario {
     /// Whether jobs leave processes behind.
     leftovers: bool,
     acts: &'static [&'static str],
+    /// Which client's sessions wait in line.
+    waits: [bool; 2],
     left: Left,
 }
 
@@ -94,6 +96,7 @@ fn plain() -> Scenario {
         locks: false,
         leftovers: false,
         acts: &[],
+        waits: [false; 2],
         left: NO_FAULTS,
     }
 }
@@ -130,6 +133,22 @@ fn unequal() -> Scenario {
     Scenario {
         timings: [timing(9, 0, 0, 0), timing(5, 0, 0, 0)],
         ..plain()
+    }
+}
+
+/// Both clients' sessions wait in line.
+fn waiting(scenario: Scenario) -> Scenario {
+    Scenario {
+        waits: [true; 2],
+        ..scenario
+    }
+}
+
+/// Only the first client's do.
+fn one_waits(scenario: Scenario) -> Scenario {
+    Scenario {
+        waits: [true, false],
+        ..scenario
     }
 }
 
@@ -194,6 +213,15 @@ searches! {
     an_operator_releases_by_force: once(&["force"], with(plain(), slow(1))), 7_898;
     an_operator_pauses: once(&["pause"], with(plain(), slow(1))), 7_396;
     an_operator_revokes: once(&["revoke"], with(plain(), slow(1))), 2_964;
+    both_wait: waiting(plain()), 50;
+    both_wait_and_the_token_is_kept: waiting(kept()), 50;
+    one_waits_and_the_other_does_not: one_waits(kept()), 50;
+    both_wait_and_the_network_is_slow: waiting(with(plain(), slow(1))), 500;
+    both_wait_and_a_supervisor_is_killed:
+        waiting(with(graceful(), Left { killed: 1, ..slow(0) })), 200;
+    both_wait_and_the_power_fails: waiting(with(kept(), Left { off: 1, ..slow(0) })), 200;
+    the_expected_client_waits: waiting(failback()), 50;
+    both_wait_and_an_operator_hands_off: waiting(once(&["hand off to b"], kept())), 200;
     an_operator_hands_off: once(&["hand off to b"], kept()), 3_444;
 }
 

@@ -7,13 +7,14 @@ use super::event::{Action, Event, Granted, NotStarted, Note};
 use super::finishing::Finishing;
 use super::holding::Holding;
 use super::lease::{Lease, Sent, Unsettled};
-use super::machine::{Next, Step};
+use super::machine::{Next, Step, Wait};
+use super::waiting::{AWAY, InLine, SHORTEST};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError, Trouble};
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    Claim, Decision, Evidence, GrantKind, Look, Moment, Refusal, Row, StoreTime, Swapped, Touch,
-    Verdict, Version, decide, swap,
+    Claim, Decision, Evidence, GrantKind, History, Line, Look, Moment, Refusal, Row, StoreTime,
+    Swapped, Touch, Verdict, Version, decide, line, swap,
 };
 
 /// A row that is being watched: since when its version has stood unchanged, at least.
@@ -29,7 +30,7 @@ struct Watch {
 
 /// What is going on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Doing {
+pub(super) enum Doing {
     /// Nothing yet.
     Fresh,
     /// A read is out.
@@ -45,11 +46,18 @@ enum Doing {
     Locking { intent: Box<Intent> },
     /// A grant is out.
     Claiming { grant: Box<Grant> },
+    /// The run is over without the token; it leaves the line, if that takes no time.
+    Leaving {
+        by: Moment,
+        ending: Box<Ending>,
+        /// The request to leave is out; else another is.
+        asked: bool,
+    },
 }
 
 /// A grant that the rule allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Intent {
+pub(super) struct Intent {
     kind: GrantKind,
     row: Option<Row>,
     now: StoreTime,
@@ -59,7 +67,7 @@ struct Intent {
 
 /// A grant that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Grant {
+pub(super) struct Grant {
     kind: GrantKind,
     row: Row,
     /// The stamps that the store sets in it.
@@ -74,18 +82,20 @@ struct Grant {
 /// A session without the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seeking {
-    doing: Doing,
+    pub(super) doing: Doing,
     watch: Option<Watch>,
     /// Grants that were sent and whose fate is not known.
-    unsettled: Unsettled,
+    pub(super) unsettled: Unsettled,
     /// The last of them.
     last_grant: Option<Box<Grant>>,
     /// Since when the store has been failing, how often, and with what.
-    trouble: Option<(Moment, u32, StoreError)>,
+    pub(super) trouble: Option<(Moment, u32, StoreError)>,
     /// Why no job shall be started any more.
     stopped: Option<Unstarted>,
     /// The locks were taken, or can't be.
     locked: bool,
+    /// The wait in line.
+    pub(super) line: InLine,
 }
 
 impl Seeking {
@@ -98,22 +108,31 @@ impl Seeking {
             trouble: None,
             stopped: None,
             locked: false,
+            line: InLine::new(),
         }
     }
 
     pub(crate) fn step(&mut self, step: &mut Step<'_>, event: Event) -> Next {
         match event {
             Event::Tick => self.tick(step),
+            Event::Looked(_) | Event::Swapped(_) | Event::Left(_) if self.is_leaving() => {
+                self.leave_now(step)
+            }
+            Event::Rung if self.listens() => self.look(step),
             Event::Looked(Ok((reading, evidence))) => self.looked(step, &reading, &evidence),
             Event::Looked(Err(error)) | Event::Swapped(Err(error)) => self.failed(step, error),
             Event::LocksTaken(taken) => self.locked(step, taken),
             Event::Swapped(Ok(swapped)) => self.swapped(step, swapped),
-            Event::Signal { signal, stop, .. } if stop => self.stop(Unstarted::Signal(signal)),
-            Event::GuardGone => self.stop(Unstarted::GuardGone),
+            Event::Signal { signal, stop, .. } if stop => {
+                self.stop(step, Unstarted::Signal(signal))
+            }
+            Event::GuardGone => self.stop(step, Unstarted::GuardGone),
             // Other signals are for the job, which does not exist yet; nor do its
             // events or a record of it.
             Event::Signal { .. }
             | Event::Recorded(_)
+            | Event::Left(_)
+            | Event::Rung
             | Event::JobStarted
             | Event::JobNotStarted(_)
             | Event::JobExited { .. }
@@ -122,23 +141,54 @@ impl Seeking {
         }
     }
 
-    pub(crate) fn wake_at(&self, claim: &Claim) -> Option<Moment> {
+    pub(crate) fn wake_at(&self, claim: &Claim, wait: Wait) -> Option<Moment> {
+        let due = self.due(claim, wait);
+        let over = self.over_at(wait);
+        due.into_iter().chain(over).min()
+    }
+
+    /// When what is going on has gone on for long enough.
+    fn due(&self, claim: &Claim, wait: Wait) -> Option<Moment> {
         match &self.doing {
             Doing::Fresh => Some(Moment::default()),
             Doing::Locking { .. } => None,
             Doing::Waiting { until } => Some(*until),
+            // Who waits in line goes on waiting for the store too.
+            Doing::Looking { .. } | Doing::Marking { .. } if wait != Wait::No => None,
             Doing::Looking { sent_at } | Doing::Marking { sent_at, .. } => {
                 Some(sent_at.plus(patience(claim)))
             }
             Doing::Claiming { grant } => Some(grant.sent.at.plus(patience(claim))),
+            Doing::Leaving { by, .. } => Some(*by),
+        }
+    }
+
+    /// When the wait in line is over; a grant that is out is settled first.
+    fn over_at(&self, wait: Wait) -> Option<Moment> {
+        let may_end = !matches!(
+            self.doing,
+            Doing::Locking { .. } | Doing::Claiming { .. } | Doing::Leaving { .. }
+        );
+        match wait {
+            // Whoever gives no time at all still has a first look.
+            Wait::For(limit) if may_end && !self.has_waited() => Some(Moment(limit.max(AWAY))),
+            Wait::For(limit) if may_end => Some(Moment(limit)),
+            Wait::For(_) | Wait::No | Wait::Forever => None,
         }
     }
 
     fn tick(&mut self, step: &mut Step<'_>) -> Next {
-        let due = self.wake_at(step.claim).is_some_and(|at| step.now >= at);
+        let due = self.due(step.claim, step.limits.wait);
+        let due = due.is_some_and(|at| step.now >= at);
+        let over = self.over_at(step.limits.wait);
+        let has_looked = !matches!(self.doing, Doing::Fresh);
+        if has_looked && over.is_some_and(|at| step.now >= at) {
+            return self.give_up(step);
+        }
         match &self.doing {
             Doing::Fresh => self.look(step),
             Doing::Waiting { .. } if due => self.look(step),
+            Doing::Leaving { ending, .. } if due => Next::End(ending.as_ref().clone()),
             Doing::Looking { .. } | Doing::Marking { .. } | Doing::Claiming { .. } if due => {
                 let waited = humantime::format_duration(patience(step.claim));
                 Next::End(Ending::StoreFailed {
@@ -153,45 +203,53 @@ impl Seeking {
             | Doing::Looking { .. }
             | Doing::Marking { .. }
             | Doing::Locking { .. }
+            | Doing::Leaving { .. }
             | Doing::Claiming { .. } => Next::Stay,
         }
     }
 
     fn look(&mut self, step: &mut Step<'_>) -> Next {
-        step.read();
+        if self.line.is_due(step.now) {
+            self.line.stamp(step);
+        } else {
+            step.read();
+        }
         self.doing = Doing::Looking { sent_at: step.now };
         Next::Stay
     }
 
-    fn stop(&mut self, why: Unstarted) -> Next {
+    fn stop(&mut self, step: &mut Step<'_>, why: Unstarted) -> Next {
         let in_doubt = matches!(self.doing, Doing::Claiming { .. }) || !self.unsettled.is_empty();
         if in_doubt {
             // The grant may happen, or have happened: it is settled first, then released.
             self.stopped.get_or_insert(why);
             return Next::Stay;
         }
-        Next::End(ending_of(why))
+        self.leave(step, ending_of(why))
     }
 
     fn looked(&mut self, step: &mut Step<'_>, reading: &Reading, evidence: &Evidence) -> Next {
         let Doing::Looking { sent_at } = self.doing else {
             return Next::Stay;
         };
+        // Nothing is out any more.
+        self.doing = Doing::Waiting { until: step.now };
         if let Some(next) = self.granted_before(step, reading, sent_at) {
             return next;
         }
         if let Some(why) = self.stopped.take() {
-            return Next::End(ending_of(why));
+            return self.leave(step, ending_of(why));
         }
         let unchanged_for = self.watch(step.now, sent_at, reading.row.as_ref());
-        let look = Look {
+        let mut look = Look {
             row: reading.row.as_ref(),
             now: &reading.now,
-            line: reading.line,
+            line: Line::default(),
             evidence,
             unchanged_for,
             heard: self.watch.is_some_and(|watch| watch.heard),
         };
+        look.line = line::stand(step.claim, &look, &reading.line);
         let Decision { clause, verdict } = decide(step.claim, &look);
         step.say(Note::Decided {
             row: reading.row.clone().map(Box::new),
@@ -256,7 +314,7 @@ impl Seeking {
         proven: bool,
     ) -> Next {
         match (verdict, &reading.row) {
-            (Verdict::Refused(why), _) => Next::End(Ending::Refused { clause, why }),
+            (Verdict::Refused(why), _) => self.refused(step, reading, clause, why),
             (Verdict::Grant(kind), row) => self.lock(
                 step,
                 Intent {
@@ -292,10 +350,8 @@ impl Seeking {
                 }
                 // A live holder writes within its heartbeat, and then the wait is over.
                 let soon = wait.min(step.claim.timing.heartbeat);
-                self.doing = Doing::Waiting {
-                    until: step.now.plus(soon.max(Duration::from_millis(10))),
-                };
-                Next::Stay
+                let until = step.now.plus(soon.max(SHORTEST));
+                self.wait_until(step, until)
             }
             (Verdict::Nested, Some(row)) => Holding::nested(step, row),
             // Only a row that exists leads to these.
@@ -359,7 +415,10 @@ impl Seeking {
         } = intent;
         let row = row.as_ref();
         let version = step.version_after(row.map(|row| row.version));
-        let swap = swap::grant(step.claim, kind, row, &now, version);
+        let mut swap = swap::grant(step.claim, kind, row, &now, version);
+        if let History::Begin { waited, .. } = &mut swap.history {
+            *waited = self.line.is_joined();
+        }
         let grant = Box::new(Grant {
             kind,
             row: swap.to.clone(),
@@ -400,12 +459,13 @@ impl Seeking {
                     ..
                 },
                 Swapped::Done(_),
-            ) => Next::End(Ending::Refused { clause, why }),
+            ) if step.limits.wait == Wait::No => Next::End(Ending::Refused { clause, why }),
             (Doing::Marking { .. }, _) => self.look(step),
             (
                 doing @ (Doing::Fresh
                 | Doing::Looking { .. }
                 | Doing::Waiting { .. }
+                | Doing::Leaving { .. }
                 | Doing::Locking { .. }),
                 _,
             ) => {
@@ -427,7 +487,8 @@ impl Seeking {
         }
         let (since, failures, _) = self.trouble.take().unwrap_or((step.now, 0, error.clone()));
         let has_reason = !self.unsettled.is_empty() || self.watch.is_some();
-        let patient = has_reason && step.now < since.plus(patience(step.claim));
+        let waits = step.limits.wait != Wait::No;
+        let patient = waits || has_reason && step.now < since.plus(patience(step.claim));
         let may_pass = matches!(error.trouble, Trouble::Unavailable | Trouble::Locked);
         if !patient || !may_pass {
             return Next::End(Ending::StoreFailed {
@@ -435,7 +496,12 @@ impl Seeking {
                 perhaps_granted: !self.unsettled.is_empty(),
             });
         }
-        self.trouble = Some((since, failures + 1, error));
+        if waits && failures == 0 {
+            let error = error.clone();
+            step.say(Note::StoreAway { error });
+        }
+        self.trouble = Some((since, failures.saturating_add(1), error));
+        self.line.since.get_or_insert(step.now);
         let until = step.now.plus(step.pause_after(failures));
         self.doing = Doing::Waiting { until };
         Next::Stay
@@ -443,6 +509,10 @@ impl Seeking {
 
     /// The token is ours. The job is started, unless it is too late or not wanted any more.
     fn hold(&mut self, step: &mut Step<'_>, grant: Grant, seen: (StoreTime, Moment)) -> Next {
+        if let Some(since) = self.line.since {
+            let waited = step.now.since(since);
+            step.say(Note::Waited { waited });
+        }
         let granted = Granted {
             session: step.claim.session.clone(),
             fence: grant.row.fence,
@@ -479,6 +549,6 @@ fn ending_of(why: Unstarted) -> Ending {
 }
 
 /// How long a store may fail to answer, or an unclear grant be asked after.
-fn patience(claim: &Claim) -> Duration {
+pub(super) fn patience(claim: &Claim) -> Duration {
     claim.timing.store_timeout.saturating_mul(2)
 }

@@ -9,6 +9,7 @@
 
 mod faults;
 mod processes;
+mod waiting;
 mod world;
 
 use crate::token::misreading::{Misreading, while_misreading};

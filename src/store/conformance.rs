@@ -1,6 +1,7 @@
 //! What every store must do. Each test runs on each store: a store is added
 //! with a [`Fixture`] and one line `on_store!`.
 
+mod line;
 mod strategies;
 
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use self::line::*;
 use super::memory::MemoryStore;
 use super::postgres::server::{Database, Server};
 use super::postgres::{PostgresStore, settings};
@@ -217,6 +219,14 @@ suite!(
     history_is_newest_first_by_group_and_limited,
     list_shows_every_group,
     groups_hold_quotes_and_unicode_and_percent_signs,
+    a_line_keeps_the_order_of_arrival,
+    a_sign_of_life_keeps_the_place_and_takes_the_stores_time,
+    who_leaves_the_line_is_not_in_it,
+    a_grant_takes_the_session_out_of_the_line_and_nobody_else,
+    a_grant_that_does_not_happen_leaves_the_line_as_it_is,
+    a_place_is_forgotten_after_a_minute,
+    a_line_is_of_one_group,
+    a_line_that_many_join_at_once_has_one_order,
 );
 
 on_store!(memory, InMemory::new());
@@ -600,7 +610,7 @@ fn every_column_of_a_record_comes_back_as_written(fixture: &dyn Fixture) {
             fence: Fence(fence.get()),
             ..written
         };
-        let begin = History::Begin { run: Box::new(run.clone()), vanished: None };
+        let begin = History::Begin { run: Box::new(run.clone()), vanished: None, waited: false };
         let to = Row { group: run.group.clone(), ..token.clone() };
         put(store.as_mut(), fixture, &to, begin);
         let query = HistoryQuery { group: Some(run.group.clone()), limit: None };

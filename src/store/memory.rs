@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{HistoryQuery, Listing, Reading, Store, StoreError};
+use crate::token::line::FORGOTTEN;
 use crate::token::{
-    Domain, GroupName, History, Line, Outcome, Row, RunEnd, RunId, RunRecord, Stamp, StoreTime,
-    Swap, Swapped,
+    Domain, GroupName, History, Outcome, Place, Row, RunEnd, RunId, RunRecord, SessionId, Stamp,
+    StoreTime, Swap, Swapped, Waiter,
 };
 
 /// Everything that a store holds: to be copied and put back, as a lossy failover does.
@@ -18,6 +19,8 @@ pub struct Contents {
     pub rows: BTreeMap<GroupName, Row>,
     /// The history, oldest first.
     pub runs: Vec<RunRecord>,
+    /// Who waits, by arrival.
+    pub line: Vec<(GroupName, Place)>,
 }
 
 #[derive(Debug)]
@@ -106,7 +109,14 @@ impl Contents {
         self.rows.insert(row.group.clone(), row);
         match &swap.history {
             History::Nothing => {}
-            History::Begin { run, vanished } => {
+            History::Begin {
+                run,
+                vanished,
+                waited,
+            } => {
+                if *waited {
+                    self.leave(&run.group, &run.session);
+                }
                 for old in &mut self.runs {
                     let open = old.outcome == Outcome::Running && old.group == run.group;
                     if open && Some(&old.session) == vanished.as_ref() {
@@ -120,6 +130,43 @@ impl Contents {
             History::End { run, end } => self.close(swap.group(), run, end, now),
         }
         Swapped::Done(now.clone())
+    }
+
+    /// What [`Store::join`] does at `now`.
+    pub fn join(&mut self, group: &GroupName, waiter: &Waiter, now: &StoreTime) {
+        self.line.retain(|(_, place)| {
+            let age = now.calendar_age_of(place.seen_at, Some(&place.domain));
+            age < FORGOTTEN || place.waiter == *waiter
+        });
+        let in_line = |(other, place): &&mut (GroupName, Place)| {
+            other == group && place.waiter.session == waiter.session
+        };
+        if let Some((_, place)) = self.line.iter_mut().find(in_line) {
+            place.seen_at = now.stamp;
+            place.domain = now.domain.clone();
+            return;
+        }
+        let last = self.line_of(group).last().map_or(0, |place| place.number);
+        let place = Place {
+            waiter: waiter.clone(),
+            number: last + 1,
+            seen_at: now.stamp,
+            domain: now.domain.clone(),
+        };
+        self.line.push((group.clone(), place));
+    }
+
+    /// What [`Store::leave`] does.
+    pub fn leave(&mut self, group: &GroupName, session: &SessionId) {
+        self.line
+            .retain(|(other, place)| other != group || place.waiter.session != *session);
+    }
+
+    /// Those in line for a group.
+    #[must_use]
+    pub fn line_of(&self, group: &GroupName) -> Vec<Place> {
+        let of_group = self.line.iter().filter(|(other, _)| other == group);
+        of_group.map(|(_, place)| place.clone()).collect()
     }
 
     fn close(&mut self, group: &GroupName, id: &RunId, end: &RunEnd, now: &StoreTime) {
@@ -141,8 +188,22 @@ impl Store for MemoryStore {
         Ok(Reading {
             row: inner.contents.rows.get(group).cloned(),
             now: inner.clock.clone(),
-            line: Line::default(),
+            line: inner.contents.line_of(group),
         })
+    }
+
+    fn join(&mut self, group: &GroupName, waiter: &Waiter) -> Result<Reading, StoreError> {
+        {
+            let mut inner = self.inner();
+            let now = inner.clock.clone();
+            inner.contents.join(group, waiter, &now);
+        }
+        self.read(group)
+    }
+
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
+        self.inner().contents.leave(group, session);
+        Ok(())
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
@@ -162,6 +223,7 @@ impl Store for MemoryStore {
         let inner = self.inner();
         Ok(Listing {
             rows: inner.contents.rows.values().cloned().collect(),
+            lines: inner.contents.line.clone(),
             now: inner.clock.clone(),
         })
     }

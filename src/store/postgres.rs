@@ -21,6 +21,7 @@ mod cells;
 mod dial;
 mod fault;
 mod habits;
+mod line;
 mod runs;
 mod session;
 mod statements;
@@ -28,6 +29,7 @@ mod tls;
 mod tokens;
 
 #[cfg(test)]
+#[allow(dead_code)]
 #[path = "../../tests/support/postgres.rs"]
 // Shared with the tests of the program, which use more of it.
 #[allow(dead_code)]
@@ -44,9 +46,10 @@ use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
 use self::session::{Failed, Session};
 use self::statements::{Beside, Statements};
-use super::{HistoryQuery, Listing, Reading, Store, StoreError};
+use super::{Bell, HistoryQuery, Listing, Reading, Store, StoreError};
 use crate::token::{
-    Domain, GroupName, History, Line, Row, RunEnd, RunId, RunRecord, StoreTime, Swap, Swapped,
+    Domain, GroupName, History, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped,
+    Waiter,
 };
 
 /// How long a row may be locked before the swap is said to be held: far longer than
@@ -62,6 +65,9 @@ pub struct PostgresStore {
     statements: Statements,
     schema: String,
     timeout: Duration,
+    /// Whether notifications get through: not behind a pooler that changes the server's
+    /// process under this one's connection.
+    is_told: bool,
     /// Whether the tables are known to serve this program. Asked once: what holds a
     /// token goes on, whatever becomes of the tables meanwhile.
     checked: bool,
@@ -95,6 +101,7 @@ impl PostgresStore {
             schema,
             session: Session::new(settings, place),
             timeout,
+            is_told: true,
             checked: false,
         }
     }
@@ -218,7 +225,7 @@ fn values_of(swap: &Swap) -> Vec<Value> {
     values.push(Value::Long(swap.from.map(crate::token::Version::number)));
     match &swap.history {
         History::Nothing => {}
-        History::Begin { run, vanished } => {
+        History::Begin { run, vanished, .. } => {
             values.extend(runs::to_values(run));
             values.push(Value::maybe(vanished.as_ref()));
         }
@@ -306,8 +313,25 @@ impl Store for PostgresStore {
         Ok(Reading {
             row: found.pop(),
             now,
-            line: Line::default(),
+            line: self.line(&rows, line::in_reading)?,
         })
+    }
+
+    fn join(&mut self, group: &GroupName, waiter: &Waiter) -> Result<Reading, StoreError> {
+        self.get_into_line(group, waiter)?;
+        self.read_in_line(group)
+    }
+
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
+        let statement = self.statements.line_leave();
+        let values = [Value::text(group), Value::text(session)];
+        let left = self.session.ask(self.timeout, &statement, &values);
+        left.map(|_| ()).map_err(|failed| failed.error)
+    }
+
+    fn bell(&mut self) -> Option<Bell> {
+        let tells = self.is_told && self.session.listens();
+        self.session.socket().filter(|_| tells).map(Bell)
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
@@ -318,11 +342,16 @@ impl Store for PostgresStore {
             History::Begin { .. } => (Beside::BeginAfterVanished, true),
             History::End { .. } => (Beside::End, false),
         };
+        let waited = matches!(swap.history, History::Begin { waited: true, .. });
         let statement = match swap.from {
-            None => self.statements.insert(beside),
-            Some(_) => self.statements.update(new_fence, beside),
+            None => self.statements.insert(beside, waited),
+            Some(_) => self.statements.update(new_fence, beside, waited),
         };
-        let values = values_of(swap);
+        let mut values = values_of(swap);
+        if beside == Beside::End && swap.from.is_some() {
+            let channel = self.statements.channel(swap.group().as_str());
+            values.push(Value::text(&channel));
+        }
         let patience = LOCKED_FOR.min(self.timeout / 2);
         let mut pause = FIRST_PAUSE;
         loop {
@@ -360,7 +389,8 @@ impl Store for PostgresStore {
         let rows = self.session.ask(self.timeout, &statement, &[]);
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let (now, rows) = self.tokens(&rows)?;
-        Ok(Listing { rows, now })
+        let lines = self.lines()?;
+        Ok(Listing { rows, now, lines })
     }
 
     fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {

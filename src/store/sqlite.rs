@@ -23,9 +23,11 @@
 
 pub mod clock;
 
+mod bell;
 mod cells;
 mod fault;
 mod file;
+mod line;
 mod lock_owner;
 mod runs;
 mod tokens;
@@ -61,12 +63,12 @@ use rusqlite::{
 use self::cells::{BadCell, Cells};
 use self::clock::{Clock, HostClock};
 use self::fault::Place;
-use self::file::{OpenFile, SCHEMA_STEP, SCHEMA_VERSION};
+use self::file::{OpenFile, SCHEMA_2, SCHEMA_STEP, SCHEMA_VERSION, user_version};
 use super::worker::{Answer, Request};
-use super::{HistoryQuery, Listing, Reading, Store, StoreError, Trouble};
+use super::{Bell, HistoryQuery, Listing, Reading, Store, StoreError, Trouble};
 use crate::token::{
-    GroupName, History, Line, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped,
-    Version,
+    self, GroupName, History, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped,
+    Version, Waiter,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
@@ -93,6 +95,8 @@ pub struct SqliteStore {
     timeout: Duration,
     /// Whether the connection has been prepared for writing.
     writes: bool,
+    /// What tells of the ends of runs, while this session is in line.
+    bell: Option<bell::LogWatch>,
     /// Whether the next commit leaves a long log alone. Read by the hook of the log.
     spares_log: Arc<AtomicBool>,
 }
@@ -157,6 +161,7 @@ impl SqliteStore {
             clock,
             timeout,
             writes: false,
+            bell: None,
             spares_log: Arc::default(),
         };
         store.check_schema()?;
@@ -187,13 +192,12 @@ impl SqliteStore {
     }
 
     fn check_schema(&self) -> Result<(), StoreError> {
-        let stored: i64 = self
-            .connection
-            .query_row("PRAGMA user_version", [], |row| row.get(0))
-            .map_err(|error| self.fault("read its schema", &error))?;
+        let read = |error: rusqlite::Error| self.fault("read its schema", &error);
+        let stored = stored_version(&self.connection).map_err(read)?;
         let (version, oldest_reader) = (stored / SCHEMA_STEP, stored % SCHEMA_STEP);
         match version {
             SCHEMA_VERSION => Ok(()),
+            1 => self.add_line(),
             newer if newer > SCHEMA_VERSION && oldest_reader <= SCHEMA_VERSION => Ok(()),
             newer if newer > SCHEMA_VERSION => Err(self.place.misconfigured(format!(
                 "its schema is version {newer}, for programs that know version {oldest_reader} or \
@@ -204,6 +208,21 @@ impl SqliteStore {
                  or put a backup back"
             ))),
         }
+    }
+
+    /// Makes of version 1 what this program makes. Whoever uses it goes on.
+    fn add_line(&self) -> Result<(), StoreError> {
+        let fault = |error: rusqlite::Error| self.fault("add the table of waiters", &error);
+        let immediate = TransactionBehavior::Immediate;
+        let transaction = Transaction::new_unchecked(&self.connection, immediate).map_err(fault)?;
+        if stored_version(&transaction).map_err(fault)? / SCHEMA_STEP != 1 {
+            // Another was quicker.
+            return Ok(());
+        }
+        let version = user_version();
+        let statements = format!("{SCHEMA_2}; PRAGMA user_version = {version};");
+        transaction.execute_batch(&statements).map_err(fault)?;
+        transaction.commit().map_err(fault)
     }
 
     /// Prepares the connection for its first write.
@@ -299,6 +318,22 @@ impl SqliteStore {
         Ok(taken)
     }
 
+    /// What a statement for places in line gives.
+    fn line(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<(GroupName, token::Place)>, StoreError> {
+        self.rows(sql, parameters, |row| waiter(row, &self.place))
+    }
+
+    /// What rang until now is answered by the look that follows.
+    fn quiet_the_bell(&self) {
+        if let Some(bell) = &self.bell {
+            bell.quiet();
+        }
+    }
+
     /// Starts a transaction that only reads.
     fn reading(&self) -> Result<Transaction<'_>, StoreError> {
         self.file.check_still_there(&self.place)?;
@@ -325,6 +360,10 @@ impl From<rusqlite::Error> for WriteError {
     }
 }
 
+fn stored_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
 /// What the first column, the group, says about itself: for messages.
 fn group_in(row: &rusqlite::Row<'_>) -> String {
     match row.get_ref(0) {
@@ -333,7 +372,7 @@ fn group_in(row: &rusqlite::Row<'_>) -> String {
     }
 }
 
-fn token(row: &rusqlite::Row<'_>, place: &Place) -> Result<Row, StoreError> {
+fn token_of(row: &rusqlite::Row<'_>, place: &Place) -> Result<Row, StoreError> {
     tokens::from_cells(Cells::new(row, tokens::COLUMNS))
         .map_err(|bad: BadCell| place.bad_cell("tokens", &group_in(row), &bad))
 }
@@ -341,6 +380,14 @@ fn token(row: &rusqlite::Row<'_>, place: &Place) -> Result<Row, StoreError> {
 fn run(row: &rusqlite::Row<'_>, place: &Place) -> Result<RunRecord, StoreError> {
     runs::from_cells(Cells::new(row, runs::COLUMNS))
         .map_err(|bad: BadCell| place.bad_cell("runs", &group_in(row), &bad))
+}
+
+fn waiter(
+    row: &rusqlite::Row<'_>,
+    place: &fault::Place,
+) -> Result<(GroupName, token::Place), StoreError> {
+    line::from_cells(Cells::new(row, line::COLUMNS))
+        .map_err(|bad: BadCell| place.bad_cell("waiters", &group_in(row), &bad))
 }
 
 /// Carries a swap out, or says why not. The lock is held.
@@ -376,7 +423,16 @@ fn carry_out(
     statement.execute(params_from_iter(tokens::to_values(&row)))?;
     match &swap.history {
         History::Nothing => {}
-        History::Begin { run, vanished } => begin(transaction, run, vanished.as_ref(), place, now)?,
+        History::Begin {
+            run,
+            vanished,
+            waited,
+        } => {
+            if *waited {
+                line::leave(transaction, group, &run.session)?;
+            }
+            begin(transaction, run, vanished.as_ref(), place, now)?;
+        }
         History::End { run, end } => close(transaction, group, run, end, now)?,
     }
     Ok(Kept::Yes(Swapped::Done(now.clone())))
@@ -456,18 +512,47 @@ impl Store for SqliteStore {
     }
 
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+        self.quiet_the_bell();
         let transaction = self.reading()?;
         // The snapshot is taken by the first statement; the clock is read after it.
         let mut found = self.rows(sql!("token_read"), [group.as_str()], |row| {
-            token(row, &self.place)
+            // Whether anybody is in line is asked in the same statement: to prepare
+            // another would cost every run what few need.
+            let in_line = row.get("in_line").unwrap_or(true);
+            Ok((token_of(row, &self.place)?, in_line))
         })?;
+        let line = match found.last() {
+            None | Some((_, false)) => Vec::new(),
+            Some((_, true)) => self.line(sql!("line_read"), [group.as_str()])?,
+        };
         let now = self.clock.now();
         drop(transaction);
         Ok(Reading {
-            row: found.pop(),
+            row: found.pop().map(|(row, _)| row),
             now,
-            line: Line::default(),
+            line: line.into_iter().map(|(_, place)| place).collect(),
         })
+    }
+
+    fn join(&mut self, group: &GroupName, waiter: &Waiter) -> Result<Reading, StoreError> {
+        self.write(Writing::State, |transaction, place, now| {
+            line::join(transaction, group, waiter, place, now).map(Kept::Yes)
+        })?;
+        if self.bell.is_none() {
+            self.bell = bell::LogWatch::new(&file::companion(&self.place.path, "-wal"));
+        }
+        self.read(group)
+    }
+
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
+        self.write(Writing::State, |transaction, _, _| {
+            line::leave(transaction, group, session).map_err(WriteError::from)?;
+            Ok(Kept::Yes(()))
+        })
+    }
+
+    fn bell(&mut self) -> Option<Bell> {
+        self.bell.as_ref().map(bell::LogWatch::bell)
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
@@ -488,10 +573,11 @@ impl Store for SqliteStore {
 
     fn list(&mut self) -> Result<Listing, StoreError> {
         let transaction = self.reading()?;
-        let rows = self.rows(sql!("token_list"), [], |row| token(row, &self.place))?;
+        let rows = self.rows(sql!("token_list"), [], |row| token_of(row, &self.place))?;
+        let lines = self.line(sql!("line_list"), [])?;
         let now = self.clock.now();
         drop(transaction);
-        Ok(Listing { rows, now })
+        Ok(Listing { rows, now, lines })
     }
 
     fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {

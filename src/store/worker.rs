@@ -4,20 +4,24 @@
 //! run needs no second one.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use super::{Reading, Store, StoreError};
-use crate::token::{GroupName, RunEnd, RunId, Swap, Swapped};
+use super::{Bell, Reading, Store, StoreError};
+use crate::token::{GroupName, RunEnd, RunId, SessionId, Swap, Swapped, Waiter};
 
 /// A request to a store.
 #[derive(Debug, Clone)]
 pub enum Request {
     /// Read the group's row.
     Read(GroupName),
+    /// Get into the line, or stay in it; then read.
+    Join(GroupName, Box<Waiter>),
+    /// Leave the line.
+    Leave(GroupName, SessionId),
     /// Change a row.
     Swap(Box<Swap>),
     /// Close a session's run record.
@@ -34,8 +38,10 @@ pub enum Request {
 /// A store's answer.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// To [`Request::Read`].
+    /// To [`Request::Read`] and [`Request::Join`].
     Read(Result<Box<Reading>, StoreError>),
+    /// To [`Request::Leave`].
+    Left(Result<(), StoreError>),
     /// To [`Request::Swap`].
     Swapped(Result<Swapped, StoreError>),
     /// To [`Request::Record`].
@@ -47,6 +53,8 @@ impl Request {
     pub fn carry_out(&self, store: &mut dyn Store) -> Answer {
         match self {
             Self::Read(group) => Answer::Read(store.read(group).map(Box::new)),
+            Self::Join(group, waiter) => Answer::Read(store.join(group, waiter).map(Box::new)),
+            Self::Leave(group, session) => Answer::Left(store.leave(group, session)),
             Self::Swap(swap) => Answer::Swapped(store.swap(swap)),
             Self::Record { group, run, end } => Answer::Recorded(store.record(group, run, end)),
         }
@@ -56,7 +64,8 @@ impl Request {
     #[must_use]
     pub fn failed(&self, error: StoreError) -> Answer {
         match self {
-            Self::Read(_) => Answer::Read(Err(error)),
+            Self::Read(_) | Self::Join(..) => Answer::Read(Err(error)),
+            Self::Leave(..) => Answer::Left(Err(error)),
             Self::Swap(_) => Answer::Swapped(Err(error)),
             Self::Record { .. } => Answer::Recorded(Err(error)),
         }
@@ -68,10 +77,14 @@ impl Answer {
     #[must_use]
     pub const fn error(&self) -> Option<&StoreError> {
         match self {
-            Self::Read(Err(error)) | Self::Swapped(Err(error)) | Self::Recorded(Err(error)) => {
-                Some(error)
-            }
-            Self::Read(Ok(_)) | Self::Swapped(Ok(_)) | Self::Recorded(Ok(())) => None,
+            Self::Read(Err(error))
+            | Self::Left(Err(error))
+            | Self::Swapped(Err(error))
+            | Self::Recorded(Err(error)) => Some(error),
+            Self::Read(Ok(_))
+            | Self::Left(Ok(()))
+            | Self::Swapped(Ok(_))
+            | Self::Recorded(Ok(())) => None,
         }
     }
 }
@@ -84,6 +97,8 @@ pub struct Worker {
     thread: Option<Thread>,
     /// An answer that was had at once.
     early: Option<Answer>,
+    /// What announces that the token may have become free.
+    bell: Arc<Mutex<Option<Bell>>>,
 }
 
 impl Worker {
@@ -94,6 +109,7 @@ impl Worker {
             store: Some(store),
             thread: None,
             early: None,
+            bell: Arc::default(),
         }
     }
 
@@ -106,10 +122,12 @@ impl Worker {
         if let (Some(store), true) = (&mut self.store, may_block) {
             self.early = store.at_once(&request);
             if self.early.is_some() {
+                hang(&self.bell, &request, store.as_mut());
                 return;
             }
         }
-        match self.thread() {
+        let bell = Arc::clone(&self.bell);
+        match self.thread(bell) {
             Ok(thread) => thread.send(request),
             Err(error) => {
                 let text = format!("the operating system gives no thread for it: {error}");
@@ -126,11 +144,11 @@ impl Worker {
     }
 
     /// The thread, with the store on it.
-    fn thread(&mut self) -> std::io::Result<&mut Thread> {
+    fn thread(&mut self, bell: Arc<Mutex<Option<Bell>>>) -> std::io::Result<&mut Thread> {
         match &mut self.thread {
             Some(thread) => Ok(thread),
             none => {
-                let (thread, door) = Thread::start()?;
+                let (thread, door) = Thread::start(bell)?;
                 if let Some(store) = self.store.take() {
                     // A thread that has ended at once does not answer either, and
                     // that is told.
@@ -153,10 +171,24 @@ impl Worker {
         self.early.is_some()
     }
 
+    /// Readable when the token that is waited for may have become free, if the store can
+    /// tell.
+    #[must_use]
+    pub fn bell(&self) -> Option<Bell> {
+        self.bell.lock().ok()?.clone()
+    }
+
     /// Readable when an answer has come; `None` while there is no thread.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.thread.as_ref().map(|thread| thread.ready.as_fd())
+    }
+}
+
+/// After a call for the line the store may have another bell.
+fn hang(bell: &Mutex<Option<Bell>>, request: &Request, store: &mut dyn Store) {
+    if matches!(request, Request::Join(..)) {
+        *bell.lock().unwrap_or_else(PoisonError::into_inner) = store.bell();
     }
 }
 
@@ -170,7 +202,7 @@ struct Thread {
 
 impl Thread {
     /// Starts a thread, and says where it expects its store.
-    fn start() -> std::io::Result<(Self, Sender<Box<dyn Store>>)> {
+    fn start(line: Arc<Mutex<Option<Bell>>>) -> std::io::Result<(Self, Sender<Box<dyn Store>>)> {
         let (door, entrance) = channel::<Box<dyn Store>>();
         let (requests, inbox) = channel::<Request>();
         let (outbox, answers) = channel();
@@ -186,6 +218,7 @@ impl Thread {
                 };
                 while let Ok(request) = inbox.recv() {
                     let answer = request.carry_out(store.as_mut());
+                    hang(&line, &request, store.as_mut());
                     // Whoever asked may be gone by now.
                     if outbox.send(answer).is_err() || bell.write(1).is_err() {
                         break;

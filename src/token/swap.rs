@@ -40,6 +40,8 @@ pub enum History {
         run: Box<RunRecord>,
         /// The session that the token was taken from while it was running.
         vanished: Option<SessionId>,
+        /// The session leaves the line, which it is in.
+        waited: bool,
     },
     /// A run ends. The store sets the end to its own wall time.
     End {
@@ -143,7 +145,11 @@ pub fn grant(
             creates: row.is_none(),
         },
         expiry: now.plus(claim.timing.store_timeout),
-        history: History::Begin { run, vanished },
+        history: History::Begin {
+            run,
+            vanished,
+            waited: false,
+        },
         to,
     }
 }

@@ -124,7 +124,7 @@ fn a_grant_over_a_running_session_says_that_it_vanished() {
     let swap = grant_to("b", &running("a"), &at(TAKEOVER_AFTER));
     assert_eq!(swap.to.counters.losses, 1);
     assert_eq!(swap.to.last_outcome, Some(Outcome::Unknown));
-    let History::Begin { run, vanished } = swap.history else {
+    let History::Begin { run, vanished, .. } = swap.history else {
         panic!("a grant begins a run");
     };
     assert_eq!(vanished, Some(session("a0")));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::Store;
 
-const STATUS: [&str; 24] = [
+const STATUS: [&str; 25] = [
     "group",
     "state",
     "client",
@@ -23,6 +23,7 @@ const STATUS: [&str; 24] = [
     "paused_reason",
     "paused_until",
     "handoff_to",
+    "waiters",
     "last_outcome",
     "runs",
     "failures",

@@ -151,6 +151,7 @@ impl Rig {
             Answer::Read(reading) => {
                 Event::Looked(reading.map(|reading| (reading, Evidence::None)))
             }
+            Answer::Left(left) => Event::Left(left),
             Answer::Swapped(swapped) => Event::Swapped(swapped),
             Answer::Recorded(recorded) => Event::Recorded(recorded),
         }
@@ -211,7 +212,8 @@ impl Rig {
 
 fn failure(request: &Request) -> Event {
     match request {
-        Request::Read(_) => Event::Looked(Err(unavailable())),
+        Request::Read(_) | Request::Join(..) => Event::Looked(Err(unavailable())),
+        Request::Leave(..) => Event::Left(Err(unavailable())),
         Request::Swap(_) => Event::Swapped(Err(unavailable())),
         Request::Record { .. } => Event::Recorded(Err(unavailable())),
     }
@@ -231,6 +233,8 @@ pub(super) fn words(did: &[Action], now: Moment) -> String {
 fn word(action: &Action, now: Moment) -> Option<String> {
     Some(match action {
         Action::Send(Request::Read(_)) => "read".into(),
+        Action::Send(Request::Join(..)) => "join".into(),
+        Action::Send(Request::Leave(..)) => "leave".into(),
         Action::Send(Request::Record { end, .. }) => format!("record {}", end.outcome),
         Action::Send(Request::Swap(swap)) => match swap.touch {
             Touch::Grant { .. } => "grant".into(),

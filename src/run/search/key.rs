@@ -28,6 +28,10 @@ impl Scribe {
         self.versions.clear();
         self.sessions.clear();
         self.write(world, &format_args!("{:?}{:?}", world.left, world.row()));
+        let line = world.line();
+        if !line.is_empty() {
+            self.write(world, &format_args!("{line:?}"));
+        }
         if let Some(before) = &world.before {
             self.write(world, &format_args!("{:?}", before.rows.first_key_value()));
         }
@@ -78,6 +82,8 @@ impl Scribe {
     fn request(&mut self, world: &World, request: &Request) {
         match request {
             Request::Read(_) => self.form.push(b'r'),
+            Request::Join(..) => self.form.push(b'j'),
+            Request::Leave(..) => self.form.push(b'l'),
             Request::Record { .. } => self.form.push(b'c'),
             Request::Swap(swap) => self.swap(world, swap),
         }
@@ -124,7 +130,7 @@ impl Scribe {
 
     /// How much of the text was replaced.
     fn canonical(&mut self, world: &World, rest: &[u8], own_copy: bool) -> usize {
-        if !b"VSMtwFcahrl".contains(&rest[0]) {
+        if !b"VSMtwFcahrln".contains(&rest[0]) {
             return 0;
         }
         let until = |prefix: &[u8], end: u8| {
@@ -167,6 +173,8 @@ impl Scribe {
         }
         let skipped = number(b"wall_ms: ")
             .or(number(b"Fence("))
+            // Of a place in line: its order is in the answer.
+            .or(number(b"number: "))
             .map(|(_, taken)| taken);
         let skipped = skipped.or_else(|| {
             let whole = [&b"counters: C"[..], b"created_at: S", b"acquired_at: S"];

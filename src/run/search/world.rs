@@ -6,14 +6,16 @@ use std::time::Duration;
 use super::{Left, Scenario};
 use crate::job::messages::Deadline;
 use crate::run::event::{Action, Event, NotStarted};
-use crate::run::machine::{Limits, Machine};
+use crate::run::machine::{Limits, Machine, Wait};
 use crate::store::memory::Contents;
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
+use crate::token::Place;
+use crate::token::line;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    About, Claim, ClientId, Domain, Evidence, GroupName, Line, Moment, Row, SessionId, Stamp,
+    About, Claim, ClientId, Domain, Evidence, GroupName, History, Moment, Row, SessionId, Stamp,
     State, StoreTime, Swap, Swapped, Touch,
 };
 
@@ -216,6 +218,11 @@ impl World {
         };
         let limits = Limits {
             locks: scenario.locks,
+            wait: if scenario.waits[client] {
+                Wait::Forever
+            } else {
+                Wait::No
+            },
             ..Limits::default()
         };
         self.clients[client].process = Some(Process {
@@ -401,9 +408,13 @@ impl World {
         let event = match &out {
             None => return,
             Some(Out::Sent {
-                request: Request::Read(_),
+                request: Request::Read(_) | Request::Join(..),
                 ..
             }) => Event::Looked(Err(error())),
+            Some(Out::Sent {
+                request: Request::Leave(..),
+                ..
+            }) => Event::Left(Err(error())),
             Some(Out::Sent {
                 request: Request::Swap(_),
                 ..
@@ -412,6 +423,7 @@ impl World {
             Some(Out::Answered { event, .. }) => match event {
                 Event::Looked(_) => Event::Looked(Err(error())),
                 Event::Swapped(_) => Event::Swapped(Err(error())),
+                Event::Left(_) => Event::Left(Err(error())),
                 _ => Event::Recorded(Err(error())),
             },
         };
@@ -429,11 +441,19 @@ impl World {
         };
         let session = process.machine.claim().session.clone();
         let event = match request {
-            Request::Read(_) => {
+            Request::Leave(group, session) => {
+                self.store.leave(&group, &session);
+                Event::Left(Ok(()))
+            }
+            Request::Read(_) | Request::Join(..) => {
+                if let Request::Join(group, waiter) = &request {
+                    let now = self.store_time();
+                    self.store.join(group, waiter, &now);
+                }
                 let reading = Reading {
                     row: self.row().cloned(),
                     now: self.store_time(),
-                    line: Line::default(),
+                    line: self.store.line_of(&group()),
                 };
                 Event::Looked(Ok((Box::new(reading), Evidence::None)))
             }
@@ -530,6 +550,7 @@ impl World {
     ) -> Swapped {
         let now = self.store_time();
         let before = self.row().cloned();
+        let line = self.store.line_of(&group());
         let store = (self.left.commits > 0).then(|| self.store.clone());
         let swapped = self.store.swap(swap, &now);
         self.store.runs.clear();
@@ -538,7 +559,12 @@ impl World {
         }
         self.before = store;
         match swap.touch {
-            Touch::Grant { .. } => self.check_grant(swap, before.as_ref(), &now, died_at),
+            Touch::Grant { .. } => {
+                let mut looked = swap.expiry.clone();
+                looked.stamp.tick_ms -= 1_000;
+                self.check_line(session, before.as_ref(), &line, &looked);
+                self.check_grant(swap, before.as_ref(), &now, died_at);
+            }
             Touch::Heartbeat if before.as_ref().and_then(Row::session) != Some(session) => {
                 self.violated("a heartbeat overwrote another session's grant");
             }
@@ -551,6 +577,41 @@ impl World {
             Touch::Heartbeat | Touch::Creation | Touch::Nothing => {}
         }
         swapped
+    }
+
+    /// Of two in line, both of them alive when the one that is granted the token looked,
+    /// the first comes first, unless an operator has named the other. Who was taken for
+    /// dead then may have come back since.
+    fn check_line(
+        &mut self,
+        session: &SessionId,
+        before: Option<&Row>,
+        line: &[Place],
+        looked: &StoreTime,
+    ) {
+        let in_line = line.iter().any(|place| place.waiter.session == *session);
+        let named = before.is_some_and(|row| row.handoff.is_some());
+        let back = |place: &&Place| place.seen_at.tick_ms >= looked.stamp.tick_ms;
+        let before = line::before(session, line, looked);
+        let passed = before.filter(|place| !back(place)).count();
+        if in_line && !named && passed > 0 && self.all_awake() {
+            self.violated("the token was granted past somebody in line");
+        }
+    }
+
+    /// Nobody's sign of life is late.
+    fn all_awake(&self) -> bool {
+        self.clients.iter().all(|client| !client.frozen)
+    }
+
+    /// The line, as the search tells states apart: who, in which order, and how lively.
+    pub(super) fn line(&self) -> Vec<(SessionId, Option<Stamp>)> {
+        let now = self.store_time();
+        let seen = |place: Place| {
+            let alive = place.is_alive(&now);
+            (place.waiter.session, alive.then_some(place.seen_at))
+        };
+        self.store.line_of(&group()).into_iter().map(seen).collect()
     }
 
     fn check_grant(
@@ -582,7 +643,8 @@ impl World {
             let age = now.age_of(*released_at, Some(&before.domain));
             let young = age.is_some_and(|age| age < before.keep);
             let handed = before.handoff.as_ref().map(|h| &h.to) == taker;
-            if young && !handed && taker != Some(client) {
+            let waited = matches!(swap.history, History::Begin { waited: true, .. });
+            if young && !handed && !waited && taker != Some(client) {
                 self.violated("a slot that has just run was granted to another");
             }
         }

@@ -1,11 +1,12 @@
 //! Nodes, and the three processes of a run on them.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::world::{What, World, group};
 use crate::job::messages::Deadline;
 use crate::run::event::{Action, Event, NotStarted, Note};
-use crate::run::machine::{Limits, Machine};
+use crate::run::machine::{Limits, Machine, Wait};
 use crate::sys::wait::Status;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{About, Claim, ClientId, Moment, SessionId, Timing};
@@ -44,7 +45,9 @@ pub(super) struct Job {
 pub(super) struct Process {
     pub(super) node: usize,
     pub(super) machine: Machine,
-    born: u64,
+    /// How long it may wait.
+    pub(super) wait: Wait,
+    pub(super) born: u64,
     pub(super) died_at: Option<u64>,
     pub(super) stopped: bool,
     inbox: VecDeque<Event>,
@@ -62,7 +65,7 @@ impl Process {
 }
 
 impl World {
-    fn moment(&self, process: usize) -> Moment {
+    pub(super) fn moment(&self, process: usize) -> Moment {
         let p = &self.processes[process];
         let passed_ms = (self.now - p.born) * self.nodes[p.node].rate_ppm / 1_000;
         Moment(std::time::Duration::from_micros(passed_ms))
@@ -104,12 +107,14 @@ impl World {
         };
         let limits = Limits {
             locks: !self.dice.one_in(3),
+            wait: self.patience(),
             ..Limits::default()
         };
         self.say(|| format!("p{index} starts on n{node} with {timing:?}"));
         self.processes.push(Process {
             node,
             machine: Machine::new(claim, limits),
+            wait: limits.wait,
             born: self.now,
             died_at: None,
             stopped: false,
@@ -120,6 +125,16 @@ impl World {
             job: None,
         });
         self.wake(index);
+    }
+
+    /// Some wait in line: a few seconds, a minute, or however long it takes.
+    fn patience(&mut self) -> Wait {
+        match self.dice.within(0, 6) {
+            0 => Wait::For(Duration::from_millis(self.dice.within(0, 20_000))),
+            1 => Wait::For(Duration::from_secs(60)),
+            2 if !self.healed => Wait::Forever,
+            _ => Wait::No,
+        }
     }
 
     /// Everything on this process's host that may be due is done: the guard first,
@@ -237,6 +252,7 @@ impl World {
     /// The supervisor exits; its guard follows, and ends what is left.
     fn ended(&mut self, process: usize) {
         let ending = format!("{:?}", self.processes[process].machine.ending());
+        self.check_wait(process);
         self.say(|| {
             format!(
                 "p{process} ends: {}",

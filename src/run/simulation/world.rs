@@ -10,8 +10,8 @@ use crate::store::memory::Contents;
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::token::{
-    ClientId, Domain, Evidence, GroupName, Line, Row, SessionId, Stamp, State, StoreTime, Swap,
-    Swapped, Timing, Touch, Wishes,
+    ClientId, Domain, Evidence, GroupName, History, Place, Row, SessionId, Stamp, State, StoreTime,
+    Swap, Swapped, Timing, Touch, Wishes,
 };
 
 /// Randomness that a seed repeats (SplitMix64, Steele, Lea and Flood 2014).
@@ -105,11 +105,15 @@ pub(super) struct World {
     /// Whether steps are kept: only of a seed that is known to fail, for they cost time.
     traced: bool,
     steps: Vec<String>,
+    /// Since when who waits has given a sign of life often enough.
+    pub(super) in_line_since: BTreeMap<SessionId, u64>,
+    /// The line before the last swap.
+    pub(super) line_before: Vec<Place>,
     pub(super) tally: Tally,
     pub(super) violation: Option<String>,
 }
 
-const HEAL_AT: u64 = 400_000;
+pub(super) const HEAL_AT: u64 = 400_000;
 const END_AT: u64 = 800_000;
 
 /// History is pruned to this length: nobody reads further back here.
@@ -159,6 +163,8 @@ impl World {
             excused: BTreeMap::new(),
             traced,
             steps: Vec::new(),
+            in_line_since: BTreeMap::new(),
+            line_before: Vec::new(),
             tally: Tally::default(),
             violation: None,
         }
@@ -291,13 +297,20 @@ impl World {
         let now = self.store_time();
         let session = self.processes[process].machine.claim().session.clone();
         let event = match request {
-            Request::Read(group) => {
+            Request::Leave(group, session) => {
+                self.store.leave(group, session);
+                Event::Left(Ok(()))
+            }
+            Request::Read(group) | Request::Join(group, _) => {
+                if let Request::Join(_, waiter) = request {
+                    self.join(group, waiter, &now);
+                }
                 let row = self.store.rows.get(group).cloned();
                 let evidence = self.evidence(process, row.as_ref());
                 let reading = Reading {
                     row,
                     now,
-                    line: Line::default(),
+                    line: self.store.line_of(group),
                 };
                 Event::Looked(Ok((Box::new(reading), evidence)))
             }
@@ -329,6 +342,7 @@ impl World {
     fn swap(&mut self, process: usize, swap: &Swap, now: &StoreTime) -> Swapped {
         let before = self.store.rows.get(&swap.to.group).cloned();
         let saved = self.lossy.then(|| self.store.clone());
+        self.line_before = self.store.line_of(&swap.to.group);
         let swapped = self.store.swap(swap, now);
         self.say(|| {
             let (touch, version) = (swap.touch, swap.to.version.number() % 100_000);
@@ -409,6 +423,7 @@ impl World {
         {
             self.violated(format!("p{process} was granted a paused token"));
         }
+        self.check_line(process, before, now);
         let client = &self.processes[process].machine.claim().client;
         if before.client_bound().is_some_and(|bound| bound != client) {
             self.tally.takeovers += 1;
@@ -422,7 +437,10 @@ impl World {
                 .age_of(*released_at, Some(&before.domain))
                 .is_some_and(|age| age < before.keep);
             let handed = before.handoff.as_ref().is_some_and(|h| h.to == *client);
-            if bound != client && young && !handed {
+            let History::Begin { waited, .. } = swap.history else {
+                unreachable!("a grant begins a run")
+            };
+            if bound != client && young && !handed && !waited {
                 self.violated(format!(
                     "p{process} was granted a token whose slot has just run"
                 ));
@@ -457,7 +475,7 @@ impl World {
     }
 
     /// What the process's host can prove about the run in the row.
-    fn evidence(&self, process: usize, row: Option<&Row>) -> Evidence {
+    pub(super) fn evidence(&self, process: usize, row: Option<&Row>) -> Evidence {
         let node = self.processes[process].node;
         let Some(row) = row.filter(|row| row.lock_file.is_some()) else {
             return Evidence::None;
@@ -497,7 +515,8 @@ impl Event {
     fn failed(request: &Request) -> Self {
         let error = StoreError::unavailable("no answer");
         match request {
-            Request::Read(_) => Self::Looked(Err(error)),
+            Request::Read(_) | Request::Join(..) => Self::Looked(Err(error)),
+            Request::Leave(..) => Self::Left(Err(error)),
             Request::Swap(_) => Self::Swapped(Err(error)),
             Request::Record { .. } => Self::Recorded(Err(error)),
         }

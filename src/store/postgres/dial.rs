@@ -3,8 +3,11 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use nix::sys::socket::{setsockopt, sockopt};
@@ -12,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 
 use super::conninfo::settings::{Address, ChannelBinding, Host, Keepalives, Settings, SslMode};
 use super::fault::{Doing, Fault};
@@ -28,6 +31,51 @@ pub(super) struct Link {
     pub(super) client: Client,
     /// What moves bytes; it must be polled while an answer is awaited.
     pub(super) wire: Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>,
+    /// The socket, to be polled; closed with the link.
+    pub(super) socket: Arc<OwnedFd>,
+    /// Whether a notification came since this was last reset.
+    pub(super) rang: Arc<AtomicBool>,
+    /// Whether the server was asked for notifications.
+    pub(super) listens: bool,
+}
+
+/// Moves a connection's bytes, and notes what the server tells without being asked.
+struct Mover<T> {
+    connection: Connection<Socket, T>,
+    rang: Arc<AtomicBool>,
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Future for Mover<T> {
+    type Output = Result<(), tokio_postgres::Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        while let Some(message) = ready!(self.connection.poll_message(cx)?) {
+            if matches!(message, AsyncMessage::Notification(_)) {
+                self.rang.store(true, Ordering::Relaxed);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Link {
+    fn new<T>(client: Client, connection: Connection<Socket, T>, socket: OwnedFd) -> Self
+    where
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let rang = Arc::new(AtomicBool::new(false));
+        let mover = Mover {
+            connection,
+            rang: Arc::clone(&rang),
+        };
+        Self {
+            client,
+            wire: Box::pin(mover),
+            socket: Arc::new(socket),
+            rang,
+            listens: false,
+        }
+    }
 }
 
 /// A moment by which a step must be done, and how long that was when it began.
@@ -85,7 +133,15 @@ pub(super) async fn dial(
                 .bound(Doing::Connecting, UnixStream::connect(&path))
                 .await?
                 .map_err(|error| Fault::Io(Doing::Connecting, error))?;
-            log_in(settings, host, Box::new(stream), Wrap::Plain, deadline).await
+            let fd = copy_of(&stream)?;
+            log_in(
+                settings,
+                host,
+                (Box::new(stream), fd),
+                Wrap::Plain,
+                deadline,
+            )
+            .await
         }
         Address::Tcp { to, .. } => {
             let found = deadline
@@ -170,7 +226,13 @@ async fn connect_tcp(
         .await?
         .map_err(|error| Fault::Io(Doing::Connecting, error))?;
     prepare(&stream, &settings.keepalives).map_err(|error| Fault::Io(Doing::Connecting, error))?;
-    log_in(settings, host, Box::new(stream), wrap, deadline).await
+    let fd = copy_of(&stream)?;
+    log_in(settings, host, (Box::new(stream), fd), wrap, deadline).await
+}
+
+fn copy_of(stream: &impl AsFd) -> Result<OwnedFd, Fault> {
+    let copy = stream.as_fd().try_clone_to_owned();
+    copy.map_err(|error| Fault::Io(Doing::Connecting, error))
 }
 
 fn prepare(stream: &TcpStream, keepalives: &Keepalives) -> io::Result<()> {
@@ -198,7 +260,7 @@ fn prepare(stream: &TcpStream, keepalives: &Keepalives) -> io::Result<()> {
 async fn log_in(
     settings: &Settings,
     host: &Host,
-    socket: Socket,
+    (socket, fd): (Socket, OwnedFd),
     wrap: Wrap,
     deadline: Deadline,
 ) -> Result<Link, Fault> {
@@ -226,16 +288,14 @@ async fn log_in(
     if wrap == Wrap::Plain {
         let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, NoTls));
         let (client, connection) = done.await?.map_err(Fault::Driver)?;
-        let wire = Box::pin(connection);
-        return Ok(Link { client, wire });
+        return Ok(Link::new(client, connection, fd));
     }
     let mut maker = tls::connector(&settings.tls).map_err(Fault::Tls)?;
     let name = tls_name(settings, host)?;
     let Ok(connect) = MakeTlsConnect::<Socket>::make_tls_connect(&mut maker, &name);
     let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, connect));
     let (client, connection) = done.await?.map_err(tls_fault)?;
-    let wire = Box::pin(connection);
-    Ok(Link { client, wire })
+    Ok(Link::new(client, connection, fd))
 }
 
 /// The name that goes into the handshake.

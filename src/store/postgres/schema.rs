@@ -7,7 +7,7 @@ use super::statements::Statements;
 use crate::store::{StoreError, Trouble};
 
 /// The version that this program makes.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// Everything that makes the tables, as an administrator may run it, in one transaction.
 #[must_use]
@@ -31,8 +31,11 @@ pub(super) fn make(
     let batch = format!("{}{}", statements.schema_create(), statements.schema());
     match session.batch(limit, &batch) {
         Ok(()) => Ok(()),
-        // Another was quicker: the lock made this one wait for it.
-        Err(failed) if is_made_already(&failed) => Ok(()),
+        // Another was quicker: the lock made this one wait for it. Or they are of version 1.
+        Err(failed) if is_made_already(&failed) => {
+            let batch = format!("{}{}", statements.schema_create(), statements.schema_2());
+            session.batch(limit, &batch).map_err(|failed| failed.error)
+        }
         Err(failed) if failed.error.trouble == Trouble::Denied => Err(StoreError {
             message: format!(
                 "{}: the schema {schema:?} has no tables yet, and this role may not make them; have a \

@@ -2,7 +2,10 @@
 //! that overruns its time is dropped and its socket closed; the next one connects anew.
 
 use std::future::{Future as _, poll_fn};
+use std::os::fd::OwnedFd;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -60,6 +63,34 @@ impl Session {
         values: &[Value],
     ) -> Result<Vec<Row>, Failed> {
         self.run(limit, &Question::Typed(statement, values))
+    }
+
+    /// Asks the server to tell of what is said on a channel, unless this connection has.
+    pub(super) fn listen(&mut self, limit: Duration, channel: &str) {
+        if self.link.as_ref().is_none_or(|link| link.listens) {
+            return;
+        }
+        // Where it is refused, looking now and then is what is left.
+        let asked = self.batch(limit, &format!("LISTEN \"{channel}\""));
+        if let (Ok(()), Some(link)) = (asked, &mut self.link) {
+            link.listens = true;
+        }
+    }
+
+    /// Whether this connection was asked to listen.
+    pub(super) fn listens(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.listens)
+    }
+
+    /// Whether a notification came while the last statement was asked.
+    pub(super) fn rang(&self) -> bool {
+        let rang = |link: &Link| link.rang.load(Ordering::Relaxed);
+        self.link.as_ref().is_some_and(rang)
+    }
+
+    /// What becomes readable when the server tells something.
+    pub(super) fn socket(&self) -> Option<Arc<OwnedFd>> {
+        self.link.as_ref().map(|link| Arc::clone(&link.socket))
     }
 
     /// Has several statements done in one transaction.
@@ -237,7 +268,8 @@ async fn ask(
     deadline: Deadline,
     question: &Question<'_>,
 ) -> Result<Vec<Row>, Fault> {
-    let Link { client, wire } = link;
+    link.rang.store(false, Ordering::Relaxed);
+    let Link { client, wire, .. } = link;
     let asking = async {
         match question {
             Question::Typed(statement, values) => {

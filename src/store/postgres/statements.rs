@@ -15,6 +15,13 @@ pub(super) enum Beside {
     End,
 }
 
+impl Beside {
+    /// As [`Self::Begin`], of a session that leaves the line with it.
+    const fn begins(self) -> bool {
+        matches!(self, Self::Begin | Self::BeginAfterVanished)
+    }
+}
+
 /// Fills the names into statements.
 #[derive(Debug, Clone)]
 pub(super) struct Statements {
@@ -78,29 +85,35 @@ impl Statements {
 
     /// A swap of a row that is there. A new fence is a new key: nobody may have locked
     /// the old one.
-    pub(super) fn update(&self, new_fence: bool, beside: Beside) -> String {
+    pub(super) fn update(&self, new_fence: bool, beside: Beside, waited: bool) -> String {
         let lock = if new_fence {
             "FOR UPDATE"
         } else {
             "FOR NO KEY UPDATE"
         };
         let update = sql!("token_update").replace("{lock}", lock);
-        self.swap(&update, beside, sql!("token_updated"))
+        let answer = match beside {
+            Beside::End => sql!("token_ended"),
+            _ => sql!("token_updated"),
+        };
+        self.swap(&update, beside, waited, answer)
     }
 
     /// A swap of a row that is not there.
-    pub(super) fn insert(&self, beside: Beside) -> String {
-        self.swap(sql!("token_insert"), beside, sql!("token_inserted"))
+    pub(super) fn insert(&self, beside: Beside, waited: bool) -> String {
+        self.swap(sql!("token_insert"), beside, waited, sql!("token_inserted"))
     }
 
-    fn swap(&self, token: &str, beside: Beside, answer: &str) -> String {
+    fn swap(&self, token: &str, beside: Beside, waited: bool, answer: &str) -> String {
         let runs: &[&str] = match beside {
             Beside::Nothing => &[],
             Beside::Begin => &[sql!("run_begin")],
             Beside::BeginAfterVanished => &[sql!("run_begin"), sql!("run_vanished")],
             Beside::End => &[sql!("run_end")],
         };
-        let parts: Vec<&str> = [token].iter().chain(runs).copied().collect();
+        let left = (waited && beside.begins()).then_some(sql!("line_left"));
+        let parts = [token].into_iter().chain(runs.iter().copied()).chain(left);
+        let parts: Vec<&str> = parts.collect();
         self.fill(&format!("WITH {}{answer}", parts.join(",\n")))
     }
 
@@ -117,6 +130,34 @@ impl Statements {
     }
 
     pub(super) fn schema(&self) -> String {
-        self.fill(sql!("schema"))
+        format!("{}\n{}", self.fill(sql!("schema")), self.schema_2())
+    }
+
+    /// What version 2 has beside version 1.
+    pub(super) fn schema_2(&self) -> String {
+        self.fill(sql!("schema_2"))
+    }
+
+    pub(super) fn line_join(&self) -> String {
+        self.fill(sql!("line_join"))
+    }
+
+    pub(super) fn line_leave(&self) -> String {
+        self.fill(sql!("line_leave"))
+    }
+
+    pub(super) fn line_list(&self) -> String {
+        self.fill(sql!("line_list"))
+    }
+
+    /// On which channel those in line for a group listen: 64 bits of FNV-1a, because a
+    /// channel's name is shorter than a group's may be. Two groups with one channel only
+    /// look more often than they need.
+    pub(super) fn channel(&self, group: &str) -> String {
+        let bytes = self.schema_text.bytes().chain(group.bytes());
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("tokenrun_{hash:016x}")
     }
 }

@@ -20,17 +20,29 @@ use crate::store::{StoreError, filesystem};
 /// `TokR`: what the file's header says it is.
 pub(super) const APPLICATION_ID: i32 = 0x546f_6b52;
 
-/// The version of the schema in `schema.sql`.
-pub(super) const SCHEMA_VERSION: i64 = 1;
+/// The version of the schema.
+pub(super) const SCHEMA_VERSION: i64 = 2;
 
-/// The oldest version that a program must know to use it.
+/// The oldest version that a program must know to use it. One that knows the first heeds no
+/// line, and is safe.
 const OLDEST_READER: i64 = 1;
 
 /// The header's `user_version` holds both: the schema's version times this, plus its
 /// oldest reader. A table for them would have to be parsed by every process.
 pub(super) const SCHEMA_STEP: i64 = 1000;
 
-pub(super) const SCHEMA: &str = include_str!("../sql/sqlite/schema.sql");
+pub(super) const SCHEMA: &str = concat!(
+    include_str!("../sql/sqlite/schema.sql"),
+    include_str!("../sql/sqlite/schema_2.sql")
+);
+
+/// What version 2 has beside version 1.
+pub(super) const SCHEMA_2: &str = include_str!("../sql/sqlite/schema_2.sql");
+
+/// What `user_version` says of the schema that this program makes.
+pub(super) const fn user_version() -> i64 {
+    SCHEMA_VERSION * SCHEMA_STEP + OLDEST_READER
+}
 
 /// A file, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -371,7 +383,7 @@ fn build(place: &Place, draft: &Path, like: &Metadata) -> Result<(), StoreError>
 fn write_schema(draft: &Path) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(draft, flags)?;
-    let user_version = SCHEMA_VERSION * SCHEMA_STEP + OLDEST_READER;
+    let user_version = user_version();
     connection.execute_batch(&format!(
         "PRAGMA journal_mode = MEMORY;
          PRAGMA synchronous = OFF;

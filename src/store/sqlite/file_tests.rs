@@ -214,7 +214,7 @@ fn a_newer_schema_is_used_if_it_serves_us() {
 fn a_schema_from_the_future_is_refused_with_what_to_do() {
     let home = directory();
     let path = made(&home);
-    for oldest in [2, 7, 999] {
+    for oldest in [3, 7, 999] {
         Connection::open(&path)
             .unwrap()
             .execute_batch(&format!("PRAGMA user_version = {}", 9_000 + oldest))
@@ -223,7 +223,7 @@ fn a_schema_from_the_future_is_refused_with_what_to_do() {
         assert_eq!(error.trouble, Trouble::Misconfigured);
         for part in [
             "version 9",
-            "knows 1",
+            "knows 2",
             "install a newer tokenrun",
             "tokens.db",
         ] {
@@ -243,11 +243,38 @@ fn a_schema_that_nobody_made_is_refused() {
     assert!(refused(&path).message.contains("version 0"));
     Connection::open(&path)
         .unwrap()
-        .execute_batch("PRAGMA user_version = 1001; DROP TABLE tokens")
+        .execute_batch("PRAGMA user_version = 2001; DROP TABLE tokens")
         .unwrap();
     let mut store = SqliteStore::open(&path, SECOND).unwrap();
     let error = store.read(&GroupName::new("g").unwrap()).unwrap_err();
     assert_eq!(error.trouble, Trouble::Misconfigured, "{error}");
+}
+
+#[test]
+fn a_file_of_the_first_version_gets_a_line_and_serves_who_knows_no_more() {
+    let home = directory();
+    let path = made(&home);
+    let sqlite = Connection::open(&path).unwrap();
+    sqlite
+        .execute_batch("DROP TABLE waiters; PRAGMA user_version = 1001")
+        .unwrap();
+    let group = GroupName::new("g").unwrap();
+    let waiter = crate::token::Waiter {
+        session: crate::token::SessionId::new("s").unwrap(),
+        client: crate::token::ClientId::new("c").unwrap(),
+        failback: false,
+    };
+    let mut stores: Vec<_> = (0..2)
+        .map(|_| SqliteStore::open(&path, SECOND).unwrap())
+        .collect();
+    super::garbage_tests::create(&mut stores[0], "g");
+    for store in &mut stores {
+        assert_eq!(store.join(&group, &waiter).unwrap().line.len(), 1);
+    }
+    let version: i64 = sqlite
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, 2001, "who knows version 1 may use it");
 }
 
 #[test]

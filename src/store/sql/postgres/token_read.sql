@@ -7,5 +7,16 @@ SELECT
     domain, granted_domain, takeover_after_ms, keep_ms, head_start_ms,
     not_before_ms, lock_file, paused_by, paused_reason, paused_until,
     handoff_to, handoff_at, revoke_requested, last_outcome, runs, failures,
-    takeovers, losses, version, session_version
-FROM clock LEFT JOIN {schema}.tokens ON token_group = $1
+    takeovers, losses, version, session_version,
+    waiter_session, waiter_place, waiter_client, waiter_failback, waiter_seen_at,
+    waiter_domain
+FROM clock
+LEFT JOIN {schema}.tokens ON token_group = $1
+-- A row for each who waits; one where nobody does.
+LEFT JOIN (
+    SELECT
+        session AS waiter_session, place AS waiter_place, client AS waiter_client,
+        failback AS waiter_failback, seen_at AS waiter_seen_at, domain AS waiter_domain
+    FROM {schema}.waiters WHERE token_group = $1
+) AS waiter ON true
+ORDER BY waiter_place

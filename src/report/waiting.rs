@@ -1,0 +1,76 @@
+//! What a run says while it waits in line.
+
+use std::time::Duration;
+
+use super::messages::{Context, why_not};
+use crate::duration::rounded;
+use crate::token::{Refusal, Row, StoreTime};
+
+/// The line for a log when the wait begins.
+pub(super) fn begins(
+    cx: &Context<'_>,
+    row: Option<&Row>,
+    why: &Refusal,
+    ahead: usize,
+    left: Option<Duration>,
+) -> String {
+    let others = match ahead {
+        _ if matches!(why, Refusal::Behind { .. }) => String::new(),
+        0 => String::new(),
+        1 => ", behind another".to_owned(),
+        more => format!(", behind {more} others"),
+    };
+    let limit = left.map_or_else(String::new, |left| {
+        format!(", for at most {}", rounded(left))
+    });
+    let why_not = why_not(cx, why, row);
+    format!("{why_not}; waiting in line{others}{limit}")
+}
+
+/// The line for a log when the wait has led to the token.
+pub(super) fn ends(cx: &Context<'_>, waited: Duration) -> String {
+    format!(
+        "waited {} for {} in {}, which is ours now",
+        rounded(waited),
+        cx.group,
+        cx.store
+    )
+}
+
+/// What a terminal shows meanwhile: for how long it waits, who has the token and for how
+/// long, how many come before, and when it could be taken over.
+#[must_use]
+pub fn display(
+    cx: &Context<'_>,
+    row: Option<&Row>,
+    now: &StoreTime,
+    why: &Refusal,
+    ahead: usize,
+) -> String {
+    let place = match ahead {
+        0 => "next in line".to_owned(),
+        ahead => format!("{ahead} before this one in line"),
+    };
+    let reason = match why {
+        Refusal::Held {
+            by, takeover_in, ..
+        } => {
+            let held_for = row.and_then(|row| {
+                let since = row.acquired_at?;
+                Some(now.calendar_age_of(since, row.granted_domain.as_ref()))
+            });
+            let held_for = held_for.map_or_else(String::new, |held_for| {
+                format!(" for {}", rounded(held_for))
+            });
+            let takeover = rounded(*takeover_in);
+            format!("held by {by}{held_for}, takeover possible in {takeover}")
+        }
+        Refusal::AliveHere(_) => "its silent holder is alive on this host".to_owned(),
+        Refusal::Paused(pause) => format!("paused by {}", pause.by),
+        Refusal::TooSoon { wait } => format!("too soon for {}", rounded(*wait)),
+        Refusal::Behind { .. } => "open to those before".to_owned(),
+        Refusal::Bound { to, wait } => format!("kept for {to} for {}", rounded(*wait)),
+        Refusal::Reserved { to, wait } => format!("reserved for {to} for {}", rounded(*wait)),
+    };
+    format!("{}, {place}: {reason}", cx.group)
+}

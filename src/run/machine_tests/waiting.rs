@@ -1,0 +1,312 @@
+//! Waiting in line.
+
+use std::time::Duration;
+
+use super::rig::*;
+use crate::run::event::{Action, Event, Note};
+use crate::run::machine::{Limits, Wait};
+use crate::store::worker::Request;
+use crate::store::{Store as _, StoreError};
+use crate::sys::wait::Status;
+use crate::token::rule::tests::fixture::{MS, but, s};
+use crate::token::{GroupName, SessionId};
+
+/// A machine's clock stands at 100 s when it begins.
+const BEGUN: Duration = s(100);
+
+fn waits(name: &str, wait: Wait, like: &Rig) -> Rig {
+    let limits = Limits {
+        wait,
+        ..Limits::default()
+    };
+    Rig::of(claim_of(name), limits, like.store.clone())
+}
+
+/// In line behind a holder, and the holder.
+fn in_line(wait: Wait) -> (Rig, Rig) {
+    let holder = Rig::running();
+    let mut rig = waits("b", wait, &holder);
+    rig.answered();
+    assert!(matches!(rig.out, Some(Request::Join(..))), "{:?}", rig.out);
+    rig.answered();
+    assert!(rig.out.is_none());
+    (rig, holder)
+}
+
+fn line(rig: &Rig) -> Vec<String> {
+    let group = GroupName::new("g").unwrap();
+    let line = rig.store.contents().line_of(&group);
+    line.iter()
+        .map(|place| place.waiter.client.to_string())
+        .collect()
+}
+
+#[test]
+fn who_is_refused_gets_into_the_line_and_looks_when_the_store_rings() {
+    let (mut rig, mut holder) = in_line(Wait::Forever);
+    assert_eq!(line(&rig), ["b"]);
+    assert!(rig.machine.listens());
+    holder.job_ends(Status::Exited(0));
+    holder.answered();
+    rig.tell(Event::Rung);
+    assert!(!rig.machine.listens(), "a look is out");
+    rig.answered();
+    let did = rig.answered();
+    assert!(line(&rig).is_empty(), "the grant takes it out");
+    assert!(words(&did, rig.now).contains("start"), "{did:?}");
+}
+
+#[test]
+fn a_sign_of_life_is_given_within_each_second() {
+    let (mut rig, _) = in_line(Wait::Forever);
+    for _ in 0..5 {
+        rig.wait(Duration::from_millis(1_000));
+        assert!(matches!(rig.out, Some(Request::Join(..))), "{:?}", rig.out);
+        rig.answered();
+    }
+    assert_eq!(rig.machine.ending(), None);
+}
+
+#[test]
+fn the_beginning_and_the_end_of_the_wait_are_told_once() {
+    let (mut rig, mut holder) = in_line(Wait::Forever);
+    let did = rig.tell(Event::Rung);
+    assert!(!did.iter().any(|a| matches!(a, Action::Say(_))));
+    let did = rig.answered();
+    let again = |a: &Action| matches!(a, Action::Say(Note::InLine { newly: true, .. }));
+    assert!(!did.iter().any(again));
+    holder.job_ends(Status::Exited(0));
+    holder.answered();
+    rig.tell(Event::Rung);
+    rig.answered();
+    let did = rig.answered();
+    let over = did
+        .iter()
+        .filter(|a| matches!(a, Action::Say(Note::Waited { .. })));
+    assert_eq!(over.count(), 1);
+}
+
+#[test]
+fn the_time_to_wait_ends_to_the_millisecond_and_the_line_is_left() {
+    let (mut rig, _) = in_line(Wait::For(BEGUN + Duration::from_millis(500)));
+    assert_eq!(
+        rig.machine.wake_at().map(|at| at.0),
+        Some(BEGUN + Duration::from_millis(500))
+    );
+    rig.wait(Duration::from_millis(499));
+    assert!(rig.out.is_none());
+    rig.wait(MS);
+    assert!(matches!(rig.out, Some(Request::Leave(..))), "{:?}", rig.out);
+    rig.answered();
+    assert!(line(&rig).is_empty());
+    assert_eq!(short(rig.ending()), "refused by clause 4");
+}
+
+#[test]
+fn a_store_that_does_not_let_it_leave_holds_nobody_up() {
+    let (mut rig, _) = in_line(Wait::For(BEGUN + s(1)));
+    rig.wait(s(1));
+    rig.wait(Duration::from_millis(25));
+    assert_eq!(short(rig.ending()), "refused by clause 4");
+}
+
+#[test]
+fn a_look_that_is_out_when_the_time_is_over_is_awaited_for_a_moment_only() {
+    let (mut rig, _) = in_line(Wait::For(BEGUN + s(1)));
+    rig.wait(Duration::from_millis(800));
+    assert!(matches!(rig.out, Some(Request::Join(..))), "{:?}", rig.out);
+    rig.now = rig.now.plus(Duration::from_millis(200));
+    rig.tell(Event::Tick);
+    rig.answered();
+    assert!(matches!(rig.out, Some(Request::Leave(..))), "{:?}", rig.out);
+    rig.answered();
+    assert_eq!(short(rig.ending()), "refused by clause 4");
+}
+
+#[test]
+fn a_stop_ends_the_wait_and_leaves_the_line() {
+    let (mut rig, _) = in_line(Wait::Forever);
+    rig.tell(Event::Signal {
+        signal: 15,
+        stop: true,
+    });
+    rig.answered();
+    assert_eq!(short(rig.ending()), "stopped by 15");
+    assert!(line(&rig).is_empty());
+}
+
+#[test]
+fn a_second_stop_does_not_wait_for_the_store() {
+    let (mut rig, _) = in_line(Wait::Forever);
+    for signal in [15, 2] {
+        rig.tell(Event::Signal { signal, stop: true });
+    }
+    assert_eq!(short(rig.ending()), "stopped by 15");
+}
+
+#[test]
+fn a_store_that_is_away_is_waited_for_and_named_at_the_end() {
+    let (mut rig, _) = in_line(Wait::For(BEGUN + s(60)));
+    while rig.machine.ending().is_none() {
+        if rig.out.is_some() {
+            rig.fails();
+        }
+        rig.wait(Duration::from_millis(250));
+        assert!(rig.now.0 <= BEGUN + s(61));
+    }
+    assert_eq!(short(rig.ending()), "store failed, perhaps granted: false");
+}
+
+#[test]
+fn a_store_that_is_away_from_the_first_look_on_is_waited_for_too() {
+    let mut rig = waits("b", Wait::For(BEGUN + s(30)), &Rig::running());
+    rig.fails();
+    rig.wait(s(10));
+    rig.answered();
+    assert_eq!(rig.machine.ending(), None, "and now it waits in line");
+    assert!(matches!(rig.out, Some(Request::Join(..))));
+}
+
+#[test]
+fn a_store_that_never_answers_is_given_no_longer_than_the_time_to_wait() {
+    let mut rig = waits("b", Wait::For(BEGUN + s(30)), &Rig::running());
+    rig.wait(s(29));
+    assert_eq!(
+        rig.machine.ending(),
+        None,
+        "longer than one that does not wait"
+    );
+    rig.wait(s(1));
+    assert_eq!(short(rig.ending()), "store failed, perhaps granted: false");
+}
+
+#[test]
+fn a_store_that_denies_is_not_waited_for() {
+    let mut rig = waits("b", Wait::Forever, &Rig::running());
+    rig.out = None;
+    rig.tell(Event::Looked(Err(StoreError::denied("no"))));
+    assert_eq!(short(rig.ending()), "store failed, perhaps granted: false");
+}
+
+#[test]
+fn an_unclear_grant_is_asked_after_and_the_wait_goes_on() {
+    let (mut rig, mut holder) = in_line(Wait::Forever);
+    holder.job_ends(Status::Exited(0));
+    holder.answered();
+    rig.tell(Event::Rung);
+    rig.answered();
+    rig.fails();
+    rig.wait(s(30));
+    assert_eq!(rig.machine.ending(), None, "the grant never arrived");
+    rig.answered();
+    let did = rig.answered();
+    assert!(words(&did, rig.now).contains("start"), "{did:?}");
+}
+
+#[test]
+fn who_waits_takes_over_from_the_silent_in_the_moment_that_it_may() {
+    let (mut rig, _dead) = in_line(Wait::Forever);
+    let begun = rig.now;
+    while rig.out.is_some() || rig.machine.ending().is_none() && line(&rig) == ["b"] {
+        if rig.out.is_some() {
+            rig.answered();
+        } else {
+            let due = rig.machine.wake_at().unwrap();
+            rig.wait(due.since(rig.now).max(MS));
+        }
+    }
+    assert!(line(&rig).is_empty());
+    let took = rig.now.since(begun);
+    assert!(took >= s(59) && took <= s(61), "{took:?}");
+}
+
+#[test]
+fn of_two_who_wait_the_second_is_behind_the_first() {
+    let (mut first, mut holder) = in_line(Wait::Forever);
+    let mut second = waits("c", Wait::Forever, &holder);
+    second.answered();
+    second.answered();
+    holder.job_ends(Status::Exited(0));
+    holder.answered();
+    second.tell(Event::Rung);
+    second.answered();
+    assert!(second.out.is_none(), "{:?}", second.out);
+    // One that does not wait is refused.
+    let mut late = Rig::of(claim_of("a"), Limits::default(), holder.store.clone());
+    late.answered();
+    assert_eq!(short(late.ending()), "refused by clause 10");
+    first.tell(Event::Rung);
+    first.answered();
+    first.answered();
+    assert_eq!(line(&first), ["c"]);
+}
+
+#[test]
+fn a_dead_waiter_is_stepped_over() {
+    let (_dead, mut holder) = in_line(Wait::Forever);
+    let mut second = waits("c", Wait::Forever, &holder);
+    second.answered();
+    second.answered();
+    holder.job_ends(Status::Exited(0));
+    holder.answered();
+    let begun = second.now;
+    while line(&second).contains(&"c".to_owned()) {
+        let due = second.machine.wake_at().unwrap();
+        second.wait(due.since(second.now).max(MS));
+        while second.out.is_some() {
+            second.answered();
+        }
+    }
+    assert!(second.now.since(begun) <= s(3));
+}
+
+#[test]
+fn a_place_that_was_lost_is_asked_for_again() {
+    let (mut rig, _) = in_line(Wait::Forever);
+    let group = GroupName::new("g").unwrap();
+    let session = SessionId::new("b1").unwrap();
+    rig.store.leave(&group, &session).unwrap();
+    rig.wait(s(1));
+    rig.answered();
+    assert_eq!(line(&rig), ["b"]);
+}
+
+#[test]
+fn the_expected_client_waits_for_its_token_and_takes_it_back() {
+    let mut holder = Rig::running();
+    let mut rig = {
+        let limits = Limits {
+            wait: Wait::Forever,
+            ..Limits::default()
+        };
+        let claim = but(claim_of("b"), |claim| claim.failback = true);
+        Rig::of(claim, limits, holder.store.clone())
+    };
+    holder.operates(&crate::token::operator::Act::Expect(Some(
+        crate::token::rule::tests::fixture::client("b"),
+    )));
+    rig.answered();
+    rig.answered();
+    // The holder adopts what the operator wrote.
+    holder.wait(s(10));
+    holder.answered();
+    if holder.out.is_some() {
+        holder.answered();
+    }
+    holder.job_ends(Status::Exited(0));
+    while holder.out.is_some() {
+        holder.answered();
+    }
+    rig.now = holder.now;
+    for _ in 0..20 {
+        if line(&rig).is_empty() {
+            return;
+        }
+        rig.tell(Event::Tick);
+        while rig.out.is_some() {
+            rig.answered();
+        }
+        rig.wait(s(1));
+    }
+    panic!("{:?}", rig.machine.phase());
+}

@@ -1,0 +1,91 @@
+//! Invariants of the line: nobody is passed by, and nobody waits for longer than it said.
+
+use std::time::Duration;
+
+use super::world::World;
+use crate::run::ending::Ending;
+use crate::run::machine::Wait;
+use crate::token::line::{LIVES, stand};
+use crate::token::{Evidence, GroupName, Line, Look, Place, Row, StoreTime, Waiter};
+
+impl World {
+    pub(super) fn join(&mut self, group: &GroupName, waiter: &Waiter, now: &StoreTime) {
+        let line = self.store.line_of(group);
+        let own = line.iter().find(|place| place.waiter == *waiter);
+        if !own.is_some_and(|place| place.is_alive(now)) {
+            self.in_line_since.insert(waiter.session.clone(), self.now);
+        }
+        self.store.join(group, waiter, now);
+    }
+
+    /// Nobody is granted the token past somebody who has been in line since before the
+    /// look, and whom the rule would have let in then, and would now.
+    pub(super) fn check_line(&mut self, process: usize, before: &Row, now: &StoreTime) {
+        let claim = self.processes[process].machine.claim().clone();
+        let handed = before.handoff.as_ref().map(|handoff| &handoff.to);
+        if handed == Some(&claim.client) {
+            return;
+        }
+        let timeout = u64::try_from(claim.timing.store_timeout.as_millis()).unwrap();
+        let line = std::mem::take(&mut self.line_before);
+        let stood = |place: &&Place| {
+            let since = self.in_line_since.get(&place.waiter.session);
+            let own = place.waiter.session == claim.session;
+            own || since.is_some_and(|since| since + timeout < self.now)
+        };
+        let line: Vec<Place> = line.iter().filter(stood).cloned().collect();
+        let mut looked = now.clone();
+        looked.stamp.tick_ms -= i64::try_from(timeout).unwrap();
+        looked.stamp.wall_ms -= i64::try_from(timeout).unwrap();
+        let evidence = match self.evidence(process, Some(before)) {
+            Evidence::Alive(_) => return,
+            other => other,
+        };
+        let passed = |at: &StoreTime, line: &[Place]| {
+            let look = Look {
+                row: Some(before),
+                now: at,
+                line: Line::default(),
+                evidence: &evidence,
+                unchanged_for: Duration::MAX,
+                heard: false,
+            };
+            stand(&claim, &look, line).ahead
+        };
+        // Its sign of life may be younger than the look.
+        let then: Vec<Place> = line
+            .iter()
+            .filter(|place| place.is_alive(now))
+            .cloned()
+            .map(|mut place| {
+                place.seen_at = looked.stamp;
+                place
+            })
+            .collect();
+        let (now_ahead, then_ahead) = (passed(now, &line), passed(&looked, &then));
+        if now_ahead > 0 && then_ahead > 0 {
+            self.violated(format!(
+                "p{process} was granted the token past {now_ahead} in line before it"
+            ));
+        }
+    }
+
+    /// Once all is well, a wait is no longer than was asked for.
+    pub(super) fn check_wait(&mut self, process: usize) {
+        let p = &self.processes[process];
+        let Wait::For(limit) = p.wait else { return };
+        let ran = matches!(p.machine.ending(), Some(Ending::Ran { .. }));
+        let since_heal = self.healed && p.born >= super::world::HEAL_AT + 10_000;
+        if !since_heal || ran || p.stopped {
+            return;
+        }
+        let timing = p.machine.claim().timing;
+        let latest = limit.max(Duration::from_secs(1)) + timing.store_timeout * 2 + LIVES;
+        let took = self.moment(process).0;
+        if took > latest {
+            self.violated(format!(
+                "p{process} waited {took:?}, {limit:?} was asked for"
+            ));
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Waiting in line: what [`Seeking`] does with a refusal if it may wait.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::ending::Ending;
+use super::event::Note;
+use super::machine::{Next, Step, Wait};
+use super::seeking::{Doing, Seeking};
+use crate::store::{Reading, StoreError};
+use crate::token::line::{self, STAMP_EVERY};
+use crate::token::{Moment, Place, Refusal};
+
+/// The shortest time between two looks that nothing rang for.
+pub(super) const SHORTEST: Duration = Duration::from_millis(10);
+
+/// How long the end of a run waits to have left the line. Who dies without having left it
+/// holds up nobody for longer than [`line::LIVES`].
+const LEAVE: Duration = Duration::from_millis(25);
+
+/// Without an answer for so long the store counts as away.
+pub(super) const AWAY: Duration = Duration::from_secs(1);
+
+/// A session's wait in line.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct InLine {
+    /// Since when it waits.
+    pub(super) since: Option<Moment>,
+    /// It asked to be in line at least once.
+    joined: bool,
+    /// When the next sign of life is due; `None` while none is to be given.
+    stamp_at: Option<Moment>,
+    /// The last refusal, with its clause.
+    last: Option<(u8, Refusal)>,
+}
+
+/// Shows what decides, and nothing of what is only told at the end: the search tells
+/// states apart by it.
+impl fmt::Debug for InLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InLine")
+            .field("waits", &self.since.is_some())
+            .field("joined", &self.joined)
+            .field("stamp_at", &self.stamp_at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl InLine {
+    pub(super) const fn new() -> Self {
+        Self {
+            since: None,
+            joined: false,
+            stamp_at: None,
+            last: None,
+        }
+    }
+
+    pub(super) const fn is_joined(&self) -> bool {
+        self.joined
+    }
+
+    pub(super) fn is_due(&self, now: Moment) -> bool {
+        self.stamp_at.is_some_and(|at| now >= at)
+    }
+
+    /// Gets into the line, or stays in it. A part of the pause until the next time is left
+    /// to chance, so that many do not come at once.
+    pub(super) fn stamp(&mut self, step: &mut Step<'_>) {
+        let chance = Duration::from_millis((step.draw)() % 200);
+        self.stamp_at = Some(step.now.plus(STAMP_EVERY + chance));
+        self.joined = true;
+        step.join();
+    }
+}
+
+impl Seeking {
+    /// Whether a look is worth it as soon as the store rings.
+    pub(crate) const fn listens(&self) -> bool {
+        matches!(self.doing, Doing::Waiting { .. }) && self.line.joined && self.trouble.is_none()
+    }
+
+    pub(super) const fn is_leaving(&self) -> bool {
+        matches!(self.doing, Doing::Leaving { .. })
+    }
+
+    pub(super) const fn has_waited(&self) -> bool {
+        self.line.since.is_some()
+    }
+
+    /// The rule has refused: that is the end, or the session waits.
+    pub(super) fn refused(
+        &mut self,
+        step: &mut Step<'_>,
+        reading: &Reading,
+        clause: u8,
+        why: Refusal,
+    ) -> Next {
+        if step.limits.wait == Wait::No {
+            return Next::End(Ending::Refused { clause, why });
+        }
+        self.trouble = None;
+        // Who is refused for what only its own host knows would hold up the others.
+        let knows_better = matches!(why, Refusal::AliveHere(_));
+        if knows_better {
+            self.line.stamp_at = None;
+        }
+        let newly = self.line.since.is_none();
+        self.line.since.get_or_insert(step.now);
+        let before = line::before(&step.claim.session, &reading.line, &reading.now);
+        let places: Vec<&Place> = before.collect();
+        let ahead = places.len();
+        // Whoever of them dies is out of the line by then.
+        let lives = places
+            .iter()
+            .map(|place| place.lives_for(&reading.now))
+            .min()
+            .filter(|_| matches!(why, Refusal::Behind { .. }));
+        step.say(Note::InLine {
+            row: reading.row.clone().map(Box::new),
+            now: reading.now.clone(),
+            why: why.clone(),
+            ahead,
+            left: match step.limits.wait {
+                Wait::For(limit) => Some(limit.saturating_sub(step.now.0)),
+                Wait::No | Wait::Forever => None,
+            },
+            newly,
+        });
+        let changes = lives.unwrap_or(changes_in(&why));
+        let until = step.now.plus(changes.max(SHORTEST));
+        self.line.last = Some((clause, why));
+        if knows_better {
+            self.doing = Doing::Waiting {
+                until: until.min(step.now.plus(STAMP_EVERY)),
+            };
+            return Next::Stay;
+        }
+        self.wait_until(step, until)
+    }
+
+    /// Nothing is done until then; in line, if the session may wait, and alive.
+    pub(super) fn wait_until(&mut self, step: &mut Step<'_>, until: Moment) -> Next {
+        if step.limits.wait == Wait::No {
+            self.doing = Doing::Waiting { until };
+            return Next::Stay;
+        }
+        self.line.since.get_or_insert(step.now);
+        let stamp_at = *self.line.stamp_at.get_or_insert(step.now);
+        if step.now >= stamp_at {
+            self.line.stamp(step);
+            self.doing = Doing::Looking { sent_at: step.now };
+            return Next::Stay;
+        }
+        self.doing = Doing::Waiting {
+            until: until.min(stamp_at),
+        };
+        Next::Stay
+    }
+
+    /// The time to wait is over.
+    pub(super) fn give_up(&mut self, step: &mut Step<'_>) -> Next {
+        let unanswered = match self.doing {
+            Doing::Looking { sent_at } | Doing::Marking { sent_at, .. } => step.now.since(sent_at),
+            _ => Duration::ZERO,
+        };
+        let perhaps_granted = !self.unsettled.is_empty();
+        let store_failed = |error| Ending::StoreFailed {
+            error,
+            perhaps_granted,
+        };
+        let no_answer = || {
+            let text = "the store gave no answer until the time to wait was over";
+            store_failed(StoreError::unavailable(text))
+        };
+        let ending = match (self.trouble.take(), self.line.last.take()) {
+            (Some((_, _, error)), _) => store_failed(error),
+            (None, Some((clause, why))) if unanswered < AWAY => Ending::Refused { clause, why },
+            (None, _) => no_answer(),
+        };
+        self.leave(step, ending)
+    }
+
+    /// Ends without the token. Who was in line leaves it, if that takes no time.
+    pub(super) fn leave(&mut self, step: &mut Step<'_>, ending: Ending) -> Next {
+        if let Doing::Leaving { ending, .. } = &self.doing {
+            return Next::End(ending.as_ref().clone());
+        }
+        if !self.line.joined {
+            return Next::End(ending);
+        }
+        // One request is out at a time.
+        let asked = !matches!(self.doing, Doing::Looking { .. } | Doing::Marking { .. });
+        if asked {
+            step.leave();
+        }
+        self.doing = Doing::Leaving {
+            by: step.now.plus(LEAVE),
+            ending: Box::new(ending),
+            asked,
+        };
+        Next::Stay
+    }
+
+    /// The request that was out while the session wanted to leave is answered.
+    pub(super) fn leave_now(&mut self, step: &mut Step<'_>) -> Next {
+        match &mut self.doing {
+            Doing::Leaving { asked, .. } if !*asked => {
+                *asked = true;
+                step.leave();
+                Next::Stay
+            }
+            Doing::Leaving { ending, .. } => Next::End(ending.as_ref().clone()),
+            _ => Next::Stay,
+        }
+    }
+}
+
+/// When a refusal will change by itself at the latest, as far as it says.
+const fn changes_in(why: &Refusal) -> Duration {
+    match why {
+        Refusal::Held { takeover_in, .. } => *takeover_in,
+        Refusal::TooSoon { wait }
+        | Refusal::Bound { wait, .. }
+        | Refusal::Reserved { wait, .. } => *wait,
+        Refusal::AliveHere(_) | Refusal::Paused(_) | Refusal::Behind { .. } => Duration::MAX,
+    }
+}

@@ -1,0 +1,171 @@
+//! The line: who waits, in which order.
+
+use std::thread;
+use std::time::Duration;
+
+use super::{Fixture, claim, done, grant_to, version};
+use crate::store::Store;
+use crate::token::line::FORGOTTEN;
+use crate::token::swap::grant;
+use crate::token::{GrantKind, GroupName, History, Place, Swap, Swapped, Waiter};
+
+fn group(name: &str) -> GroupName {
+    GroupName::new(name).unwrap()
+}
+
+fn waiter(name: &str) -> Waiter {
+    Waiter::of(&claim("g", &format!("client-{name}"), name))
+}
+
+fn join(store: &mut dyn Store, name: &str) -> Vec<Place> {
+    store.join(&group("g"), &waiter(name)).unwrap().line
+}
+
+fn names(line: &[Place]) -> Vec<&str> {
+    let names = line.iter().map(|place| place.waiter.session.as_str());
+    names.collect()
+}
+
+fn line(store: &mut dyn Store) -> Vec<Place> {
+    store.read(&group("g")).unwrap().line
+}
+
+/// A store with a token that another holds.
+fn held(fixture: &dyn Fixture) -> Box<dyn Store> {
+    let mut store = fixture.store();
+    grant_to(store.as_mut(), &claim("g", "holder", "s0"), 1);
+    store
+}
+
+pub(super) fn a_line_keeps_the_order_of_arrival(fixture: &dyn Fixture) {
+    let mut store = held(fixture);
+    let store = store.as_mut();
+    assert!(line(store).is_empty());
+    assert_eq!(names(&join(store, "z")), ["z"]);
+    assert_eq!(names(&join(store, "b")), ["z", "b"]);
+    fixture.advance(Duration::from_secs(1));
+    assert_eq!(names(&join(store, "a")), ["z", "b", "a"]);
+    let found = line(fixture.store().as_mut());
+    assert_eq!(names(&found), ["z", "b", "a"]);
+    assert!(found.is_sorted_by(|one, next| one.number < next.number));
+    assert_eq!(found[0].waiter, waiter("z"));
+    let keen = Waiter {
+        failback: true,
+        ..waiter("keen")
+    };
+    let reading = store.join(&group("g"), &keen).unwrap();
+    assert_eq!(reading.line[3].waiter, keen);
+    assert_eq!(reading.now, fixture.now());
+    assert!(reading.row.is_some());
+}
+
+pub(super) fn a_sign_of_life_keeps_the_place_and_takes_the_stores_time(fixture: &dyn Fixture) {
+    let mut store = held(fixture);
+    let store = store.as_mut();
+    join(store, "a");
+    join(store, "b");
+    let before = line(store);
+    fixture.advance(Duration::from_millis(900));
+    let after = join(store, "a");
+    assert_eq!(names(&after), ["a", "b"]);
+    assert_eq!(after[0].number, before[0].number);
+    let told = fixture.told(fixture.now().stamp);
+    assert_eq!(after[0].seen_at, told);
+    assert_eq!(after[0].domain, fixture.now().domain);
+    assert_eq!(after[1], before[1]);
+}
+
+pub(super) fn who_leaves_the_line_is_not_in_it(fixture: &dyn Fixture) {
+    let mut store = held(fixture);
+    let store = store.as_mut();
+    for name in ["a", "b", "c"] {
+        join(store, name);
+    }
+    for _ in 0..2 {
+        store.leave(&group("g"), &waiter("b").session).unwrap();
+        assert_eq!(names(&line(store)), ["a", "c"]);
+    }
+    assert_eq!(names(&join(store, "b")), ["a", "c", "b"], "at its end");
+}
+
+/// The grant of the token to who waits as this session.
+fn grant_of(store: &mut dyn Store, name: &str, number: u64) -> Swap {
+    let reading = store.read(&group("g")).unwrap();
+    let claim = claim("g", &format!("client-{name}"), name);
+    let row = reading.row.as_ref();
+    let kind = GrantKind::Takeover;
+    let mut swap = grant(&claim, kind, row, &reading.now, version(number));
+    if let History::Begin { waited, .. } = &mut swap.history {
+        *waited = true;
+    }
+    swap
+}
+
+pub(super) fn a_grant_takes_the_session_out_of_the_line_and_nobody_else(fixture: &dyn Fixture) {
+    let mut store = held(fixture);
+    let store = store.as_mut();
+    for name in ["a", "b", "c"] {
+        join(store, name);
+    }
+    // From a session that has vanished, and from one that has not.
+    for (number, name, left) in [(7, "b", &["a", "c"][..]), (8, "a", &["c"])] {
+        let swap = grant_of(store, name, number);
+        done(store.swap(&swap).unwrap());
+        assert_eq!(names(&line(store)), left);
+    }
+}
+
+pub(super) fn a_grant_that_does_not_happen_leaves_the_line_as_it_is(fixture: &dyn Fixture) {
+    let mut store = held(fixture);
+    let store = store.as_mut();
+    join(store, "a");
+    let mut stale = grant_of(store, "a", 7);
+    stale.from = Some(version(99));
+    assert_eq!(store.swap(&stale).unwrap(), Swapped::Conflict);
+    assert_eq!(names(&line(store)), ["a"]);
+}
+
+pub(super) fn a_place_is_forgotten_after_a_minute(fixture: &dyn Fixture) {
+    let mut store = held(fixture);
+    let store = store.as_mut();
+    join(store, "dead");
+    fixture.advance(FORGOTTEN - Duration::from_millis(1));
+    assert_eq!(names(&join(store, "a")), ["dead", "a"]);
+    fixture.advance(Duration::from_millis(2));
+    assert_eq!(names(&join(store, "b")), ["a", "b"]);
+}
+
+pub(super) fn a_line_is_of_one_group(fixture: &dyn Fixture) {
+    let mut store = held(fixture);
+    let store = store.as_mut();
+    grant_to(store, &claim("h", "holder", "s1"), 2);
+    join(store, "a");
+    store.join(&group("h"), &waiter("b")).unwrap();
+    assert_eq!(names(&line(store)), ["a"]);
+    store.leave(&group("h"), &waiter("a").session).unwrap();
+    assert_eq!(names(&line(store)), ["a"]);
+    let lines = store.list().unwrap().lines;
+    let all = lines.iter().map(|(group, place)| {
+        let session = place.waiter.session.as_str();
+        (group.as_str(), session)
+    });
+    assert_eq!(all.collect::<Vec<_>>(), [("g", "a"), ("h", "b")]);
+    let _ = fixture;
+}
+
+pub(super) fn a_line_that_many_join_at_once_has_one_order(fixture: &dyn Fixture) {
+    let mut store = held(fixture);
+    thread::scope(|scope| {
+        for n in 0..8 {
+            let mut store = fixture.store();
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    join(store.as_mut(), &format!("w{n}"));
+                }
+            });
+        }
+    });
+    let line = line(store.as_mut());
+    assert_eq!(line.len(), 8);
+    assert!(line.is_sorted_by(|one, next| one.number < next.number));
+}

@@ -1,0 +1,18 @@
+-- A sign of life need not survive a crash of the server: it waits for no disk.
+WITH clock AS MATERIALIZED ({clock}),
+fleeting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting),
+forgotten AS (
+    DELETE FROM {schema}.waiters AS waiter USING clock
+    WHERE waiter.token_group = $1 AND waiter.session <> $2
+        AND waiter.seen_at < now - interval '1 minute'
+),
+joined AS (
+    INSERT INTO {schema}.waiters (token_group, session, client, failback, seen_at, domain)
+    SELECT $1, $2, $3, $4, now, now_domain FROM clock, fleeting
+    ON CONFLICT (token_group, session)
+        DO UPDATE SET seen_at = EXCLUDED.seen_at, domain = EXCLUDED.domain
+)
+SELECT
+    now, now_domain,
+    EXISTS (SELECT FROM pg_listening_channels() AS channel WHERE channel = $5) AS listening
+FROM clock

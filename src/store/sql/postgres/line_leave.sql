@@ -1,0 +1,1 @@
+DELETE FROM {schema}.waiters WHERE token_group = $1 AND session = $2

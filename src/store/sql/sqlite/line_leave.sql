@@ -1,0 +1,1 @@
+DELETE FROM waiters WHERE token_group = ?1 AND session = ?2

@@ -1,0 +1,2 @@
+UPDATE waiters SET seen_at = ?3, seen_tick = ?4, domain = ?5
+WHERE token_group = ?1 AND session = ?2

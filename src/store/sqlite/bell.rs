@@ -1,0 +1,41 @@
+//! What wakes who is in line: the log's descriptors that others close.
+//!
+//! Whoever ends a run opens the log, syncs and closes it after the commit; and whoever
+//! dies closes it too. So the ends of runs, and of operators' commands, ring. Signs of life
+//! do not: they neither sync nor close, so that those in line do not wake each other. Who
+//! releases a token pays nothing for it, whether somebody waits or not.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+
+use crate::store::Bell;
+
+/// A watch on a log.
+pub(super) struct LogWatch {
+    inotify: Inotify,
+    bell: Arc<OwnedFd>,
+}
+
+impl LogWatch {
+    /// Watches the log at this path. `None` if the kernel gives no watch: then looking
+    /// every second is all.
+    pub(super) fn new(log: &Path) -> Option<Self> {
+        let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
+        inotify.add_watch(log, AddWatchFlags::IN_CLOSE).ok()?;
+        let bell = Arc::new(inotify.as_fd().try_clone_to_owned().ok()?);
+        Some(Self { inotify, bell })
+    }
+
+    /// Forgets what rang.
+    pub(super) fn quiet(&self) {
+        while self.inotify.read_events().is_ok() {}
+    }
+
+    /// What becomes readable.
+    pub(super) fn bell(&self) -> Bell {
+        Bell(Arc::clone(&self.bell))
+    }
+}

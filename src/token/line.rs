@@ -1,0 +1,129 @@
+//! The line: who waits for a token, and who of them comes before whom. Pure.
+//!
+//! Arrival order holds among those whom the rule would let in: somebody in line whom it
+//! refuses (it is paused for all, reserved for another, too soon) stands there, and holds
+//! up nobody. Whether it would is asked of the rule itself, as if that one came first.
+
+use std::time::Duration;
+
+use super::claim::{About, Claim, Line, Look};
+use super::names::{ClientId, SessionId};
+use super::rule::{Verdict, decide};
+use super::time::{Domain, Stamp, StoreTime};
+
+/// How often who waits says that it lives, at most; the rest of a second is left to chance.
+pub const STAMP_EVERY: Duration = Duration::from_millis(800);
+
+/// Who has not said for so long that it lives is not in line any more: two signs of life
+/// may be late, and a dead one is gone within three seconds.
+pub const LIVES: Duration = Duration::from_millis(2_500);
+
+/// After so long without a sign of life a place is given up for good.
+pub const FORGOTTEN: Duration = Duration::from_mins(1);
+
+/// Who waits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Waiter {
+    /// Which invocation.
+    pub session: SessionId,
+    /// Which client it is of.
+    pub client: ClientId,
+    /// Whether it takes the token back as the expected client.
+    pub failback: bool,
+}
+
+/// Somebody's place in the line, as a store keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Who.
+    pub waiter: Waiter,
+    /// The order of arrival: who has a lower number comes first.
+    pub number: i64,
+    /// The last sign of life.
+    pub seen_at: Stamp,
+    /// Which clock stamped it.
+    pub domain: Domain,
+}
+
+impl Waiter {
+    /// Who waits with this claim.
+    #[must_use]
+    pub fn of(claim: &Claim) -> Self {
+        Self {
+            session: claim.session.clone(),
+            client: claim.client.clone(),
+            failback: claim.failback,
+        }
+    }
+
+    /// The claim that it would make, with the terms of another: the rule judges none of those.
+    fn claim(&self, like: &Claim) -> Claim {
+        Claim {
+            group: like.group.clone(),
+            client: self.client.clone(),
+            session: self.session.clone(),
+            expected: None,
+            failback: self.failback,
+            nested_in: None,
+            timing: like.timing,
+            about: About::default(),
+        }
+    }
+}
+
+impl Place {
+    /// Whether it is still in line. A sign of life by another clock counts as none: who
+    /// lives gives the next within a second.
+    #[must_use]
+    pub fn is_alive(&self, now: &StoreTime) -> bool {
+        !self.lives_for(now).is_zero()
+    }
+
+    /// How much longer it is, if it gives no further sign of life.
+    #[must_use]
+    pub fn lives_for(&self, now: &StoreTime) -> Duration {
+        let age = now.age_of(self.seen_at, Some(&self.domain));
+        age.map_or(Duration::ZERO, |age| LIVES.saturating_sub(age))
+    }
+}
+
+/// Those in line who live and have come before this session; all who live, if it does not wait.
+pub fn before<'a>(
+    session: &'a SessionId,
+    line: &'a [Place],
+    now: &'a StoreTime,
+) -> impl Iterator<Item = &'a Place> {
+    let own = line.iter().find(|place| place.waiter.session == *session);
+    let rank = |place: &Place| (place.number, place.waiter.session.clone());
+    let own = own.map(rank);
+    line.iter()
+        .filter(|place| place.waiter.session != *session && place.is_alive(now))
+        .filter(move |place| own.as_ref().is_none_or(|own| rank(place) < *own))
+}
+
+/// The claimant's place among those whom the rule would let in after this look.
+#[must_use]
+pub fn stand(claim: &Claim, look: &Look<'_>, line: &[Place]) -> Line {
+    let first = Look {
+        line: Line {
+            ahead: 0,
+            waiting: true,
+        },
+        ..*look
+    };
+    let would_be_let_in = |place: &&Place| {
+        let verdict = decide(&place.waiter.claim(claim), &first).verdict;
+        !matches!(verdict, Verdict::Refused(_))
+    };
+    let ahead = before(&claim.session, line, look.now);
+    Line {
+        ahead: ahead.filter(would_be_let_in).count(),
+        waiting: line
+            .iter()
+            .any(|place| place.waiter.session == claim.session),
+    }
+}
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod tests;

@@ -1,0 +1,463 @@
+//! `--wait`: in line, in the order of arrival, until the token comes or the time is over.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use rusqlite::Connection;
+
+use crate::support::{Line, Run, Store, Terminal, ctrl, until, until_dead};
+
+/// A session of this client that waits, once it is in line.
+fn waits(store: &Store, client: &str) -> Run {
+    in_line(store, store.free_run(client).with(&["--wait"]))
+}
+
+fn in_line(store: &Store, line: Line) -> Run {
+    let before = places(store).len();
+    let run = line.start();
+    until("it is in line", || {
+        let line = places(store);
+        if line.len() > before {
+            Ok(())
+        } else {
+            Err(format!("{line:?}, {}", run.stderr()))
+        }
+    });
+    run
+}
+
+/// The clients in the table, by arrival.
+fn places(store: &Store) -> Vec<String> {
+    let sqlite = store.sql();
+    let mut rows = sqlite
+        .prepare("SELECT client FROM waiters ORDER BY place")
+        .unwrap();
+    let rows = rows.query_map([], |row| row.get(0)).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+fn begun(store: &Store) -> Vec<String> {
+    let log = store.log();
+    let begun = log.iter().filter_map(|line| line.strip_prefix("begin "));
+    begun
+        .map(|rest| rest.split(' ').next().unwrap().to_owned())
+        .collect()
+}
+
+fn holder(store: &Store) -> Run {
+    let holder = store.free_run("holder").start();
+    store.until_begun("holder");
+    holder
+}
+
+#[test]
+fn five_who_wait_run_in_the_order_of_their_arrival() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let names = ["e", "b", "d", "a", "c"];
+    let runs: Vec<Run> = names.iter().map(|name| waits(&store, name)).collect();
+    assert_eq!(places(&store), names);
+    assert_eq!(store.status()["waiters"], 5);
+    for name in ["holder"].iter().chain(&names) {
+        store.until_begun(name);
+        store.go(0);
+    }
+    for run in [holder].into_iter().chain(runs) {
+        run.end().with_code(0);
+    }
+    assert_eq!(begun(&store), ["holder", "e", "b", "d", "a", "c"]);
+    assert!(places(&store).is_empty());
+    store.assert_no_overlap();
+}
+
+#[test]
+fn a_waiter_that_is_killed_holds_up_nobody_for_longer_than_three_seconds() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let first = waits(&store, "first");
+    let dead = waits(&store, "dead");
+    let last = waits(&store, "last");
+    dead.signal(Signal::SIGKILL);
+    let killed = Instant::now();
+    until_dead(dead.pid());
+    store.go(0);
+    store.until_begun("first");
+    store.go(0);
+    store.until_begun("last");
+    assert!(
+        killed.elapsed() < Duration::from_millis(3_300),
+        "{:?}",
+        killed.elapsed()
+    );
+    store.go(0);
+    for run in [holder, first, last] {
+        run.end().with_code(0);
+    }
+    assert_eq!(begun(&store), ["holder", "first", "last"]);
+}
+
+#[test]
+fn who_is_stopped_is_stepped_over_and_keeps_its_place() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let stopped = waits(&store, "stopped");
+    let next = waits(&store, "next");
+    stopped.signal(Signal::SIGSTOP);
+    store.go(0);
+    store.until_begun("next");
+    stopped.signal(Signal::SIGCONT);
+    store.go(0);
+    store.until_begun("stopped");
+    store.go(0);
+    for run in [holder, next, stopped] {
+        run.end().with_code(0);
+    }
+}
+
+#[test]
+fn who_does_not_wait_does_not_jump_the_queue() {
+    let store = Store::new();
+    store.free_run("before").job(&["true"]).end().with_code(0);
+    store.edit("paused_by = 'admin', paused_reason = 'because'");
+    let first = waits(&store, "first");
+    first.until_says("is paused by admin");
+    first.signal(Signal::SIGSTOP);
+    store.edit("paused_by = NULL, paused_reason = NULL, version = version + 1");
+    let late = store.free_run("late").job(&["true"]).end().with_code(75);
+    late.says(&["another is in line before this one", "true was not started"]);
+    first.signal(Signal::SIGCONT);
+    store.until_begun("first");
+    store.go(0);
+    first.end().with_code(0);
+}
+
+#[test]
+fn a_wait_ends_when_its_time_is_over_with_75_and_the_line_is_left() {
+    let store = Store::new();
+    let holder = holder(&store);
+    for ms in [0, 300, 1_500] {
+        let limit = format!("--wait={ms}ms");
+        let begun = Instant::now();
+        let ended = store.free_run("b").with(&[&limit]).end().with_code(75);
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_millis(ms), "{took:?}");
+        // Fifty milliseconds, and what it takes to start on a busy machine.
+        assert!(took < Duration::from_millis(ms + 50 + 200), "{took:?}");
+        assert!(ended.stderr.contains("held by holder"), "{ended:?}");
+        assert!(places(&store).is_empty());
+    }
+    let other = store.free_run("b").with(&["--wait=0", "-E", "9"]);
+    other.end().with_code(9);
+    store.go(0);
+    holder.end().with_code(0);
+}
+
+#[test]
+fn a_log_says_once_that_it_waits_and_once_that_it_waits_no_more() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let run = in_line(&store, store.free_run("b").with(&["--wait=1h"]));
+    let behind = waits(&store, "c");
+    behind.until_says("waiting in line, behind another");
+    store.go(0);
+    store.until_begun("b");
+    store.go(0);
+    let ended = run.end().with_code(0);
+    let messages = ended.messages();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(messages[0].contains("held by holder"), "{messages:?}");
+    assert!(
+        messages[0].contains("waiting in line, for at most 1h")
+            || messages[0].contains("for at most 59m"),
+        "{messages:?}"
+    );
+    assert!(messages[1].contains("waited "), "{messages:?}");
+    store.until_begun("c");
+    store.go(0);
+    behind.end().with_code(0);
+    holder.end().with_code(0);
+}
+
+#[test]
+fn a_signal_ends_the_wait_at_once_and_the_line_is_left() {
+    let store = Store::new();
+    let holder = holder(&store);
+    for which in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        let run = waits(&store, "b");
+        run.signal(which);
+        let sent = Instant::now();
+        let ended = run.end();
+        assert!(
+            sent.elapsed() < Duration::from_millis(500),
+            "{:?}",
+            sent.elapsed()
+        );
+        assert_eq!(ended.signal, Some(which as i32), "{ended:?}");
+        assert!(ended.stderr.contains("was not started"), "{ended:?}");
+        assert!(places(&store).is_empty());
+    }
+    store.go(0);
+    holder.end().with_code(0);
+    assert_eq!(begun(&store), ["holder"]);
+}
+
+#[test]
+fn a_store_that_is_locked_is_waited_for_until_the_time_is_over() {
+    let store = Store::new();
+    store.free_run("before").job(&["true"]).end().with_code(0);
+    let sqlite = store.sql();
+    sqlite.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let begun = Instant::now();
+    let quick = |line: Line| line.with(&["--store-timeout=200ms"]);
+    let run = quick(store.free_run("b")).with(&["--wait=1500ms"]);
+    let ended = run.job(&["true"]).end().with_code(69);
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_millis(1_500), "{took:?}");
+    assert!(took < Duration::from_millis(1_800), "{took:?}");
+    assert!(ended.stderr.contains("waiting for it too"), "{ended:?}");
+    // And once it is back, the job runs.
+    let run = quick(store.free_run("c")).with(&["--wait=1m"]);
+    let run = run.job(&["true"]).start();
+    run.until_says("waiting for it too");
+    sqlite.execute_batch("ROLLBACK").unwrap();
+    run.end().with_code(0);
+}
+
+#[test]
+fn a_store_that_can_not_be_opened_yet_is_waited_for() {
+    let store = Store::new();
+    store.free_run("before").job(&["true"]).end().with_code(0);
+    let exclusive = Connection::open(store.database()).unwrap();
+    exclusive
+        .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; UPDATE tokens SET fence = fence; COMMIT")
+        .unwrap();
+    let quick = |client: &str| {
+        store
+            .free_run(client)
+            .with(&["--store-timeout=200ms"])
+            .job(&["true"])
+    };
+    quick("b").end().with_code(69);
+    let begun = Instant::now();
+    quick("b").with(&["--wait=1s"]).end().with_code(69);
+    assert!(
+        begun.elapsed() >= Duration::from_secs(1),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert!(
+        begun.elapsed() < Duration::from_millis(1_400),
+        "{:?}",
+        begun.elapsed()
+    );
+    let run = quick("c").with(&["--wait=1m"]).start();
+    // Nothing tells that it tries: it has no store to speak of.
+    drop(exclusive);
+    run.end().with_code(0);
+}
+
+#[test]
+fn who_waits_takes_over_from_a_holder_that_was_killed() {
+    let store = Store::new();
+    let holder = store.run("holder").start();
+    let job = store.until_begun("holder");
+    let run = waits(&store, "b");
+    let guard = holder.guard();
+    holder.signal(Signal::SIGKILL);
+    let killed = Instant::now();
+    until_dead(guard);
+    until_dead(job);
+    store.until_begun("b");
+    // The locks prove it: takeover-after is five minutes.
+    assert!(
+        killed.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        killed.elapsed()
+    );
+    store.go(0);
+    run.end().with_code(0);
+    let history = store.history();
+    assert_eq!(history[0]["grant"], "takeover");
+    assert_eq!(history[1]["outcome"], "unknown");
+    store.assert_no_overlap();
+}
+
+#[test]
+fn who_waits_takes_over_where_nothing_proves_a_death_once_the_holder_is_silent() {
+    let store = Store::new();
+    store.free_run("before").job(&["true"]).end().with_code(0);
+    let holder = store.free_run("holder").hasty().elsewhere(&store).start();
+    store.until_begun("holder");
+    let run = in_line(&store, store.free_run("b").hasty().with(&["--wait"]));
+    holder.signal(Signal::SIGKILL);
+    store.until_begun("b");
+    store.go(0);
+    run.end().with_code(0);
+    store.assert_no_overlap();
+    assert_eq!(store.history()[0]["grant"], "takeover");
+}
+
+#[test]
+fn who_waits_takes_what_is_kept_for_another_and_leaves_what_is_handed_to_one() {
+    let store = Store::new();
+    store
+        .run("a")
+        .with(&["--keep=1h"])
+        .job(&["true"])
+        .end()
+        .with_code(0);
+    let run = store
+        .run("b")
+        .with(&["--keep=1h", "--wait=1m"])
+        .job(&["true"]);
+    run.end().with_code(0);
+    // b's now, and handed off to a, which does not come: its head start is waited for.
+    store.edit("handoff_to = 'a', handoff_at = '2026-11-21T02:00:00.000Z', head_start_ms = 700");
+    let begun = Instant::now();
+    let run = store.run("c").with(&["--wait=1m"]).job(&["true"]);
+    run.end().with_code(0);
+    assert!(
+        begun.elapsed() >= Duration::from_millis(700),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[test]
+fn a_waiter_waits_for_the_end_of_at_least_and_of_a_pause() {
+    let store = Store::new();
+    let short = ["--at-least=1500ms"];
+    store
+        .free_run("a")
+        .with(&short)
+        .job(&["true"])
+        .end()
+        .with_code(0);
+    let begun = Instant::now();
+    store
+        .free_run("a")
+        .with(&["--wait=1m"])
+        .job(&["true"])
+        .end()
+        .with_code(0);
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_millis(1_000), "{took:?}");
+    assert!(took < Duration::from_millis(2_500), "{took:?}");
+}
+
+#[test]
+fn many_hand_overs_in_a_row_lose_nobody() {
+    let store = Store::new();
+    let count = store.file("count");
+    fs::write(&count, "").unwrap();
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10; do \"$@\" || exit; done";
+    let runs: Vec<Run> = (0..8)
+        .map(|n| {
+            let line = store.free_run(&format!("n{n}")).with(&["--wait=1m", "-q"]);
+            let line = line.job(&["sh", "-c", "echo x >> count"]);
+            line.under(&["sh", "-c", script, "sh"]).start()
+        })
+        .collect();
+    for run in runs {
+        run.end().with_code(0);
+    }
+    assert_eq!(fs::read_to_string(count).unwrap().lines().count(), 80);
+    assert!(places(&store).is_empty());
+}
+
+/// What the processor has done for a process so far, in ms.
+fn processor_ms(pid: i32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
+    text.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e6
+}
+
+#[test]
+fn an_idle_waiter_uses_next_to_nothing_of_a_processor() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let runs: Vec<Run> = (0..3).map(|n| waits(&store, &format!("w{n}"))).collect();
+    // By the processes' own account, which a busy machine does not change.
+    let used = |run: &Run| processor_ms(run.pid()) + processor_ms(run.guard());
+    let before: Vec<f64> = runs.iter().map(used).collect();
+    let begun = Instant::now();
+    // Closing the database would ring.
+    let sqlite = store.sql();
+    let stamp = || -> i64 {
+        let sql = "SELECT seen_tick FROM waiters WHERE client = 'w0'";
+        sqlite.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    let first = stamp();
+    until("it has given signs of life for ten seconds", || {
+        let now = stamp();
+        if now - first > 10_000 {
+            Ok(())
+        } else {
+            Err(format!("{now}"))
+        }
+    });
+    let wall = begun.elapsed().as_secs_f64() * 1_000.0;
+    for (run, before) in runs.iter().zip(before) {
+        let share = (used(run) - before) / wall;
+        println!("an idle waiter uses {:.3} % of a processor", share * 100.0);
+        // The bound of a thousandth is for a build that is optimized, on a processor that
+        // nobody shares: see benches/handover.rs.
+        assert!(share < 0.005, "{share}");
+    }
+    for run in runs {
+        run.signal(Signal::SIGTERM);
+        run.end();
+    }
+    store.go(0);
+    holder.end().with_code(0);
+}
+
+#[test]
+fn a_terminal_shows_the_wait_and_nothing_of_it_remains() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let line = store.free_run("b").with(&["--wait"]);
+    let mut terminal = Terminal::new(&store, &line);
+    terminal.line("t -- echo up");
+    let seen = terminal.until("takeover possible in");
+    assert!(seen.contains("held by holder for"), "{seen}");
+    assert!(seen.contains("next in line"), "{seen}");
+    terminal.key(ctrl('c'));
+    let seen = terminal.prompt();
+    assert!(seen.contains("received signal 2"), "{seen}");
+    assert_eq!(terminal.status(), 130);
+    terminal.line("t -- echo up");
+    terminal.until("takeover possible in");
+    store.go(0);
+    holder.end().with_code(0);
+    let seen = terminal.prompt();
+    // What was shown is cleared before the job writes.
+    let before = seen.split("up\r\n").next().unwrap();
+    assert!(
+        before.ends_with("\x1b[2K") || before.ends_with("\x1b[K"),
+        "{before:?}"
+    );
+    assert!(!seen.contains("tokenrun: "), "{seen}");
+}
+
+#[test]
+fn a_terminal_that_was_stopped_holds_up_no_job() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let mut terminal = Terminal::new(&store, &store.free_run("b").with(&["--wait"]));
+    terminal.line("t -- sh -c 'echo ran >> ran'");
+    terminal.until("takeover possible in");
+    terminal.key(ctrl('s'));
+    store.go(0);
+    holder.end().with_code(0);
+    store.until_line("ran");
+    until("tokenrun has ended", || {
+        match store.status()["state"].as_str() {
+            Some("free") => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    });
+    terminal.key(ctrl('q'));
+    terminal.prompt();
+    assert_eq!(terminal.status(), 0);
+}

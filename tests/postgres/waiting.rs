@@ -1,0 +1,150 @@
+//! `--wait` where nodes share a server.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::server::{Database, Server};
+use crate::site::Site;
+use crate::support::{Run, until, until_dead};
+
+fn places(database: &Database<'_>) -> Vec<String> {
+    let text = database.sql("SELECT client FROM tokenrun.waiters ORDER BY place");
+    text.lines()
+        .map(str::to_owned)
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+fn waits(site: &Site, database: &Database<'_>, client: &str) -> Run {
+    let run = site.run(client).with(&["--wait"]).start();
+    until("it is in line", || {
+        let line = places(database);
+        if line.iter().any(|name| name == client) {
+            Ok(())
+        } else {
+            Err(format!("{line:?}, {}", run.stderr()))
+        }
+    });
+    run
+}
+
+fn begun(site: &Site) -> Vec<String> {
+    let log = site.store.log();
+    let begun = log.iter().filter_map(|line| line.strip_prefix("begin "));
+    begun
+        .map(|rest| rest.split(' ').next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn who_waits_runs_in_the_order_of_arrival_and_the_dead_are_stepped_over() {
+    let database = Server::shared().database();
+    let site = Site::new(database.url());
+    let mut runs = vec![site.run("holder").start()];
+    site.store.until_begun("holder");
+    for name in ["c", "dead", "a", "b"] {
+        runs.push(waits(&site, &database, name));
+    }
+    assert_eq!(places(&database), ["c", "dead", "a", "b"]);
+    let dead = runs.remove(2);
+    dead.signal(Signal::SIGKILL);
+    until_dead(dead.pid());
+    for name in ["holder", "c", "a", "b"] {
+        site.store.until_begun(name);
+        // Who does not wait is behind those who do, whatever the state.
+        site.short("late").end().with_code(75);
+        site.store.go(0);
+    }
+    for run in runs {
+        run.end().with_code(0);
+    }
+    assert_eq!(begun(&site), ["holder", "c", "a", "b"]);
+    site.store.assert_no_overlap();
+}
+
+#[test]
+fn a_release_wakes_who_waits_at_once() {
+    let database = Server::shared().database();
+    let site = Site::new(database.url());
+    let holder = site.run("holder").start();
+    site.store.until_begun("holder");
+    let run = waits(&site, &database, "b");
+    // The server says so itself: a notification reaches a session that listens.
+    let listens =
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' OR query LIKE '%waiter%'";
+    assert_ne!(database.sql(listens).trim(), "0");
+    store_goes(&site, holder);
+    site.store.until_begun("b");
+    site.store.go(0);
+    run.end().with_code(0);
+    assert!(places(&database).is_empty());
+}
+
+fn store_goes(site: &Site, holder: Run) {
+    site.store.go(0);
+    holder.end().with_code(0);
+}
+
+#[test]
+fn a_time_to_wait_and_a_signal_end_it_and_the_line_is_left() {
+    let database = Server::shared().database();
+    let site = Site::new(database.url());
+    let holder = site.run("holder").start();
+    site.store.until_begun("holder");
+    let begun = Instant::now();
+    site.short("b").with(&["--wait=700ms"]).end().with_code(75);
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_millis(700), "{took:?}");
+    assert!(took < Duration::from_millis(950), "{took:?}");
+    assert!(places(&database).is_empty());
+    let run = waits(&site, &database, "b");
+    run.signal(Signal::SIGTERM);
+    assert_eq!(run.end().signal, Some(15));
+    assert!(places(&database).is_empty());
+    store_goes(&site, holder);
+}
+
+#[test]
+fn a_server_that_is_away_is_waited_for() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let site = Site::new(database.url());
+    let quick = |client: &str| site.short(client).with(&["--store-timeout=300ms"]);
+    quick("before").end().with_code(0);
+    server.ctl(&["-w", "-m", "fast", "stop"]);
+    let begun = Instant::now();
+    quick("b").end().with_code(69);
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    let begun = Instant::now();
+    quick("b").with(&["--wait=1500ms"]).end().with_code(69);
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_millis(1_500), "{took:?}");
+    assert!(took < Duration::from_millis(1_800), "{took:?}");
+    let run = quick("c").with(&["--wait=1m"]).start();
+    run.until_says("waiting for it too");
+    server.ctl(&["-w", "start"]);
+    run.end().with_code(0);
+}
+
+#[test]
+fn a_wait_outlasts_a_restart_of_the_server() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let site = Site::new(database.url());
+    let terms = [
+        "--store-timeout=1s",
+        "--takeover-after=1m",
+        "--heartbeat=1s",
+    ];
+    let holder = site.run("holder").with(&terms).start();
+    site.store.until_begun("holder");
+    let run = site.run("b").with(&terms).with(&["--wait"]).start();
+    run.until_says("waiting in line");
+    server.ctl(&["-w", "-m", "fast", "restart"]);
+    store_goes(&site, holder);
+    site.store.until_begun("b");
+    site.store.go(0);
+    run.end().with_code(0);
+    site.store.assert_no_overlap();
+}
