@@ -1,6 +1,7 @@
 //! The command line: the only place that knows clap. What it returns is validated. A
 //! file per family of commands; what they share is in `shared`.
 
+mod acts;
 mod init;
 mod listing;
 mod pages;
@@ -13,13 +14,15 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use self::acts::{ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags};
 use self::init::InitFlags;
 use self::listing::{HistoryFlags, StatusFlags};
 use self::run::{RunFlags, run_request};
 use self::unusable::explained;
 
+pub use self::acts::{ActRequest, Wish};
 pub use self::init::InitRequest;
-pub use self::listing::ListRequest;
+pub use self::listing::{HistoryRequest, StatusRequest};
 pub use self::pages::{completion_files, completions, manual, variables};
 pub use self::run::{LeftoversFlag, RunRequest};
 pub use self::shared::{LogFormat, LogRequest, StoreRequest};
@@ -64,6 +67,18 @@ enum Verb {
     Status(StatusFlags),
     /// Show who ran when, and how it ended
     History(HistoryFlags),
+    /// Stop new grants; a running job goes on
+    Pause(PauseFlags),
+    /// Allow grants again
+    Resume(ResumeFlags),
+    /// Have the token go to a certain client next, when it is idle
+    Handoff(HandoffFlags),
+    /// Change the client that is expected to have the token
+    Expect(ExpectFlags),
+    /// Ask the holder to end its job and to free the token, without overlap
+    Revoke(RevokeFlags),
+    /// Free an idle token; a running one only by force
+    Release(ReleaseFlags),
     /// Make the store, or print how an administrator makes it
     Init(InitFlags),
     /// Print the completion script for a shell
@@ -86,13 +101,40 @@ pub enum Request {
     /// Run a job.
     Run(Box<RunRequest>),
     /// Show tokens.
-    Status(ListRequest),
+    Status(StatusRequest),
     /// Show runs.
-    History(ListRequest),
+    History(HistoryRequest),
+    /// Change a token as an operator.
+    Act(ActRequest),
     /// Print this text to stdout.
     Print(String),
     /// Write manual pages to this directory.
     Man(PathBuf),
+}
+
+impl Request {
+    /// What is said of the store, if one is used.
+    #[must_use]
+    pub const fn store(&self) -> Option<&StoreRequest> {
+        match self {
+            Self::Run(run) => Some(&run.store),
+            Self::Status(list) => Some(&list.store),
+            Self::History(list) => Some(&list.store),
+            Self::Act(act) => Some(&act.store),
+            Self::Init(init) => Some(&init.store),
+            Self::Print(_) | Self::Man(_) => None,
+        }
+    }
+
+    /// How much is said, and how.
+    #[must_use]
+    pub fn log(&self) -> LogRequest {
+        match self {
+            Self::Run(run) => run.log,
+            Self::Act(act) => act.log,
+            _ => LogRequest::default(),
+        }
+    }
 }
 
 /// Reads a command line.
@@ -108,6 +150,12 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         None => run_request(cli.run).map(|run| Request::Run(Box::new(run))),
         Some(Verb::Status(flags)) => flags.try_into().map(Request::Status),
         Some(Verb::History(flags)) => flags.try_into().map(Request::History),
+        Some(Verb::Pause(flags)) => flags.try_into().map(Request::Act),
+        Some(Verb::Resume(flags)) => flags.try_into().map(Request::Act),
+        Some(Verb::Handoff(flags)) => flags.try_into().map(Request::Act),
+        Some(Verb::Expect(flags)) => flags.try_into().map(Request::Act),
+        Some(Verb::Revoke(flags)) => flags.try_into().map(Request::Act),
+        Some(Verb::Release(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Init(flags)) => Ok(Request::Init(flags.into())),
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),

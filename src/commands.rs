@@ -1,5 +1,6 @@
 //! What tokenrun can be asked to do, a file each.
 
+pub mod act;
 pub mod history;
 pub mod init;
 pub mod manual;

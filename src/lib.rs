@@ -5,7 +5,7 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | wiring | [`run()`] here |
+//! | wiring | [`run()`] here, [`wiring`] |
 //! | commands | [`commands`] |
 //! | command line | [`cli`] |
 //! | words | [`report`] |
@@ -24,12 +24,13 @@ pub mod run;
 pub mod store;
 pub mod sys;
 pub mod token;
+pub mod wiring;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cli::{InitRequest, ListRequest, LogFormat, LogRequest, Request, RunRequest, StoreRequest};
+use cli::{InitRequest, LogFormat, LogRequest, Request, RunRequest, StoreRequest};
 use commands::Failure;
 use commands::run::Run;
 use exit::Exit;
@@ -74,10 +75,7 @@ pub fn run(arguments: &[OsString]) -> Exit {
             return told(failure, Log::new(style(LogRequest::default())));
         }
     };
-    let mut log = Log::new(style(match &request {
-        Request::Run(run) => run.log,
-        _ => LogRequest::default(),
-    }));
+    let mut log = Log::new(style(request.log()));
     warn_of_visible_password(arguments, &request, &mut log);
     match dispatch(request, inherited, &mut log) {
         Ok(exit) => {
@@ -115,13 +113,14 @@ fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exi
     match request {
         Request::Run(request) => run_job(*request, inherited, log),
         Request::Status(list) => {
-            let mut store = listing_store(&list, log)?;
+            let mut store = known_store(&list.store, log)?;
             commands::status::status(store.as_mut(), list.group.as_ref(), list.json)
         }
         Request::History(list) => {
-            let mut store = listing_store(&list, log)?;
-            commands::history::history(store.as_mut(), list.group, list.limit, list.json)
+            let mut store = known_store(&list.store, log)?;
+            commands::history::history(store.as_mut(), &list)
         }
+        Request::Act(request) => wiring::act(request, log),
         Request::Init(request) => init(&request, log),
         Request::Print(text) => commands::print(&text),
         Request::Man(directory) => {
@@ -225,11 +224,8 @@ fn place() -> Place {
 
 /// A password on the command line is in every listing of processes.
 fn warn_of_visible_password(arguments: &[OsString], request: &Request, log: &mut Log) {
-    let store = match request {
-        Request::Run(run) => &run.store.store,
-        Request::Status(list) | Request::History(list) => &list.store.store,
-        Request::Init(init) => &init.store.store,
-        Request::Print(_) | Request::Man(_) => return,
+    let Some(StoreRequest { store, .. }) = request.store() else {
+        return;
     };
     let visible = |text: &&String| {
         let own = arguments.iter().take_while(|word| *word != "--");
@@ -338,8 +334,9 @@ fn postgres_settings(text: &str, application: &str, log: &mut Log) -> Result<Set
     Ok(settings)
 }
 
-fn listing_store(list: &ListRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
-    let url = store_url(&list.store)?;
+/// A store that must be there already: what is asked of it makes none.
+fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
+    let url = store_url(store)?;
     if let StoreUrl::Sqlite(path) = &url
         && !path.exists()
     {

@@ -1,5 +1,7 @@
 //! Every sentence, table and JSON that a person or a script reads.
 
+pub mod acts;
+pub mod history;
 pub mod json;
 pub mod log;
 pub mod messages;

@@ -16,7 +16,10 @@ pub mod worker;
 pub(crate) mod conformance;
 
 use self::worker::{Answer, Request};
-use crate::token::{GroupName, Line, Row, RunEnd, RunId, RunRecord, StoreTime, Swap, Swapped};
+use crate::token::{
+    ActRecord, ClientId, GroupName, Line, Outcome, Row, RunEnd, RunId, RunRecord, StoreTime, Swap,
+    Swapped,
+};
 
 /// What one read of a group gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +37,19 @@ pub struct Reading {
 pub struct Listing {
     /// The rows, by group.
     pub rows: Vec<Row>,
+    /// Those that can't be read: they hide no others.
+    pub unreadable: Vec<Unreadable>,
     /// The store's time.
     pub now: StoreTime,
+}
+
+/// A row that no tokenrun wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its group, as far as that can be read.
+    pub group: String,
+    /// What is wrong with it.
+    pub error: StoreError,
 }
 
 /// Which runs to list.
@@ -43,6 +57,34 @@ pub struct Listing {
 pub struct HistoryQuery {
     /// Of this group only.
     pub group: Option<GroupName>,
+    /// Of this client only.
+    pub client: Option<ClientId>,
+    /// Whose record says this. One that is open may stand for a run that vanished.
+    pub outcome: Option<Outcome>,
+    /// Started at this time or later, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+    /// At most so many, the newest.
+    pub limit: Option<u32>,
+}
+
+impl HistoryQuery {
+    /// Whether a run is one of those that are asked for, but for the limit.
+    #[must_use]
+    pub fn wants(&self, run: &RunRecord) -> bool {
+        self.group.as_ref().is_none_or(|group| *group == run.group)
+            && self.client.as_ref().is_none_or(|it| *it == run.client)
+            && self.outcome.is_none_or(|outcome| outcome == run.outcome)
+            && self.since_ms.is_none_or(|since| run.started_at_ms >= since)
+    }
+}
+
+/// Which acts of operators to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ActQuery {
+    /// On this group only.
+    pub group: Option<GroupName>,
+    /// At this time or later, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
     /// At most so many, the newest.
     pub limit: Option<u32>,
 }
@@ -95,6 +137,12 @@ pub trait Store: Send {
     /// # Errors
     /// If the store can't be read.
     fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError>;
+
+    /// Lists acts of operators, the newest first.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError>;
 }
 
 /// What kind of trouble a store is in; it decides the exit code.

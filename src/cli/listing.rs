@@ -1,10 +1,12 @@
 //! Listings of tokens and of runs.
 
-use clap::Args;
+use std::time::Duration;
 
-use super::shared::{StoreFlags, StoreRequest, group_filter};
+use clap::{Args, ValueEnum};
+
+use super::shared::{StoreFlags, StoreRequest, client, duration_value, group_filter};
 use super::unusable::Unusable;
-use crate::token::GroupName;
+use crate::token::{ClientId, GroupName, Outcome};
 
 #[derive(Debug, Args)]
 pub(super) struct StatusFlags {
@@ -25,7 +27,16 @@ pub(super) struct HistoryFlags {
     group: Option<String>,
     #[command(flatten)]
     store: StoreFlags,
-    /// At most so many runs, the newest
+    /// Only runs of this client
+    #[arg(long, value_name = "ID")]
+    client: Option<String>,
+    /// Only runs that ended like this
+    #[arg(long, value_name = "OUTCOME")]
+    outcome: Option<OutcomeFlag>,
+    /// Only what began in this time: 12h, 7d
+    #[arg(long, value_name = "DURATION", value_parser = duration_value)]
+    since: Option<Duration>,
+    /// At most so many runs and acts of operators, the newest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
     /// An array of JSON objects instead of a table
@@ -33,20 +44,65 @@ pub(super) struct HistoryFlags {
     json: bool,
 }
 
-/// A listing of tokens or runs.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum OutcomeFlag {
+    Running,
+    Succeeded,
+    Failed,
+    Signalled,
+    TimedOut,
+    Lost,
+    NotStarted,
+    Unknown,
+}
+
+impl From<OutcomeFlag> for Outcome {
+    fn from(flag: OutcomeFlag) -> Self {
+        match flag {
+            OutcomeFlag::Running => Self::Running,
+            OutcomeFlag::Succeeded => Self::Succeeded,
+            OutcomeFlag::Failed => Self::Failed,
+            OutcomeFlag::Signalled => Self::Signalled,
+            OutcomeFlag::TimedOut => Self::TimedOut,
+            OutcomeFlag::Lost => Self::Lost,
+            OutcomeFlag::NotStarted => Self::NotStarted,
+            OutcomeFlag::Unknown => Self::Unknown,
+        }
+    }
+}
+
+/// A listing of tokens.
 #[derive(Debug)]
-pub struct ListRequest {
+pub struct StatusRequest {
     /// Of this group only.
     pub group: Option<GroupName>,
     /// The store.
     pub store: StoreRequest,
     /// JSON instead of a table.
     pub json: bool,
-    /// At most so many.
-    pub limit: Option<u32>,
 }
 
-impl TryFrom<StatusFlags> for ListRequest {
+/// A listing of runs, and of what operators did.
+#[derive(Debug)]
+pub struct HistoryRequest {
+    /// Of this group only.
+    pub group: Option<GroupName>,
+    /// The store.
+    pub store: StoreRequest,
+    /// Of this client only.
+    pub client: Option<ClientId>,
+    /// With this outcome only, as it is shown.
+    pub outcome: Option<Outcome>,
+    /// Begun in this time.
+    pub since: Option<Duration>,
+    /// At most so many.
+    pub limit: u32,
+    /// JSON instead of a table.
+    pub json: bool,
+}
+
+impl TryFrom<StatusFlags> for StatusRequest {
     type Error = Unusable;
 
     fn try_from(flags: StatusFlags) -> Result<Self, Unusable> {
@@ -54,20 +110,22 @@ impl TryFrom<StatusFlags> for ListRequest {
             group: group_filter(flags.group.as_deref())?,
             store: flags.store.into(),
             json: flags.json,
-            limit: None,
         })
     }
 }
 
-impl TryFrom<HistoryFlags> for ListRequest {
+impl TryFrom<HistoryFlags> for HistoryRequest {
     type Error = Unusable;
 
     fn try_from(flags: HistoryFlags) -> Result<Self, Unusable> {
         Ok(Self {
             group: group_filter(flags.group.as_deref())?,
             store: flags.store.into(),
+            client: client("--client", flags.client.as_deref())?,
+            outcome: flags.outcome.map(Outcome::from),
+            since: flags.since,
+            limit: flags.limit,
             json: flags.json,
-            limit: Some(flags.limit),
         })
     }
 }

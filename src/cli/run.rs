@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::shared::{
-    LogFlags, LogRequest, StoreFlags, StoreRequest, client, duration_value, group_name,
+    LogFlags, LogRequest, StoreFlags, StoreRequest, client, duration_value, group_name, plain_text,
 };
 use super::unusable::{Unusable, shell_word};
 use crate::exit;
@@ -176,15 +176,6 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
             shell_word(group.as_str())
         )));
     }
-    if let Some(bad) = flags
-        .label
-        .as_deref()
-        .and_then(|l| l.chars().find(|c| c.is_control()))
-    {
-        return Err(Unusable::usage(format!(
-            "--label has a control character ({bad:?}); use printable characters"
-        )));
-    }
     let timing = Timing::new(&Wishes {
         heartbeat: flags.heartbeat,
         takeover_after: flags.takeover_after,
@@ -212,7 +203,7 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
         close_lock: flags.close_lock,
         conflict_exit_code: flags.conflict_exit_code.unwrap_or(exit::NOT_NOW),
         report: flags.report,
-        label: flags.label,
+        label: plain_text("--label", flags.label)?,
         log: flags.log.into(),
         command: flags.command,
     })

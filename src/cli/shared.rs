@@ -130,3 +130,16 @@ impl From<LogFlags> for LogRequest {
         }
     }
 }
+
+/// A text that is shown in one line.
+pub(super) fn plain_text(option: &str, text: Option<String>) -> Result<Option<String>, Unusable> {
+    match text
+        .as_deref()
+        .and_then(|t| t.chars().find(|c| c.is_control()))
+    {
+        Some(bad) => Err(Unusable::usage(format!(
+            "{option} has a control character ({bad:?}); use printable characters"
+        ))),
+        None => Ok(text),
+    }
+}

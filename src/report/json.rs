@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::rfc3339;
+use crate::store::Unreadable;
 use crate::token::{Counters, Outcome, Row, RunRecord, State, StoreTime};
 
 fn millis(duration: Duration) -> u64 {
@@ -63,6 +64,38 @@ pub struct Token<'a> {
     /// Runs that lost their token or vanished.
     pub losses: i64,
 }
+
+/// An object of `status --json`.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Listed<'a> {
+    /// A token.
+    Token(Token<'a>),
+    /// A row that can't be read.
+    Unreadable {
+        /// Its group, as far as that can be read.
+        group: &'a str,
+        /// `unreadable`.
+        state: &'static str,
+        /// What is wrong with it.
+        error: &'a str,
+    },
+}
+
+impl<'a> Listed<'a> {
+    /// What there is to say of a row that can't be read.
+    #[must_use]
+    pub fn unreadable(row: &'a Unreadable) -> Self {
+        Self::Unreadable {
+            group: &row.group,
+            state: UNREADABLE,
+            error: &row.error.message,
+        }
+    }
+}
+
+/// The state of a row that can't be read.
+pub(super) const UNREADABLE: &str = "unreadable";
 
 /// The state in a word.
 #[must_use]

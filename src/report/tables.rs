@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use super::json::{not_before, state_word};
+use super::json::{UNREADABLE, not_before, state_word};
 use super::rfc3339;
 use crate::duration::rounded;
+use crate::store::Unreadable;
 use crate::token::{Outcome, Row, RunRecord, State, StoreTime};
 
-const NONE: &str = "-";
+pub(super) const NONE: &str = "-";
 
-/// A table of tokens, one a line.
+/// A table of tokens, one a line; those that can't be read come last.
 #[must_use]
-pub fn tokens(rows: &[Row], now: &StoreTime) -> String {
+pub fn tokens(rows: &[Row], unreadable: &[Unreadable], now: &StoreTime) -> String {
     let heads = [
         "GROUP",
         "STATE",
@@ -23,7 +24,16 @@ pub fn tokens(rows: &[Row], now: &StoreTime) -> String {
         "LAST",
         "NOT BEFORE",
     ];
-    aligned(&heads, rows.iter().map(|row| token(row, now)))
+    let blank = |row: &Unreadable| {
+        let group: String = row.group.chars().filter(|c| !c.is_control()).collect();
+        let rest = std::iter::repeat_n(NONE.to_owned(), heads.len() - 2);
+        [group, UNREADABLE.to_owned()]
+            .into_iter()
+            .chain(rest)
+            .collect()
+    };
+    let lines = rows.iter().map(|row| token(row, now));
+    aligned(&heads, lines.chain(unreadable.iter().map(blank)))
 }
 
 fn token(row: &Row, now: &StoreTime) -> Vec<String> {
@@ -71,19 +81,13 @@ fn open_in(length: Duration, age: Duration) -> String {
     }
 }
 
-/// A table of runs, one a line. `row_of` finds a group's row.
-pub fn runs<'a>(
-    runs: &[RunRecord],
-    row_of: impl Fn(&RunRecord) -> Option<&'a Row>,
-    now: &StoreTime,
-) -> String {
-    let heads = [
-        "STARTED", "GROUP", "CLIENT", "GRANT", "FROM", "FENCE", "TOOK", "OUTCOME", "PROGRAM",
-    ];
-    aligned(&heads, runs.iter().map(|one| run(one, row_of(one), now)))
-}
+/// The heads of a table of runs.
+pub(super) const RUN_HEADS: [&str; 9] = [
+    "STARTED", "GROUP", "CLIENT", "GRANT", "FROM", "FENCE", "TOOK", "OUTCOME", "PROGRAM",
+];
 
-fn run(run: &RunRecord, row: Option<&Row>, now: &StoreTime) -> Vec<String> {
+/// A run's line.
+pub(super) fn run(run: &RunRecord, row: Option<&Row>, now: &StoreTime) -> Vec<String> {
     let outcome = run.outcome_seen(row, now);
     let detail = match (run.exit_code, run.signal) {
         (Some(code), _) if code != 0 => format!(" ({code})"),
@@ -112,12 +116,12 @@ fn run(run: &RunRecord, row: Option<&Row>, now: &StoreTime) -> Vec<String> {
     ]
 }
 
-fn or_none(value: Option<impl ToString>) -> String {
+pub(super) fn or_none(value: Option<impl ToString>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
 }
 
 /// Columns as wide as their widest cell, two blanks between them.
-fn aligned(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(super) fn aligned(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut lines: Vec<Vec<String>> = vec![heads.iter().map(ToString::to_string).collect()];
     lines.extend(rows);
     let width = |column: usize| {

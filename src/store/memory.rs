@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{HistoryQuery, Listing, Reading, Store, StoreError};
+use super::{ActQuery, HistoryQuery, Listing, Reading, Store, StoreError};
 use crate::token::{
-    Domain, GroupName, History, Line, Outcome, Row, RunEnd, RunId, RunRecord, Stamp, StoreTime,
-    Swap, Swapped,
+    ActRecord, Domain, GroupName, History, Line, Outcome, Row, RunEnd, RunId, RunRecord, Stamp,
+    StoreTime, Swap, Swapped,
 };
 
 /// Everything that a store holds: to be copied and put back, as a lossy failover does.
@@ -18,6 +18,8 @@ pub struct Contents {
     pub rows: BTreeMap<GroupName, Row>,
     /// The history, oldest first.
     pub runs: Vec<RunRecord>,
+    /// What operators did, oldest first.
+    pub acts: Vec<ActRecord>,
 }
 
 #[derive(Debug)]
@@ -117,6 +119,10 @@ impl Contents {
                 run.started_at_ms = now.stamp.wall_ms;
                 self.runs.push(run);
             }
+            History::Act(act) => self.acts.push(ActRecord {
+                at: now.clone(),
+                ..act.as_ref().clone()
+            }),
             History::End { run, end } => self.close(swap.group(), run, end, now),
         }
         Swapped::Done(now.clone())
@@ -162,17 +168,31 @@ impl Store for MemoryStore {
         let inner = self.inner();
         Ok(Listing {
             rows: inner.contents.rows.values().cloned().collect(),
+            unreadable: Vec::new(),
             now: inner.clock.clone(),
         })
     }
 
     fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {
         let inner = self.inner();
-        let wanted = |run: &&RunRecord| query.group.as_ref().is_none_or(|g| *g == run.group);
         let limit = query.limit.map_or(usize::MAX, |n| n as usize);
-        let mut runs: Vec<_> = inner.contents.runs.iter().filter(wanted).cloned().collect();
+        let runs = inner.contents.runs.iter();
+        let mut runs: Vec<_> = runs.filter(|run| query.wants(run)).cloned().collect();
         runs.sort_by_key(|run| std::cmp::Reverse((run.started_at_ms, run.fence)));
         runs.truncate(limit);
         Ok(runs)
+    }
+
+    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
+        let inner = self.inner();
+        let wanted = |act: &&ActRecord| {
+            query.group.as_ref().is_none_or(|group| *group == act.group)
+                && query
+                    .since_ms
+                    .is_none_or(|since| act.at.stamp.wall_ms >= since)
+        };
+        let limit = query.limit.map_or(usize::MAX, |n| n as usize);
+        let acts = inner.contents.acts.iter().rev().filter(wanted);
+        Ok(acts.take(limit).cloned().collect())
     }
 }

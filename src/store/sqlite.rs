@@ -24,6 +24,7 @@
 pub mod clock;
 
 mod cells;
+mod events;
 mod fault;
 mod file;
 mod lock_owner;
@@ -63,10 +64,10 @@ use self::clock::{Clock, HostClock};
 use self::fault::Place;
 use self::file::{OpenFile, SCHEMA_STEP, SCHEMA_VERSION};
 use super::worker::{Answer, Request};
-use super::{HistoryQuery, Listing, Reading, Store, StoreError, Trouble};
+use super::{ActQuery, HistoryQuery, Listing, Reading, Store, StoreError, Trouble, Unreadable};
 use crate::token::{
-    GroupName, History, Line, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped,
-    Version,
+    ActRecord, GroupName, History, Line, Outcome, Row, RunEnd, RunId, RunRecord, SessionId,
+    StoreTime, Swap, Swapped, Version,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
@@ -299,6 +300,12 @@ impl SqliteStore {
         Ok(taken)
     }
 
+    /// Whether a table is there that is made when it is first needed.
+    fn has_table(&self, name: &str) -> Result<bool, StoreError> {
+        let found = self.rows(sql!("table_is_there"), [name], |_| Ok(()))?;
+        Ok(!found.is_empty())
+    }
+
     /// Starts a transaction that only reads.
     fn reading(&self) -> Result<Transaction<'_>, StoreError> {
         self.file.check_still_there(&self.place)?;
@@ -377,6 +384,11 @@ fn carry_out(
     match &swap.history {
         History::Nothing => {}
         History::Begin { run, vanished } => begin(transaction, run, vanished.as_ref(), place, now)?,
+        History::Act(act) => {
+            transaction.execute_batch(sql!("events_create"))?;
+            let values = events::to_values(act, now);
+            transaction.execute(sql!("event_add"), params_from_iter(values))?;
+        }
         History::End { run, end } => close(transaction, group, run, end, now)?,
     }
     Ok(Kept::Yes(Swapped::Done(now.clone())))
@@ -472,7 +484,7 @@ impl Store for SqliteStore {
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         let writing = match swap.history {
-            History::End { .. } => Writing::History,
+            History::End { .. } | History::Act(_) => Writing::History,
             History::Nothing | History::Begin { .. } => Writing::State,
         };
         self.write(writing, |transaction, place, now| {
@@ -488,23 +500,59 @@ impl Store for SqliteStore {
 
     fn list(&mut self) -> Result<Listing, StoreError> {
         let transaction = self.reading()?;
-        let rows = self.rows(sql!("token_list"), [], |row| token(row, &self.place))?;
+        let found = self.rows(sql!("token_list"), [], |row| {
+            Ok(token(row, &self.place).map_err(|error| Unreadable {
+                group: group_in(row),
+                error,
+            }))
+        })?;
         let now = self.clock.now();
         drop(transaction);
-        Ok(Listing { rows, now })
+        let mut listing = Listing {
+            rows: Vec::new(),
+            unreadable: Vec::new(),
+            now,
+        };
+        for row in found {
+            match row {
+                Ok(row) => listing.rows.push(row),
+                Err(unreadable) => listing.unreadable.push(unreadable),
+            }
+        }
+        Ok(listing)
     }
 
     fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {
         // For SQLite a negative limit is none.
         let limit = Value::Integer(query.limit.map_or(-1, i64::from));
         let take = |row: &rusqlite::Row<'_>| run(row, &self.place);
+        let client = query.client.as_ref().map(|client| client.as_str());
+        let outcome = query.outcome.map(Outcome::as_str);
+        let since = query.since_ms.map(wall::to_text);
         match &query.group {
-            None => self.rows(sql!("history"), params![limit], take),
+            None => self.rows(
+                sql!("history"),
+                params![limit, client, outcome, since],
+                take,
+            ),
             Some(group) => self.rows(
                 sql!("history_of_group"),
-                params![limit, group.as_str()],
+                params![limit, client, outcome, since, group.as_str()],
                 take,
             ),
         }
+    }
+
+    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
+        if !self.has_table(events::TABLE)? {
+            return Ok(Vec::new());
+        }
+        let limit = Value::Integer(query.limit.map_or(-1, i64::from));
+        let group = query.group.as_ref().map(|group| group.as_str());
+        let since = query.since_ms.map(wall::to_text);
+        self.rows(sql!("events"), params![limit, group, since], |row| {
+            events::from_cells(Cells::new(row, events::COLUMNS))
+                .map_err(|bad| self.place.bad_cell(events::TABLE, &group_in(row), &bad))
+        })
     }
 }

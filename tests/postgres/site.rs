@@ -38,6 +38,17 @@ impl Site {
         self.store.bare(words).with(&["-s", &self.url])
     }
 
+    /// Has an administrator change the tables.
+    pub(crate) fn sql(&self, statement: &str) {
+        if !self.url.starts_with("postgres:") {
+            self.store.sql().execute_batch(statement).unwrap();
+            return;
+        }
+        let url = format!("{}?options=-csearch_path%3Dtokenrun", self.url);
+        let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+        client.batch_execute(statement).unwrap();
+    }
+
     /// A file of the test's.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.store.file(name)

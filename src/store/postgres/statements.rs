@@ -13,6 +13,14 @@ pub(super) enum Beside {
     Begin,
     BeginAfterVanished,
     End,
+    Act,
+}
+
+impl Beside {
+    /// Whether it writes to a table that came after the first ones.
+    pub(super) const fn needs_added_tables(self) -> bool {
+        matches!(self, Self::Act)
+    }
 }
 
 /// Fills the names into statements.
@@ -99,6 +107,7 @@ impl Statements {
             Beside::Begin => &[sql!("run_begin")],
             Beside::BeginAfterVanished => &[sql!("run_begin"), sql!("run_vanished")],
             Beside::End => &[sql!("run_end")],
+            Beside::Act => &[sql!("event_add")],
         };
         let parts: Vec<&str> = [token].iter().chain(runs).copied().collect();
         self.fill(&format!("WITH {}{answer}", parts.join(",\n")))
@@ -114,6 +123,14 @@ impl Statements {
 
     pub(super) fn grants(&self) -> String {
         self.fill(sql!("grants"))
+    }
+
+    pub(super) fn events(&self) -> String {
+        self.fill(sql!("events"))
+    }
+
+    pub(super) fn schema_added(&self) -> String {
+        self.fill(sql!("schema_added"))
     }
 
     pub(super) fn schema(&self) -> String {

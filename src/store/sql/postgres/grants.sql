@@ -8,3 +8,4 @@ END $do$;
 GRANT USAGE ON SCHEMA {schema} TO tokenrun;
 GRANT SELECT ON {schema}.meta TO tokenrun;
 GRANT SELECT, INSERT, UPDATE ON {schema}.tokens, {schema}.runs TO tokenrun;
+GRANT SELECT, INSERT ON {schema}.events TO tokenrun;

@@ -1,0 +1,23 @@
+-- What came after the first tables. Where it is there already nothing is asked of the
+-- role's rights.
+DO $do$ BEGIN
+    -- What operators did.
+    IF to_regclass(format('%I.events', {schema_text})) IS NULL THEN
+        CREATE TABLE {schema}.events (
+            token_group text COLLATE "C" NOT NULL,
+            at          timestamptz NOT NULL,
+            domain      text NOT NULL,
+            -- what the act wrote into the row
+            version     bigint NOT NULL,
+            -- pause, resume, handoff, expect, revoke, release, release_by_force
+            act         text NOT NULL,
+            client      text,
+            until       timestamptz,
+            fence       bigint NOT NULL,
+            act_by      text NOT NULL,
+            host        text,
+            reason      text,
+            PRIMARY KEY (token_group, at, version)
+        );
+    END IF;
+END $do$;
