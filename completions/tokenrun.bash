@@ -22,6 +22,9 @@ _tokenrun() {
             tokenrun,expect)
                 cmd="tokenrun__subcmd__expect"
                 ;;
+            tokenrun,explain)
+                cmd="tokenrun__subcmd__explain"
+                ;;
             tokenrun,handoff)
                 cmd="tokenrun__subcmd__handoff"
                 ;;
@@ -56,7 +59,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -s -E -q -v -h -V --group --store --store-file --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --leftovers --close-lock --conflict-exit-code --report --label --quiet --verbose --log-format --help --version status history pause resume handoff expect revoke release init completions man"
+            opts="-g -s -E -q -v -h -V --group --store --store-file --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --leftovers --close-lock --conflict-exit-code --report --label --quiet --verbose --log-format --help --version status history explain pause resume handoff expect revoke release init completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -209,6 +212,44 @@ _tokenrun() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        tokenrun__subcmd__explain)
+            opts="-g -s -h --group --store --store-file --client-id --failback --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client-id)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         tokenrun__subcmd__handoff)
             opts="-g -s -q -v -h --group --store --store-file --reason --json --quiet --verbose --log-format --to --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -256,7 +297,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__history)
-            opts="-g -s -n -h --group --store --store-file --client --outcome --since --limit --json --help"
+            opts="-g -s -n -h --group --store --store-file --client --outcome --since --limit --timeline --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -522,7 +563,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__status)
-            opts="-g -s -h --group --store --store-file --json --help"
+            opts="-g -s -h --group --store --store-file --watch --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -545,6 +586,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --watch)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -52,6 +52,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -s h -l help -d 'Print h
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s V -l version -d 'Print version'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "status" -d 'Show who holds which token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "history" -d 'Show who ran when, and how it ended'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "explain" -d 'Tell what the rule says to this client now, and when that changes'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "pause" -d 'Stop new grants; a running job goes on'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "resume" -d 'Allow grants again'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "handoff" -d 'Have the token go to a certain client next, when it is idle'
@@ -64,6 +65,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the m
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l watch -d 'Show it anew every so often, until it is interrupted [default: 2s]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s g -l group -d 'Only this group' -r
@@ -80,8 +82,16 @@ not_started\t''
 unknown\t''"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l since -d 'Only what began in this time: 12h, 7d' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s n -l limit -d 'At most so many runs and acts of operators, the newest' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l timeline -d 'A picture of who ran when, as wide as the terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s g -l group -d 'The group' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l client-id -d 'For this client [default: $CLIENT_ID, else the host name]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l failback -d 'As if it came with --failback'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l json -d 'An array of one JSON object instead of sentences'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s g -l group -d 'The group' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F

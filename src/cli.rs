@@ -2,6 +2,7 @@
 //! file per family of commands; what they share is in `shared`.
 
 mod acts;
+mod explain;
 mod init;
 mod listing;
 mod pages;
@@ -15,12 +16,14 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use self::acts::{ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags};
+use self::explain::ExplainFlags;
 use self::init::InitFlags;
 use self::listing::{HistoryFlags, StatusFlags};
 use self::run::{RunFlags, run_request};
 use self::unusable::explained;
 
 pub use self::acts::{ActRequest, Wish};
+pub use self::explain::ExplainRequest;
 pub use self::init::InitRequest;
 pub use self::listing::{HistoryRequest, StatusRequest};
 pub use self::pages::{completion_files, completions, manual, variables};
@@ -67,6 +70,8 @@ enum Verb {
     Status(StatusFlags),
     /// Show who ran when, and how it ended
     History(HistoryFlags),
+    /// Tell what the rule says to this client now, and when that changes
+    Explain(ExplainFlags),
     /// Stop new grants; a running job goes on
     Pause(PauseFlags),
     /// Allow grants again
@@ -104,6 +109,8 @@ pub enum Request {
     Status(StatusRequest),
     /// Show runs.
     History(HistoryRequest),
+    /// Ask the rule.
+    Explain(ExplainRequest),
     /// Change a token as an operator.
     Act(ActRequest),
     /// Print this text to stdout.
@@ -120,6 +127,7 @@ impl Request {
             Self::Run(run) => Some(&run.store),
             Self::Status(list) => Some(&list.store),
             Self::History(list) => Some(&list.store),
+            Self::Explain(explain) => Some(&explain.store),
             Self::Act(act) => Some(&act.store),
             Self::Init(init) => Some(&init.store),
             Self::Print(_) | Self::Man(_) => None,
@@ -150,6 +158,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         None => run_request(cli.run).map(|run| Request::Run(Box::new(run))),
         Some(Verb::Status(flags)) => flags.try_into().map(Request::Status),
         Some(Verb::History(flags)) => flags.try_into().map(Request::History),
+        Some(Verb::Explain(flags)) => flags.try_into().map(Request::Explain),
         Some(Verb::Pause(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Resume(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Handoff(flags)) => flags.try_into().map(Request::Act),

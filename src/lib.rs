@@ -114,12 +114,13 @@ fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exi
         Request::Run(request) => run_job(*request, inherited, log),
         Request::Status(list) => {
             let mut store = known_store(&list.store, log)?;
-            commands::status::status(store.as_mut(), list.group.as_ref(), list.json)
+            commands::status::status(store.as_mut(), &list)
         }
         Request::History(list) => {
             let mut store = known_store(&list.store, log)?;
             commands::history::history(store.as_mut(), &list)
         }
+        Request::Explain(request) => wiring::explain(request, log),
         Request::Act(request) => wiring::act(request, log),
         Request::Init(request) => init(&request, log),
         Request::Print(text) => commands::print(&text),
@@ -170,7 +171,7 @@ fn claim(request: &RunRequest) -> Result<Claim, Failure> {
     let host = process::host_name().ok();
     Ok(Claim {
         group: request.group.clone(),
-        client: client_id(request, host.as_deref())?,
+        client: client_id(request.client_id.as_ref(), host.as_deref())?,
         session: SessionId::from_random(bits),
         expected: request.expected.clone(),
         failback: request.failback,
@@ -187,8 +188,8 @@ fn claim(request: &RunRequest) -> Result<Claim, Failure> {
     })
 }
 
-fn client_id(request: &RunRequest, host: Option<&str>) -> Result<ClientId, Failure> {
-    if let Some(client) = &request.client_id {
+fn client_id(given: Option<&ClientId>, host: Option<&str>) -> Result<ClientId, Failure> {
+    if let Some(client) = given {
         return Ok(client.clone());
     }
     let variable = std::env::var("CLIENT_ID")
@@ -336,6 +337,14 @@ fn postgres_settings(text: &str, application: &str, log: &mut Log) -> Result<Set
 
 /// A store that must be there already: what is asked of it makes none.
 fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
+    Ok(known_store_with_locks(store, log)?.0)
+}
+
+/// The same, with the directory for the locks of its runs on this host.
+fn known_store_with_locks(
+    store: &StoreRequest,
+    log: &mut Log,
+) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
     let url = store_url(store)?;
     if let StoreUrl::Sqlite(path) = &url
         && !path.exists()
@@ -346,7 +355,7 @@ fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>, Fa
         );
         return Err(Failure::new(exit::CONFIG, "no_store", text));
     }
-    Ok(open(&url, LISTING_TIMEOUT, "tokenrun", log)?.0)
+    open(&url, LISTING_TIMEOUT, "tokenrun", log)
 }
 
 fn warn_of_unknown_variables(log: &mut Log) {

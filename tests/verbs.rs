@@ -45,5 +45,7 @@ macro_rules! stories {
 
 #[path = "verbs/acts.rs"]
 mod acts;
+#[path = "verbs/explain.rs"]
+mod explain;
 #[path = "verbs/listings.rs"]
 mod listings;

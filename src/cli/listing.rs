@@ -8,6 +8,9 @@ use super::shared::{StoreFlags, StoreRequest, client, duration_value, group_filt
 use super::unusable::Unusable;
 use crate::token::{ClientId, GroupName, Outcome};
 
+/// A store is asked no more often than that.
+const LEAST_WATCH: Duration = Duration::from_millis(100);
+
 #[derive(Debug, Args)]
 pub(super) struct StatusFlags {
     /// Only this group
@@ -15,6 +18,9 @@ pub(super) struct StatusFlags {
     group: Option<String>,
     #[command(flatten)]
     store: StoreFlags,
+    /// Show it anew every so often, until it is interrupted [default: 2s]
+    #[arg(long, value_name = "DURATION", value_parser = duration_value, num_args = 0..=1, require_equals = true, default_missing_value = "2s")]
+    watch: Option<Duration>,
     /// An array of JSON objects instead of a table
     #[arg(long)]
     json: bool,
@@ -39,6 +45,9 @@ pub(super) struct HistoryFlags {
     /// At most so many runs and acts of operators, the newest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
+    /// A picture of who ran when, as wide as the terminal
+    #[arg(long, conflicts_with = "json")]
+    timeline: bool,
     /// An array of JSON objects instead of a table
     #[arg(long)]
     json: bool,
@@ -79,6 +88,8 @@ pub struct StatusRequest {
     pub group: Option<GroupName>,
     /// The store.
     pub store: StoreRequest,
+    /// Anew after this long, until it is interrupted.
+    pub watch: Option<Duration>,
     /// JSON instead of a table.
     pub json: bool,
 }
@@ -98,6 +109,8 @@ pub struct HistoryRequest {
     pub since: Option<Duration>,
     /// At most so many.
     pub limit: u32,
+    /// A picture instead of a table.
+    pub timeline: bool,
     /// JSON instead of a table.
     pub json: bool,
 }
@@ -109,6 +122,7 @@ impl TryFrom<StatusFlags> for StatusRequest {
         Ok(Self {
             group: group_filter(flags.group.as_deref())?,
             store: flags.store.into(),
+            watch: flags.watch.map(|every| every.max(LEAST_WATCH)),
             json: flags.json,
         })
     }
@@ -125,6 +139,7 @@ impl TryFrom<HistoryFlags> for HistoryRequest {
             outcome: flags.outcome.map(Outcome::from),
             since: flags.since,
             limit: flags.limit,
+            timeline: flags.timeline,
             json: flags.json,
         })
     }

@@ -8,8 +8,13 @@ use super::{Failure, print, print_json};
 use crate::cli::HistoryRequest;
 use crate::exit::Exit;
 use crate::report::history::{Entry, Object, table};
+use crate::report::timeline::timeline;
 use crate::store::{ActQuery, HistoryQuery, Listing, Store, StoreError};
+use crate::sys::terminal;
 use crate::token::{GroupName, Outcome, Row, RunRecord};
+
+/// How wide a picture is where there is no terminal.
+const PLAIN_WIDTH: usize = 80;
 
 /// Shows runs, and what operators did, the newest first.
 ///
@@ -29,6 +34,12 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit, 
     let seen = |run: &RunRecord| run.outcome_seen(row_of(run), &listing.now);
     let since_ms = request.since.map(|since| listing.now.wall_ms_before(since));
     let mut entries = runs(store, request, since_ms, seen).map_err(failed)?;
+    if request.timeline {
+        let runs: Vec<RunRecord> = entries.into_iter().filter_map(Entry::run).collect();
+        let columns = terminal::columns_of_stdout();
+        let (width, colours) = (columns.unwrap_or(PLAIN_WIDTH), columns.is_some());
+        return print(&timeline(&runs, row_of, &listing.now, width, colours));
+    }
     if request.client.is_none() && request.outcome.is_none() {
         let query = ActQuery {
             group: request.group.clone(),

@@ -18,6 +18,15 @@ pub enum Entry {
 }
 
 impl Entry {
+    /// The run, if it is one.
+    #[must_use]
+    pub fn run(self) -> Option<RunRecord> {
+        match self {
+            Self::Run(run) => Some(*run),
+            Self::Act(_) => None,
+        }
+    }
+
     /// When it began, by the store's wall clock, in milliseconds since 1970.
     #[must_use]
     pub const fn at_ms(&self) -> i64 {

@@ -36,7 +36,8 @@ pub fn tokens(rows: &[Row], unreadable: &[Unreadable], now: &StoreTime) -> Strin
     aligned(&heads, lines.chain(unreadable.iter().map(blank)))
 }
 
-fn token(row: &Row, now: &StoreTime) -> Vec<String> {
+/// A token's line.
+pub(super) fn token(row: &Row, now: &StoreTime) -> Vec<String> {
     let (heartbeat, takeover) = match &row.state {
         State::Running { heartbeat_at, .. } => match now.age_of(*heartbeat_at, Some(&row.domain)) {
             Some(age) => (
