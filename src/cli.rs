@@ -5,6 +5,7 @@ mod acts;
 mod explain;
 mod init;
 mod listing;
+mod once;
 mod pages;
 mod run;
 mod shared;
@@ -19,6 +20,7 @@ use self::acts::{ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlag
 use self::explain::ExplainFlags;
 use self::init::InitFlags;
 use self::listing::{HistoryFlags, StatusFlags};
+use self::once::OnceVerb;
 use self::run::{RunFlags, run_request};
 use self::unusable::explained;
 
@@ -26,6 +28,7 @@ pub use self::acts::{ActRequest, Wish};
 pub use self::explain::ExplainRequest;
 pub use self::init::InitRequest;
 pub use self::listing::{HistoryRequest, StatusRequest};
+pub use self::once::OnceListRequest;
 pub use self::pages::{completion_files, completions, manual, variables};
 pub use self::run::{LeftoversFlag, RunRequest};
 pub use self::shared::{LogFormat, LogRequest, StoreRequest};
@@ -84,6 +87,9 @@ enum Verb {
     Revoke(RevokeFlags),
     /// Free an idle token; a running one only by force
     Release(ReleaseFlags),
+    /// Show or forget the keys of --once that are done
+    #[command(subcommand)]
+    Once(OnceVerb),
     /// Make the store, or print how an administrator makes it
     Init(InitFlags),
     /// Print the completion script for a shell
@@ -109,6 +115,8 @@ pub enum Request {
     Status(StatusRequest),
     /// Show runs.
     History(HistoryRequest),
+    /// Show keys.
+    OnceList(OnceListRequest),
     /// Ask the rule.
     Explain(ExplainRequest),
     /// Change a token as an operator.
@@ -127,6 +135,7 @@ impl Request {
             Self::Run(run) => Some(&run.store),
             Self::Status(list) => Some(&list.store),
             Self::History(list) => Some(&list.store),
+            Self::OnceList(list) => Some(&list.store),
             Self::Explain(explain) => Some(&explain.store),
             Self::Act(act) => Some(&act.store),
             Self::Init(init) => Some(&init.store),
@@ -165,6 +174,8 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         Some(Verb::Expect(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Revoke(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Release(flags)) => flags.try_into().map(Request::Act),
+        Some(Verb::Once(OnceVerb::List(flags))) => flags.try_into().map(Request::OnceList),
+        Some(Verb::Once(OnceVerb::Forget(flags))) => flags.try_into().map(Request::Act),
         Some(Verb::Init(flags)) => Ok(Request::Init(flags.into())),
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),

@@ -5,6 +5,7 @@ pub mod explain;
 pub mod history;
 pub mod init;
 pub mod manual;
+pub mod once;
 pub mod run;
 pub mod status;
 

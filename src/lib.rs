@@ -120,6 +120,10 @@ fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exi
             let mut store = known_store(&list.store, log)?;
             commands::history::history(store.as_mut(), &list)
         }
+        Request::OnceList(list) => {
+            let mut store = known_store(&list.store, log)?;
+            commands::once::list(store.as_mut(), list.group.as_ref(), list.json)
+        }
         Request::Explain(request) => wiring::explain(request, log),
         Request::Act(request) => wiring::act(request, log),
         Request::Init(request) => init(&request, log),
@@ -147,7 +151,11 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
             timeout: request.timeout,
             locks: lock_directory.is_some(),
         },
-        not_now: request.conflict_exit_code,
+        codes: run::ending::Codes {
+            not_now: request.conflict_exit_code,
+            done: request.done_exit_code,
+            once: request.once.is_some(),
+        },
         report: request.report,
         outside: run::driver::Outside {
             clock,
@@ -156,6 +164,10 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
             leftovers: match request.leftovers {
                 cli::LeftoversFlag::Kill => job::handle::Leftovers::Kill,
                 cli::LeftoversFlag::Leave => job::handle::Leftovers::Leave,
+            },
+            retention: store::Retention {
+                history: request.history_retain,
+                once: request.once_retain,
             },
             locks: run::locking::LockSettings {
                 directory: lock_directory.unwrap_or_default(),
@@ -183,7 +195,7 @@ fn claim(request: &RunRequest) -> Result<Claim, Failure> {
             lock_file: None,
             label: request.label.clone(),
             program: commands::run::program_name(&request.command),
-            once_key: None,
+            once_key: request.once.as_ref().map(ToString::to_string),
         },
     })
 }

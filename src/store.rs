@@ -15,10 +15,12 @@ pub mod worker;
 #[cfg(test)]
 pub(crate) mod conformance;
 
+use std::time::Duration;
+
 use self::worker::{Answer, Request};
 use crate::token::{
-    ActRecord, ClientId, GroupName, Line, Outcome, Row, RunEnd, RunId, RunRecord, StoreTime, Swap,
-    Swapped,
+    ActRecord, ClientId, GroupName, Line, OnceMark, Outcome, Row, RunEnd, RunId, RunRecord,
+    StoreTime, Swap, Swapped,
 };
 
 /// What one read of a group gives.
@@ -77,6 +79,18 @@ impl HistoryQuery {
             && self.since_ms.is_none_or(|since| run.started_at_ms >= since)
     }
 }
+
+/// How long what is over is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Runs, and acts of operators.
+    pub history: Duration,
+    /// Keys of `--once`.
+    pub once: Duration,
+}
+
+/// How many runs, acts and keys are looked at in one go to see whether they are too old.
+pub const PRUNE_BATCH: u32 = 200;
 
 /// Which acts of operators to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -143,6 +157,25 @@ pub trait Store: Send {
     /// # Errors
     /// If the store can't be read.
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError>;
+
+    /// The run that has made a key of `--once` done, if one has.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError>;
+
+    /// Lists the keys that are done, of one group or of all, the newest first.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError>;
+
+    /// Removes some of what is too old of a group's history and keys: few rows at a time,
+    /// so that nobody waits for it. What is open stays, and so does the newest run.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError>;
 }
 
 /// What kind of trouble a store is in; it decides the exit code.

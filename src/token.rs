@@ -107,9 +107,9 @@ pub mod time;
 pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
-pub use names::{ClientId, Fence, GroupName, NameError, SessionId, Version};
+pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, SessionId, Version};
 pub use operator::{Act, ActRecord, Actor};
-pub use record::{GrantKind, Outcome, RunEnd, RunId, RunRecord};
+pub use record::{GrantKind, OnceMark, Outcome, RunEnd, RunId, RunRecord};
 pub use row::{Counters, Handoff, Pause, Row, State, Touch};
 pub use rule::{Decision, Refusal, Verdict, decide};
 pub use swap::{History, Swap, Swapped};

@@ -49,3 +49,5 @@ mod acts;
 mod explain;
 #[path = "verbs/listings.rs"]
 mod listings;
+#[path = "verbs/once.rs"]
+mod once;

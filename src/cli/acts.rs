@@ -8,7 +8,7 @@ use super::shared::{
     LogFlags, LogRequest, StoreFlags, StoreRequest, client, duration_value, group_name, plain_text,
 };
 use super::unusable::Unusable;
-use crate::token::{ClientId, GroupName};
+use crate::token::{ClientId, GroupName, OnceKey};
 
 #[derive(Debug, Args)]
 struct ActFlags {
@@ -78,6 +78,25 @@ pub(super) struct ReleaseFlags {
     force: bool,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct ForgetFlags {
+    #[command(flatten)]
+    act: ActFlags,
+    /// The key
+    #[arg(value_name = "KEY")]
+    key: String,
+}
+
+impl TryFrom<ForgetFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: ForgetFlags) -> Result<Self, Unusable> {
+        let key = OnceKey::new(&flags.key)
+            .map_err(|error| Unusable::usage(format!("the key {error}")))?;
+        flags.act.request(Wish::Forget(key))
+    }
+}
+
 /// What an operator wants done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
@@ -91,6 +110,8 @@ pub enum Wish {
     Expect(Option<ClientId>),
     /// The holder ends its job and frees the token.
     Revoke,
+    /// This key of `--once` is not done any more.
+    Forget(OnceKey),
     /// The token is freed.
     Release {
         /// Although a job may be running.

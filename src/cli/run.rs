@@ -11,7 +11,13 @@ use super::shared::{
 };
 use super::unusable::{Unusable, shell_word};
 use crate::exit;
-use crate::token::{ClientId, GroupName, Timing, Wishes};
+use crate::token::{ClientId, GroupName, OnceKey, Timing, Wishes};
+
+/// A year and a month: a yearly job is not run again because its key was forgotten.
+const ONCE_RETAIN: Duration = Duration::from_secs(400 * 24 * 3_600);
+
+/// A month.
+const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// What happens to processes that the job leaves behind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -94,6 +100,31 @@ pub(super) struct RunFlags {
     /// others wait for --takeover-after, as on other hosts.
     #[arg(long, env = "TOKENRUN_CLOSE_LOCK", help_heading = "The job")]
     close_lock: bool,
+    /// Run only if no run with this key has succeeded in this group: a date, a batch, a version
+    ///
+    /// This is at-least-once with a memory, and not exactly-once: a job that died half-way, or
+    /// whose success could not be recorded, is run again.
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "TOKENRUN_ONCE",
+        help_heading = "The job"
+    )]
+    once: Option<String>,
+    /// Exit status when the key is done [default: 0]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "TOKENRUN_DONE_EXIT_CODE",
+        help_heading = "The job"
+    )]
+    done_exit_code: Option<u8>,
+    /// How long keys that are done are kept, at least [default: 400d]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_ONCE_RETAIN", value_parser = duration_value, help_heading = "Time")]
+    once_retain: Option<Duration>,
+    /// How long history is kept, at least [default: 30d]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = duration_value, help_heading = "Time")]
+    history_retain: Option<Duration>,
     /// Exit status when another holds the token [default: 75]
     #[arg(
         short = 'E',
@@ -149,6 +180,14 @@ pub struct RunRequest {
     pub close_lock: bool,
     /// The exit code for a refusal.
     pub conflict_exit_code: u8,
+    /// The key that is not to be run again.
+    pub once: Option<OnceKey>,
+    /// The exit code for a key that is done.
+    pub done_exit_code: u8,
+    /// How long keys are kept.
+    pub once_retain: Duration,
+    /// How long history is kept.
+    pub history_retain: Duration,
     /// Where the report goes.
     pub report: Option<PathBuf>,
     /// What the user calls the run.
@@ -191,6 +230,8 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
             "--timeout must be longer than 0; leave it out for no limit",
         ));
     }
+    let once = flags.once.as_deref().map(OnceKey::new).transpose();
+    let once = once.map_err(|error| Unusable::usage(format!("--once {error}")))?;
     Ok(RunRequest {
         group,
         store: flags.store.into(),
@@ -202,6 +243,10 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
         leftovers: flags.leftovers,
         close_lock: flags.close_lock,
         conflict_exit_code: flags.conflict_exit_code.unwrap_or(exit::NOT_NOW),
+        once,
+        done_exit_code: flags.done_exit_code.unwrap_or(0),
+        once_retain: flags.once_retain.unwrap_or(ONCE_RETAIN),
+        history_retain: flags.history_retain.unwrap_or(HISTORY_RETAIN),
         report: flags.report,
         label: plain_text("--label", flags.label)?,
         log: flags.log.into(),

@@ -110,6 +110,12 @@ fn attempt(
     let bits = random::bits64().map_err(|e| Failure::of_system("no random numbers", &e))?;
     let version = Version::from_random(bits);
     let act = act_of(wish, actor, now);
+    if let Act::Forget(key) = &act {
+        let found = store.once(&row.group, key);
+        if found.map_err(|error| Failure::of_store(&error))?.is_none() {
+            return Ok(Attempt::Nothing(act));
+        }
+    }
     let (mut swap, old_job_for) = match perform(&act, row, now, LIMIT, version) {
         Effect::Running => return Ok(Attempt::Held),
         Effect::NotRunning => return Ok(Attempt::Nothing(act)),
@@ -141,7 +147,7 @@ fn is_same(to: &Row, row: &Row, act: &Act) -> bool {
     if let (Act::Handoff(_), Some(new), Some(old)) = (act, &mut to.handoff, &row.handoff) {
         new.at_wall_ms = old.at_wall_ms;
     }
-    to == *row
+    to == *row && !matches!(act, Act::Forget(_))
 }
 
 fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
@@ -154,6 +160,7 @@ fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
         Wish::Resume => Act::Resume,
         Wish::Handoff(to) => Act::Handoff(to.clone()),
         Wish::Expect(client) => Act::Expect(client.clone()),
+        Wish::Forget(key) => Act::Forget(key.as_str().to_owned()),
         Wish::Revoke => Act::Revoke,
         Wish::Release { force } => Act::Release { force: *force },
     }

@@ -20,6 +20,8 @@ pub struct ActObject<'a> {
     pub client: Option<&'a str>,
     /// Until when a pause lasts.
     pub until: Option<String>,
+    /// The key of `--once` that was forgotten.
+    pub once_key: Option<&'a str>,
     /// Why.
     pub reason: Option<&'a str>,
     /// Who did it.
@@ -41,6 +43,7 @@ impl<'a> ActObject<'a> {
             act: &act.act,
             client: act.client.as_ref().map(|client| client.as_str()),
             until: act.until_wall_ms.map(rfc3339),
+            once_key: act.once_key.as_deref(),
             reason: act.actor.reason.as_deref(),
             by: &act.actor.by,
             host: act.actor.host.as_deref(),
@@ -101,6 +104,9 @@ pub fn done(act: &Act, row: &Row, store: &str, now: &StoreTime, old_job_for: Dur
         Act::Revoke => format!(
             "{holder} is asked to end its job and to free {group}: it hears of it at its next heartbeat, and the token is free when no process of the job is left"
         ),
+        Act::Forget(key) => {
+            format!("{key} of {group} is forgotten: a run with this key runs again")
+        }
         Act::Release { .. } if running => format!(
             "{group} was taken from {holder} and is free, but its job is not known to have ended: it may still run until {} (for {}), beside the next one",
             rfc3339(now.plus(old_job_for).stamp.wall_ms),
@@ -131,6 +137,7 @@ pub fn nothing(act: &Act, group: &GroupName, store: &str) -> Message {
         Act::Expect(Some(client)) => format!("{client} is expected to run {group} already"),
         Act::Expect(None) => format!("nobody is expected to run {group} already"),
         Act::Revoke => format!("{group} is not running: there is nobody to revoke it from"),
+        Act::Forget(key) => format!("{key} of {group} is not done"),
         Act::Release { .. } => format!("{group} is free already"),
     };
     Message {

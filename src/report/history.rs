@@ -74,6 +74,8 @@ pub fn table<'a>(
 fn act_line(act: &ActRecord) -> Vec<String> {
     let until = act.until_wall_ms.map(rfc3339);
     let until = until.map_or_else(String::new, |until| format!(", until {until}"));
+    let key = act.once_key.as_ref();
+    let key = key.map_or_else(String::new, |key| format!("{key} "));
     let reason = act.actor.reason.as_ref();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
     vec![
@@ -85,6 +87,6 @@ fn act_line(act: &ActRecord) -> Vec<String> {
         act.fence.to_string(),
         NONE.to_owned(),
         NONE.to_owned(),
-        format!("by {}{until}{reason}", whose(act)),
+        format!("{key}by {}{until}{reason}", whose(act)),
     ]
 }

@@ -6,7 +6,7 @@ use super::json::{UNREADABLE, not_before, state_word};
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::store::Unreadable;
-use crate::token::{Outcome, Row, RunRecord, State, StoreTime};
+use crate::token::{OnceMark, Outcome, Row, RunRecord, State, StoreTime};
 
 pub(super) const NONE: &str = "-";
 
@@ -115,6 +115,22 @@ pub(super) fn run(run: &RunRecord, row: Option<&Row>, now: &StoreTime) -> Vec<St
             |label| format!("{} ({label})", run.program),
         ),
     ]
+}
+
+/// A table of keys that are done, one a line.
+#[must_use]
+pub fn marks(marks: &[OnceMark]) -> String {
+    let line = |mark: &OnceMark| {
+        vec![
+            rfc3339(mark.done_at_ms),
+            mark.group.to_string(),
+            mark.key.clone(),
+            mark.client.to_string(),
+            mark.fence.to_string(),
+        ]
+    };
+    let heads = ["DONE", "GROUP", "KEY", "CLIENT", "FENCE"];
+    aligned(&heads, marks.iter().map(line))
 }
 
 pub(super) fn or_none(value: Option<impl ToString>) -> String {

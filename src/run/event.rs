@@ -8,7 +8,8 @@ use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::{
-    ClientId, Evidence, Fence, GrantKind, Moment, Row, SessionId, StoreTime, Swapped, Verdict,
+    ClientId, Evidence, Fence, GrantKind, Moment, OnceMark, Row, SessionId, StoreTime, Swapped,
+    Verdict,
 };
 
 /// What happened.
@@ -22,6 +23,8 @@ pub enum Event {
     LocksTaken(Result<String, String>),
     /// The answer to [`Request::Swap`].
     Swapped(Result<Swapped, StoreError>),
+    /// The answer to [`Request::Once`].
+    OnceLooked(Result<Option<Box<OnceMark>>, StoreError>),
     /// The answer to [`Request::Record`].
     Recorded(Result<(), StoreError>),
     /// The guard has started the job.
@@ -198,6 +201,8 @@ pub enum Note {
     NotRecorded {
         /// What the store said last.
         error: Option<StoreError>,
+        /// The job succeeded, and with that a key of `--once` would be done.
+        once: bool,
     },
     /// The run is over.
     Ended(Ending),

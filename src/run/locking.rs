@@ -115,7 +115,7 @@ const fn may_be_in_row(ending: &Ending) -> bool {
         Ending::StoreFailed {
             perhaps_granted, ..
         } => *perhaps_granted,
-        Ending::Refused { .. } | Ending::Stopped(_) | Ending::NoGuard => false,
+        Ending::Refused { .. } | Ending::Done(_) | Ending::Stopped(_) | Ending::NoGuard => false,
     }
 }
 

@@ -13,7 +13,7 @@ use super::postgres::server::{Database, Server};
 use super::postgres::{PostgresStore, settings};
 use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;
-use super::{ActQuery, HistoryQuery, Store};
+use super::{ActQuery, HistoryQuery, Retention, Store};
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::swap::{creation, grant, heartbeat, release};
 use crate::token::{
@@ -219,6 +219,10 @@ suite!(
     an_act_is_recorded_in_the_swap_that_does_it,
     an_act_that_does_not_happen_is_not_recorded,
     acts_are_newest_first_by_group_time_and_limited,
+    a_key_is_done_by_the_swap_that_records_success,
+    a_key_is_done_at_most_once_and_by_a_late_record_too,
+    a_key_is_forgotten_in_the_swap_of_an_act,
+    what_is_too_old_is_pruned_and_the_newest_run_stays,
     list_shows_every_group,
     groups_hold_quotes_and_unicode_and_percent_signs,
 );
@@ -275,6 +279,7 @@ fn grant_to(store: &mut dyn Store, claim: &Claim, n: u64) -> Row {
 }
 
 const SUCCESS: RunEnd = RunEnd {
+    marks_once: false,
     outcome: Outcome::Succeeded,
     exit_code: Some(0),
     signal: None,
@@ -665,6 +670,7 @@ fn a_release_closes_the_record_in_the_same_swap(fixture: &dyn Fixture) {
     let held = grant_to(store, &claim("g", "a", "s1"), 1);
     fixture.advance(Duration::from_secs(5));
     let end = RunEnd {
+        marks_once: false,
         outcome: Outcome::Signalled,
         exit_code: None,
         signal: Some(9),
@@ -726,6 +732,7 @@ fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn Fixture) {
     let before = row(store, "g");
     fixture.advance(Duration::from_secs(60));
     let lost = RunEnd {
+        marks_once: false,
         outcome: Outcome::Lost,
         exit_code: Some(143),
         signal: None,
@@ -798,6 +805,7 @@ fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixture) {
         let client = if n % 2 == 0 { "a" } else { "b" };
         let held = grant_to(store, &claim("g", client, &format!("s{n}")), 10 + n);
         let end = RunEnd {
+            marks_once: false,
             outcome: if n == 2 {
                 Outcome::Failed
             } else {
@@ -949,6 +957,145 @@ fn acts_are_newest_first_by_group_time_and_limited(fixture: &dyn Fixture) {
         ..all
     };
     assert_eq!(clients(late), "c2 c1");
+}
+
+/// A grant with a key.
+fn grant_with_key(store: &mut dyn Store, client: &str, key: &str, n: u64) -> Row {
+    let mut me = claim("g", client, &format!("s{n}"));
+    me.about.once_key = Some(key.into());
+    grant_to(store, &me, n)
+}
+
+const DONE: RunEnd = RunEnd {
+    marks_once: true,
+    ..SUCCESS
+};
+
+fn a_key_is_done_by_the_swap_that_records_success(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let group = GroupName::new("g").unwrap();
+    assert_eq!(store.once(&group, "it's \"1\"").unwrap(), None);
+    let held = grant_with_key(store, "a", "it's \"1\"", 1);
+    fixture.advance(Duration::from_secs(1));
+    let limit = ten_seconds_from(fixture);
+    let swap = release(&held, held.run().unwrap(), DONE, version(2), limit);
+    let mut conflicting = swap.clone();
+    conflicting.from = Some(version(9));
+    assert_eq!(store.swap(&conflicting).unwrap(), Swapped::Conflict);
+    assert_eq!(store.once(&group, "it's \"1\"").unwrap(), None);
+    done(store.swap(&swap).unwrap());
+    let mark = store.once(&group, "it's \"1\"").unwrap().unwrap();
+    assert_eq!(mark.done_at_ms, fixture.now().stamp.wall_ms);
+    assert_eq!((mark.fence, mark.client.as_str()), (held.fence, "a"));
+    assert_eq!(store.once(&group, "2").unwrap(), None);
+    let other = GroupName::new("h").unwrap();
+    assert_eq!(store.once(&other, "it's \"1\"").unwrap(), None);
+    assert_eq!(store.once_marks(Some(&group)).unwrap(), [mark.clone()]);
+    assert_eq!(store.once_marks(None).unwrap(), [mark]);
+    assert_eq!(store.once_marks(Some(&other)).unwrap(), []);
+    // A run without a key marks none.
+    let held = grant_to(store, &claim("g", "a", "s7"), 7);
+    let limit = ten_seconds_from(fixture);
+    let swap = release(&held, held.run().unwrap(), DONE, version(8), limit);
+    done(store.swap(&swap).unwrap());
+    assert_eq!(store.once_marks(None).unwrap().len(), 1);
+}
+
+fn a_key_is_done_at_most_once_and_by_a_late_record_too(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let group = GroupName::new("g").unwrap();
+    let first = grant_with_key(store, "a", "k", 1).run().unwrap();
+    let second = grant_with_key(store, "b", "k", 2).run().unwrap();
+    store.record(&group, &first, &DONE).unwrap();
+    let mark = store.once(&group, "k").unwrap().unwrap();
+    assert_eq!(mark.client.as_str(), "a");
+    fixture.advance(Duration::from_secs(1));
+    store.record(&group, &second, &DONE).unwrap();
+    assert_eq!(store.once(&group, "k").unwrap(), Some(mark));
+    let closed = runs(store)
+        .into_iter()
+        .filter(|run| run.outcome == Outcome::Succeeded);
+    assert_eq!(closed.count(), 2, "both are told as they ended");
+    // A record that is closed marks nothing any more.
+    let third = grant_with_key(store, "a", "other", 3).run().unwrap();
+    let failed = RunEnd {
+        outcome: Outcome::Failed,
+        ..SUCCESS
+    };
+    store.record(&group, &third, &failed).unwrap();
+    store.record(&group, &third, &DONE).unwrap();
+    assert_eq!(store.once(&group, "other").unwrap(), None);
+}
+
+fn a_key_is_forgotten_in_the_swap_of_an_act(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let group = GroupName::new("g").unwrap();
+    for (n, key) in [(1, "k"), (2, "l")] {
+        let run = grant_with_key(store, "a", key, n).run().unwrap();
+        store.record(&group, &run, &DONE).unwrap();
+    }
+    let held = row(store, "g");
+    let (swap, record) = act_on(&held, &Act::Forget("k".into()), fixture, 5);
+    assert_eq!(record.once_key.as_deref(), Some("k"));
+    done(store.swap(&swap).unwrap());
+    assert_eq!(store.once(&group, "k").unwrap(), None);
+    assert!(store.once(&group, "l").unwrap().is_some());
+    assert_eq!(store.acts(&ActQuery::default()).unwrap(), [record]);
+    // It can be done again.
+    let run = grant_with_key(store, "b", "k", 6).run().unwrap();
+    store.record(&group, &run, &DONE).unwrap();
+    let mark = store.once(&group, "k").unwrap().unwrap();
+    assert_eq!(mark.client.as_str(), "b");
+}
+
+fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let group = GroupName::new("g").unwrap();
+    let day = Duration::from_secs(86_400);
+    for n in 0..6 {
+        let run = grant_with_key(store, "a", &format!("k{n}"), 10 + n);
+        // The first is never closed.
+        if n != 0 {
+            store.record(&group, &run.run().unwrap(), &DONE).unwrap();
+        }
+        grant_to(store, &claim("other", "a", &format!("o{n}")), 30 + n);
+        fixture.advance(day);
+    }
+    let held = row(store, "g");
+    let (act, _) = act_on(&held, &Act::Revoke, fixture, 50);
+    done(store.swap(&act).unwrap());
+    let left = |store: &mut dyn Store| {
+        let runs = runs(store).into_iter().filter(|run| run.group == group);
+        let names = runs.map(|run| run.session.to_string());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let retention = |history: Duration, once: Duration| Retention { history, once };
+    store.prune(&group, retention(day * 9, day * 9)).unwrap();
+    assert_eq!(left(store), "s15 s14 s13 s12 s11 s10");
+    store.prune(&group, retention(day * 3, day * 9)).unwrap();
+    // The one that was taken over is unknown: over, too.
+    assert_eq!(left(store), "s15 s14 s13");
+    assert_eq!(
+        store.once_marks(None).unwrap().len(),
+        5,
+        "keys outlive history"
+    );
+    assert_eq!(store.acts(&ActQuery::default()).unwrap().len(), 1);
+    fixture.advance(day * 30);
+    store.prune(&group, retention(day, day * 33)).unwrap();
+    assert_eq!(
+        left(store),
+        "s15",
+        "whom the token was taken from is found by it"
+    );
+    assert_eq!(store.acts(&ActQuery::default()).unwrap(), []);
+    assert_eq!(store.once_marks(None).unwrap().len(), 3);
+    let others = runs(store).into_iter().filter(|run| run.group != group);
+    assert_eq!(others.count(), 6, "another group's are its own");
 }
 
 fn list_shows_every_group(fixture: &dyn Fixture) {

@@ -22,6 +22,7 @@ mod dial;
 mod events;
 mod fault;
 mod habits;
+mod once;
 mod runs;
 mod session;
 mod statements;
@@ -43,10 +44,12 @@ use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
 use self::session::{Failed, Session};
 use self::statements::{Beside, Statements};
-use super::{ActQuery, HistoryQuery, Listing, Reading, Store, StoreError, Unreadable};
+use super::{
+    ActQuery, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store, StoreError, Unreadable,
+};
 use crate::token::{
-    ActRecord, Domain, GroupName, History, Line, Outcome, RunEnd, RunId, RunRecord, StoreTime,
-    Swap, Swapped,
+    ActRecord, Domain, GroupName, History, Line, OnceMark, Outcome, RunEnd, RunId, RunRecord,
+    StoreTime, Swap, Swapped,
 };
 
 /// How long a row may be locked before the swap is said to be held: far longer than
@@ -130,6 +133,18 @@ impl PostgresStore {
     /// Makes what came after the first tables.
     fn add_tables(&mut self, limit: Duration) -> Result<(), StoreError> {
         schema::add(&mut self.session, &self.statements, &self.schema, limit)
+    }
+
+    fn marks(&mut self, statement: &str, values: &[Value]) -> Result<Vec<OnceMark>, StoreError> {
+        match self.session.ask(self.timeout, statement, values) {
+            // Where there is no such table, nothing is done.
+            Err(failed) if failed.no_schema => Ok(Vec::new()),
+            Err(failed) => Err(failed.error),
+            Ok(rows) => rows
+                .iter()
+                .map(|row| once::from_row(row).map_err(|bad| self.bad_cell("once", &bad)))
+                .collect(),
+        }
     }
 
     fn bad_cell(&self, table: &str, bad: &BadCell) -> StoreError {
@@ -332,7 +347,9 @@ impl Store for PostgresStore {
             History::Nothing => (Beside::Nothing, false),
             History::Begin { vanished: None, .. } => (Beside::Begin, true),
             History::Begin { .. } => (Beside::BeginAfterVanished, true),
+            History::Act(act) if act.once_key.is_some() => (Beside::Forget, false),
             History::Act(_) => (Beside::Act, false),
+            History::End { end, .. } if end.marks_once => (Beside::EndOnce, false),
             History::End { .. } => (Beside::End, false),
         };
         let statement = match swap.from {
@@ -366,14 +383,23 @@ impl Store for PostgresStore {
     }
 
     fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError> {
-        let statement = self.statements.run_record();
+        let begun = Instant::now();
+        let statement = self.statements.run_record(end.marks_once);
         let names = [
             Value::text(group),
             Value::long(run.fence.0),
             Value::text(&run.session),
         ];
         let values: Vec<Value> = names.into_iter().chain(end_values(end)).collect();
-        match self.session.ask(self.timeout, &statement, &values) {
+        let answer = match self.session.ask(self.timeout, &statement, &values) {
+            Err(failed) if failed.no_schema && end.marks_once => {
+                self.add_tables(self.timeout.saturating_sub(begun.elapsed()))?;
+                let left = self.timeout.saturating_sub(begun.elapsed());
+                self.session.ask(left, &statement, &values)
+            }
+            answer => answer,
+        };
+        match answer {
             // Where there are no tables, nobody has a record.
             Err(failed) if !failed.no_schema => Err(failed.error),
             _ => Ok(()),
@@ -418,6 +444,32 @@ impl Store for PostgresStore {
                 .iter()
                 .map(|row| events::from_row(row).map_err(|bad| self.bad_cell("events", &bad)))
                 .collect(),
+        }
+    }
+
+    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
+        let statement = self.statements.once_read();
+        let values = [Value::text(group), Value::text(key)];
+        Ok(self.marks(&statement, &values)?.pop())
+    }
+
+    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
+        let statement = self.statements.once_list();
+        self.marks(&statement, &[Value::maybe(group)])
+    }
+
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
+        let statement = self.statements.prune();
+        let values = [
+            Value::text(group),
+            Value::millis(retention.history),
+            Value::millis(retention.once),
+            Value::long(i64::from(PRUNE_BATCH)),
+        ];
+        match self.session.ask(self.timeout, &statement, &values) {
+            // Tables that an older program made are pruned once this one has added its own.
+            Err(failed) if !failed.no_schema => Err(failed.error),
+            _ => Ok(()),
         }
     }
 }

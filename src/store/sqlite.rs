@@ -28,6 +28,7 @@ mod events;
 mod fault;
 mod file;
 mod lock_owner;
+mod once;
 mod runs;
 mod tokens;
 mod wall;
@@ -64,10 +65,13 @@ use self::clock::{Clock, HostClock};
 use self::fault::Place;
 use self::file::{OpenFile, SCHEMA_STEP, SCHEMA_VERSION};
 use super::worker::{Answer, Request};
-use super::{ActQuery, HistoryQuery, Listing, Reading, Store, StoreError, Trouble, Unreadable};
+use super::{
+    ActQuery, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store, StoreError, Trouble,
+    Unreadable,
+};
 use crate::token::{
-    ActRecord, GroupName, History, Line, Outcome, Row, RunEnd, RunId, RunRecord, SessionId,
-    StoreTime, Swap, Swapped, Version,
+    ActRecord, GroupName, History, Line, OnceMark, Outcome, Row, RunEnd, RunId, RunRecord,
+    SessionId, StoreTime, Swap, Swapped, Version,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
@@ -306,6 +310,17 @@ impl SqliteStore {
         Ok(!found.is_empty())
     }
 
+    fn marks(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<OnceMark>, StoreError> {
+        self.rows(sql, parameters, |row| {
+            once::from_cells(Cells::new(row, once::COLUMNS))
+                .map_err(|bad| self.place.bad_cell(once::TABLE, &group_in(row), &bad))
+        })
+    }
+
     /// Starts a transaction that only reads.
     fn reading(&self) -> Result<Transaction<'_>, StoreError> {
         self.file.check_still_there(&self.place)?;
@@ -388,6 +403,10 @@ fn carry_out(
             transaction.execute_batch(sql!("events_create"))?;
             let values = events::to_values(act, now);
             transaction.execute(sql!("event_add"), params_from_iter(values))?;
+            if let Some(key) = &act.once_key {
+                transaction.execute_batch(sql!("once_create"))?;
+                transaction.execute(sql!("once_forget"), [group.as_str(), key])?;
+            }
         }
         History::End { run, end } => close(transaction, group, run, end, now)?,
     }
@@ -431,15 +450,22 @@ fn close(
     now: &StoreTime,
 ) -> Result<(), WriteError> {
     let mut statement = transaction.prepare_cached(sql!("run_end"))?;
-    statement.execute(params![
+    let ended_at = wall::to_text(now.stamp.wall_ms);
+    let closed = statement.execute(params![
         group.as_str(),
         run.fence.0,
         run.session.as_str(),
         end.outcome.as_str(),
         end.exit_code,
         end.signal,
-        wall::to_text(now.stamp.wall_ms),
+        ended_at,
     ])?;
+    if closed > 0 && end.marks_once {
+        transaction.execute_batch(sql!("once_create"))?;
+        let (fence, session) = (run.fence.0, run.session.as_str());
+        let values = params![group.as_str(), fence, session, ended_at];
+        transaction.execute(sql!("once_mark"), values)?;
+    }
     Ok(())
 }
 
@@ -553,6 +579,39 @@ impl Store for SqliteStore {
         self.rows(sql!("events"), params![limit, group, since], |row| {
             events::from_cells(Cells::new(row, events::COLUMNS))
                 .map_err(|bad| self.place.bad_cell(events::TABLE, &group_in(row), &bad))
+        })
+    }
+
+    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
+        if !self.has_table(once::TABLE)? {
+            return Ok(None);
+        }
+        let found = self.marks(sql!("once_read"), params![group.as_str(), key]);
+        Ok(found?.pop())
+    }
+
+    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
+        if !self.has_table(once::TABLE)? {
+            return Ok(Vec::new());
+        }
+        let group = group.map(|group| group.as_str());
+        self.marks(sql!("once_list"), params![group])
+    }
+
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
+        let (events, once) = (self.has_table(events::TABLE)?, self.has_table(once::TABLE)?);
+        self.write(Writing::State, |transaction, _, now| {
+            let group = group.as_str();
+            let before = wall::to_text(now.wall_ms_before(retention.history));
+            transaction.execute(sql!("runs_prune"), params![group, before, PRUNE_BATCH])?;
+            if events {
+                transaction.execute(sql!("events_prune"), params![group, before])?;
+            }
+            if once {
+                let before = wall::to_text(now.wall_ms_before(retention.once));
+                transaction.execute(sql!("once_prune"), params![group, before, PRUNE_BATCH])?;
+            }
+            Ok(Kept::Yes(()))
         })
     }
 }

@@ -10,8 +10,8 @@ use std::thread;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use super::{Reading, Store, StoreError};
-use crate::token::{GroupName, RunEnd, RunId, Swap, Swapped};
+use super::{Reading, Retention, Store, StoreError};
+use crate::token::{GroupName, OnceMark, RunEnd, RunId, Swap, Swapped};
 
 /// A request to a store.
 #[derive(Debug, Clone)]
@@ -20,6 +20,20 @@ pub enum Request {
     Read(GroupName),
     /// Change a row.
     Swap(Box<Swap>),
+    /// Whether a key of `--once` is done.
+    Once {
+        /// In which group.
+        group: GroupName,
+        /// The key.
+        key: String,
+    },
+    /// Remove what is too old.
+    Prune {
+        /// Of which group.
+        group: GroupName,
+        /// What is not too old.
+        retention: Retention,
+    },
     /// Close a session's run record.
     Record {
         /// In which group.
@@ -38,6 +52,10 @@ pub enum Answer {
     Read(Result<Box<Reading>, StoreError>),
     /// To [`Request::Swap`].
     Swapped(Result<Swapped, StoreError>),
+    /// To [`Request::Once`].
+    Once(Result<Option<Box<OnceMark>>, StoreError>),
+    /// To [`Request::Prune`].
+    Pruned(Result<(), StoreError>),
     /// To [`Request::Record`].
     Recorded(Result<(), StoreError>),
 }
@@ -48,6 +66,10 @@ impl Request {
         match self {
             Self::Read(group) => Answer::Read(store.read(group).map(Box::new)),
             Self::Swap(swap) => Answer::Swapped(store.swap(swap)),
+            Self::Once { group, key } => {
+                Answer::Once(store.once(group, key).map(|mark| mark.map(Box::new)))
+            }
+            Self::Prune { group, retention } => Answer::Pruned(store.prune(group, *retention)),
             Self::Record { group, run, end } => Answer::Recorded(store.record(group, run, end)),
         }
     }
@@ -58,6 +80,8 @@ impl Request {
         match self {
             Self::Read(_) => Answer::Read(Err(error)),
             Self::Swap(_) => Answer::Swapped(Err(error)),
+            Self::Once { .. } => Answer::Once(Err(error)),
+            Self::Prune { .. } => Answer::Pruned(Err(error)),
             Self::Record { .. } => Answer::Recorded(Err(error)),
         }
     }
@@ -68,10 +92,16 @@ impl Answer {
     #[must_use]
     pub const fn error(&self) -> Option<&StoreError> {
         match self {
-            Self::Read(Err(error)) | Self::Swapped(Err(error)) | Self::Recorded(Err(error)) => {
-                Some(error)
-            }
-            Self::Read(Ok(_)) | Self::Swapped(Ok(_)) | Self::Recorded(Ok(())) => None,
+            Self::Read(Err(error))
+            | Self::Swapped(Err(error))
+            | Self::Once(Err(error))
+            | Self::Pruned(Err(error))
+            | Self::Recorded(Err(error)) => Some(error),
+            Self::Read(Ok(_))
+            | Self::Swapped(Ok(_))
+            | Self::Once(Ok(_))
+            | Self::Pruned(Ok(()))
+            | Self::Recorded(Ok(())) => None,
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct ActRecord {
     pub client: Option<ClientId>,
     /// Until when a pause lasts, in milliseconds since 1970.
     pub until_wall_ms: Option<i64>,
+    /// The key of `--once` that is forgotten, in the same swap.
+    pub once_key: Option<String>,
     /// The fence that the row had.
     pub fence: Fence,
     /// Who did it, from where, and why.
@@ -55,6 +57,8 @@ pub enum Act {
     Expect(Option<ClientId>),
     /// Ask the holder to end its job and to free the token, without overlap.
     Revoke,
+    /// Forget that this key of `--once` is done.
+    Forget(String),
     /// Free the token now. From a running session only with force.
     Release {
         /// Free it although a job may be running.
@@ -72,6 +76,7 @@ impl Act {
             Self::Handoff(_) => "handoff",
             Self::Expect(_) => "expect",
             Self::Revoke => "revoke",
+            Self::Forget(_) => "once_forget",
             Self::Release { force: false } => "release",
             Self::Release { force: true } => "release_by_force",
         }
@@ -84,7 +89,11 @@ impl Act {
             Self::Handoff(client) => Some(client.clone()),
             Self::Expect(client) => client.clone(),
             Self::Revoke | Self::Release { .. } => row.client_bound().cloned(),
-            Self::Pause(_) | Self::Resume => None,
+            Self::Pause(_) | Self::Resume | Self::Forget(_) => None,
+        };
+        let once_key = match self {
+            Self::Forget(key) => Some(key.clone()),
+            _ => None,
         };
         let until_wall_ms = match self {
             Self::Pause(pause) => pause.until_wall_ms,
@@ -97,6 +106,7 @@ impl Act {
             act: self.word().to_owned(),
             client,
             until_wall_ms,
+            once_key,
             fence: row.fence,
             actor,
         }
@@ -138,6 +148,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         Act::Expect(client) => to.expected_client.clone_from(client),
         Act::Revoke if !running => return Effect::NotRunning,
         Act::Revoke => to.revoke_requested = true,
+        Act::Forget(_) => {}
         Act::Release { force: false } if running => return Effect::Running,
         Act::Release { .. } => {
             old_job_for = still_trusted(row, now);

@@ -39,6 +39,7 @@ impl Site {
     }
 
     /// Has an administrator change the tables.
+    #[allow(dead_code)] // not every program of tests has use for it
     pub(crate) fn sql(&self, statement: &str) {
         if !self.url.starts_with("postgres:") {
             self.store.sql().execute_batch(statement).unwrap();

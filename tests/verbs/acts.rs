@@ -187,7 +187,8 @@ fn who_did_what_stands_in_history(site: &Site) {
         assert_eq!(
             names,
             [
-                "act", "at", "by", "client", "fence", "group", "host", "reason", "until"
+                "act", "at", "by", "client", "fence", "group", "host", "once_key", "reason",
+                "until"
             ]
         );
         assert_eq!(act["host"], host.trim());

@@ -58,7 +58,7 @@ fn a_refused_node_is_told_the_clause_and_when_it_changes(site: &Site) {
     for words in [
         "node-b is refused job now (held)",
         "Clause 4",
-        "then clause 16",
+        "then clause 5",
     ] {
         assert!(text.contains(words), "{text}");
     }

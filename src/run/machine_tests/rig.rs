@@ -152,6 +152,8 @@ impl Rig {
                 Event::Looked(reading.map(|reading| (reading, Evidence::None)))
             }
             Answer::Swapped(swapped) => Event::Swapped(swapped),
+            Answer::Once(found) => Event::OnceLooked(found),
+            Answer::Pruned(_) => Event::Tick,
             Answer::Recorded(recorded) => Event::Recorded(recorded),
         }
     }
@@ -213,6 +215,8 @@ fn failure(request: &Request) -> Event {
     match request {
         Request::Read(_) => Event::Looked(Err(unavailable())),
         Request::Swap(_) => Event::Swapped(Err(unavailable())),
+        Request::Once { .. } => Event::OnceLooked(Err(unavailable())),
+        Request::Prune { .. } => Event::Tick,
         Request::Record { .. } => Event::Recorded(Err(unavailable())),
     }
 }
@@ -231,6 +235,8 @@ pub(super) fn words(did: &[Action], now: Moment) -> String {
 fn word(action: &Action, now: Moment) -> Option<String> {
     Some(match action {
         Action::Send(Request::Read(_)) => "read".into(),
+        Action::Send(Request::Once { .. }) => "ask for the key".into(),
+        Action::Send(Request::Prune { .. }) => "prune".into(),
         Action::Send(Request::Record { end, .. }) => format!("record {}", end.outcome),
         Action::Send(Request::Swap(swap)) => match swap.touch {
             Touch::Grant { .. } => "grant".into(),
@@ -282,6 +288,7 @@ pub(super) fn short(ending: &Ending) -> String {
             perhaps_granted, ..
         } => format!("store failed, perhaps granted: {perhaps_granted}"),
         Ending::Stopped(signal) => format!("stopped by {signal}"),
+        Ending::Done(mark) => format!("{} is done", mark.key),
         Ending::NoGuard => "no guard".into(),
     }
 }

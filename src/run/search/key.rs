@@ -78,6 +78,7 @@ impl Scribe {
     fn request(&mut self, world: &World, request: &Request) {
         match request {
             Request::Read(_) => self.form.push(b'r'),
+            Request::Once { .. } | Request::Prune { .. } => self.form.push(b'o'),
             Request::Record { .. } => self.form.push(b'c'),
             Request::Swap(swap) => self.swap(world, swap),
         }

@@ -302,6 +302,8 @@ impl World {
                 Event::Looked(Ok((Box::new(reading), evidence)))
             }
             Request::Swap(swap) => Event::Swapped(Ok(self.swap(process, swap, &now))),
+            Request::Once { .. } => Event::OnceLooked(Ok(None)),
+            Request::Prune { .. } => Event::Tick,
             Request::Record { group, end, .. } => {
                 for run in &mut self.store.runs {
                     if run.group == *group && run.session == session {
@@ -499,6 +501,8 @@ impl Event {
         match request {
             Request::Read(_) => Self::Looked(Err(error)),
             Request::Swap(_) => Self::Swapped(Err(error)),
+            Request::Once { .. } => Self::OnceLooked(Err(error)),
+            Request::Prune { .. } => Self::Tick,
             Request::Record { .. } => Self::Recorded(Err(error)),
         }
     }

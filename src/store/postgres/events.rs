@@ -12,6 +12,7 @@ pub(super) fn to_values(act: &ActRecord) -> Vec<Value> {
         Value::text(&act.act),
         Value::maybe(act.client.as_ref()),
         Value::time(act.until_wall_ms),
+        Value::maybe(act.once_key.as_ref()),
         Value::long(act.fence.0),
         Value::text(&act.actor.by),
         Value::maybe(act.actor.host.as_ref()),
@@ -35,6 +36,7 @@ pub(super) fn from_row(row: &Row) -> Result<ActRecord, BadCell> {
         act: c.needed()?,
         client: c.name(ClientId::new)?,
         until_wall_ms: c.wall()?,
+        once_key: c.cell()?,
         fence: Fence(c.count()?),
         actor: Actor {
             by: c.needed()?,

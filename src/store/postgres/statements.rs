@@ -13,13 +13,17 @@ pub(super) enum Beside {
     Begin,
     BeginAfterVanished,
     End,
+    /// With a success that makes a key done.
+    EndOnce,
     Act,
+    /// An act that forgets a key.
+    Forget,
 }
 
 impl Beside {
     /// Whether it writes to a table that came after the first ones.
     pub(super) const fn needs_added_tables(self) -> bool {
-        matches!(self, Self::Act)
+        matches!(self, Self::EndOnce | Self::Act | Self::Forget)
     }
 }
 
@@ -72,8 +76,24 @@ impl Statements {
         })
     }
 
-    pub(super) fn run_record(&self) -> String {
-        self.fill(sql!("run_record"))
+    pub(super) fn run_record(&self, marks_once: bool) -> String {
+        self.fill(if marks_once {
+            sql!("run_record_once")
+        } else {
+            sql!("run_record")
+        })
+    }
+
+    pub(super) fn once_read(&self) -> String {
+        self.fill(sql!("once_read"))
+    }
+
+    pub(super) fn once_list(&self) -> String {
+        self.fill(sql!("once_list"))
+    }
+
+    pub(super) fn prune(&self) -> String {
+        self.fill(sql!("prune"))
     }
 
     pub(super) fn token_locker(&self) -> String {
@@ -107,7 +127,9 @@ impl Statements {
             Beside::Begin => &[sql!("run_begin")],
             Beside::BeginAfterVanished => &[sql!("run_begin"), sql!("run_vanished")],
             Beside::End => &[sql!("run_end")],
+            Beside::EndOnce => &[sql!("run_end_once")],
             Beside::Act => &[sql!("event_add")],
+            Beside::Forget => &[sql!("event_add"), sql!("once_forget")],
         };
         let parts: Vec<&str> = [token].iter().chain(runs).copied().collect();
         self.fill(&format!("WITH {}{answer}", parts.join(",\n")))

@@ -18,6 +18,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "act",
     "client",
     "until",
+    "once_key",
     "fence",
     "act_by",
     "host",
@@ -36,6 +37,7 @@ pub(super) fn to_values(act: &ActRecord, now: &StoreTime) -> Vec<Value> {
         cells::text(act.act.as_str()),
         cells::text_or_null(act.client.as_ref()),
         cells::wall_or_null(act.until_wall_ms),
+        cells::text_or_null(act.once_key.as_ref()),
         Value::Integer(act.fence.0),
         cells::text(act.actor.by.as_str()),
         cells::text_or_null(act.actor.host.as_ref()),
@@ -57,6 +59,7 @@ pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<ActRecord, BadCell> {
         act: c.needed_text()?.to_owned(),
         client: c.name(ClientId::new)?,
         until_wall_ms: c.wall()?,
+        once_key: c.owned()?,
         fence: Fence(c.count()?),
         actor: Actor {
             by: c.needed_text()?.to_owned(),

@@ -8,4 +8,5 @@ END $do$;
 GRANT USAGE ON SCHEMA {schema} TO tokenrun;
 GRANT SELECT ON {schema}.meta TO tokenrun;
 GRANT SELECT, INSERT, UPDATE ON {schema}.tokens, {schema}.runs TO tokenrun;
-GRANT SELECT, INSERT ON {schema}.events TO tokenrun;
+GRANT DELETE ON {schema}.runs TO tokenrun;
+GRANT SELECT, INSERT, DELETE ON {schema}.events, {schema}.once TO tokenrun;

@@ -8,6 +8,7 @@ CREATE TABLE IF NOT EXISTS events (
     act         TEXT NOT NULL,
     client      TEXT,
     until       TEXT,
+    once_key    TEXT,
     fence       INTEGER NOT NULL,
     act_by      TEXT NOT NULL,
     host        TEXT,
