@@ -2,9 +2,11 @@
 //! file per family of commands; what they share is in `shared`.
 
 mod acts;
+mod check;
 mod explain;
 mod init;
 mod listing;
+mod metrics;
 mod once;
 mod pages;
 mod run;
@@ -17,17 +19,21 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use self::acts::{ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags};
+use self::check::CheckFlags;
 use self::explain::ExplainFlags;
 use self::init::InitFlags;
 use self::listing::{HistoryFlags, StatusFlags};
+use self::metrics::MetricsFlags;
 use self::once::OnceVerb;
 use self::run::{RunFlags, run_request};
 use self::unusable::explained;
 
 pub use self::acts::{ActRequest, Wish};
+pub use self::check::{CheckRequest, Question};
 pub use self::explain::ExplainRequest;
 pub use self::init::InitRequest;
 pub use self::listing::{HistoryRequest, StatusRequest};
+pub use self::metrics::MetricsRequest;
 pub use self::once::OnceListRequest;
 pub use self::pages::{completion_files, completions, manual, variables};
 pub use self::run::{LeftoversFlag, RunRequest};
@@ -75,6 +81,8 @@ enum Verb {
     History(HistoryFlags),
     /// Tell what the rule says to this client now, and when that changes
     Explain(ExplainFlags),
+    /// Tell whether this node may run now, or whether anybody has run
+    Check(CheckFlags),
     /// Stop new grants; a running job goes on
     Pause(PauseFlags),
     /// Allow grants again
@@ -87,6 +95,8 @@ enum Verb {
     Revoke(RevokeFlags),
     /// Free an idle token; a running one only by force
     Release(ReleaseFlags),
+    /// Print metrics for Prometheus
+    Metrics(MetricsFlags),
     /// Show or forget the keys of --once that are done
     #[command(subcommand)]
     Once(OnceVerb),
@@ -117,6 +127,10 @@ pub enum Request {
     History(HistoryRequest),
     /// Show keys.
     OnceList(OnceListRequest),
+    /// Ask whether a node may run, or has.
+    Check(CheckRequest),
+    /// Measure.
+    Metrics(MetricsRequest),
     /// Ask the rule.
     Explain(ExplainRequest),
     /// Change a token as an operator.
@@ -136,6 +150,8 @@ impl Request {
             Self::Status(list) => Some(&list.store),
             Self::History(list) => Some(&list.store),
             Self::OnceList(list) => Some(&list.store),
+            Self::Check(check) => Some(&check.store),
+            Self::Metrics(metrics) => Some(&metrics.store),
             Self::Explain(explain) => Some(&explain.store),
             Self::Act(act) => Some(&act.store),
             Self::Init(init) => Some(&init.store),
@@ -168,6 +184,8 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         Some(Verb::Status(flags)) => flags.try_into().map(Request::Status),
         Some(Verb::History(flags)) => flags.try_into().map(Request::History),
         Some(Verb::Explain(flags)) => flags.try_into().map(Request::Explain),
+        Some(Verb::Check(flags)) => flags.try_into().map(Request::Check),
+        Some(Verb::Metrics(flags)) => flags.try_into().map(Request::Metrics),
         Some(Verb::Pause(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Resume(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Handoff(flags)) => flags.try_into().map(Request::Act),

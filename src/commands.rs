@@ -1,10 +1,12 @@
 //! What tokenrun can be asked to do, a file each.
 
 pub mod act;
+pub mod check;
 pub mod explain;
 pub mod history;
 pub mod init;
 pub mod manual;
+pub mod metrics;
 pub mod once;
 pub mod run;
 pub mod status;

@@ -124,6 +124,14 @@ fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exi
             let mut store = known_store(&list.store, log)?;
             commands::once::list(store.as_mut(), list.group.as_ref(), list.json)
         }
+        Request::Check(request) => {
+            let mut store = known_store(&request.store, log)?;
+            commands::check::check(store.as_mut(), &request, wiring::runs_inside, log)
+        }
+        Request::Metrics(request) => {
+            let mut store = known_store(&request.store, log)?;
+            commands::metrics::metrics(store.as_mut(), &request)
+        }
         Request::Explain(request) => wiring::explain(request, log),
         Request::Act(request) => wiring::act(request, log),
         Request::Init(request) => init(&request, log),

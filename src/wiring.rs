@@ -60,7 +60,7 @@ fn bystander(group: &GroupName, client: ClientId) -> Result<Claim, Failure> {
 
 /// The session in the row, if this process runs under its guard: its environment names
 /// it, and its ancestors show it.
-fn runs_inside(row: &Row) -> Option<SessionId> {
+pub(crate) fn runs_inside(row: &Row) -> Option<SessionId> {
     let session = nested_in().filter(|session| row.session() == Some(session))?;
     let here = row.host == process::host_name().ok();
     (here && row.pid.is_some_and(is_inside)).then_some(session)

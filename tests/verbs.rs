@@ -45,9 +45,15 @@ macro_rules! stories {
 
 #[path = "verbs/acts.rs"]
 mod acts;
+#[path = "verbs/check.rs"]
+mod check;
 #[path = "verbs/explain.rs"]
 mod explain;
 #[path = "verbs/listings.rs"]
 mod listings;
+#[path = "verbs/metrics.rs"]
+mod metrics;
+#[path = "verbs/nesting.rs"]
+mod nesting;
 #[path = "verbs/once.rs"]
 mod once;

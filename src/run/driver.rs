@@ -162,34 +162,29 @@ impl First<'_, '_> {
                         return rest;
                     }
                     Some(answer) => {
-                        self.prove_nesting(&answer);
+                        prove_nesting(self.machine, &answer);
                         event = event_of(answer, self.machine, self.locking);
                     }
                 },
             }
         }
     }
+}
 
-    /// A session that the environment names may have leaked there, through ssh, a
-    /// daemon or a container: it counts only if its guard is an ancestor.
-    fn prove_nesting(&mut self, answer: &Answer) {
-        let Some(session) = self.machine.claim().nested_in.clone() else {
-            return;
-        };
-        let row = match answer {
-            Answer::Once(_) => return,
-            Answer::Read(Ok(reading)) => reading.row.as_ref(),
-            Answer::Read(Err(_)) | Answer::Swapped(_) | Answer::Pruned(_) | Answer::Recorded(_) => {
-                None
-            }
-        };
-        let same_host = |row: &&Row| row.host == self.machine.claim().about.host;
-        let row = row
-            .filter(|row| row.session() == Some(&session))
-            .filter(same_host);
-        if !row.and_then(|row| row.pid).is_some_and(is_inside) {
-            self.machine.is_not_nested();
-        }
+/// A session that the environment names may have leaked there, through ssh, a daemon or a
+/// container: it counts only if its guard is an ancestor. To be asked of every answer
+/// before the machine hears it.
+fn prove_nesting(machine: &mut Machine, answer: &Answer) {
+    let (Some(session), Answer::Read(read)) = (machine.claim().nested_in.clone(), answer) else {
+        return;
+    };
+    let row = read.as_ref().ok().and_then(|reading| reading.row.as_ref());
+    let same_host = |row: &&Row| row.host == machine.claim().about.host;
+    let row = row
+        .filter(|row| row.session() == Some(&session))
+        .filter(same_host);
+    if !row.and_then(|row| row.pid).is_some_and(is_inside) {
+        machine.is_not_nested();
     }
 }
 
@@ -293,6 +288,7 @@ impl Driver<'_> {
     fn hear_store(&mut self) -> io::Result<()> {
         match self.worker.answer() {
             Some(answer) => {
+                prove_nesting(&mut self.machine, &answer);
                 let event = event_of(answer, &self.machine, &mut self.locking);
                 self.tell(event)
             }
