@@ -44,7 +44,7 @@ fn a_session_that_leaked_is_no_way_in(site: &Site) {
 /// A daemon that was let be has the environment, and no guard above it.
 fn a_process_that_left_the_job_is_not_inside_any_more(site: &Site) {
     let inner = nested(site, "-- touch ran");
-    let daemon = format!("until read -r word < go; do :; done; {inner}; echo $? > code");
+    let daemon = format!("until read -r word < go; do :; done; {inner}; echo \\$? > code");
     let script = format!("setsid sh -c \"{daemon}\" < /dev/null > /dev/null 2>&1 & exit 0");
     let left = site.run("node-a").with(&["--leftovers", "leave"]);
     left.script(&script).end().with_code(0);
