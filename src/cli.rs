@@ -46,7 +46,7 @@ and moves it by itself when the node dies, with nothing but a database";
 const RUN_USAGE: &str = "tokenrun [OPTIONS] --group NAME -- CMD [ARG]...\n       tokenrun COMMAND";
 
 const AFTER_HELP: &str = "\
-EXIT STATUS: the job's own; 64 usage; 69 store not reached; 75 not now (another holds the token); \
+EXIT STATUS: the job's own; 64 usage; 69 store not reached; 74 --once, success not recorded; 75 not now (another holds the token); \
 76 token lost; 77 permission; 78 configuration; 124 timed out; 126, 127 as in the shell; 128+N signal N";
 
 #[derive(Debug, Parser)]

@@ -11,6 +11,8 @@ mod server;
 #[allow(dead_code, unused_imports)]
 mod support;
 
+#[path = "postgres/clocks.rs"]
+mod clocks;
 #[path = "postgres/connecting.rs"]
 mod connecting;
 #[path = "postgres/failover.rs"]
@@ -19,5 +21,11 @@ mod failover;
 mod faults;
 #[path = "postgres/first_use.rs"]
 mod first_use;
+#[path = "postgres/hanging.rs"]
+mod hanging;
+#[path = "postgres/proxy.rs"]
+mod proxy;
 #[path = "postgres/site.rs"]
 mod site;
+#[path = "postgres/troubles.rs"]
+mod troubles;

@@ -74,7 +74,11 @@ fn orders(row: &Row, now: &StoreTime) -> Lines {
             || "until somebody resumes it".to_owned(),
             |until| format!("until {}", rfc3339(until)),
         );
-        format!("by {} {until} ({})", pause.by, pause.reason)
+        let reason = match pause.reason.as_str() {
+            "" => String::new(),
+            reason => format!(" ({reason})"),
+        };
+        format!("by {} {until}{reason}", pause.by)
     });
     let handoff = row.handoff.as_ref();
     let handoff = handoff.map(|it| format!("to {} since {}", it.to, rfc3339(it.at_wall_ms)));

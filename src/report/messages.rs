@@ -473,9 +473,13 @@ fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) ->
                 || "until somebody resumes it".to_owned(),
                 |until| format!("until {}", rfc3339(until)),
             );
+            let reason = match pause.reason.as_str() {
+                "" => String::new(),
+                reason => format!(" ({reason})"),
+            };
             format!(
-                "{group} in {store} is paused by {} {until} ({}); {not_started}",
-                pause.by, pause.reason
+                "{group} in {store} is paused by {} {until}{reason}; {not_started}",
+                pause.by
             )
         }
         Refusal::TooSoon { wait } => format!(

@@ -31,6 +31,8 @@ mod tokens;
 
 #[cfg(test)]
 #[path = "../../tests/support/postgres.rs"]
+// Shared with the tests of the program, which use more of it.
+#[allow(dead_code)]
 pub(crate) mod server;
 #[cfg(test)]
 mod swap_tests;

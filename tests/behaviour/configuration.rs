@@ -15,8 +15,8 @@ fn a_store_that_tokenrun_does_not_know_is_named() {
     for (url, says) in [
         ("redis://host/0", "redis://"),
         ("sqlite://relative/path", "sqlite:///absolute/path"),
-        ("postgres://host/db", "PostgreSQL"),
-        ("host=db dbname=x", "PostgreSQL"),
+        ("postgres://host/db?hots=x", "\"hots\""),
+        ("host=db requirepeer=x", "requirepeer"),
         (" ", "empty"),
     ] {
         run_on(&store, url).end().with_code(78).says(&[says]);

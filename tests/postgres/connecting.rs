@@ -24,6 +24,9 @@ fn openssl(folder: &std::path::Path, words: &str) {
     assert!(output.status.success(), "{words}: {output:?}");
 }
 
+/// A connection string, variables, and whether it connects.
+type Case = (String, Vec<(&'static str, &'static str)>, bool);
+
 impl Secured {
     fn start() -> Self {
         let site = Site::new("");
@@ -60,7 +63,7 @@ impl Secured {
             "postgres",
             "CREATE ROLE scram LOGIN SUPERUSER PASSWORD 'it''s a: p@ss'; CREATE ROLE certified LOGIN SUPERUSER; CREATE ROLE plain LOGIN SUPERUSER; CREATE ROLE tls LOGIN SUPERUSER; CREATE ROLE nobody_else LOGIN",
         );
-        server.sql("postgres", "CREATE DATABASE scram; CREATE DATABASE plain");
+        server.sql("postgres", "CREATE DATABASE scram");
         let hba = "local all all trust\n\
             hostnossl all plain 127.0.0.1/32 trust\n\
             hostssl all tls 127.0.0.1/32 trust\n\
@@ -183,7 +186,7 @@ fn what_connects_in_psql_connects_and_what_fails_there_fails() {
     );
     let p = "hostaddr=127.0.0.1 host=localhost port=PORT dbname=postgres";
     let with = |rest: &str| format!("{p} {rest}");
-    let cases: Vec<(String, Vec<(&str, &str)>, bool)> = vec![
+    let cases: Vec<Case> = vec![
         ("postgres://postgres@127.0.0.1:PORT/postgres".into(), vec![], true),
         ("postgres://postgres@SOCKETESC:PORT/postgres".into(), vec![], true),
         ("host=SOCKET port=PORT user=postgres sslmode=require".into(), vec![], true),

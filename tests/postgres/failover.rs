@@ -8,7 +8,7 @@ use crate::support::{children, signal, until};
 use nix::sys::signal::Signal;
 
 /// A standby that follows, as its user, from a copy of the primary.
-fn standby(primary: &Server) -> Server {
+pub(super) fn standby(primary: &Server) -> Server {
     let folder = Server::folder();
     let mut copy = Server::command(&program("pg_basebackup"));
     copy.args([
@@ -32,7 +32,7 @@ fn standby(primary: &Server) -> Server {
     Server::start_in(folder, &[&upstream, "hot_standby = on"])
 }
 
-fn both(first: &Server, second: &Server) -> String {
+pub(super) fn both(first: &Server, second: &Server) -> String {
     format!(
         "postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres",
         first.port(),

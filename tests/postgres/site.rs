@@ -33,6 +33,17 @@ impl Site {
         self.run(client).job(&["true"])
     }
 
+    /// As this client in another group.
+    pub(crate) fn in_group(&self, group: &str, client: &str) -> Line {
+        let line = self.store.bare(&["-s", &self.url, "-g", group]);
+        line.with(&["--client-id", client, "--head-start=100ms", "--keep=0"])
+    }
+
+    /// `true` in another group.
+    pub(crate) fn short_in(&self, group: &str) -> Line {
+        self.in_group(group, "b").job(&["true"])
+    }
+
     /// Another verb on this store.
     pub(crate) fn verb(&self, words: &[&str]) -> Line {
         self.store.bare(words).with(&["-s", &self.url])

@@ -8,6 +8,7 @@ mod terminal;
 
 pub(crate) use processes::{alive, children, signal, until_dead, until_stopped};
 pub(crate) use run::{Ended, Line, Run, TOKENRUN};
+#[allow(unused_imports)] // The tests on other stores bring their own lines.
 pub(crate) use store::{PROVING, Store};
 pub(crate) use terminal::{Terminal, ctrl};
 

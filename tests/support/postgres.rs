@@ -172,8 +172,25 @@ impl Server {
 
     /// What pg_ctl does: start, stop, restart, promote, reload.
     pub(crate) fn ctl(&self, words: &[&str]) {
+        self.ctl_under(&[], words);
+    }
+
+    /// The same, by a program that executes it as the server's user, with its own words
+    /// first.
+    pub(crate) fn ctl_under(&self, under: &[&str], words: &[&str]) {
         let data = self.data();
-        let mut command = server_command(&program("pg_ctl"));
+        let plain = server_command(&program("pg_ctl"));
+        let mut command = match under {
+            [] => plain,
+            [first, others @ ..] => {
+                let mut command = Command::new(first);
+                command.args(others).arg(plain.get_program());
+                command.args(plain.get_args());
+                command.current_dir("/").env("LC_ALL", "C");
+                command.stdin(Stdio::null());
+                command
+            }
+        };
         command
             .arg("-D")
             .arg(data)
@@ -188,6 +205,23 @@ impl Server {
             .unwrap();
         let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
         assert!(status.success(), "{command:?}: {log}");
+    }
+
+    /// Starts it again, with its clock this much off: `+3600s`.
+    pub(crate) fn start_with_clock(&self, offset: &str) {
+        let found = Command::new("faketime").arg("--version").output();
+        assert!(
+            found.is_ok(),
+            "faketime is missing: install it (tests/run-all does)"
+        );
+        // What a server waits for goes by the monotonic clock, which stays.
+        let under = [
+            "env",
+            "FAKETIME_DONT_FAKE_MONOTONIC=1",
+            "DONT_FAKE_MONOTONIC=1",
+        ];
+        let faketime = ["faketime", "-f", offset];
+        self.ctl_under(&[&under[..], &faketime[..]].concat(), &["-w", "start"]);
     }
 
     pub(crate) fn data(&self) -> PathBuf {

@@ -45,8 +45,11 @@ impl Deadline {
 
     /// An equal share for each of so many that are still to be tried.
     pub(super) fn share(self, of: usize) -> Self {
+        if of <= 1 {
+            return self;
+        }
         let left = self.at.saturating_duration_since(Instant::now());
-        let count = u32::try_from(of.max(1)).unwrap_or(u32::MAX);
+        let count = u32::try_from(of).unwrap_or(u32::MAX);
         Self::after(left / count)
     }
 

@@ -41,17 +41,18 @@ impl ServerCertVerifier for Verifier {
         let Some(chain) = &self.chain else {
             return Ok(ServerCertVerified::assertion());
         };
-        // A server's own certificate among the trusted ones: libpq takes it, although
-        // it is most often made as an authority's.
-        if !self.pinned.iter().any(|pinned| pinned == certificate) {
-            match chain.verify_server_cert(certificate, between, server, ocsp, now) {
-                // The name comes last: the chain was found good.
-                Err(Error::InvalidCertificate(
-                    CertificateError::NotValidForName
-                    | CertificateError::NotValidForNameContext { .. },
-                )) if !self.name => {}
-                other => return other,
-            }
+        match chain.verify_server_cert(certificate, between, server, ocsp, now) {
+            // The name comes last: the chain was found good.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if !self.name => {}
+            // A server's own certificate among the trusted ones, made as an authority's,
+            // as most self-signed ones are: libpq takes it. That it has not expired was
+            // looked at before.
+            Err(Error::InvalidCertificate(CertificateError::Other(why)))
+                if format!("{why:?}").contains("CaUsedAsEndEntity")
+                    && self.pinned.iter().any(|pinned| pinned == certificate) => {}
+            other => return other,
         }
         if self.name {
             let parsed = ParsedCertificate::try_from(certificate)?;

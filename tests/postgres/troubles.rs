@@ -1,0 +1,202 @@
+//! A server that shuts down, is full, is read-only or has no disk left, with a job running and with
+//! none: a run that has its token goes on if that passes, and nothing new is started.
+
+use std::path::{Path, PathBuf};
+
+use super::server::{Database, Server, program};
+use super::site::Site;
+use crate::support::{Run, until};
+
+const PATIENT: [&str; 3] = [
+    "--heartbeat=200ms",
+    "--takeover-after=40s",
+    "--store-timeout=1s",
+];
+
+/// A run that has begun.
+fn holder(site: &Site) -> Run {
+    let run = site.run("a").with(&PATIENT).start();
+    site.store.until_begun("a");
+    run
+}
+
+/// It was told of trouble once, and of its end once, and nothing became of the job.
+fn unharmed(site: &Site, run: Run) {
+    run.until_says("can be used again");
+    site.store.go(4);
+    let ended = run.end().with_code(4);
+    assert_eq!(ended.messages().len(), 2, "{ended:?}");
+    assert_eq!(site.store.log().len(), 2, "{:?}", site.store.log());
+}
+
+/// psql, in a session that lasts until it is told to go.
+fn session(database: &Database<'_>) -> std::process::Child {
+    let mut psql = std::process::Command::new(program("psql"));
+    psql.env_clear()
+        .args(["-XAtq", "-U", "postgres", "-h"])
+        .arg(database.server.socket());
+    psql.args([
+        "-p",
+        &database.server.port().to_string(),
+        "-d",
+        &database.name,
+    ]);
+    psql.stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null());
+    psql.spawn().unwrap()
+}
+
+#[test]
+fn a_server_that_shuts_down_and_comes_back() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let site = Site::new(database.url());
+    let run = holder(&site);
+    // It waits for those who are connected, and lets in nobody else.
+    server.ctl(&["-W", "-m", "smart", "stop"]);
+    let other = Site::new(site.url.clone());
+    until("it refuses others", || {
+        let ended = other.short("b").with(&PATIENT).end();
+        if ended.code == Some(69) {
+            Ok(ended)
+        } else {
+            Err(format!("{ended:?}"))
+        }
+    })
+    .says(&["shutting down", "57P03", "was not started"]);
+    assert_eq!(run.stderr(), "");
+    server.ctl(&["-w", "-m", "fast", "stop"]);
+    run.until_says("it is ended in");
+    other
+        .short("b")
+        .with(&PATIENT)
+        .end()
+        .with_code(69)
+        .says(&["was not started"]);
+    server.ctl(&["-w", "start"]);
+    unharmed(&site, run);
+}
+
+/// Whether a client's connection is there, in a server without a slot to spare.
+#[test]
+fn a_server_that_is_full_when_the_connection_is_lost() {
+    let server = Server::start(&["max_connections = 5", "superuser_reserved_connections = 3"]);
+    let database = server.database();
+    database.sql(
+        "CREATE ROLE u LOGIN; GRANT CREATE ON DATABASE db0 TO u"
+            .replace("db0", &database.name)
+            .as_str(),
+    );
+    let site = Site::new(database.url().replace("postgres@", "u@"));
+    let run = holder(&site);
+    let mut others: Vec<_> = (0..2).map(|_| session(&database)).collect();
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
+    until("they are connected", || {
+        let seen = database.sql(count);
+        if seen == "4" { Ok(()) } else { Err(seen) }
+    });
+    database.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'u'");
+    let said = run.until_says("it is ended in");
+    assert!(said.contains("SQLSTATE"), "{said}");
+    site.short("b")
+        .with(&PATIENT)
+        .end()
+        .with_code(69)
+        .says(&["53300", "port", "was not started"]);
+    for mut other in others.drain(..) {
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+    unharmed(&site, run);
+}
+
+#[test]
+fn a_server_that_becomes_read_only() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let site = Site::new(database.url());
+    let run = holder(&site);
+    database.sql("ALTER SYSTEM SET default_transaction_read_only = on");
+    server.ctl(&["reload"]);
+    run.until_says("read-only");
+    let ended = site.short_in("other").end().with_code(69);
+    ended.says(&["read-only", "was not started"]);
+    database.sql(
+        "SET default_transaction_read_only = off; ALTER SYSTEM RESET default_transaction_read_only",
+    );
+    server.ctl(&["reload"]);
+    unharmed(&site, run);
+}
+
+/// A database whose files are on a file system of 14 MiB, that the server alone sees.
+struct Small {
+    server: Server,
+    folder: PathBuf,
+}
+
+impl Small {
+    fn new() -> Self {
+        let server = Server::start(&[]);
+        let folder = server.socket().join("small");
+        done(Server::command(Path::new("mkdir")).arg(&folder));
+        server.ctl(&["-w", "stop"]);
+        let mount = "mount -t tmpfs -o size=14m,mode=0700 none \"$0\" && chown --reference=\"${0%/*}\" \"$0\" && exec \"$@\"";
+        server.ctl_under(
+            &["unshare", "-m", "sh", "-c", mount, folder.to_str().unwrap()],
+            &["-w", "start"],
+        );
+        server.sql(
+            "postgres",
+            &format!("CREATE TABLESPACE small LOCATION '{}'", folder.display()),
+        );
+        server.sql("postgres", "CREATE DATABASE small TABLESPACE small");
+        Self { server, folder }
+    }
+
+    fn filler(&self) -> PathBuf {
+        let root = format!("/proc/{}/root", self.server.pid());
+        Path::new(&root)
+            .join(self.folder.strip_prefix("/").unwrap())
+            .join("filler")
+    }
+
+    fn fill(&self) {
+        let mut file = std::fs::File::create(self.filler()).unwrap();
+        let full = std::io::copy(&mut std::io::repeat(0), &mut file).unwrap_err();
+        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    }
+}
+
+fn done(command: &mut std::process::Command) {
+    assert!(command.status().unwrap().success(), "{command:?}");
+}
+
+#[test]
+fn needs_root_a_server_whose_disk_is_full() {
+    let small = Small::new();
+    let database = Database {
+        server: &small.server,
+        name: "small".into(),
+    };
+    let site = Site::new(database.url());
+    let run = holder(&site);
+    small.fill();
+    // Heartbeats are made in place; what is new needs room. Here it does at once.
+    database.sql("ALTER TABLE tokenrun.tokens SET (fillfactor = 100)");
+    let mut number = 0;
+    until("there is no room for another group", || {
+        number += 1;
+        let label = format!("--label={}", "x".repeat(6000));
+        let ended = site.short_in(&format!("g{number}")).with(&[&label]).end();
+        if ended.code == Some(69) {
+            Ok(ended)
+        } else {
+            Err(format!("{ended:?}"))
+        }
+    })
+    .says(&["No space left", "53100", "was not started"]);
+    std::fs::remove_file(small.filler()).unwrap();
+    site.short_in("last").end().with_code(0);
+    site.store.go(4);
+    run.end().with_code(4);
+}
