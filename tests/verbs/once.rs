@@ -13,6 +13,7 @@ stories!(
     a_session_that_lost_its_token_marks_its_key_late,
     success_that_can_not_be_recorded_is_told_as_such,
     old_history_goes_and_keys_stay,
+    tables_that_an_older_program_did_not_make_are_made_when_they_are_needed,
     a_key_must_be_a_name,
 );
 
@@ -201,4 +202,21 @@ fn a_key_must_be_a_name(site: &Site) {
         .with_code(64)
         .says(&["201"]);
     assert_eq!(ran(site), "");
+}
+
+fn tables_that_an_older_program_did_not_make_are_made_when_they_are_needed(site: &Site) {
+    site.short("node-a").end().with_code(0);
+    let drop = "DROP TABLE IF EXISTS events; DROP TABLE IF EXISTS once";
+    site.sql(drop);
+    assert_eq!(keys(site), Vec::<Value>::new());
+    let history = || {
+        let line = site.verb(&["history", "--json"]);
+        line.end().with_code(0).json().as_array().unwrap().len()
+    };
+    assert_eq!(history(), 1);
+    run(site, "node-a", "k").end().with_code(0);
+    assert_eq!(keys(site).len(), 1);
+    site.sql(drop);
+    site.verb(&["pause", "-g", GROUP]).end().with_code(0);
+    assert_eq!(history(), 3);
 }

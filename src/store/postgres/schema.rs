@@ -39,7 +39,12 @@ pub(super) fn make(
         Ok(()) => Ok(()),
         // Another was quicker: the lock made this one wait for it.
         Err(failed) if is_made_already(&failed) => Ok(()),
-        Err(failed) => Err(not_made(failed, schema, "has no tables yet")),
+        Err(failed) => Err(not_made(
+            failed,
+            schema,
+            "has no tables yet",
+            "what tokenrun init --print-sql prints",
+        )),
     }
 }
 
@@ -55,12 +60,17 @@ pub(super) fn add(
         statements.schema_create(),
         statements.schema_added()
     );
-    session
-        .batch(limit, &batch)
-        .map_err(|failed| not_made(failed, schema, "lacks tables that came later"))
+    session.batch(limit, &batch).map_err(|failed| {
+        not_made(
+            failed,
+            schema,
+            "lacks tables that came later",
+            "tokenrun init",
+        )
+    })
 }
 
-fn not_made(failed: Failed, schema: &str, what: &str) -> StoreError {
+fn not_made(failed: Failed, schema: &str, what: &str, run: &str) -> StoreError {
     if failed.error.trouble != Trouble::Denied {
         return failed.error;
     }
@@ -69,7 +79,7 @@ fn not_made(failed: Failed, schema: &str, what: &str) -> StoreError {
     StoreError {
         message: format!(
             "{}: the schema {schema:?} {what}, and this role may not make them; have a database \
-             administrator run what tokenrun init --print-sql prints",
+             administrator run {run}",
             told.unwrap_or_default(),
         ),
         ..failed.error
