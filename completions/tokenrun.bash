@@ -40,6 +40,9 @@ _tokenrun() {
             tokenrun,man)
                 cmd="tokenrun__subcmd__man"
                 ;;
+            tokenrun,metrics)
+                cmd="tokenrun__subcmd__metrics"
+                ;;
             tokenrun,once)
                 cmd="tokenrun__subcmd__once"
                 ;;
@@ -71,7 +74,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -s -E -q -v -h -V --group --store --store-file --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --report --label --quiet --verbose --log-format --help --version status history explain check pause resume handoff expect revoke release once init completions man"
+            opts="-g -s -E -q -v -h -V --group --store --store-file --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --report --label --quiet --verbose --log-format --help --version status history explain check pause resume handoff expect revoke release metrics once init completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -453,6 +456,44 @@ _tokenrun() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tokenrun__subcmd__metrics)
+            opts="-g -s -h --group --store --store-file --textfile --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --textfile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -64,6 +64,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "handoff" -d 'Have th
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "expect" -d 'Change the client that is expected to have the token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "revoke" -d 'Ask the holder to end its job and to free the token, without overlap'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "release" -d 'Free an idle token; a running one only by force'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "metrics" -d 'Print metrics for Prometheus'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "once" -d 'Show or forget the keys of --once that are done'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "init" -d 'Make the store, or print how an administrator makes it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
@@ -170,6 +171,11 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s q -l quiet
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l force -d 'Free it although a job holds it: that job may go on for a while, beside the next'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s g -l group -d 'Only this group' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l textfile -d 'Write them to this file instead of stdout, as a whole: for the textfile collector' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "list" -d 'Show the keys that are done'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "forget" -d 'Forget a key: a run with it runs again'
