@@ -15,6 +15,8 @@ mod support;
 mod clocks;
 #[path = "postgres/connecting.rs"]
 mod connecting;
+#[path = "postgres/crowd.rs"]
+mod crowd;
 #[path = "postgres/failover.rs"]
 mod failover;
 #[path = "postgres/faults.rs"]
@@ -23,6 +25,8 @@ mod faults;
 mod first_use;
 #[path = "postgres/hanging.rs"]
 mod hanging;
+#[path = "postgres/pooler.rs"]
+mod pooler;
 #[path = "postgres/proxy.rs"]
 mod proxy;
 #[path = "postgres/site.rs"]

@@ -11,7 +11,7 @@ use crate::report::history::{Entry, Object, table};
 use crate::report::timeline::timeline;
 use crate::store::{ActQuery, HistoryQuery, Listing, Store, StoreError};
 use crate::sys::terminal;
-use crate::token::{GroupName, Outcome, Row, RunRecord};
+use crate::token::{ActRecord, GroupName, Outcome, Row, RunRecord};
 
 /// How wide a picture is where there is no terminal.
 const PLAIN_WIDTH: usize = 80;
@@ -47,10 +47,8 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit, 
             limit: Some(request.limit),
         };
         let acts = store.acts(&query).map_err(failed)?;
-        entries.extend(acts.into_iter().map(|act| Entry::Act(Box::new(act))));
+        entries = merged(entries, acts);
     }
-    // It is stable: what began in the same instant stays in the store's order.
-    entries.sort_by_key(|entry| Reverse(entry.at_ms()));
     entries.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));
     if request.json {
         let row = |entry: &Entry| match entry {
@@ -64,6 +62,21 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit, 
         return print_json(&objects);
     }
     print(&table(&entries, row_of, &listing.now))
+}
+
+/// Both, the newest first, each in the store's own order: that of a group's runs is right
+/// even where a clock went back.
+fn merged(runs: Vec<Entry>, acts: Vec<ActRecord>) -> Vec<Entry> {
+    let mut merged = Vec::with_capacity(runs.len() + acts.len());
+    let mut acts = acts.into_iter().map(Box::new).map(Entry::Act).peekable();
+    for run in runs {
+        while let Some(act) = acts.next_if(|act| act.at_ms() > run.at_ms()) {
+            merged.push(act);
+        }
+        merged.push(run);
+    }
+    merged.extend(acts);
+    merged
 }
 
 fn is_known(listing: &Listing, group: &GroupName) -> bool {
@@ -100,6 +113,7 @@ fn runs(
         };
         let open = store.history(&open)?.into_iter();
         runs.extend(open.filter(|run| seen(run) == outcome));
+        runs.sort_by_key(|run| Reverse((run.started_at_ms, run.fence)));
     }
     Ok(runs
         .into_iter()

@@ -58,7 +58,10 @@ impl Secured {
                 ),
             );
         }
-        let server = Server::start(&["password_encryption = scram-sha-256"]);
+        let server = Server::start(&[
+            "password_encryption = scram-sha-256",
+            "listen_addresses = '127.0.0.1, ::1'",
+        ]);
         server.sql(
             "postgres",
             "CREATE ROLE scram LOGIN SUPERUSER PASSWORD 'it''s a: p@ss'; CREATE ROLE certified LOGIN SUPERUSER; CREATE ROLE plain LOGIN SUPERUSER; CREATE ROLE tls LOGIN SUPERUSER; CREATE ROLE nobody_else LOGIN",
@@ -69,7 +72,8 @@ impl Secured {
             hostssl all tls 127.0.0.1/32 trust\n\
             hostssl all certified 127.0.0.1/32 cert\n\
             host all scram 127.0.0.1/32 scram-sha-256\n\
-            host all postgres 127.0.0.1/32 trust\n";
+            host all postgres 127.0.0.1/32 trust\n\
+            host all postgres ::1/128 trust\n";
         std::fs::write(server.data().join("pg_hba.conf"), hba).unwrap();
         let install = |from: &str, to: &str| {
             let done = Server::command(std::path::Path::new("cp"))
@@ -211,6 +215,19 @@ fn what_connects_in_psql_connects_and_what_fails_there_fails() {
         ("postgres://postgres@127.0.0.1:PORT/postgres?hots=x".into(), vec![], false),
         ("postgres://postgres@127.0.0.1:PORT/%zz".into(), vec![], false),
         ("postgres://postgres@[::1]:1/postgres".into(), vec![], false),
+        ("postgres://postgres@[::1]:PORT/postgres".into(), vec![], true),
+        ("hostaddr=::1 port=PORT user=postgres".into(), vec![], true),
+        ("hostaddr=localhost port=PORT user=postgres".into(), vec![], false),
+        (with("user=postgres target_session_attrs=primary"), vec![], true),
+        (with("user=postgres target_session_attrs=bogus"), vec![], false),
+        (with("user=postgres sslmode=bogus"), vec![], false),
+        (with("user=postgres keepalives_idle=soon"), vec![], false),
+        (with("user=postgres connect_timeout=soon"), vec![], false),
+        (with("user=postgres connect_timeout=5 keepalives_count=2 tcp_user_timeout=9000"), vec![], true),
+        (with("user=postgres options='-c statement_timeout=9s'"), vec![], true),
+        (with("user=postgres options='-c nonsense=9s'"), vec![], false),
+        (with("user=postgres ssl_min_protocol_version=TLSv9"), vec![], false),
+        (with("user=postgres port=99999"), vec![], false),
         (with("user=plain sslmode=disable"), vec![], true),
         (with("user=plain sslmode=allow"), vec![], true),
         (with("user=plain sslmode=prefer"), vec![], true),

@@ -131,3 +131,36 @@ fn a_grant_that_a_failover_lost_is_not_fought_for() {
     other.store.go(0);
     new.end().with_code(0);
 }
+
+/// A job that runs goes on: its heartbeats find the server that was promoted.
+#[test]
+fn a_run_outlives_a_primary_that_hangs_for_ever() {
+    let primary = Server::start(&["wal_level = replica", "max_wal_senders = 4"]);
+    let second = standby(&primary);
+    let site = Site::new(both(&primary, &second));
+    let run = site.run("a").with(&[
+        "--heartbeat=200ms",
+        "--takeover-after=40s",
+        "--store-timeout=1s",
+    ]);
+    let run = run.start();
+    site.store.until_begun("a");
+    until("the standby has the grant", || {
+        let sql = "SELECT count(*) FROM pg_tables WHERE tablename = 'tokens'";
+        if second.sql("postgres", sql) != "1" {
+            return Err("no table".into());
+        }
+        let seen = second.sql("postgres", "SELECT state FROM tokenrun.tokens");
+        if seen == "running" { Ok(()) } else { Err(seen) }
+    });
+    super::faults::all(&primary, Signal::SIGSTOP);
+    second.ctl(&["-w", "promote"]);
+    run.until_says("can be used again");
+    site.store.go(4);
+    let ended = run.end();
+    super::faults::all(&primary, Signal::SIGCONT);
+    let ended = ended.with_code(4);
+    assert_eq!(ended.messages().len(), 2, "{ended:?}");
+    let outcome = second.sql("postgres", "SELECT outcome FROM tokenrun.runs");
+    assert_eq!(outcome, "failed");
+}

@@ -7,7 +7,7 @@ use super::site::Site;
 use crate::support::signal;
 
 /// Every process of a server, stopped or continued at once.
-fn all(server: &Server, which: Signal) {
+pub(super) fn all(server: &Server, which: Signal) {
     let first = server.pid();
     signal(first, which);
     for child in crate::support::children(first) {
@@ -175,4 +175,42 @@ fn a_password_is_never_shown_and_one_on_the_command_line_is_warned_of() {
         .env("TOKENRUN_STORE", &url)
         .job(&["true"]);
     assert_eq!(quiet.end().with_code(0).stderr, "");
+}
+
+/// A mounted secret is read at each start.
+#[test]
+fn a_store_file_that_was_rotated_is_read_at_the_next_run() {
+    let (old, new) = (Server::shared().database(), Server::shared().database());
+    let site = Site::new(old.url());
+    for (database, text) in [(&old, old.url()), (&new, format!("{}\n", new.tcp_url()))] {
+        std::fs::write(site.file("secret"), text).unwrap();
+        let words = ["-g", "g", "--store-file=secret"];
+        let run = site.store.bare(&words).job(&["true"]);
+        assert_eq!(run.end().with_code(0).stderr, "");
+        assert_eq!(database.sql("SELECT count(*) FROM tokenrun.runs"), "1");
+    }
+    let ended = site.store.bare(&["-g", "g", "--store-file=absent"]);
+    let ended = ended.job(&["true"]).end().with_code(78);
+    ended.says(&["absent", "can't be read"]);
+}
+
+/// Nor does a supervisor that dies leave it on the disk.
+#[test]
+fn a_password_is_in_no_core_dump() {
+    let database = Server::shared().database();
+    let site = Site::new(database.tcp_url().replace("postgres@", "postgres:s3cr3t@"));
+    let limited = ["prlimit", "--core=unlimited"];
+    let run = site.run("a").under(&limited).start();
+    site.store.until_begun("a");
+    run.signal(Signal::SIGABRT);
+    let mut command = std::process::Command::new("prlimit");
+    command.args(["--core=unlimited", "sh", "-c", "kill -ABRT $$"]);
+    let others = command.current_dir(site.store.path()).status().unwrap();
+    let ended = run.end();
+    assert_eq!(ended.signal, Some(6), "{ended:?}");
+    assert!(!ended.dumped, "{ended:?}");
+    // Others do dump here, unless this machine never does.
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();
+    let dumps = std::os::unix::process::ExitStatusExt::core_dumped(&others);
+    assert!(dumps || pattern.starts_with('|'), "{pattern:?}");
 }

@@ -172,25 +172,22 @@ impl Server {
 
     /// What pg_ctl does: start, stop, restart, promote, reload.
     pub(crate) fn ctl(&self, words: &[&str]) {
-        self.ctl_under(&[], words);
+        self.ctl_by(server_command(&program("pg_ctl")), words);
     }
 
     /// The same, by a program that executes it as the server's user, with its own words
     /// first.
     pub(crate) fn ctl_under(&self, under: &[&str], words: &[&str]) {
-        let data = self.data();
         let plain = server_command(&program("pg_ctl"));
-        let mut command = match under {
-            [] => plain,
-            [first, others @ ..] => {
-                let mut command = Command::new(first);
-                command.args(others).arg(plain.get_program());
-                command.args(plain.get_args());
-                command.current_dir("/").env("LC_ALL", "C");
-                command.stdin(Stdio::null());
-                command
-            }
-        };
+        let mut command = Command::new(under[0]);
+        command.args(&under[1..]).arg(plain.get_program());
+        command.args(plain.get_args()).env("LC_ALL", "C");
+        self.ctl_by(command.current_dir("/").stdin(Stdio::null()), words);
+    }
+
+    fn ctl_by(&self, mut command: impl std::borrow::BorrowMut<Command>, words: &[&str]) {
+        let command = command.borrow_mut();
+        let data = self.data();
         command
             .arg("-D")
             .arg(data)
@@ -209,19 +206,18 @@ impl Server {
 
     /// Starts it again, with its clock this much off: `+3600s`.
     pub(crate) fn start_with_clock(&self, offset: &str) {
-        let found = Command::new("faketime").arg("--version").output();
-        assert!(
-            found.is_ok(),
-            "faketime is missing: install it (tests/run-all does)"
-        );
+        let folders = std::fs::read_dir("/usr/lib").unwrap().flatten();
+        let mut libraries = folders.map(|entry| entry.path().join("faketime/libfaketime.so.1"));
+        let library = libraries
+            .find(|path| path.exists())
+            .expect("libfaketime is missing: install it (tests/run-all does)");
+        let preload = format!("LD_PRELOAD={}", library.display());
+        let clock = format!("FAKETIME={offset}");
         // What a server waits for goes by the monotonic clock, which stays.
-        let under = [
-            "env",
-            "FAKETIME_DONT_FAKE_MONOTONIC=1",
-            "DONT_FAKE_MONOTONIC=1",
-        ];
-        let faketime = ["faketime", "-f", offset];
-        self.ctl_under(&[&under[..], &faketime[..]].concat(), &["-w", "start"]);
+        let mut command = server_command(Path::new("env"));
+        command.args(["FAKETIME_DONT_FAKE_MONOTONIC=1", &clock, &preload]);
+        command.arg(program("pg_ctl"));
+        self.ctl_by(command, &["-w", "start"]);
     }
 
     pub(crate) fn data(&self) -> PathBuf {

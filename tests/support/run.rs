@@ -263,6 +263,7 @@ impl Run {
         Ended {
             code: status.code(),
             signal: status.signal(),
+            dumped: status.core_dumped(),
             stdout: fs::read_to_string(&self.stdout).unwrap(),
             stderr: self.stderr(),
         }
@@ -293,6 +294,9 @@ impl Drop for Run {
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
+    /// Whether it left a core dump.
+    #[allow(dead_code)] // Not every program of tests asks.
+    pub(crate) dumped: bool,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }

@@ -1,0 +1,66 @@
+//! Very many holders over a server that hangs and goes on.
+
+use nix::sys::signal::Signal;
+use postgres::{Client, NoTls};
+
+use super::faults::all;
+use super::server::Server;
+use super::site::Site;
+use crate::support::until;
+
+const HOLDERS: usize = 300;
+
+#[test]
+fn three_hundred_holders_over_a_frozen_server_leave_it_its_connections() {
+    let server = Server::start(&["max_connections = 320", "log_connections = on"]);
+    let database = server.database();
+    let site = Site::new(database.url());
+    site.short("a").end().with_code(0);
+    let timing = [
+        "--heartbeat=2s",
+        "--takeover-after=50s",
+        "--store-timeout=2s",
+    ];
+    let runs: Vec<_> = (0..HOLDERS)
+        .map(|n| {
+            let line = site.in_group(&format!("g{n}"), "a").with(&timing);
+            line.job(&["sh", "-c", "until test -e stop; do sleep 1; done"])
+                .start()
+        })
+        .collect();
+    // A connection from before, because it is not easy to have one afterwards.
+    let mut client = Client::connect(&database.tcp_url(), NoTls).unwrap();
+    let mut all_are = |sql: &str| {
+        let seen: i64 = client.query_one(sql, &[]).unwrap().get(0);
+        if seen == i64::try_from(HOLDERS).unwrap() {
+            Ok(())
+        } else {
+            Err(seen.to_string())
+        }
+    };
+    let held = "SELECT count(*) FROM tokenrun.tokens WHERE state = 'running'";
+    until("all hold their tokens", || all_are(held));
+    all(&server, Signal::SIGSTOP);
+    for run in &runs {
+        run.until_says("it is ended in");
+    }
+    // How long the fault lasts from here: everybody drops calls, and comes again.
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    let thawed = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    all(&server, Signal::SIGCONT);
+    let heard = format!(
+        "{held} AND heartbeat_at > to_timestamp({})",
+        thawed.as_secs()
+    );
+    until("all are heard again", || all_are(&heard));
+    let connected = "SELECT count(*) FROM pg_stat_activity
+        WHERE backend_type = 'client backend' AND application_name LIKE 'tokenrun%'";
+    until("each has one connection", || all_are(connected));
+    let log = std::fs::read_to_string(server.socket().join("log")).unwrap();
+    assert!(!log.contains("too many clients"), "connections ran out");
+    std::fs::write(site.file("stop"), "").unwrap();
+    for run in runs {
+        let ended = run.end().with_code(0);
+        assert_eq!(ended.messages().len(), 2, "{ended:?}");
+    }
+}

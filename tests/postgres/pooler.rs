@@ -1,0 +1,98 @@
+//! A pooler in transaction mode in between, as many sites have.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use super::server::Server;
+use super::site::Site;
+use crate::support::until;
+
+/// PgBouncer, with ten connections to the server for all who come.
+struct Pooler {
+    process: Child,
+    port: u16,
+}
+
+impl Pooler {
+    fn start(server: &Server) -> Self {
+        let probe = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = probe.local_addr().unwrap().port();
+        drop(probe);
+        // In the server's own folder, which goes with it.
+        let folder = server.socket();
+        let file = folder.join(format!("pgbouncer-{port}.ini"));
+        let text = format!(
+            "[databases]\n* = host={} port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+             unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 10\n\
+             max_client_conn = 1000\nlogfile = {}/pgbouncer.log\n",
+            folder.display(),
+            server.port(),
+            folder.display()
+        );
+        // Any user is let in, and becomes the server's.
+        let text = text.replace("* = ", "* = user=postgres ");
+        std::fs::write(&file, text).unwrap();
+        let programs = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"];
+        let found = programs.into_iter().find(|path| Path::new(path).exists());
+        let found = found.expect("pgbouncer is missing: install it (tests/run-all does)");
+        let mut command = Server::command(Path::new(found));
+        let quiet = command
+            .arg("-q")
+            .arg(&file)
+            .stderr(Stdio::null())
+            .stdout(Stdio::null());
+        let process = quiet.spawn().unwrap();
+        until("the pooler listens", || {
+            TcpStream::connect(("127.0.0.1", port)).map_err(|error| error.to_string())
+        });
+        Self { process, port }
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn two_hundred_runs_at_once_through_a_pool_of_ten() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let pooler = Pooler::start(&server);
+    let url = format!(
+        "postgres://postgres@127.0.0.1:{}/{}",
+        pooler.port, database.name
+    );
+    let site = Site::new(url);
+    // One that lasts, with many heartbeats meanwhile.
+    let timing = [
+        "--heartbeat=100ms",
+        "--takeover-after=60s",
+        "--store-timeout=15s",
+    ];
+    let lasting = site.run("a").with(&timing).start();
+    site.store.until_begun("a");
+    let job = ["sh", "-c", "sleep 0.5; exit 7"];
+    let runs: Vec<_> = (0..200)
+        .map(|n| {
+            site.in_group(&format!("g{n}"), "a")
+                .with(&timing)
+                .job(&job)
+                .start()
+        })
+        .collect();
+    for run in runs {
+        let ended = run.end().with_code(7);
+        assert_eq!(ended.messages(), [""; 0], "{ended:?}");
+    }
+    let count = "SELECT count(*) FROM tokenrun.runs WHERE outcome = 'failed'";
+    assert_eq!(database.sql(count), "200");
+    let most = "SELECT count(*) <= 10 FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> 'psql'";
+    assert_eq!(database.sql(most), "t");
+    site.store.go(4);
+    let ended = lasting.end().with_code(4);
+    assert_eq!(ended.messages(), [""; 0], "{ended:?}");
+}
