@@ -62,7 +62,7 @@ fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown, Failure
     let text = match (request.json, group, rows.first()) {
         (true, ..) => {
             let tokens = rows.iter().map(|row| json::Token::of(row, &listing.now));
-            let tokens = tokens.map(json::Listed::Token);
+            let tokens = tokens.map(Box::new).map(json::Listed::Token);
             let others = unreadable.iter().map(json::Listed::unreadable);
             let all: Vec<_> = tokens.chain(others).collect();
             json_text(&all)?

@@ -70,7 +70,7 @@ pub struct Token<'a> {
 #[serde(untagged)]
 pub enum Listed<'a> {
     /// A token.
-    Token(Token<'a>),
+    Token(Box<Token<'a>>),
     /// A row that can't be read.
     Unreadable {
         /// Its group, as far as that can be read.

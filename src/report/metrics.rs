@@ -153,7 +153,7 @@ fn samples_of(name: &str, group: &Measured, now: &StoreTime) -> Vec<(String, Str
         "tokenrun_losses_total" => one(counted.losses.to_string()),
         "tokenrun_last_success_timestamp_seconds" => {
             let ended = group.last_success.as_ref().and_then(|run| run.ended_at_ms);
-            maybe(ended.map(|at| millis_as_seconds(at)))
+            maybe(ended.map(millis_as_seconds))
         }
         "tokenrun_last_run_duration_seconds" => maybe(group.last_ended.as_ref().and_then(|run| {
             let took = run.ended_at_ms?.saturating_sub(run.started_at_ms);
