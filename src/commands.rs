@@ -1,8 +1,13 @@
 //! What tokenrun can be asked to do, a file each.
 
+pub mod act;
+pub mod check;
+pub mod explain;
 pub mod history;
 pub mod init;
 pub mod manual;
+pub mod metrics;
+pub mod once;
 pub mod run;
 pub mod status;
 
@@ -52,10 +57,18 @@ impl Failure {
 /// # Errors
 /// If it can't be written for another reason.
 pub fn print(text: &str) -> Result<Exit, Failure> {
+    put(text).map(|_| Exit::OK)
+}
+
+/// As [`print()`], and says whether there is a reader still.
+///
+/// # Errors
+/// As [`print()`].
+pub fn put(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(Exit::OK),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::OK),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Failure::of_system("stdout can't be written", &error)),
     }
 }
@@ -65,10 +78,18 @@ pub fn print(text: &str) -> Result<Exit, Failure> {
 /// # Errors
 /// As [`print()`].
 pub fn print_json<T: serde::Serialize>(objects: &[T]) -> Result<Exit, Failure> {
+    print(&json_text(objects)?)
+}
+
+/// Objects as a JSON array, an object a line.
+///
+/// # Errors
+/// None that our own types give.
+pub fn json_text<T: serde::Serialize>(objects: &[T]) -> Result<String, Failure> {
     let lines: Result<Vec<String>, _> = objects.iter().map(serde_json::to_string).collect();
     match lines {
-        Ok(lines) if lines.is_empty() => print("[]\n"),
-        Ok(lines) => print(&format!("[\n{}\n]\n", lines.join(",\n"))),
+        Ok(lines) if lines.is_empty() => Ok("[]\n".to_owned()),
+        Ok(lines) => Ok(format!("[\n{}\n]\n", lines.join(",\n"))),
         Err(error) => Err(Failure::new(exit::BUG, "bug", format!("JSON: {error}"))),
     }
 }

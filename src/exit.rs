@@ -9,6 +9,8 @@ pub const UNAVAILABLE: u8 = 69;
 pub const BUG: u8 = 70;
 /// The operating system refused (fork, …).
 pub const SYSTEM: u8 = 71;
+/// The job succeeded, but that could not be recorded (`--once` only).
+pub const UNRECORDED: u8 = 74;
 /// Not now: held, bound, reserved, handed off, too soon, paused, behind others.
 pub const NOT_NOW: u8 = 75;
 /// The job was stopped because its token was lost or could no longer be guarded.

@@ -5,7 +5,7 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | wiring | [`run()`] here |
+//! | wiring | [`run()`] here, [`wiring`] |
 //! | commands | [`commands`] |
 //! | command line | [`cli`] |
 //! | words | [`report`] |
@@ -24,12 +24,13 @@ pub mod run;
 pub mod store;
 pub mod sys;
 pub mod token;
+pub mod wiring;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cli::{InitRequest, ListRequest, LogFormat, LogRequest, Request, RunRequest, StoreRequest};
+use cli::{InitRequest, LogFormat, LogRequest, Request, RunRequest, StoreRequest};
 use commands::Failure;
 use commands::run::Run;
 use exit::Exit;
@@ -80,10 +81,7 @@ pub fn run(arguments: &[OsString]) -> Exit {
             return told(failure, Log::new(style(LogRequest::default())));
         }
     };
-    let mut log = Log::new(style(match &request {
-        Request::Run(run) => run.log,
-        _ => LogRequest::default(),
-    }));
+    let mut log = Log::new(style(request.log()));
     warn_of_visible_password(arguments, &request, &mut log);
     match dispatch(request, inherited, &mut log) {
         Ok(exit) => {
@@ -121,13 +119,27 @@ fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exi
     match request {
         Request::Run(request) => run_job(*request, inherited, log),
         Request::Status(list) => {
-            let mut store = listing_store(&list, log)?;
-            commands::status::status(store.as_mut(), list.group.as_ref(), list.json)
+            let mut store = known_store(&list.store, log)?;
+            commands::status::status(store.as_mut(), &list)
         }
         Request::History(list) => {
-            let mut store = listing_store(&list, log)?;
-            commands::history::history(store.as_mut(), list.group, list.limit, list.json)
+            let mut store = known_store(&list.store, log)?;
+            commands::history::history(store.as_mut(), &list)
         }
+        Request::OnceList(list) => {
+            let mut store = known_store(&list.store, log)?;
+            commands::once::list(store.as_mut(), list.group.as_ref(), list.json)
+        }
+        Request::Check(request) => {
+            let mut store = known_store(&request.store, log)?;
+            commands::check::check(store.as_mut(), &request, wiring::runs_inside, log)
+        }
+        Request::Metrics(request) => {
+            let mut store = known_store(&request.store, log)?;
+            commands::metrics::metrics(store.as_mut(), &request)
+        }
+        Request::Explain(request) => wiring::explain(request, log),
+        Request::Act(request) => wiring::act(request, log),
         Request::Init(request) => init(&request, log),
         Request::Print(text) => commands::print(&text),
         Request::Man(directory) => {
@@ -155,7 +167,11 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
             wait: request.wait,
             locks: lock_directory.is_some(),
         },
-        not_now: request.conflict_exit_code,
+        codes: run::ending::Codes {
+            not_now: request.conflict_exit_code,
+            done: request.done_exit_code,
+            once: request.once.is_some(),
+        },
         report: request.report,
         outside: run::driver::Outside {
             clock,
@@ -164,6 +180,10 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
             leftovers: match request.leftovers {
                 cli::LeftoversFlag::Kill => job::handle::Leftovers::Kill,
                 cli::LeftoversFlag::Leave => job::handle::Leftovers::Leave,
+            },
+            retention: store::Retention {
+                history: request.history_retain,
+                once: request.once_retain,
             },
             locks: run::locking::LockSettings {
                 directory: lock_directory.unwrap_or_default(),
@@ -179,7 +199,7 @@ fn claim(request: &RunRequest) -> Result<Claim, Failure> {
     let host = process::host_name().ok();
     Ok(Claim {
         group: request.group.clone(),
-        client: client_id(request, host.as_deref())?,
+        client: client_id(request.client_id.as_ref(), host.as_deref())?,
         session: SessionId::from_random(bits),
         expected: request.expected.clone(),
         failback: request.failback,
@@ -191,13 +211,13 @@ fn claim(request: &RunRequest) -> Result<Claim, Failure> {
             lock_file: None,
             label: request.label.clone(),
             program: commands::run::program_name(&request.command),
-            once_key: None,
+            once_key: request.once.as_ref().map(ToString::to_string),
         },
     })
 }
 
-fn client_id(request: &RunRequest, host: Option<&str>) -> Result<ClientId, Failure> {
-    if let Some(client) = &request.client_id {
+fn client_id(given: Option<&ClientId>, host: Option<&str>) -> Result<ClientId, Failure> {
+    if let Some(client) = given {
         return Ok(client.clone());
     }
     let variable = std::env::var("CLIENT_ID")
@@ -233,11 +253,8 @@ fn place() -> Place {
 
 /// A password on the command line is in every listing of processes.
 fn warn_of_visible_password(arguments: &[OsString], request: &Request, log: &mut Log) {
-    let store = match request {
-        Request::Run(run) => &run.store.store,
-        Request::Status(list) | Request::History(list) => &list.store.store,
-        Request::Init(init) => &init.store.store,
-        Request::Print(_) | Request::Man(_) => return,
+    let Some(StoreRequest { store, .. }) = request.store() else {
+        return;
     };
     let visible = |text: &&String| {
         let own = arguments.iter().take_while(|word| *word != "--");
@@ -376,8 +393,17 @@ fn postgres_settings(text: &str, application: &str, log: &mut Log) -> Result<Set
     Ok(settings)
 }
 
-fn listing_store(list: &ListRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
-    let url = store_url(&list.store)?;
+/// A store that must be there already: what is asked of it makes none.
+fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
+    Ok(known_store_with_locks(store, log)?.0)
+}
+
+/// The same, with the directory for the locks of its runs on this host.
+fn known_store_with_locks(
+    store: &StoreRequest,
+    log: &mut Log,
+) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
+    let url = store_url(store)?;
     if let StoreUrl::Sqlite(path) = &url
         && !path.exists()
     {
@@ -387,7 +413,7 @@ fn listing_store(list: &ListRequest, log: &mut Log) -> Result<Box<dyn Store>, Fa
         );
         return Err(Failure::new(exit::CONFIG, "no_store", text));
     }
-    Ok(open(&url, LISTING_TIMEOUT, LISTING_TIMEOUT, "tokenrun", log)?.0)
+    open(&url, LISTING_TIMEOUT, LISTING_TIMEOUT, "tokenrun", log)
 }
 
 fn warn_of_unknown_variables(log: &mut Log) {

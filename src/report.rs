@@ -1,10 +1,17 @@
 //! Every sentence, table and JSON that a person or a script reads.
 
+pub mod acts;
+pub mod check;
+pub mod details;
+pub mod explain;
+pub mod history;
 pub mod json;
 pub mod log;
 pub mod messages;
+pub mod metrics;
 pub mod run_report;
 pub mod tables;
+pub mod timeline;
 pub mod waiting;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -17,10 +17,12 @@ pub(crate) mod conformance;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use self::worker::{Answer, Request};
 use crate::token::{
-    GroupName, Place, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
+    ActRecord, ClientId, GroupName, OnceMark, Outcome, Place, Row, RunEnd, RunId, RunRecord,
+    SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// What one read of a group gives.
@@ -44,6 +46,8 @@ pub struct Bell(pub Arc<OwnedFd>);
 pub struct Listing {
     /// The rows, by group.
     pub rows: Vec<Row>,
+    /// Those that can't be read: they hide no others.
+    pub unreadable: Vec<Unreadable>,
     /// The store's time.
     pub now: StoreTime,
     /// Everybody in line, by group; some of them may be dead.
@@ -59,11 +63,60 @@ impl Listing {
     }
 }
 
+/// A row that no tokenrun wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its group, as far as that can be read.
+    pub group: String,
+    /// What is wrong with it.
+    pub error: StoreError,
+}
+
 /// Which runs to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryQuery {
     /// Of this group only.
     pub group: Option<GroupName>,
+    /// Of this client only.
+    pub client: Option<ClientId>,
+    /// Whose record says this. One that is open may stand for a run that vanished.
+    pub outcome: Option<Outcome>,
+    /// Started at this time or later, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+    /// At most so many, the newest.
+    pub limit: Option<u32>,
+}
+
+impl HistoryQuery {
+    /// Whether a run is one of those that are asked for, but for the limit.
+    #[must_use]
+    pub fn wants(&self, run: &RunRecord) -> bool {
+        self.group.as_ref().is_none_or(|group| *group == run.group)
+            && self.client.as_ref().is_none_or(|it| *it == run.client)
+            && self.outcome.is_none_or(|outcome| outcome == run.outcome)
+            && self.since_ms.is_none_or(|since| run.started_at_ms >= since)
+    }
+}
+
+/// How long what is over is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Runs, and acts of operators.
+    pub history: Duration,
+    /// Keys of `--once`.
+    pub once: Duration,
+}
+
+/// How many runs, acts and keys are looked at in one go to see whether they are too old.
+pub const PRUNE_BATCH: u32 = 200;
+
+/// Which acts of operators to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ActQuery {
+    /// On this group only.
+    pub group: Option<GroupName>,
+    /// At this time or later, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
     /// At most so many, the newest.
     pub limit: Option<u32>,
 }
@@ -135,6 +188,31 @@ pub trait Store: Send {
     /// # Errors
     /// If the store can't be read.
     fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError>;
+
+    /// Lists acts of operators, the newest first.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError>;
+
+    /// The run that has made a key of `--once` done, if one has.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError>;
+
+    /// Lists the keys that are done, of one group or of all, the newest first.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError>;
+
+    /// Removes some of what is too old of a group's history and keys: few rows at a time,
+    /// so that nobody waits for it. What is open stays, and so does the newest run.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError>;
 }
 
 /// What kind of trouble a store is in; it decides the exit code.

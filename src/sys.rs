@@ -17,4 +17,5 @@ pub mod signals;
 pub mod socket;
 pub mod terminal;
 pub mod timer;
+pub mod user;
 pub mod wait;

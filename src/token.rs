@@ -37,7 +37,7 @@
 //!   So the job is gone before the token can be another's.
 //! - An **operator** may pause, hand off, revoke or free a token. He never stamps a
 //!   heartbeat and never touches `session_version`, so that a holder can tell its own
-//!   swaps from his.
+//!   swaps from his. What he does is recorded in the same swap.
 //!
 //! # Three properties of a swap
 //!
@@ -91,6 +91,7 @@
 //! | a swap expires | neither conflict nor loss: take the store's time from the answer, try again |
 //! | the store hangs or is gone | heartbeats are retried with pauses; at trusted-until less the grace the job's tree gets TERM, at trusted-until KILL |
 //! | the token is lost | the job's tree is ended at once; the session closes its own record, truthfully |
+//! | the success of a run with a key for `--once` can't be recorded | it is tried for as long as the lease can be trusted; then that is said, and the exit code is 74 |
 //! | the supervisor is killed | the guard ends the tree at once; the row stays until takeover-after, or until somebody on that host finds both locks free |
 //! | supervisor and guard are killed at once | what is left of the job holds its lock: nobody on that host takes over while it lives, others do after takeover-after |
 //! | the supervisor is stopped | the guard ends the tree at the deadline |
@@ -113,8 +114,9 @@ pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
 pub use line::{Place, Waiter};
-pub use names::{ClientId, Fence, GroupName, NameError, SessionId, Version};
-pub use record::{GrantKind, Outcome, RunEnd, RunId, RunRecord};
+pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, SessionId, Version};
+pub use operator::{Act, ActRecord, Actor};
+pub use record::{GrantKind, OnceMark, Outcome, RunEnd, RunId, RunRecord};
 pub use row::{Counters, Handoff, Pause, Row, State, Touch};
 pub use rule::{Decision, Refusal, Verdict, decide};
 pub use swap::{History, Swap, Swapped};

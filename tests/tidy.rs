@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, from the bottom up. A module imports from its own and lower ones.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["token", "duration", "exit"],
     &["sys"],
     &["store", "job"],
@@ -14,6 +14,7 @@ const LAYERS: [&[&str]; 7] = [
     &["report"],
     &["cli"],
     &["commands"],
+    &["wiring"],
 ];
 
 /// Modules of one layer that do not know each other.

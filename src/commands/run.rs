@@ -11,7 +11,7 @@ use crate::report::run_report::RunReport;
 use crate::report::waiting::display;
 use crate::report::{rfc3339, wall_clock_ms};
 use crate::run::driver::{Listener, Outside, drive};
-use crate::run::ending::Ending;
+use crate::run::ending::{Codes, Ending};
 use crate::run::event::{Granted, GuardNews, Note};
 use crate::run::machine::{Limits, Machine, Wait};
 use crate::store::Store;
@@ -24,8 +24,8 @@ pub struct Run {
     pub claim: Claim,
     /// What the job is limited to.
     pub limits: Limits,
-    /// The exit code for a refusal.
-    pub not_now: u8,
+    /// The exit codes that the user chooses.
+    pub codes: Codes,
     /// Where the report goes.
     pub report: Option<PathBuf>,
     /// The clock, the signals and the job.
@@ -53,7 +53,7 @@ pub fn run(run: Run, store: Box<dyn Store>, log: &mut Log) -> Result<Exit, Failu
     let machine = Machine::new(run.claim.clone(), run.limits);
     let ending = drive(machine, store, &run.outside, &mut narrator)
         .map_err(|error| Failure::of_system("the operating system refused", &error))?;
-    let exit = ending.exit(run.not_now);
+    let exit = ending.exit(run.codes);
     if let Some(path) = &run.report {
         let report = Report {
             claim: &run.claim,

@@ -1,42 +1,85 @@
 //! `tokenrun status`: who holds which token.
 
-use super::{Failure, print, print_json};
+use std::thread;
+
+use super::{Failure, json_text, print, put};
+use crate::cli::StatusRequest;
 use crate::exit::{self, Exit};
+use crate::report::details::details;
 use crate::report::{json, tables};
-use crate::store::Store;
+use crate::store::{Store, Unreadable};
+use crate::sys::terminal;
 use crate::token::{GroupName, Row};
 
-/// Shows every token, or one group's.
+/// Shows every token, or one group's; anew every so often if that is asked for, until
+/// nobody reads it any more. A row that can't be read hides no other: it is shown as
+/// unreadable, and the exit code says so.
 ///
 /// # Errors
 /// If the store can't be read, or the group is unknown.
-pub fn status(
-    store: &mut dyn Store,
-    group: Option<&GroupName>,
-    as_json: bool,
-) -> Result<Exit, Failure> {
+pub fn status(store: &mut dyn Store, request: &StatusRequest) -> Result<Exit, Failure> {
+    let Some(every) = request.watch else {
+        let shown = look(store, request)?;
+        let exit = print(&shown.text)?;
+        return shown.unreadable.map_or(Ok(exit), Err);
+    };
+    let clear = terminal::columns_of_stdout().map_or("\n", |_| CLEAR);
+    let mut first = true;
+    loop {
+        let text = match look(store, request) {
+            Ok(shown) => shown.text,
+            // Who has seen it once wants to see how it goes on.
+            Err(failure) if !first => format!("{}\n", failure.message.text),
+            Err(failure) => return Err(failure),
+        };
+        let before = if first && clear != CLEAR { "" } else { clear };
+        if !put(&format!("{before}{text}"))? {
+            return Ok(Exit::OK);
+        }
+        first = false;
+        thread::sleep(every);
+    }
+}
+
+/// Moves to the upper left corner, and clears what is below.
+const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
+
+struct Shown {
+    text: String,
+    unreadable: Option<Failure>,
+}
+
+fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown, Failure> {
     let listing = store.list().map_err(|error| Failure::of_store(&error))?;
+    let group = request.group.as_ref();
     let wanted = |row: &Row| group.is_none_or(|group| row.group == *group);
-    let rows: Vec<Row> = listing
-        .rows
-        .iter()
-        .filter(|row| wanted(row))
-        .cloned()
-        .collect();
-    if let (Some(group), true) = (group, rows.is_empty()) {
+    let rows = listing.rows.iter().filter(|row| wanted(row));
+    let rows: Vec<Row> = rows.cloned().collect();
+    let wanted = |it: &&Unreadable| group.is_none_or(|group| it.group == group.as_str());
+    let unreadable: Vec<&Unreadable> = listing.unreadable.iter().filter(wanted).collect();
+    if let (Some(group), true, true) = (group, rows.is_empty(), unreadable.is_empty()) {
         return Err(unknown_group(store.name(), group));
     }
-    if as_json {
-        let tokens: Vec<_> = rows
-            .iter()
-            .map(|row| json::Token {
+    let text = match (request.json, group, rows.first()) {
+        (true, ..) => {
+            let tokens = rows.iter().map(|row| json::Token {
                 waiters: listing.waiters(&row.group),
                 ..json::Token::of(row, &listing.now)
-            })
-            .collect();
-        return print_json(&tokens);
-    }
-    print(&tables::tokens(&rows, &listing.now))
+            });
+            let tokens = tokens.map(Box::new).map(json::Listed::Token);
+            let others = unreadable.iter().copied().map(json::Listed::unreadable);
+            let all: Vec<_> = tokens.chain(others).collect();
+            json_text(&all)?
+        }
+        (false, Some(_), Some(row)) => details(row, &listing.now),
+        _ => tables::tokens(&rows, &unreadable, &listing.now),
+    };
+    Ok(Shown {
+        text,
+        unreadable: unreadable
+            .first()
+            .map(|first| Failure::of_store(&first.error)),
+    })
 }
 
 /// The failure of a verb whose group nobody has ever seen.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::rfc3339;
-use crate::token::{Counters, Outcome, Row, RunRecord, State, StoreTime};
+use crate::store::Unreadable;
+use crate::token::{Counters, OnceMark, Outcome, Row, RunRecord, State, StoreTime};
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -65,6 +66,38 @@ pub struct Token<'a> {
     /// Runs that lost their token or vanished.
     pub losses: i64,
 }
+
+/// An object of `status --json`.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Listed<'a> {
+    /// A token.
+    Token(Box<Token<'a>>),
+    /// A row that can't be read.
+    Unreadable {
+        /// Its group, as far as that can be read.
+        group: &'a str,
+        /// `unreadable`.
+        state: &'static str,
+        /// What is wrong with it.
+        error: &'a str,
+    },
+}
+
+impl<'a> Listed<'a> {
+    /// What there is to say of a row that can't be read.
+    #[must_use]
+    pub fn unreadable(row: &'a Unreadable) -> Self {
+        Self::Unreadable {
+            group: &row.group,
+            state: UNREADABLE,
+            error: &row.error.message,
+        }
+    }
+}
+
+/// The state of a row that can't be read.
+pub(super) const UNREADABLE: &str = "unreadable";
 
 /// The state in a word.
 #[must_use]
@@ -192,6 +225,38 @@ impl<'a> Run<'a> {
             outcome: run.outcome_seen(row, now),
             exit_code: run.exit_code,
             signal: run.signal,
+        }
+    }
+}
+
+/// One key that is done, as `once list --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Mark<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// The key.
+    pub once_key: &'a str,
+    /// When the run that did it ended.
+    pub done_at: String,
+    /// The fencing token of its grant.
+    pub fence: i64,
+    /// Which invocation.
+    pub session: &'a str,
+    /// Whose.
+    pub client: &'a str,
+}
+
+impl<'a> Mark<'a> {
+    /// What there is to say of a key.
+    #[must_use]
+    pub fn of(mark: &'a OnceMark) -> Self {
+        Self {
+            group: mark.group.as_str(),
+            once_key: &mark.key,
+            done_at: rfc3339(mark.done_at_ms),
+            fence: mark.fence.0,
+            session: mark.session.as_str(),
+            client: mark.client.as_str(),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::run::ending::{Ending, JobEnd, Loss, Unstarted, Why};
 use crate::run::event::{Granted, GuardNews, NotStarted, Note};
 use crate::store::StoreError;
 use crate::sys::wait::Status;
-use crate::token::{GroupName, Refusal, Row, StoreTime, Verdict};
+use crate::token::{GroupName, OnceMark, Refusal, Row, StoreTime, Verdict};
 
 /// How much a message matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,8 +141,9 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
                 cx.program, cx.group
             ),
         ),
-        Note::NotRecorded { error } => {
-            Message::new(Warning, "not_recorded", not_recorded(cx, error.as_ref()))
+        Note::NotRecorded { error, once } => {
+            let text = not_recorded(cx, error.as_ref(), *once);
+            Message::new(Warning, "not_recorded", text)
         }
         Note::Ended(ending) => return ended(cx, ending, seen),
     })
@@ -271,11 +272,29 @@ fn lost(cx: &Context<'_>, loss: Loss) -> String {
     }
 }
 
-fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>) -> String {
+fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>, once: bool) -> String {
+    let (group, store, program) = (cx.group, cx.store, cx.program);
     let why = error.map_or_else(String::new, |error| format!(" ({error})"));
+    if once {
+        return format!(
+            "{program} has ended with 0, but the store {store} did not say that it wrote this down{why}: it is not known whether the key of {group} is done there, and a run with this key may run {program} again; tokenrun once list shows it"
+        );
+    }
     format!(
-        "the run of {} has ended, but the store {} could not be told{why}: history shows it as unknown, and others wait for takeover-after, unless they can see on this host that it is dead",
-        cx.group, cx.store
+        "the run of {group} has ended, but the store {store} could not be told{why}: history shows it as unknown, and others wait for takeover-after, unless they can see on this host that it is dead"
+    )
+}
+
+fn done(cx: &Context<'_>, mark: &OnceMark) -> String {
+    format!(
+        "{} is done already in {} of {}: {} ran it, until {} (fence {}); {} was not started",
+        mark.key,
+        cx.group,
+        cx.store,
+        mark.client,
+        rfc3339(mark.done_at_ms),
+        mark.fence,
+        cx.program
     )
 }
 
@@ -286,6 +305,7 @@ fn ended(cx: &Context<'_>, ending: &Ending, seen: Option<(&Row, &StoreTime)>) ->
         Ending::Refused { why, .. } => {
             Message::new(Info, refusal_word(why), refused(cx, why, seen))
         }
+        Ending::Done(mark) => Message::new(Info, "done", done(cx, mark)),
         Ending::Stopped(signal) => Message::new(
             Info,
             "stopped",
@@ -327,6 +347,7 @@ fn ended(cx: &Context<'_>, ending: &Ending, seen: Option<(&Row, &StoreTime)>) ->
             JobEnd::TimedOut(_) | JobEnd::Lost(_) => {
                 Message::new(Detail, "ended", format!("no process of {program} is left"))
             }
+            JobEnd::NotStarted(Unstarted::Done(mark)) => Message::new(Info, "done", done(cx, mark)),
             JobEnd::NotStarted(unstarted) => {
                 Message::new(Warning, "not_started", not_started(cx, unstarted))
             }
@@ -354,6 +375,7 @@ fn not_started(cx: &Context<'_>, unstarted: &Unstarted) -> String {
             format!("received signal {signal}; {program} was not started")
         }
         Unstarted::GuardGone => format!("the guard was ended before {program} was started"),
+        Unstarted::Done(mark) => done(cx, mark),
     }
 }
 
@@ -472,9 +494,13 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
                 || "until somebody resumes it".to_owned(),
                 |until| format!("until {}", rfc3339(until)),
             );
+            let reason = match pause.reason.as_str() {
+                "" => String::new(),
+                reason => format!(" ({reason})"),
+            };
             format!(
-                "{group} in {store} is paused by {} {until} ({})",
-                pause.by, pause.reason
+                "{group} in {store} is paused by {} {until}{reason}",
+                pause.by
             )
         }
         Refusal::TooSoon { wait } => format!(

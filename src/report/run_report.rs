@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::messages::refusal_word;
-use crate::run::ending::{Ending, JobEnd};
+use crate::run::ending::{Ending, JobEnd, Unstarted};
 use crate::run::event::Granted;
 use crate::token::{ClientId, GroupName, Outcome, Refusal, SessionId};
 
@@ -72,6 +72,7 @@ impl<'a> RunReport<'a> {
                     | Refusal::Behind { .. } => None,
                 };
             }
+            Ending::Done(_) => self.outcome = "done",
             Ending::Stopped(_) => self.outcome = "stopped",
             Ending::StoreFailed { .. } => self.outcome = "store_failed",
             Ending::NoGuard => self.outcome = Outcome::NotStarted.as_str(),
@@ -81,7 +82,10 @@ impl<'a> RunReport<'a> {
 
     fn set_end(&mut self, end: &JobEnd, recorded: bool) {
         let record = end.record();
-        self.outcome = record.outcome.as_str();
+        self.outcome = match end {
+            JobEnd::NotStarted(Unstarted::Done(_)) => "done",
+            _ => record.outcome.as_str(),
+        };
         self.exit_code = record.exit_code;
         self.signal = record.signal;
         self.recorded = Some(recorded);

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use super::json::{not_before, state_word};
+use super::json::{UNREADABLE, not_before, state_word};
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Outcome, Row, RunRecord, State, StoreTime};
+use crate::store::Unreadable;
+use crate::token::{OnceMark, Outcome, Row, RunRecord, State, StoreTime};
 
-const NONE: &str = "-";
+pub(super) const NONE: &str = "-";
 
-/// A table of tokens, one a line.
+/// A table of tokens, one a line; those that can't be read come last.
 #[must_use]
-pub fn tokens(rows: &[Row], now: &StoreTime) -> String {
+pub fn tokens(rows: &[Row], unreadable: &[&Unreadable], now: &StoreTime) -> String {
     let heads = [
         "GROUP",
         "STATE",
@@ -23,10 +24,20 @@ pub fn tokens(rows: &[Row], now: &StoreTime) -> String {
         "LAST",
         "NOT BEFORE",
     ];
-    aligned(&heads, rows.iter().map(|row| token(row, now)))
+    let blank = |row: &&Unreadable| {
+        let group: String = row.group.chars().filter(|c| !c.is_control()).collect();
+        let rest = std::iter::repeat_n(NONE.to_owned(), heads.len() - 2);
+        [group, UNREADABLE.to_owned()]
+            .into_iter()
+            .chain(rest)
+            .collect()
+    };
+    let lines = rows.iter().map(|row| token(row, now));
+    aligned(&heads, lines.chain(unreadable.iter().map(blank)))
 }
 
-fn token(row: &Row, now: &StoreTime) -> Vec<String> {
+/// A token's line.
+pub(super) fn token(row: &Row, now: &StoreTime) -> Vec<String> {
     let (heartbeat, takeover) = match &row.state {
         State::Running { heartbeat_at, .. } => match now.age_of(*heartbeat_at, Some(&row.domain)) {
             Some(age) => (
@@ -71,19 +82,13 @@ fn open_in(length: Duration, age: Duration) -> String {
     }
 }
 
-/// A table of runs, one a line. `row_of` finds a group's row.
-pub fn runs<'a>(
-    runs: &[RunRecord],
-    row_of: impl Fn(&RunRecord) -> Option<&'a Row>,
-    now: &StoreTime,
-) -> String {
-    let heads = [
-        "STARTED", "GROUP", "CLIENT", "GRANT", "FROM", "FENCE", "TOOK", "OUTCOME", "PROGRAM",
-    ];
-    aligned(&heads, runs.iter().map(|one| run(one, row_of(one), now)))
-}
+/// The heads of a table of runs.
+pub(super) const RUN_HEADS: [&str; 9] = [
+    "STARTED", "GROUP", "CLIENT", "GRANT", "FROM", "FENCE", "TOOK", "OUTCOME", "PROGRAM",
+];
 
-fn run(run: &RunRecord, row: Option<&Row>, now: &StoreTime) -> Vec<String> {
+/// A run's line.
+pub(super) fn run(run: &RunRecord, row: Option<&Row>, now: &StoreTime) -> Vec<String> {
     let outcome = run.outcome_seen(row, now);
     let detail = match (run.exit_code, run.signal) {
         (Some(code), _) if code != 0 => format!(" ({code})"),
@@ -112,12 +117,28 @@ fn run(run: &RunRecord, row: Option<&Row>, now: &StoreTime) -> Vec<String> {
     ]
 }
 
-fn or_none(value: Option<impl ToString>) -> String {
+/// A table of keys that are done, one a line.
+#[must_use]
+pub fn marks(marks: &[OnceMark]) -> String {
+    let line = |mark: &OnceMark| {
+        vec![
+            rfc3339(mark.done_at_ms),
+            mark.group.to_string(),
+            mark.key.clone(),
+            mark.client.to_string(),
+            mark.fence.to_string(),
+        ]
+    };
+    let heads = ["DONE", "GROUP", "KEY", "CLIENT", "FENCE"];
+    aligned(&heads, marks.iter().map(line))
+}
+
+pub(super) fn or_none(value: Option<impl ToString>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
 }
 
 /// Columns as wide as their widest cell, two blanks between them.
-fn aligned(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(super) fn aligned(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut lines: Vec<Vec<String>> = vec![heads.iter().map(ToString::to_string).collect()];
     lines.extend(rows);
     let width = |column: usize| {

@@ -23,8 +23,8 @@ use super::locking::{LockSettings, Locking};
 use super::machine::Machine;
 use crate::job::ancestry::is_inside;
 use crate::job::handle::Leftovers;
-use crate::store::Store;
 use crate::store::worker::{Answer, Request, Worker};
+use crate::store::{Retention, Store};
 use crate::sys::clock::LocalClock;
 use crate::sys::procfs;
 use crate::sys::random;
@@ -34,6 +34,15 @@ use crate::token::{Moment, Row};
 
 /// Deadlines are looked at at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// A run that took longer looks after the old ones.
+const PRUNE_AFTER: Duration = Duration::from_secs(1);
+
+/// So does one in so many of the others.
+const PRUNE_ONE_IN: u64 = 16;
+
+/// How long that may hold up the end of tokenrun.
+const PRUNE_WAIT: Duration = Duration::from_secs(1);
 
 /// What a run needs from outside.
 #[derive(Debug)]
@@ -48,6 +57,8 @@ pub struct Outside {
     pub leftovers: Leftovers,
     /// The locks that prove whether a run lives.
     pub locks: LockSettings,
+    /// How long what is over is kept.
+    pub retention: Retention,
 }
 
 /// Who hears what happens. `detached` says that somebody holds a deadline, so that
@@ -102,6 +113,7 @@ pub fn drive(
     let ending = driver.run();
     if let Ok(ending) = &ending {
         driver.locking.finish(ending);
+        driver.prune(ending, outside.retention);
     }
     // The process ends now: closing the store would only be work, and a store that
     // hangs could hold the end up.
@@ -135,7 +147,9 @@ impl First<'_, '_> {
             let mut read = None;
             for action in actions {
                 match action {
-                    Action::Send(request @ Request::Read(_)) => read = Some(request),
+                    Action::Send(request @ (Request::Read(_) | Request::Once { .. })) => {
+                        read = Some(request);
+                    }
                     Action::Say(note) => self.listener.hear(&note, false),
                     other => rest.push(other),
                 }
@@ -148,33 +162,29 @@ impl First<'_, '_> {
                         return rest;
                     }
                     Some(answer) => {
-                        self.prove_nesting(&answer);
+                        prove_nesting(self.machine, &answer);
                         event = event_of(answer, self.machine, self.locking);
                     }
                 },
             }
         }
     }
+}
 
-    /// A session that the environment names may have leaked there, through ssh, a
-    /// daemon or a container: it counts only if its guard is an ancestor.
-    fn prove_nesting(&mut self, answer: &Answer) {
-        let Some(session) = self.machine.claim().nested_in.clone() else {
-            return;
-        };
-        let row = match answer {
-            Answer::Read(Ok(reading)) => reading.row.as_ref(),
-            Answer::Read(Err(_)) | Answer::Left(_) | Answer::Swapped(_) | Answer::Recorded(_) => {
-                None
-            }
-        };
-        let same_host = |row: &&Row| row.host == self.machine.claim().about.host;
-        let row = row
-            .filter(|row| row.session() == Some(&session))
-            .filter(same_host);
-        if !row.and_then(|row| row.pid).is_some_and(is_inside) {
-            self.machine.is_not_nested();
-        }
+/// A session that the environment names may have leaked there, through ssh, a daemon or a
+/// container: it counts only if its guard is an ancestor. To be asked of every answer
+/// before the machine hears it.
+fn prove_nesting(machine: &mut Machine, answer: &Answer) {
+    let (Some(session), Answer::Read(read)) = (machine.claim().nested_in.clone(), answer) else {
+        return;
+    };
+    let row = read.as_ref().ok().and_then(|reading| reading.row.as_ref());
+    let same_host = |row: &&Row| row.host == machine.claim().about.host;
+    let row = row
+        .filter(|row| row.session() == Some(&session))
+        .filter(same_host);
+    if !row.and_then(|row| row.pid).is_some_and(is_inside) {
+        machine.is_not_nested();
     }
 }
 
@@ -188,6 +198,9 @@ fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Eve
         })),
         Answer::Left(result) => Event::Left(result),
         Answer::Swapped(result) => Event::Swapped(result),
+        Answer::Once(result) => Event::OnceLooked(result),
+        // Nobody waits for it.
+        Answer::Pruned(_) => Event::Tick,
         Answer::Recorded(result) => Event::Recorded(result),
     }
 }
@@ -294,6 +307,7 @@ impl Driver<'_> {
     fn hear_store(&mut self) -> io::Result<()> {
         match self.worker.answer() {
             Some(answer) => {
+                prove_nesting(&mut self.machine, &answer);
                 let event = event_of(answer, &self.machine, &mut self.locking);
                 self.tell(event)
             }
@@ -327,6 +341,25 @@ impl Driver<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// Now and then, when nobody waits for anything any more: what is too old goes. After
+    /// a run that took its time nobody feels it; of the short ones each is one of many.
+    fn prune(&mut self, ending: &Ending, retention: Retention) {
+        let is_over = matches!(ending, Ending::Ran { recorded: true, .. });
+        let took_its_time = self.clock.now() >= Moment(PRUNE_AFTER);
+        if !is_over || !(took_its_time || draw().is_multiple_of(PRUNE_ONE_IN)) {
+            return;
+        }
+        let group = self.machine.claim().group.clone();
+        self.worker.send(Request::Prune { group, retention }, true);
+        if !self.worker.has_early_answer()
+            && let Some(fd) = self.worker.fd()
+        {
+            // What does not come is not waited for: it may happen all the same, or not.
+            let timeout = PollTimeout::try_from(PRUNE_WAIT).unwrap_or(PollTimeout::ZERO);
+            let _ = poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], timeout);
+        }
     }
 
     /// Sleeps until something happens or is due.

@@ -4,7 +4,7 @@ use super::event::NotStarted;
 use crate::exit;
 use crate::store::{StoreError, Trouble};
 use crate::sys::wait::Status;
-use crate::token::{Outcome, Refusal, RunEnd};
+use crate::token::{OnceMark, Outcome, Refusal, RunEnd};
 
 /// Why a job is being ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +54,21 @@ pub enum Unstarted {
     Signal(i32),
     /// The guard was gone before.
     GuardGone,
+    /// A run with the same key had succeeded in the meantime.
+    Done(Box<OnceMark>),
 }
 
 impl JobEnd {
+    /// What history says of it, of a run that has a key for `--once`.
+    #[must_use]
+    pub fn record_with_key(&self) -> RunEnd {
+        let end = self.record();
+        RunEnd {
+            marks_once: end.outcome == Outcome::Succeeded,
+            ..end
+        }
+    }
+
     /// What history says of it.
     #[must_use]
     pub const fn record(&self) -> RunEnd {
@@ -70,16 +82,19 @@ impl JobEnd {
         };
         match status {
             Some(Status::Exited(code)) => RunEnd {
+                marks_once: false,
                 outcome,
                 exit_code: Some(code),
                 signal: None,
             },
             Some(Status::Signalled(signal)) => RunEnd {
+                marks_once: false,
                 outcome,
                 exit_code: None,
                 signal: Some(signal),
             },
             None => RunEnd {
+                marks_once: false,
                 outcome,
                 exit_code: None,
                 signal: None,
@@ -98,6 +113,8 @@ pub enum Ending {
         /// Why.
         why: Refusal,
     },
+    /// A run with the same key has succeeded before.
+    Done(Box<OnceMark>),
     /// A signal asked for the end before the token was taken.
     Stopped(i32),
     /// The store could not be used before the token was taken.
@@ -120,17 +137,39 @@ pub enum Ending {
     },
 }
 
+/// The exit codes that the user chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Codes {
+    /// For being refused.
+    pub not_now: u8,
+    /// For a key of `--once` that is done.
+    pub done: u8,
+    /// Whether the run has such a key: then success that is not written down is none.
+    pub once: bool,
+}
+
 impl Ending {
-    /// How the process ends; `not_now` is the code for being refused.
+    /// How the process ends.
     #[must_use]
-    pub fn exit(&self, not_now: u8) -> exit::Exit {
+    pub fn exit(&self, codes: Codes) -> exit::Exit {
+        let not_now = codes.not_now;
         use exit::Exit::{Code, Signal};
         match self {
             Self::Refused { .. } => Code(not_now),
+            Self::Done(_) => Code(codes.done),
             Self::Stopped(signal) => Signal(*signal),
             Self::StoreFailed { error, .. } if error.trouble == Trouble::Held => Code(not_now),
             Self::StoreFailed { error, .. } => Code(of_trouble(error.trouble)),
             Self::NoGuard => Code(exit::SYSTEM),
+            Self::Ran {
+                end: JobEnd::Itself(Status::Exited(0)),
+                recorded: false,
+                ..
+            } if codes.once => Code(exit::UNRECORDED),
+            Self::Ran {
+                end: JobEnd::NotStarted(Unstarted::Done(_)),
+                ..
+            } => Code(codes.done),
             Self::Ran {
                 end, stopped_by, ..
             } => of_job(end, *stopped_by),
@@ -166,6 +205,7 @@ fn of_job(end: &JobEnd, stopped_by: Option<i32>) -> exit::Exit {
         JobEnd::NotStarted(unstarted) => match unstarted {
             Unstarted::Signal(signal) => Signal(*signal),
             Unstarted::GuardGone => Code(exit::SYSTEM),
+            Unstarted::Done(_) => exit::Exit::OK,
             Unstarted::Guard(why) => Code(match why {
                 NotStarted::NotFound(_) => exit::NOT_FOUND,
                 NotStarted::NotExecutable(_) => exit::NOT_EXECUTABLE,

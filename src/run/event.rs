@@ -8,8 +8,8 @@ use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::{
-    ClientId, Evidence, Fence, GrantKind, Moment, Refusal, Row, SessionId, StoreTime, Swapped,
-    Verdict,
+    ClientId, Evidence, Fence, GrantKind, Moment, OnceMark, Refusal, Row, SessionId, StoreTime,
+    Swapped, Verdict,
 };
 
 /// What happened.
@@ -27,6 +27,8 @@ pub enum Event {
     LocksTaken(Result<String, String>),
     /// The answer to [`Request::Swap`].
     Swapped(Result<Swapped, StoreError>),
+    /// The answer to [`Request::Once`].
+    OnceLooked(Result<Option<Box<OnceMark>>, StoreError>),
     /// The answer to [`Request::Record`].
     Recorded(Result<(), StoreError>),
     /// The guard has started the job.
@@ -228,6 +230,8 @@ pub enum Note {
     NotRecorded {
         /// What the store said last.
         error: Option<StoreError>,
+        /// The job succeeded, and with that a key of `--once` would be done.
+        once: bool,
     },
     /// The run is over.
     Ended(Ending),

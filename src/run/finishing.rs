@@ -8,7 +8,7 @@ use super::lease::{Found, Lease};
 use super::machine::{Next, Step};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
-use crate::token::{Moment, RunId, Swapped};
+use crate::token::{Moment, RunEnd, RunId, Swapped};
 
 /// How many store time-outs the end of a run may be tried to be written down.
 const PATIENCE: u32 = 6;
@@ -98,7 +98,14 @@ impl Finishing {
     }
 
     fn new(step: &Step<'_>, lease: Lease, end: JobEnd, stopped_by: Option<i32>) -> Self {
-        let patience = step.claim.timing.store_timeout.saturating_mul(PATIENCE);
+        let timing = &step.claim.timing;
+        let give_up_at = if run_end(step, &end).marks_once {
+            // Nobody else runs the job while the lease can be trusted: it is worth trying.
+            let trusted_until = lease.deadline(timing).kill_at;
+            trusted_until.max(step.now.plus(timing.store_timeout))
+        } else {
+            step.now.plus(timing.store_timeout.saturating_mul(PATIENCE))
+        };
         Self {
             run: lease.run().clone(),
             lease: Some(lease),
@@ -107,7 +114,7 @@ impl Finishing {
             doing: Doing::Recording,
             failures: 0,
             error: None,
-            give_up_at: step.now.plus(patience),
+            give_up_at,
         }
     }
 
@@ -143,6 +150,7 @@ impl Finishing {
             | Event::LocksTaken(_)
             | Event::Left(_)
             | Event::Rung
+            | Event::OnceLooked(_)
             | Event::JobStarted
             | Event::JobNotStarted(_)
             | Event::JobExited { .. }
@@ -164,6 +172,7 @@ impl Finishing {
         if step.now >= self.give_up_at {
             step.say(Note::NotRecorded {
                 error: self.error.clone(),
+                once: run_end(step, &self.end).marks_once,
             });
             return self.ended(false);
         }
@@ -186,7 +195,7 @@ impl Finishing {
             return self.record(step);
         };
         let drawn = (step.draw)();
-        let end = self.end.record();
+        let end = run_end(step, &self.end);
         let swap = lease.release(step.now, &step.claim.timing, end, drawn);
         step.act(Action::Send(Request::Swap(Box::new(swap))));
         self.doing = Doing::Releasing { sent_at: step.now };
@@ -201,7 +210,7 @@ impl Finishing {
         step.act(Action::Send(Request::Record {
             group: step.claim.group.clone(),
             run: self.run.clone(),
-            end: self.end.record(),
+            end: run_end(step, &self.end),
         }));
         self.doing = Doing::Recording;
     }
@@ -262,5 +271,13 @@ impl Finishing {
         let until = step.now.plus(step.pause_after(self.failures));
         self.failures += 1;
         self.doing = Doing::Waiting { until, then };
+    }
+}
+
+/// What history is to say of the end, and whether a key is done with it.
+fn run_end(step: &Step<'_>, end: &JobEnd) -> RunEnd {
+    match step.claim.about.once_key {
+        Some(_) => end.record_with_key(),
+        None => end.record(),
     }
 }

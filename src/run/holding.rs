@@ -167,7 +167,11 @@ impl Holding {
             Event::Swapped(Ok(swapped)) => self.swapped(step, swapped),
             Event::Looked(Ok((reading, _))) => self.looked(step, &reading),
             Event::Swapped(Err(error)) | Event::Looked(Err(error)) => self.failed(step, error),
-            Event::Recorded(_) | Event::LocksTaken(_) | Event::Left(_) | Event::Rung => {}
+            Event::Recorded(_)
+            | Event::OnceLooked(_)
+            | Event::LocksTaken(_)
+            | Event::Left(_)
+            | Event::Rung => {}
             Event::JobStarted => self.started(step),
             Event::JobNotStarted(why) => return self.not_started(step, why),
             Event::JobExited { status, forced } => self.exited = Some((status, forced)),

@@ -98,6 +98,16 @@ impl<'a> Locking<'a> {
     }
 }
 
+/// What this host can prove about the run in the row that was read, to who is not of it.
+#[must_use]
+pub fn evidence_of(directory: PathBuf, reading: &Reading, own: &SessionId) -> Evidence {
+    let settings = LockSettings {
+        directory,
+        inherited: false,
+    };
+    Locking::new(&settings).evidence(reading, own)
+}
+
 /// Whether the row may still say that this session runs.
 const fn may_be_in_row(ending: &Ending) -> bool {
     match ending {
@@ -105,7 +115,7 @@ const fn may_be_in_row(ending: &Ending) -> bool {
         Ending::StoreFailed {
             perhaps_granted, ..
         } => *perhaps_granted,
-        Ending::Refused { .. } | Ending::Stopped(_) | Ending::NoGuard => false,
+        Ending::Refused { .. } | Ending::Done(_) | Ending::Stopped(_) | Ending::NoGuard => false,
     }
 }
 

@@ -78,6 +78,16 @@ impl Step<'_> {
         self.act(Action::Send(Request::Leave(group, session)));
     }
 
+    /// Asks whether the run's key is done, if it has one.
+    pub(crate) fn ask_once(&mut self) -> bool {
+        let Some(key) = self.claim.about.once_key.clone() else {
+            return false;
+        };
+        let group = self.claim.group.clone();
+        self.act(Action::Send(Request::Once { group, key }));
+        true
+    }
+
     /// A new version for a row that has `old`.
     pub(crate) fn version_after(&mut self, old: Option<Version>) -> Version {
         if misread(Misreading::VersionIsCounter) {

@@ -13,8 +13,8 @@ use crate::store::worker::Request;
 use crate::store::{Reading, StoreError, Trouble};
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    Claim, Decision, Evidence, GrantKind, History, Line, Look, Moment, Refusal, Row, StoreTime,
-    Swapped, Touch, Verdict, Version, decide, line, swap,
+    Claim, Decision, Evidence, GrantKind, History, Line, Look, Moment, OnceMark, Refusal, Row,
+    StoreTime, Swapped, Touch, Verdict, Version, decide, line, swap,
 };
 
 /// A row that is being watched: since when its version has stood unchanged, at least.
@@ -53,6 +53,21 @@ pub(super) enum Doing {
         /// The request to leave is out; else another is.
         asked: bool,
     },
+    /// Whether the key of `--once` is done is being asked, before the first look.
+    AskingOnce { sent_at: Moment },
+    /// The same, with the token held and no job yet: again at `again_at`, if no answer is
+    /// out.
+    Checking {
+        held: Box<Held>,
+        again_at: Option<Moment>,
+    },
+}
+
+/// A token that is held, whose job has not been started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Held {
+    grant: Grant,
+    seen: (StoreTime, Moment),
 }
 
 /// A grant that the rule allows.
@@ -121,6 +136,7 @@ impl Seeking {
             Event::Rung if self.listens() => self.look(step),
             Event::Looked(Ok((reading, evidence))) => self.looked(step, &reading, &evidence),
             Event::Looked(Err(error)) | Event::Swapped(Err(error)) => self.failed(step, error),
+            Event::OnceLooked(found) => self.once_looked(step, found),
             Event::LocksTaken(taken) => self.locked(step, taken),
             Event::Swapped(Ok(swapped)) => self.swapped(step, swapped),
             Event::Signal { signal, stop, .. } if stop => {
@@ -154,9 +170,18 @@ impl Seeking {
             Doing::Locking { .. } => None,
             Doing::Waiting { until } => Some(*until),
             // Who waits in line goes on waiting for the store too.
-            Doing::Looking { .. } | Doing::Marking { .. } if wait != Wait::No => None,
-            Doing::Looking { sent_at } | Doing::Marking { sent_at, .. } => {
-                Some(sent_at.plus(patience(claim)))
+            Doing::Looking { .. } | Doing::Marking { .. } | Doing::AskingOnce { .. }
+                if wait != Wait::No =>
+            {
+                None
+            }
+            Doing::Looking { sent_at }
+            | Doing::Marking { sent_at, .. }
+            | Doing::AskingOnce { sent_at } => Some(sent_at.plus(patience(claim))),
+            Doing::Checking { held, again_at } => {
+                let latest = claim.timing.last_start(held.grant.sent.at);
+                let out_until = latest.plus(patience(claim));
+                Some(again_at.map_or(out_until, |at| at.min(latest)))
             }
             Doing::Claiming { grant } => Some(grant.sent.at.plus(patience(claim))),
             Doing::Leaving { by, .. } => Some(*by),
@@ -167,7 +192,10 @@ impl Seeking {
     fn over_at(&self, wait: Wait) -> Option<Moment> {
         let may_end = !matches!(
             self.doing,
-            Doing::Locking { .. } | Doing::Claiming { .. } | Doing::Leaving { .. }
+            Doing::Locking { .. }
+                | Doing::Claiming { .. }
+                | Doing::Checking { .. }
+                | Doing::Leaving { .. }
         );
         match wait {
             // Whoever gives no time at all still has a first look.
@@ -186,17 +214,31 @@ impl Seeking {
             return self.give_up(step);
         }
         match &self.doing {
-            Doing::Fresh => self.look(step),
+            Doing::Fresh => {
+                if step.ask_once() {
+                    self.doing = Doing::AskingOnce { sent_at: step.now };
+                    return Next::Stay;
+                }
+                self.look(step)
+            }
             Doing::Waiting { .. } if due => self.look(step),
             Doing::Leaving { ending, .. } if due => Next::End(ending.as_ref().clone()),
-            Doing::Looking { .. } | Doing::Marking { .. } | Doing::Claiming { .. } if due => {
+            Doing::Checking {
+                again_at: Some(_), ..
+            } if due => self.check_again(step),
+            Doing::Looking { .. }
+            | Doing::Marking { .. }
+            | Doing::AskingOnce { .. }
+            | Doing::Checking { .. }
+            | Doing::Claiming { .. }
+                if due =>
+            {
                 let waited = humantime::format_duration(patience(step.claim));
                 Next::End(Ending::StoreFailed {
                     error: StoreError::unavailable(format!(
                         "the store gave no answer for {waited}"
                     )),
-                    perhaps_granted: matches!(self.doing, Doing::Claiming { .. })
-                        || !self.unsettled.is_empty(),
+                    perhaps_granted: self.is_claimed() || !self.unsettled.is_empty(),
                 })
             }
             Doing::Waiting { .. }
@@ -204,8 +246,52 @@ impl Seeking {
             | Doing::Marking { .. }
             | Doing::Locking { .. }
             | Doing::Leaving { .. }
+            | Doing::AskingOnce { .. }
+            | Doing::Checking { .. }
             | Doing::Claiming { .. } => Next::Stay,
         }
+    }
+
+    /// Whether the key is done: before the first look, and when the token is held. In
+    /// between another may have run the job.
+    fn once_looked(
+        &mut self,
+        step: &mut Step<'_>,
+        found: Result<Option<Box<OnceMark>>, StoreError>,
+    ) -> Next {
+        match (std::mem::replace(&mut self.doing, Doing::Fresh), found) {
+            (Doing::AskingOnce { .. }, Ok(Some(mark))) => Next::End(Ending::Done(mark)),
+            (Doing::AskingOnce { .. }, Ok(None)) => match self.stopped.take() {
+                Some(why) => Next::End(ending_of(why)),
+                None => self.look(step),
+            },
+            (Doing::AskingOnce { .. }, Err(error)) => self.failed(step, error),
+            (Doing::Checking { held, .. }, Ok(done)) => self.start(step, *held, done),
+            (Doing::Checking { held, .. }, Err(_)) => {
+                let again_at = Some(step.now.plus(step.pause_after(0)));
+                self.doing = Doing::Checking { held, again_at };
+                Next::Stay
+            }
+            (doing, _) => {
+                self.doing = doing;
+                Next::Stay
+            }
+        }
+    }
+
+    /// No job is started for a key that can't be asked after: in the end it is too late.
+    fn check_again(&mut self, step: &mut Step<'_>) -> Next {
+        let Doing::Checking { held, .. } = std::mem::replace(&mut self.doing, Doing::Fresh) else {
+            return Next::Stay;
+        };
+        let too_late = step.now >= step.claim.timing.last_start(held.grant.sent.at);
+        if too_late || self.stopped.is_some() {
+            return self.start(step, *held, None);
+        }
+        step.ask_once();
+        let again_at = None;
+        self.doing = Doing::Checking { held, again_at };
+        Next::Stay
     }
 
     fn look(&mut self, step: &mut Step<'_>) -> Next {
@@ -218,8 +304,13 @@ impl Seeking {
         Next::Stay
     }
 
+    /// A grant is out, or has happened.
+    const fn is_claimed(&self) -> bool {
+        matches!(self.doing, Doing::Claiming { .. } | Doing::Checking { .. })
+    }
+
     fn stop(&mut self, step: &mut Step<'_>, why: Unstarted) -> Next {
-        let in_doubt = matches!(self.doing, Doing::Claiming { .. }) || !self.unsettled.is_empty();
+        let in_doubt = self.is_claimed() || !self.unsettled.is_empty();
         if in_doubt {
             // The grant may happen, or have happened: it is settled first, then released.
             self.stopped.get_or_insert(why);
@@ -353,6 +444,14 @@ impl Seeking {
                 let until = step.now.plus(soon.max(SHORTEST));
                 self.wait_until(step, until)
             }
+            (Verdict::Nested, Some(_)) if step.claim.about.once_key.is_some() => {
+                Next::End(Ending::StoreFailed {
+                    error: StoreError::misconfigured(
+                        "--once needs a run of its own: inside the job of its own group the outer run's success is what counts; give the key to the outer run",
+                    ),
+                    perhaps_granted: false,
+                })
+            }
             (Verdict::Nested, Some(row)) => Holding::nested(step, row),
             // Only a row that exists leads to these.
             (
@@ -466,6 +565,8 @@ impl Seeking {
                 | Doing::Looking { .. }
                 | Doing::Waiting { .. }
                 | Doing::Leaving { .. }
+                | Doing::AskingOnce { .. }
+                | Doing::Checking { .. }
                 | Doing::Locking { .. }),
                 _,
             ) => {
@@ -507,12 +608,26 @@ impl Seeking {
         Next::Stay
     }
 
-    /// The token is ours. The job is started, unless it is too late or not wanted any more.
+    /// The token is ours. With a key for `--once` it is asked once more whether that is done.
     fn hold(&mut self, step: &mut Step<'_>, grant: Grant, seen: (StoreTime, Moment)) -> Next {
         if let Some(since) = self.line.since {
             let waited = step.now.since(since);
             step.say(Note::Waited { waited });
         }
+        let held = Held { grant, seen };
+        if self.stopped.is_none() && step.ask_once() {
+            self.doing = Doing::Checking {
+                held: Box::new(held),
+                again_at: None,
+            };
+            return Next::Stay;
+        }
+        self.start(step, held, None)
+    }
+
+    /// The job is started, unless it is done, too late, or not wanted any more.
+    fn start(&mut self, step: &mut Step<'_>, held: Held, done: Option<Box<OnceMark>>) -> Next {
+        let Held { grant, seen } = held;
         let granted = Granted {
             session: step.claim.session.clone(),
             fence: grant.row.fence,
@@ -528,10 +643,11 @@ impl Seeking {
         let lease = Lease::new(grant.row, session, grant.sent, seen);
         let deadline = lease.deadline(&step.claim.timing);
         let late = step.now >= deadline.term_at && !misread(Misreading::LateStart);
-        let why_not = match self.stopped.take() {
-            Some(why) => Some(why),
-            None if late => Some(Unstarted::Guard(NotStarted::TooLate)),
-            None => None,
+        let why_not = match (self.stopped.take(), done) {
+            (Some(why), _) => Some(why),
+            (None, Some(mark)) => Some(Unstarted::Done(mark)),
+            (None, None) if late => Some(Unstarted::Guard(NotStarted::TooLate)),
+            (None, None) => None,
         };
         match why_not {
             Some(why) => Finishing::begin(step, lease, JobEnd::NotStarted(why), None),
@@ -544,6 +660,7 @@ impl Seeking {
 fn ending_of(why: Unstarted) -> Ending {
     match why {
         Unstarted::Signal(signal) => Ending::Stopped(signal),
+        Unstarted::Done(mark) => Ending::Done(mark),
         Unstarted::GuardGone | Unstarted::Guard(_) => Ending::NoGuard,
     }
 }

@@ -161,7 +161,9 @@ impl Seeking {
     /// The time to wait is over.
     pub(super) fn give_up(&mut self, step: &mut Step<'_>) -> Next {
         let unanswered = match self.doing {
-            Doing::Looking { sent_at } | Doing::Marking { sent_at, .. } => step.now.since(sent_at),
+            Doing::Looking { sent_at }
+            | Doing::Marking { sent_at, .. }
+            | Doing::AskingOnce { sent_at } => step.now.since(sent_at),
             _ => Duration::ZERO,
         };
         let perhaps_granted = !self.unsettled.is_empty();

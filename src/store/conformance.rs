@@ -15,13 +15,13 @@ use super::postgres::server::{Database, Server};
 use super::postgres::{PostgresStore, settings};
 use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;
-use super::{HistoryQuery, Store};
+use super::{ActQuery, HistoryQuery, Retention, Store};
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::swap::{creation, grant, heartbeat, release};
 use crate::token::{
-    About, Claim, ClientId, Domain, Fence, GrantKind, GroupName, History, Outcome, Pause, Row,
-    RunEnd, RunId, RunRecord, SessionId, Stamp, State, StoreTime, Swap, Swapped, Timing, Touch,
-    Version, Wishes,
+    About, ActRecord, Actor, Claim, ClientId, Domain, Fence, GrantKind, GroupName, History,
+    Outcome, Pause, Row, RunEnd, RunId, RunRecord, SessionId, Stamp, State, StoreTime, Swap,
+    Swapped, Timing, Touch, Version, Wishes,
 };
 
 /// Data of its own, and a clock that the test turns.
@@ -217,6 +217,14 @@ suite!(
     a_session_closes_its_own_record_late_but_never_twice,
     a_record_of_nobody_is_no_error,
     history_is_newest_first_by_group_and_limited,
+    history_is_filtered_by_client_outcome_and_time,
+    an_act_is_recorded_in_the_swap_that_does_it,
+    an_act_that_does_not_happen_is_not_recorded,
+    acts_are_newest_first_by_group_time_and_limited,
+    a_key_is_done_by_the_swap_that_records_success,
+    a_key_is_done_at_most_once_and_by_a_late_record_too,
+    a_key_is_forgotten_in_the_swap_of_an_act,
+    what_is_too_old_is_pruned_and_the_newest_run_stays,
     list_shows_every_group,
     groups_hold_quotes_and_unicode_and_percent_signs,
     a_line_keeps_the_order_of_arrival,
@@ -281,6 +289,7 @@ fn grant_to(store: &mut dyn Store, claim: &Claim, n: u64) -> Row {
 }
 
 const SUCCESS: RunEnd = RunEnd {
+    marks_once: false,
     outcome: Outcome::Succeeded,
     exit_code: Some(0),
     signal: None,
@@ -613,7 +622,7 @@ fn every_column_of_a_record_comes_back_as_written(fixture: &dyn Fixture) {
         let begin = History::Begin { run: Box::new(run.clone()), vanished: None, waited: false };
         let to = Row { group: run.group.clone(), ..token.clone() };
         put(store.as_mut(), fixture, &to, begin);
-        let query = HistoryQuery { group: Some(run.group.clone()), limit: None };
+        let query = HistoryQuery { group: Some(run.group.clone()), ..HistoryQuery::default() };
         let found = store.history(&query).unwrap();
         prop_assert!(found.contains(&run), "{run:?} is not in {found:?}");
     });
@@ -671,6 +680,7 @@ fn a_release_closes_the_record_in_the_same_swap(fixture: &dyn Fixture) {
     let held = grant_to(store, &claim("g", "a", "s1"), 1);
     fixture.advance(Duration::from_secs(5));
     let end = RunEnd {
+        marks_once: false,
         outcome: Outcome::Signalled,
         exit_code: None,
         signal: Some(9),
@@ -732,6 +742,7 @@ fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn Fixture) {
     let before = row(store, "g");
     fixture.advance(Duration::from_secs(60));
     let lost = RunEnd {
+        marks_once: false,
         outcome: Outcome::Lost,
         exit_code: Some(143),
         signal: None,
@@ -779,7 +790,12 @@ fn history_is_newest_first_by_group_and_limited(fixture: &dyn Fixture) {
     }
     let mut sessions = |group: Option<&str>, limit| {
         let group = group.map(|group| GroupName::new(group).unwrap());
-        let found = store.history(&HistoryQuery { group, limit }).unwrap();
+        let query = HistoryQuery {
+            group,
+            limit,
+            ..HistoryQuery::default()
+        };
+        let found = store.history(&query).unwrap();
         let names = found.iter().map(|run| run.session.as_str());
         names.collect::<Vec<_>>().join(" ")
     };
@@ -789,6 +805,308 @@ fn history_is_newest_first_by_group_and_limited(fixture: &dyn Fixture) {
     assert_eq!(sessions(Some("even"), None), "s4 s2 s0");
     assert_eq!(sessions(Some("odd"), Some(1)), "s5");
     assert_eq!(sessions(Some("none"), Some(9)), "");
+}
+
+fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let mut third = fixture.now();
+    for n in 0..4u64 {
+        let client = if n % 2 == 0 { "a" } else { "b" };
+        let held = grant_to(store, &claim("g", client, &format!("s{n}")), 10 + n);
+        let end = RunEnd {
+            marks_once: false,
+            outcome: if n == 2 {
+                Outcome::Failed
+            } else {
+                Outcome::Succeeded
+            },
+            exit_code: Some(0),
+            signal: None,
+        };
+        let limit = ten_seconds_from(fixture);
+        let swap = release(&held, held.run().unwrap(), end, version(20 + n), limit);
+        done(store.swap(&swap).unwrap());
+        fixture.advance(Duration::from_secs(1));
+        if n == 1 {
+            third = fixture.now();
+        }
+    }
+    let mut sessions = |query: HistoryQuery| {
+        let found = store.history(&query).unwrap();
+        assert!(found.iter().all(|run| query.wants(run)));
+        let names = found.iter().map(|run| run.session.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let all = HistoryQuery::default();
+    for group in [None, Some(GroupName::new("g").unwrap())] {
+        let all = HistoryQuery {
+            group,
+            ..all.clone()
+        };
+        let of_b = HistoryQuery {
+            client: Some(ClientId::new("b").unwrap()),
+            ..all.clone()
+        };
+        assert_eq!(sessions(of_b), "s3 s1");
+        let failed = HistoryQuery {
+            outcome: Some(Outcome::Failed),
+            ..all.clone()
+        };
+        assert_eq!(sessions(failed), "s2");
+        let since = HistoryQuery {
+            since_ms: Some(third.stamp.wall_ms),
+            ..all.clone()
+        };
+        assert_eq!(sessions(since), "s3 s2");
+        let both = HistoryQuery {
+            outcome: Some(Outcome::Succeeded),
+            since_ms: Some(third.stamp.wall_ms),
+            limit: Some(5),
+            ..all
+        };
+        assert_eq!(sessions(both), "s3");
+    }
+}
+
+fn actor() -> Actor {
+    Actor {
+        by: "root (sudo by o'neil)".into(),
+        host: Some("jump-host".into()),
+        reason: Some("100 % \"quoted\"".into()),
+    }
+}
+
+/// An act's swap, with its record.
+fn act_on(row: &Row, act: &Act, fixture: &dyn Fixture, n: u64) -> (Swap, ActRecord) {
+    let now = fixture.now();
+    let limit = Duration::from_secs(10);
+    let Effect::Swap { mut swap, .. } = perform(act, row, &now, limit, version(n)) else {
+        panic!("{act:?} has no effect");
+    };
+    let record = act.record(row, &now, version(n), actor());
+    swap.history = History::Act(Box::new(record.clone()));
+    (*swap, record)
+}
+
+fn an_act_is_recorded_in_the_swap_that_does_it(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    assert_eq!(store.acts(&ActQuery::default()).unwrap(), []);
+    let held = grant_to(store, &claim("g", "a", "s1"), 1);
+    let pause = Act::Pause(Pause {
+        by: "root".into(),
+        reason: String::new(),
+        until_wall_ms: Some(fixture.now().stamp.wall_ms + 1_000),
+    });
+    let (swap, record) = act_on(&held, &pause, fixture, 2);
+    fixture.advance(Duration::from_secs(3));
+    let at = done(store.swap(&swap).unwrap());
+    assert_eq!(at, fixture.now());
+    let recorded = ActRecord { at, ..record };
+    assert_eq!(store.acts(&ActQuery::default()).unwrap(), [recorded]);
+    let paused = row(store, "g");
+    assert!(paused.paused.is_some());
+    assert_eq!(paused.session_version, held.session_version);
+    assert_eq!(
+        paused.state, held.state,
+        "no operator vouches for a session"
+    );
+    // A holder reads, adopts the row, and goes on.
+    let beat = heartbeat(&paused, version(3), ten_seconds_from(fixture));
+    done(store.swap(&beat).unwrap());
+    assert_eq!(runs(store).len(), 1);
+}
+
+fn an_act_that_does_not_happen_is_not_recorded(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let held = grant_to(store, &claim("g", "a", "s1"), 1);
+    let (expired, _) = act_on(&held, &Act::Revoke, fixture, 2);
+    let mut conflicting = expired.clone();
+    conflicting.from = Some(version(77));
+    assert_eq!(store.swap(&conflicting).unwrap(), Swapped::Conflict);
+    fixture.advance(Duration::from_secs(11));
+    let answer = store.swap(&expired).unwrap();
+    assert_eq!(answer, Swapped::Expired(fixture.now()));
+    assert_eq!(store.acts(&ActQuery::default()).unwrap(), []);
+    assert_eq!(row(store, "g"), held);
+}
+
+fn acts_are_newest_first_by_group_time_and_limited(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let begun = fixture.now().stamp.wall_ms;
+    for (n, group) in ["one", "two", "one"].into_iter().enumerate() {
+        let n = n as u64;
+        let held = grant_to(store, &claim(group, "a", &format!("s{n}")), 10 + n);
+        let client = ClientId::new(&format!("c{n}")).unwrap();
+        let (swap, _) = act_on(&held, &Act::Handoff(client), fixture, 20 + n);
+        done(store.swap(&swap).unwrap());
+        fixture.advance(Duration::from_secs(1));
+    }
+    let mut clients = |query: ActQuery| {
+        let found = store.acts(&query).unwrap();
+        let names = found.into_iter().map(|act| act.client.unwrap().to_string());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let all = ActQuery::default();
+    assert_eq!(clients(all.clone()), "c2 c1 c0");
+    let one = ActQuery {
+        group: Some(GroupName::new("one").unwrap()),
+        ..all.clone()
+    };
+    assert_eq!(clients(one), "c2 c0");
+    let newest = ActQuery {
+        limit: Some(1),
+        ..all.clone()
+    };
+    assert_eq!(clients(newest), "c2");
+    let late = ActQuery {
+        since_ms: Some(begun + 1_000),
+        ..all
+    };
+    assert_eq!(clients(late), "c2 c1");
+}
+
+/// A grant with a key.
+fn grant_with_key(store: &mut dyn Store, client: &str, key: &str, n: u64) -> Row {
+    let mut me = claim("g", client, &format!("s{n}"));
+    me.about.once_key = Some(key.into());
+    grant_to(store, &me, n)
+}
+
+const DONE: RunEnd = RunEnd {
+    marks_once: true,
+    ..SUCCESS
+};
+
+fn a_key_is_done_by_the_swap_that_records_success(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let group = GroupName::new("g").unwrap();
+    assert_eq!(store.once(&group, "it's \"1\"").unwrap(), None);
+    let held = grant_with_key(store, "a", "it's \"1\"", 1);
+    fixture.advance(Duration::from_secs(1));
+    let limit = ten_seconds_from(fixture);
+    let swap = release(&held, held.run().unwrap(), DONE, version(2), limit);
+    let mut conflicting = swap.clone();
+    conflicting.from = Some(version(9));
+    assert_eq!(store.swap(&conflicting).unwrap(), Swapped::Conflict);
+    assert_eq!(store.once(&group, "it's \"1\"").unwrap(), None);
+    done(store.swap(&swap).unwrap());
+    let mark = store.once(&group, "it's \"1\"").unwrap().unwrap();
+    assert_eq!(mark.done_at_ms, fixture.now().stamp.wall_ms);
+    assert_eq!((mark.fence, mark.client.as_str()), (held.fence, "a"));
+    assert_eq!(store.once(&group, "2").unwrap(), None);
+    let other = GroupName::new("h").unwrap();
+    assert_eq!(store.once(&other, "it's \"1\"").unwrap(), None);
+    let of_group = store.once_marks(Some(&group)).unwrap();
+    assert_eq!(of_group, store.once_marks(None).unwrap());
+    assert_eq!(of_group, [mark]);
+    assert_eq!(store.once_marks(Some(&other)).unwrap(), []);
+    // A run without a key marks none.
+    let held = grant_to(store, &claim("g", "a", "s7"), 7);
+    let limit = ten_seconds_from(fixture);
+    let swap = release(&held, held.run().unwrap(), DONE, version(8), limit);
+    done(store.swap(&swap).unwrap());
+    assert_eq!(store.once_marks(None).unwrap().len(), 1);
+}
+
+fn a_key_is_done_at_most_once_and_by_a_late_record_too(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let group = GroupName::new("g").unwrap();
+    let first = grant_with_key(store, "a", "k", 1).run().unwrap();
+    let second = grant_with_key(store, "b", "k", 2).run().unwrap();
+    store.record(&group, &first, &DONE).unwrap();
+    let mark = store.once(&group, "k").unwrap().unwrap();
+    assert_eq!(mark.client.as_str(), "a");
+    fixture.advance(Duration::from_secs(1));
+    store.record(&group, &second, &DONE).unwrap();
+    assert_eq!(store.once(&group, "k").unwrap(), Some(mark));
+    let closed = runs(store)
+        .into_iter()
+        .filter(|run| run.outcome == Outcome::Succeeded);
+    assert_eq!(closed.count(), 2, "both are told as they ended");
+    // A record that is closed marks nothing any more.
+    let third = grant_with_key(store, "a", "other", 3).run().unwrap();
+    let failed = RunEnd {
+        outcome: Outcome::Failed,
+        ..SUCCESS
+    };
+    store.record(&group, &third, &failed).unwrap();
+    store.record(&group, &third, &DONE).unwrap();
+    assert_eq!(store.once(&group, "other").unwrap(), None);
+}
+
+fn a_key_is_forgotten_in_the_swap_of_an_act(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let group = GroupName::new("g").unwrap();
+    for (n, key) in [(1, "k"), (2, "l")] {
+        let run = grant_with_key(store, "a", key, n).run().unwrap();
+        store.record(&group, &run, &DONE).unwrap();
+    }
+    let held = row(store, "g");
+    let (swap, record) = act_on(&held, &Act::Forget("k".into()), fixture, 5);
+    assert_eq!(record.once_key.as_deref(), Some("k"));
+    done(store.swap(&swap).unwrap());
+    assert_eq!(store.once(&group, "k").unwrap(), None);
+    assert!(store.once(&group, "l").unwrap().is_some());
+    assert_eq!(store.acts(&ActQuery::default()).unwrap(), [record]);
+    // It can be done again.
+    let run = grant_with_key(store, "b", "k", 6).run().unwrap();
+    store.record(&group, &run, &DONE).unwrap();
+    let mark = store.once(&group, "k").unwrap().unwrap();
+    assert_eq!(mark.client.as_str(), "b");
+}
+
+fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let group = GroupName::new("g").unwrap();
+    let day = Duration::from_secs(86_400);
+    for n in 0..6 {
+        let run = grant_with_key(store, "a", &format!("k{n}"), 10 + n);
+        // The first is never closed.
+        if n != 0 {
+            store.record(&group, &run.run().unwrap(), &DONE).unwrap();
+        }
+        grant_to(store, &claim("other", "a", &format!("o{n}")), 30 + n);
+        fixture.advance(day);
+    }
+    let held = row(store, "g");
+    let (act, _) = act_on(&held, &Act::Revoke, fixture, 50);
+    done(store.swap(&act).unwrap());
+    let left = |store: &mut dyn Store| {
+        let runs = runs(store).into_iter().filter(|run| run.group == group);
+        let names = runs.map(|run| run.session.to_string());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let retention = |history: Duration, once: Duration| Retention { history, once };
+    store.prune(&group, retention(day * 9, day * 9)).unwrap();
+    assert_eq!(left(store), "s15 s14 s13 s12 s11 s10");
+    store.prune(&group, retention(day * 3, day * 9)).unwrap();
+    // The one that was taken over is unknown: over, too.
+    assert_eq!(left(store), "s15 s14 s13");
+    assert_eq!(
+        store.once_marks(None).unwrap().len(),
+        5,
+        "keys outlive history"
+    );
+    assert_eq!(store.acts(&ActQuery::default()).unwrap().len(), 1);
+    fixture.advance(day * 30);
+    store.prune(&group, retention(day, day * 33)).unwrap();
+    assert_eq!(
+        left(store),
+        "s15",
+        "whom the token was taken from is found by it"
+    );
+    assert_eq!(store.acts(&ActQuery::default()).unwrap(), []);
+    assert_eq!(store.once_marks(None).unwrap().len(), 3);
+    let others = runs(store).into_iter().filter(|run| run.group != group);
+    assert_eq!(others.count(), 6, "another group's are its own");
 }
 
 fn list_shows_every_group(fixture: &dyn Fixture) {
@@ -833,7 +1151,10 @@ fn groups_hold_quotes_and_unicode_and_percent_signs(fixture: &dyn Fixture) {
         assert_eq!(found.group.as_str(), name);
         assert_eq!(found.session().unwrap().as_str(), format!("s{n}"));
         let group = Some(found.group);
-        let query = HistoryQuery { group, limit: None };
+        let query = HistoryQuery {
+            group,
+            ..HistoryQuery::default()
+        };
         assert_eq!(store.history(&query).unwrap().len(), 1, "{name}");
     }
     assert_eq!(store.list().unwrap().rows.len(), names.len());

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{HistoryQuery, Listing, Reading, Store, StoreError};
+use super::{ActQuery, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store, StoreError};
 use crate::token::line::FORGOTTEN;
 use crate::token::{
-    Domain, GroupName, History, Outcome, Place, Row, RunEnd, RunId, RunRecord, SessionId, Stamp,
-    StoreTime, Swap, Swapped, Waiter,
+    ActRecord, Domain, GroupName, History, OnceMark, Outcome, Place, Row, RunEnd, RunId, RunRecord,
+    SessionId, Stamp, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// Everything that a store holds: to be copied and put back, as a lossy failover does.
@@ -21,6 +21,10 @@ pub struct Contents {
     pub runs: Vec<RunRecord>,
     /// Who waits, by arrival.
     pub line: Vec<(GroupName, Place)>,
+    /// What operators did, oldest first.
+    pub acts: Vec<ActRecord>,
+    /// The keys that are done, oldest first.
+    pub marks: Vec<OnceMark>,
 }
 
 #[derive(Debug)]
@@ -127,6 +131,15 @@ impl Contents {
                 run.started_at_ms = now.stamp.wall_ms;
                 self.runs.push(run);
             }
+            History::Act(act) => {
+                self.marks.retain(|mark| {
+                    mark.group != act.group || Some(&mark.key) != act.once_key.as_ref()
+                });
+                self.acts.push(ActRecord {
+                    at: now.clone(),
+                    ..act.as_ref().clone()
+                });
+            }
             History::End { run, end } => self.close(swap.group(), run, end, now),
         }
         Swapped::Done(now.clone())
@@ -172,7 +185,14 @@ impl Contents {
     fn close(&mut self, group: &GroupName, id: &RunId, end: &RunEnd, now: &StoreTime) {
         for run in &mut self.runs {
             if run.group == *group && run.fence == id.fence && run.session == id.session {
-                run.close(end, now);
+                let closed = run.close(end, now);
+                let mark = run.once_mark(now.stamp.wall_ms);
+                let mark = mark.filter(|_| closed && end.marks_once);
+                let is_new = |mark: &OnceMark| {
+                    let same = |it: &OnceMark| it.group == mark.group && it.key == mark.key;
+                    !self.marks.iter().any(same)
+                };
+                self.marks.extend(mark.filter(is_new));
             }
         }
     }
@@ -224,17 +244,71 @@ impl Store for MemoryStore {
         Ok(Listing {
             rows: inner.contents.rows.values().cloned().collect(),
             lines: inner.contents.line.clone(),
+            unreadable: Vec::new(),
             now: inner.clock.clone(),
         })
     }
 
     fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {
         let inner = self.inner();
-        let wanted = |run: &&RunRecord| query.group.as_ref().is_none_or(|g| *g == run.group);
         let limit = query.limit.map_or(usize::MAX, |n| n as usize);
-        let mut runs: Vec<_> = inner.contents.runs.iter().filter(wanted).cloned().collect();
+        let runs = inner.contents.runs.iter();
+        let mut runs: Vec<_> = runs.filter(|run| query.wants(run)).cloned().collect();
         runs.sort_by_key(|run| std::cmp::Reverse((run.started_at_ms, run.fence)));
         runs.truncate(limit);
         Ok(runs)
+    }
+
+    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
+        let inner = self.inner();
+        let wanted = |act: &&ActRecord| {
+            query.group.as_ref().is_none_or(|group| *group == act.group)
+                && query
+                    .since_ms
+                    .is_none_or(|since| act.at.stamp.wall_ms >= since)
+        };
+        let limit = query.limit.map_or(usize::MAX, |n| n as usize);
+        let acts = inner.contents.acts.iter().rev().filter(wanted);
+        Ok(acts.take(limit).cloned().collect())
+    }
+
+    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
+        let inner = self.inner();
+        let mut marks = inner.contents.marks.iter();
+        let found = marks.find(|mark| mark.group == *group && mark.key == key);
+        Ok(found.cloned())
+    }
+
+    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
+        let inner = self.inner();
+        let marks = inner.contents.marks.iter().rev();
+        let wanted = |mark: &&OnceMark| group.is_none_or(|group| *group == mark.group);
+        Ok(marks.filter(wanted).cloned().collect())
+    }
+
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
+        let mut inner = self.inner();
+        let history = inner.clock.wall_ms_before(retention.history);
+        let once = inner.clock.wall_ms_before(retention.once);
+        let contents = &mut inner.contents;
+        let newest = contents.runs.iter().filter(|run| run.group == *group);
+        let newest = newest.map(|run| run.fence).max();
+        let mut left = PRUNE_BATCH;
+        let mut is_old = |old: bool| {
+            let goes = old && left > 0;
+            left -= u32::from(goes);
+            goes
+        };
+        contents.runs.retain(|run| {
+            let over = run.outcome != Outcome::Running && Some(run.fence) != newest;
+            !is_old(run.group == *group && over && run.started_at_ms < history)
+        });
+        contents
+            .acts
+            .retain(|act| act.group != *group || act.at.stamp.wall_ms >= history);
+        contents
+            .marks
+            .retain(|mark| mark.group != *group || mark.done_at_ms >= once);
+        Ok(())
     }
 }

@@ -19,9 +19,11 @@ pub mod schema;
 
 mod cells;
 mod dial;
+mod events;
 mod fault;
 mod habits;
 mod line;
+mod once;
 mod runs;
 mod session;
 mod statements;
@@ -46,10 +48,13 @@ use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
 use self::session::{Failed, Session};
 use self::statements::{Beside, Statements};
-use super::{Bell, HistoryQuery, Listing, Reading, Store, StoreError};
+use super::{
+    ActQuery, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store, StoreError,
+    Unreadable,
+};
 use crate::token::{
-    Domain, GroupName, History, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped,
-    Waiter,
+    ActRecord, Domain, GroupName, History, OnceMark, Outcome, RunEnd, RunId, RunRecord, SessionId,
+    StoreTime, Swap, Swapped, Waiter,
 };
 
 /// How long a row may be locked before the swap is said to be held: far longer than
@@ -122,7 +127,8 @@ impl PostgresStore {
         match self.session.ask(self.timeout, &statement, &[]) {
             Ok(rows) => {
                 let oldest = rows.first().and_then(|row| row.try_get(1).ok()).flatten();
-                schema::check(self.session.place(), oldest)
+                schema::check(self.session.place(), oldest)?;
+                self.add_tables(self.timeout)
             }
             Err(failed) if failed.no_schema => self.make_tables(self.timeout),
             Err(failed) => Err(failed.error),
@@ -131,6 +137,23 @@ impl PostgresStore {
 
     fn make_tables(&mut self, limit: Duration) -> Result<(), StoreError> {
         schema::make(&mut self.session, &self.statements, &self.schema, limit)
+    }
+
+    /// Makes what came after the first tables.
+    fn add_tables(&mut self, limit: Duration) -> Result<(), StoreError> {
+        schema::add(&mut self.session, &self.statements, &self.schema, limit)
+    }
+
+    fn marks(&mut self, statement: &str, values: &[Value]) -> Result<Vec<OnceMark>, StoreError> {
+        match self.session.ask(self.timeout, statement, values) {
+            // Where there is no such table, nothing is done.
+            Err(failed) if failed.no_schema => Ok(Vec::new()),
+            Err(failed) => Err(failed.error),
+            Ok(rows) => rows
+                .iter()
+                .map(|row| once::from_row(row).map_err(|bad| self.bad_cell("once", &bad)))
+                .collect(),
+        }
     }
 
     fn bad_cell(&self, table: &str, bad: &BadCell) -> StoreError {
@@ -164,11 +187,8 @@ impl PostgresStore {
         ))
     }
 
-    /// The answer of `token_read` or `token_list`: the time, and the rows.
-    fn tokens(
-        &mut self,
-        rows: &[tokio_postgres::Row],
-    ) -> Result<(StoreTime, Vec<Row>), StoreError> {
+    /// The answer of `token_read` or `token_list`: the rows, and the time.
+    fn tokens(&mut self, rows: &[tokio_postgres::Row]) -> Result<Listing, StoreError> {
         let first = rows.first().ok_or_else(|| self.no_answer())?;
         let now = self.now(first)?;
         if !self.checked {
@@ -176,12 +196,22 @@ impl PostgresStore {
             schema::check(self.session.place(), oldest)?;
             self.checked = true;
         }
-        let mut found = Vec::new();
+        let mut listing = Listing {
+            rows: Vec::new(),
+            unreadable: Vec::new(),
+            now,
+            lines: Vec::new(),
+        };
         for row in rows {
-            let token = tokens::from_row(row, 3).map_err(|bad| self.bad_cell("tokens", &bad))?;
-            found.extend(token);
+            match tokens::from_row(row, 3) {
+                Ok(token) => listing.rows.extend(token),
+                Err(bad) => listing.unreadable.push(Unreadable {
+                    group: row.try_get("token_group").unwrap_or("?").to_owned(),
+                    error: self.bad_cell("tokens", &bad),
+                }),
+            }
         }
-        Ok((now, found))
+        Ok(listing)
     }
 
     /// There is nothing to list where there are no tables.
@@ -229,6 +259,7 @@ fn values_of(swap: &Swap) -> Vec<Value> {
             values.extend(runs::to_values(run));
             values.push(Value::maybe(vanished.as_ref()));
         }
+        History::Act(act) => values.extend(events::to_values(act)),
         History::End { run, end } => {
             values.push(Value::long(run.fence.0));
             values.push(Value::text(&run.session));
@@ -309,10 +340,13 @@ impl Store for PostgresStore {
             answer => answer,
         };
         let rows = rows.map_err(|failed| failed.error)?;
-        let (now, mut found) = self.tokens(&rows)?;
+        let mut found = self.tokens(&rows)?;
+        if let Some(unreadable) = found.unreadable.pop() {
+            return Err(unreadable.error);
+        }
         Ok(Reading {
-            row: found.pop(),
-            now,
+            row: found.rows.pop(),
+            now: found.now,
             line: self.line(&rows, line::in_reading)?,
         })
     }
@@ -340,6 +374,9 @@ impl Store for PostgresStore {
             History::Nothing => (Beside::Nothing, false),
             History::Begin { vanished: None, .. } => (Beside::Begin, true),
             History::Begin { .. } => (Beside::BeginAfterVanished, true),
+            History::Act(act) if act.once_key.is_some() => (Beside::Forget, false),
+            History::Act(_) => (Beside::Act, false),
+            History::End { end, .. } if end.marks_once => (Beside::EndOnce, false),
             History::End { .. } => (Beside::End, false),
         };
         let waited = matches!(swap.history, History::Begin { waited: true, .. });
@@ -356,7 +393,15 @@ impl Store for PostgresStore {
         let mut pause = FIRST_PAUSE;
         loop {
             let left = self.timeout.saturating_sub(begun.elapsed());
-            let answer = self.swap_once(&statement, &values, left);
+            let answer = match self.swap_once(&statement, &values, left) {
+                // Made by a program that knew no such table. Nothing has happened.
+                Err(failed) if failed.no_schema && beside.needs_added_tables() => {
+                    self.add_tables(left)?;
+                    let left = self.timeout.saturating_sub(begun.elapsed());
+                    self.swap_once(&statement, &values, left)
+                }
+                answer => answer,
+            };
             match answer.map_err(|failed| self.explained(failed, swap))? {
                 Answer::Swapped(swapped) => return Ok(swapped),
                 Answer::Locked if begun.elapsed() >= patience => {
@@ -370,14 +415,23 @@ impl Store for PostgresStore {
     }
 
     fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError> {
-        let statement = self.statements.run_record();
+        let begun = Instant::now();
+        let statement = self.statements.run_record(end.marks_once);
         let names = [
             Value::text(group),
             Value::long(run.fence.0),
             Value::text(&run.session),
         ];
         let values: Vec<Value> = names.into_iter().chain(end_values(end)).collect();
-        match self.session.ask(self.timeout, &statement, &values) {
+        let answer = match self.session.ask(self.timeout, &statement, &values) {
+            Err(failed) if failed.no_schema && end.marks_once => {
+                self.add_tables(self.timeout.saturating_sub(begun.elapsed()))?;
+                let left = self.timeout.saturating_sub(begun.elapsed());
+                self.session.ask(left, &statement, &values)
+            }
+            answer => answer,
+        };
+        match answer {
             // Where there are no tables, nobody has a record.
             Err(failed) if !failed.no_schema => Err(failed.error),
             _ => Ok(()),
@@ -388,19 +442,70 @@ impl Store for PostgresStore {
         let statement = self.statements.token_list();
         let rows = self.session.ask(self.timeout, &statement, &[]);
         let rows = rows.map_err(|failed| self.listed(failed))?;
-        let (now, rows) = self.tokens(&rows)?;
-        let lines = self.lines()?;
-        Ok(Listing { rows, now, lines })
+        let listing = self.tokens(&rows)?;
+        Ok(Listing {
+            lines: self.lines()?,
+            ..listing
+        })
     }
 
     fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {
         let statement = self.statements.history(query.group.is_some());
-        let mut values = vec![Value::Long(query.limit.map(i64::from))];
+        let mut values = vec![
+            Value::Long(query.limit.map(i64::from)),
+            Value::maybe(query.client.as_ref()),
+            Value::maybe(query.outcome.map(Outcome::as_str)),
+            Value::time(query.since_ms),
+        ];
         values.extend(query.group.as_ref().map(Value::text));
         let rows = self.session.ask(self.timeout, &statement, &values);
         let rows = rows.map_err(|failed| self.listed(failed))?;
         rows.iter()
             .map(|row| runs::from_row(row).map_err(|bad| self.bad_cell("runs", &bad)))
             .collect()
+    }
+
+    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
+        let statement = self.statements.events();
+        let values = [
+            Value::Long(query.limit.map(i64::from)),
+            Value::maybe(query.group.as_ref()),
+            Value::time(query.since_ms),
+        ];
+        match self.session.ask(self.timeout, &statement, &values) {
+            // Where there is no such table, nobody has done anything.
+            Err(failed) if failed.no_schema => Ok(Vec::new()),
+            Err(failed) => Err(failed.error),
+            Ok(rows) => rows
+                .iter()
+                .map(|row| events::from_row(row).map_err(|bad| self.bad_cell("events", &bad)))
+                .collect(),
+        }
+    }
+
+    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
+        let statement = self.statements.once_read();
+        let values = [Value::text(group), Value::text(key)];
+        Ok(self.marks(&statement, &values)?.pop())
+    }
+
+    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
+        let statement = self.statements.once_list();
+        self.marks(&statement, &[Value::maybe(group)])
+    }
+
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
+        let statement = self.statements.prune();
+        let values = [
+            Value::text(group),
+            Value::millis(retention.history),
+            Value::millis(retention.once),
+            Value::long(i64::from(PRUNE_BATCH)),
+        ];
+        match self.session.ask(self.timeout, &statement, &values) {
+            // Tables that an older program made are pruned once this one has added its own.
+            Err(failed) if !failed.no_schema => Err(failed.error),
+            _ => Ok(()),
+        }
     }
 }

@@ -25,10 +25,12 @@ pub mod clock;
 
 mod bell;
 mod cells;
+mod events;
 mod fault;
 mod file;
 mod line;
 mod lock_owner;
+mod once;
 mod runs;
 mod tokens;
 mod wall;
@@ -65,10 +67,13 @@ use self::clock::{Clock, HostClock};
 use self::fault::Place;
 use self::file::{OpenFile, SCHEMA_2, SCHEMA_STEP, SCHEMA_VERSION, user_version};
 use super::worker::{Answer, Request};
-use super::{Bell, HistoryQuery, Listing, Reading, Store, StoreError, Trouble};
+use super::{
+    ActQuery, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store, StoreError,
+    Trouble, Unreadable,
+};
 use crate::token::{
-    self, GroupName, History, Row, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped,
-    Version, Waiter,
+    self, ActRecord, GroupName, History, OnceMark, Outcome, Row, RunEnd, RunId, RunRecord,
+    SessionId, StoreTime, Swap, Swapped, Version, Waiter,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
@@ -334,6 +339,23 @@ impl SqliteStore {
         }
     }
 
+    /// Whether a table is there that is made when it is first needed.
+    fn has_table(&self, name: &str) -> Result<bool, StoreError> {
+        let found = self.rows(sql!("table_is_there"), [name], |_| Ok(()))?;
+        Ok(!found.is_empty())
+    }
+
+    fn marks(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<OnceMark>, StoreError> {
+        self.rows(sql, parameters, |row| {
+            once::from_cells(Cells::new(row, once::COLUMNS))
+                .map_err(|bad| self.place.bad_cell(once::TABLE, &group_in(row), &bad))
+        })
+    }
+
     /// Starts a transaction that only reads.
     fn reading(&self) -> Result<Transaction<'_>, StoreError> {
         self.file.check_still_there(&self.place)?;
@@ -433,6 +455,15 @@ fn carry_out(
             }
             begin(transaction, run, vanished.as_ref(), place, now)?;
         }
+        History::Act(act) => {
+            transaction.execute_batch(sql!("events_create"))?;
+            let values = events::to_values(act, now);
+            transaction.execute(sql!("event_add"), params_from_iter(values))?;
+            if let Some(key) = &act.once_key {
+                transaction.execute_batch(sql!("once_create"))?;
+                transaction.execute(sql!("once_forget"), [group.as_str(), key])?;
+            }
+        }
         History::End { run, end } => close(transaction, group, run, end, now)?,
     }
     Ok(Kept::Yes(Swapped::Done(now.clone())))
@@ -475,15 +506,22 @@ fn close(
     now: &StoreTime,
 ) -> Result<(), WriteError> {
     let mut statement = transaction.prepare_cached(sql!("run_end"))?;
-    statement.execute(params![
+    let ended_at = wall::to_text(now.stamp.wall_ms);
+    let closed = statement.execute(params![
         group.as_str(),
         run.fence.0,
         run.session.as_str(),
         end.outcome.as_str(),
         end.exit_code,
         end.signal,
-        wall::to_text(now.stamp.wall_ms),
+        ended_at,
     ])?;
+    if closed > 0 && end.marks_once {
+        transaction.execute_batch(sql!("once_create"))?;
+        let (fence, session) = (run.fence.0, run.session.as_str());
+        let values = params![group.as_str(), fence, session, ended_at];
+        transaction.execute(sql!("once_mark"), values)?;
+    }
     Ok(())
 }
 
@@ -557,7 +595,7 @@ impl Store for SqliteStore {
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         let writing = match swap.history {
-            History::End { .. } => Writing::History,
+            History::End { .. } | History::Act(_) => Writing::History,
             History::Nothing | History::Begin { .. } => Writing::State,
         };
         self.write(writing, |transaction, place, now| {
@@ -573,24 +611,94 @@ impl Store for SqliteStore {
 
     fn list(&mut self) -> Result<Listing, StoreError> {
         let transaction = self.reading()?;
-        let rows = self.rows(sql!("token_list"), [], |row| token_of(row, &self.place))?;
+        let found = self.rows(sql!("token_list"), [], |row| {
+            Ok(token_of(row, &self.place).map_err(|error| Unreadable {
+                group: group_in(row),
+                error,
+            }))
+        })?;
         let lines = self.line(sql!("line_list"), [])?;
         let now = self.clock.now();
         drop(transaction);
-        Ok(Listing { rows, now, lines })
+        let mut listing = Listing {
+            rows: Vec::new(),
+            unreadable: Vec::new(),
+            now,
+            lines,
+        };
+        for row in found {
+            match row {
+                Ok(row) => listing.rows.push(row),
+                Err(unreadable) => listing.unreadable.push(unreadable),
+            }
+        }
+        Ok(listing)
     }
 
     fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {
         // For SQLite a negative limit is none.
         let limit = Value::Integer(query.limit.map_or(-1, i64::from));
         let take = |row: &rusqlite::Row<'_>| run(row, &self.place);
+        let client = query.client.as_ref().map(|client| client.as_str());
+        let outcome = query.outcome.map(Outcome::as_str);
+        let since = query.since_ms.map(wall::to_text);
         match &query.group {
-            None => self.rows(sql!("history"), params![limit], take),
+            None => self.rows(
+                sql!("history"),
+                params![limit, client, outcome, since],
+                take,
+            ),
             Some(group) => self.rows(
                 sql!("history_of_group"),
-                params![limit, group.as_str()],
+                params![limit, client, outcome, since, group.as_str()],
                 take,
             ),
         }
+    }
+
+    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
+        if !self.has_table(events::TABLE)? {
+            return Ok(Vec::new());
+        }
+        let limit = Value::Integer(query.limit.map_or(-1, i64::from));
+        let group = query.group.as_ref().map(|group| group.as_str());
+        let since = query.since_ms.map(wall::to_text);
+        self.rows(sql!("events"), params![limit, group, since], |row| {
+            events::from_cells(Cells::new(row, events::COLUMNS))
+                .map_err(|bad| self.place.bad_cell(events::TABLE, &group_in(row), &bad))
+        })
+    }
+
+    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
+        if !self.has_table(once::TABLE)? {
+            return Ok(None);
+        }
+        let found = self.marks(sql!("once_read"), params![group.as_str(), key]);
+        Ok(found?.pop())
+    }
+
+    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
+        if !self.has_table(once::TABLE)? {
+            return Ok(Vec::new());
+        }
+        let group = group.map(|group| group.as_str());
+        self.marks(sql!("once_list"), params![group])
+    }
+
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
+        let (events, once) = (self.has_table(events::TABLE)?, self.has_table(once::TABLE)?);
+        self.write(Writing::State, |transaction, _, now| {
+            let group = group.as_str();
+            let before = wall::to_text(now.wall_ms_before(retention.history));
+            transaction.execute(sql!("runs_prune"), params![group, before, PRUNE_BATCH])?;
+            if events {
+                transaction.execute(sql!("events_prune"), params![group, before])?;
+            }
+            if once {
+                let before = wall::to_text(now.wall_ms_before(retention.once));
+                transaction.execute(sql!("once_prune"), params![group, before, PRUNE_BATCH])?;
+            }
+            Ok(Kept::Yes(()))
+        })
     }
 }

@@ -10,8 +10,8 @@ use std::thread;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use super::{Bell, Reading, Store, StoreError};
-use crate::token::{GroupName, RunEnd, RunId, SessionId, Swap, Swapped, Waiter};
+use super::{Bell, Reading, Retention, Store, StoreError};
+use crate::token::{GroupName, OnceMark, RunEnd, RunId, SessionId, Swap, Swapped, Waiter};
 
 /// A request to a store.
 #[derive(Debug, Clone)]
@@ -24,6 +24,20 @@ pub enum Request {
     Leave(GroupName, SessionId),
     /// Change a row.
     Swap(Box<Swap>),
+    /// Whether a key of `--once` is done.
+    Once {
+        /// In which group.
+        group: GroupName,
+        /// The key.
+        key: String,
+    },
+    /// Remove what is too old.
+    Prune {
+        /// Of which group.
+        group: GroupName,
+        /// What is not too old.
+        retention: Retention,
+    },
     /// Close a session's run record.
     Record {
         /// In which group.
@@ -44,6 +58,10 @@ pub enum Answer {
     Left(Result<(), StoreError>),
     /// To [`Request::Swap`].
     Swapped(Result<Swapped, StoreError>),
+    /// To [`Request::Once`].
+    Once(Result<Option<Box<OnceMark>>, StoreError>),
+    /// To [`Request::Prune`].
+    Pruned(Result<(), StoreError>),
     /// To [`Request::Record`].
     Recorded(Result<(), StoreError>),
 }
@@ -56,6 +74,10 @@ impl Request {
             Self::Join(group, waiter) => Answer::Read(store.join(group, waiter).map(Box::new)),
             Self::Leave(group, session) => Answer::Left(store.leave(group, session)),
             Self::Swap(swap) => Answer::Swapped(store.swap(swap)),
+            Self::Once { group, key } => {
+                Answer::Once(store.once(group, key).map(|mark| mark.map(Box::new)))
+            }
+            Self::Prune { group, retention } => Answer::Pruned(store.prune(group, *retention)),
             Self::Record { group, run, end } => Answer::Recorded(store.record(group, run, end)),
         }
     }
@@ -67,6 +89,8 @@ impl Request {
             Self::Read(_) | Self::Join(..) => Answer::Read(Err(error)),
             Self::Leave(..) => Answer::Left(Err(error)),
             Self::Swap(_) => Answer::Swapped(Err(error)),
+            Self::Once { .. } => Answer::Once(Err(error)),
+            Self::Prune { .. } => Answer::Pruned(Err(error)),
             Self::Record { .. } => Answer::Recorded(Err(error)),
         }
     }
@@ -80,10 +104,14 @@ impl Answer {
             Self::Read(Err(error))
             | Self::Left(Err(error))
             | Self::Swapped(Err(error))
+            | Self::Once(Err(error))
+            | Self::Pruned(Err(error))
             | Self::Recorded(Err(error)) => Some(error),
             Self::Read(Ok(_))
             | Self::Left(Ok(()))
             | Self::Swapped(Ok(_))
+            | Self::Once(Ok(_))
+            | Self::Pruned(Ok(()))
             | Self::Recorded(Ok(())) => None,
         }
     }

@@ -14,3 +14,10 @@ pub fn is_in_foreground() -> bool {
     };
     tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp())
 }
+
+/// How many columns the terminal at stdout has; `None` if there is none.
+#[must_use]
+pub fn columns_of_stdout() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}

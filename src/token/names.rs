@@ -86,6 +86,11 @@ name!(
     SessionId
 );
 
+name!(
+    /// What `--once` is not to run again.
+    OnceKey
+);
+
 impl SessionId {
     /// The id for 128 random bits.
     #[must_use]

@@ -4,10 +4,45 @@
 use std::time::Duration;
 
 use super::misreading::{Misreading, misread};
-use super::names::{ClientId, Version};
+use super::names::{ClientId, Fence, GroupName, Version};
 use super::row::{Handoff, Pause, Row, State, Touch};
 use super::swap::{History, Swap};
 use super::time::StoreTime;
+
+/// Who acts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Actor {
+    /// The user's name.
+    pub by: String,
+    /// The host that the act comes from.
+    pub host: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// An act of an operator that happened, as history keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ActRecord {
+    /// The group.
+    pub group: GroupName,
+    /// When, by the store's clock. The store sets it, in the same swap.
+    pub at: StoreTime,
+    /// The version that the act wrote into the row.
+    pub version: Version,
+    /// What was done: [`Act::word`].
+    pub act: String,
+    /// The client that it is about: the new expected one, the one that the token is
+    /// handed off to, or the one that it was taken from.
+    pub client: Option<ClientId>,
+    /// Until when a pause lasts, in milliseconds since 1970.
+    pub until_wall_ms: Option<i64>,
+    /// The key of `--once` that is forgotten, in the same swap.
+    pub once_key: Option<String>,
+    /// The fence that the row had.
+    pub fence: Fence,
+    /// Who did it, from where, and why.
+    pub actor: Actor,
+}
 
 /// One act of an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -22,11 +57,60 @@ pub enum Act {
     Expect(Option<ClientId>),
     /// Ask the holder to end its job and to free the token, without overlap.
     Revoke,
+    /// Forget that this key of `--once` is done.
+    Forget(String),
     /// Free the token now. From a running session only with force.
     Release {
         /// Free it although a job may be running.
         force: bool,
     },
+}
+
+impl Act {
+    /// The act in a word, for history.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Pause(_) => "pause",
+            Self::Resume => "resume",
+            Self::Handoff(_) => "handoff",
+            Self::Expect(_) => "expect",
+            Self::Revoke => "revoke",
+            Self::Forget(_) => "once_forget",
+            Self::Release { force: false } => "release",
+            Self::Release { force: true } => "release_by_force",
+        }
+    }
+
+    /// What history keeps of this act on a row that was read at `now`.
+    #[must_use]
+    pub fn record(&self, row: &Row, now: &StoreTime, version: Version, actor: Actor) -> ActRecord {
+        let client = match self {
+            Self::Handoff(client) => Some(client.clone()),
+            Self::Expect(client) => client.clone(),
+            Self::Revoke | Self::Release { .. } => row.client_bound().cloned(),
+            Self::Pause(_) | Self::Resume | Self::Forget(_) => None,
+        };
+        let once_key = match self {
+            Self::Forget(key) => Some(key.clone()),
+            _ => None,
+        };
+        let until_wall_ms = match self {
+            Self::Pause(pause) => pause.until_wall_ms,
+            _ => None,
+        };
+        ActRecord {
+            group: row.group.clone(),
+            at: now.clone(),
+            version,
+            act: self.word().to_owned(),
+            client,
+            until_wall_ms,
+            once_key,
+            fence: row.fence,
+            actor,
+        }
+    }
 }
 
 /// The result of an act, before a store has carried it out.
@@ -64,12 +148,14 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         Act::Expect(client) => to.expected_client.clone_from(client),
         Act::Revoke if !running => return Effect::NotRunning,
         Act::Revoke => to.revoke_requested = true,
+        Act::Forget(_) => {}
         Act::Release { force: false } if running => return Effect::Running,
         Act::Release { .. } => {
             old_job_for = still_trusted(row, now);
             to.state = State::Free;
             to.session_version = None;
             to.lock_file = None;
+            to.revoke_requested = false;
         }
     }
     let swap = Box::new(Swap {

@@ -89,6 +89,25 @@ pub struct RunEnd {
     pub exit_code: Option<i32>,
     /// The signal that killed the job, if one did.
     pub signal: Option<i32>,
+    /// With that the key in the run's record is done.
+    pub marks_once: bool,
+}
+
+/// A key of `--once` whose run has succeeded.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct OnceMark {
+    /// In which group.
+    pub group: GroupName,
+    /// The key.
+    pub key: String,
+    /// When, by the store's wall clock, in milliseconds since 1970.
+    pub done_at_ms: i64,
+    /// The fence of the run's grant.
+    pub fence: Fence,
+    /// Which invocation.
+    pub session: SessionId,
+    /// Whose.
+    pub client: ClientId,
 }
 
 /// Which of a group's runs: the fence of its grant finds it, the session shows whose
@@ -139,6 +158,19 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// The mark that the success of this run leaves, if it has a key.
+    #[must_use]
+    pub fn once_mark(&self, done_at_ms: i64) -> Option<OnceMark> {
+        Some(OnceMark {
+            group: self.group.clone(),
+            key: self.once_key.clone()?,
+            done_at_ms,
+            fence: self.fence,
+            session: self.session.clone(),
+            client: self.client.clone(),
+        })
+    }
+
     /// The outcome to show to people: a run whose session is no longer in the
     /// token, or silent for longer than it may be, is never shown as running.
     #[must_use]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::claim::Claim;
 use super::names::{GroupName, SessionId, Version};
+use super::operator::ActRecord;
 use super::record::{GrantKind, Outcome, RunEnd, RunId, RunRecord};
 use super::row::{Counters, Handoff, Row, State, Touch};
 use super::time::StoreTime;
@@ -43,6 +44,8 @@ pub enum History {
         /// The session leaves the line, which it is in.
         waited: bool,
     },
+    /// An operator's act is recorded. The store sets its time to its own.
+    Act(Box<ActRecord>),
     /// A run ends. The store sets the end to its own wall time.
     End {
         /// Whose record is closed.

@@ -25,6 +25,7 @@ fn grant_to(name: &str, row: &Row, now: &StoreTime) -> Swap {
 
 fn ended(outcome: Outcome) -> RunEnd {
     RunEnd {
+        marks_once: false,
         outcome,
         exit_code: None,
         signal: None,

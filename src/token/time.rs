@@ -98,6 +98,13 @@ impl StoreTime {
         }
     }
 
+    /// The wall time that lies so far back, in milliseconds since 1970.
+    #[must_use]
+    pub fn wall_ms_before(&self, back: Duration) -> i64 {
+        let back = i64::try_from(back.as_millis()).unwrap_or(i64::MAX);
+        self.stamp.wall_ms.saturating_sub(back)
+    }
+
     /// Whether a swap that expires at `expiry` may no longer happen now. Of two
     /// domains nothing is known, so that counts as expired.
     #[must_use]

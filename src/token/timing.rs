@@ -96,7 +96,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// least a second. Clocks may be slewed by 8.3 % (Linux's `adjtimex` bounds the
 /// tick to ±10 % and the frequency to 500 ppm; chrony's and ntpd's own limit is
 /// 1/12), which a tenth covers.
-const fn margin_of(takeover_after: Duration) -> Duration {
+#[must_use]
+pub const fn margin_of(takeover_after: Duration) -> Duration {
     let tenth = Duration::from_nanos(takeover_after.as_nanos() as u64 / 10);
     if tenth.as_nanos() < SECOND.as_nanos() {
         SECOND

@@ -96,6 +96,21 @@ fn a_role_with_the_least_rights_is_enough() {
     poor.verb(&["status"]).end().with_code(0);
     poor.verb(&["history"]).end().with_code(0);
     poor.verb(&["init"]).end().with_code(0);
+    poor.verb(&["handoff", "-g", "job", "--to", "c"])
+        .end()
+        .with_code(0);
+    let slow = poor
+        .run("c")
+        .with(&["--once", "k", "--history-retain=500ms"]);
+    slow.script("sleep 1.2").end().with_code(0);
+    crate::support::until("the old ones are gone", || {
+        let left = database.sql("SELECT count(*) FROM tokenrun.runs");
+        if left == "1" { Ok(()) } else { Err(left) }
+    });
+    poor.verb(&["once", "forget", "-g", "job", "k"])
+        .end()
+        .with_code(0);
+    poor.verb(&["history"]).end().with_code(0);
     for forbidden in [
         "DELETE FROM tokenrun.tokens",
         "TRUNCATE tokenrun.runs",

@@ -49,6 +49,18 @@ impl Site {
         self.store.bare(words).with(&["-s", &self.url])
     }
 
+    /// Has an administrator change the tables.
+    #[allow(dead_code)] // not every program of tests has use for it
+    pub(crate) fn sql(&self, statement: &str) {
+        if !self.url.starts_with("postgres:") {
+            self.store.sql().execute_batch(statement).unwrap();
+            return;
+        }
+        let url = format!("{}?options=-csearch_path%3Dtokenrun", self.url);
+        let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+        client.batch_execute(statement).unwrap();
+    }
+
     /// A file of the test's.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.store.file(name)

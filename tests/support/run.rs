@@ -228,6 +228,11 @@ impl Run {
         fs::read_to_string(&self.stderr).unwrap()
     }
 
+    #[allow(dead_code)] // not every program of tests reads it while it grows
+    pub(crate) fn stdout(&self) -> String {
+        fs::read_to_string(&self.stdout).unwrap()
+    }
+
     /// Waits until stderr has these words, and gives the line.
     pub(crate) fn until_says(&self, words: &str) -> String {
         until(&format!("stderr says {words:?}"), || {

@@ -153,6 +153,8 @@ impl Rig {
             }
             Answer::Left(left) => Event::Left(left),
             Answer::Swapped(swapped) => Event::Swapped(swapped),
+            Answer::Once(found) => Event::OnceLooked(found),
+            Answer::Pruned(_) => Event::Tick,
             Answer::Recorded(recorded) => Event::Recorded(recorded),
         }
     }
@@ -215,6 +217,8 @@ fn failure(request: &Request) -> Event {
         Request::Read(_) | Request::Join(..) => Event::Looked(Err(unavailable())),
         Request::Leave(..) => Event::Left(Err(unavailable())),
         Request::Swap(_) => Event::Swapped(Err(unavailable())),
+        Request::Once { .. } => Event::OnceLooked(Err(unavailable())),
+        Request::Prune { .. } => Event::Tick,
         Request::Record { .. } => Event::Recorded(Err(unavailable())),
     }
 }
@@ -235,6 +239,8 @@ fn word(action: &Action, now: Moment) -> Option<String> {
         Action::Send(Request::Read(_)) => "read".into(),
         Action::Send(Request::Join(..)) => "join".into(),
         Action::Send(Request::Leave(..)) => "leave".into(),
+        Action::Send(Request::Once { .. }) => "ask for the key".into(),
+        Action::Send(Request::Prune { .. }) => "prune".into(),
         Action::Send(Request::Record { end, .. }) => format!("record {}", end.outcome),
         Action::Send(Request::Swap(swap)) => match swap.touch {
             Touch::Grant { .. } => "grant".into(),
@@ -286,6 +292,7 @@ pub(super) fn short(ending: &Ending) -> String {
             perhaps_granted, ..
         } => format!("store failed, perhaps granted: {perhaps_granted}"),
         Ending::Stopped(signal) => format!("stopped by {signal}"),
+        Ending::Done(mark) => format!("{} is done", mark.key),
         Ending::NoGuard => "no guard".into(),
     }
 }

@@ -84,6 +84,7 @@ impl Scribe {
             Request::Read(_) => self.form.push(b'r'),
             Request::Join(..) => self.form.push(b'j'),
             Request::Leave(..) => self.form.push(b'l'),
+            Request::Once { .. } | Request::Prune { .. } => self.form.push(b'o'),
             Request::Record { .. } => self.form.push(b'c'),
             Request::Swap(swap) => self.swap(world, swap),
         }

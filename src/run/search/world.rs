@@ -458,6 +458,8 @@ impl World {
                 Event::Looked(Ok((Box::new(reading), Evidence::None)))
             }
             Request::Swap(swap) => Event::Swapped(Ok(self.swap(client, &swap, &session, None))),
+            Request::Once { .. } => Event::OnceLooked(Ok(None)),
+            Request::Prune { .. } => Event::Tick,
             Request::Record { .. } => Event::Recorded(Ok(())),
         };
         if let Some(process) = &mut self.clients[client].process {

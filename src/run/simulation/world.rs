@@ -315,6 +315,8 @@ impl World {
                 Event::Looked(Ok((Box::new(reading), evidence)))
             }
             Request::Swap(swap) => Event::Swapped(Ok(self.swap(process, swap, &now))),
+            Request::Once { .. } => Event::OnceLooked(Ok(None)),
+            Request::Prune { .. } => Event::Tick,
             Request::Record { group, end, .. } => {
                 for run in &mut self.store.runs {
                     if run.group == *group && run.session == session {
@@ -518,6 +520,8 @@ impl Event {
             Request::Read(_) | Request::Join(..) => Self::Looked(Err(error)),
             Request::Leave(..) => Self::Left(Err(error)),
             Request::Swap(_) => Self::Swapped(Err(error)),
+            Request::Once { .. } => Self::OnceLooked(Err(error)),
+            Request::Prune { .. } => Self::Tick,
             Request::Record { .. } => Self::Recorded(Err(error)),
         }
     }

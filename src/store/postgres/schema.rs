@@ -14,9 +14,10 @@ const VERSION: i64 = 2;
 pub fn creation(schema: &str) -> String {
     let statements = Statements::new(schema);
     format!(
-        "BEGIN;\n{}{}\n{}COMMIT;\n",
+        "BEGIN;\n{}{}\n{}{}COMMIT;\n",
         statements.schema_create(),
         statements.schema(),
+        statements.schema_added(),
         statements.grants()
     )
 }
@@ -28,28 +29,61 @@ pub(super) fn make(
     schema: &str,
     limit: Duration,
 ) -> Result<(), StoreError> {
-    let batch = format!("{}{}", statements.schema_create(), statements.schema());
+    let batch = format!(
+        "{}{}{}",
+        statements.schema_create(),
+        statements.schema(),
+        statements.schema_added()
+    );
     match session.batch(limit, &batch) {
         Ok(()) => Ok(()),
-        // Another was quicker: the lock made this one wait for it. Or they are of version 1.
-        Err(failed) if is_made_already(&failed) => {
-            let batch = format!("{}{}", statements.schema_create(), statements.schema_2());
-            session.batch(limit, &batch).map_err(|failed| failed.error)
-        }
-        Err(failed) if failed.error.trouble == Trouble::Denied => Err(StoreError {
-            message: format!(
-                "{}: the schema {schema:?} has no tables yet, and this role may not make them; have a \
-                 database administrator run what tokenrun init --print-sql prints",
-                failed
-                    .error
-                    .message
-                    .split("; have a database")
-                    .next()
-                    .unwrap_or_default(),
-            ),
-            ..failed.error
-        }),
-        Err(failed) => Err(failed.error),
+        // Another was quicker: the lock made this one wait for it. Or they are older.
+        Err(failed) if is_made_already(&failed) => add(session, statements, schema, limit),
+        Err(failed) => Err(not_made(
+            failed,
+            schema,
+            "has no tables yet",
+            "what tokenrun init --print-sql prints",
+        )),
+    }
+}
+
+/// Makes the tables that came after the first ones, where they are not there.
+pub(super) fn add(
+    session: &mut Session,
+    statements: &Statements,
+    schema: &str,
+    limit: Duration,
+) -> Result<(), StoreError> {
+    let batch = format!(
+        "{}{}{}",
+        statements.schema_create(),
+        statements.schema_2(),
+        statements.schema_added()
+    );
+    session.batch(limit, &batch).map_err(|failed| {
+        not_made(
+            failed,
+            schema,
+            "lacks tables that came later",
+            "tokenrun init",
+        )
+    })
+}
+
+fn not_made(failed: Failed, schema: &str, what: &str, run: &str) -> StoreError {
+    if failed.error.trouble != Trouble::Denied {
+        return failed.error;
+    }
+    let message = &failed.error.message;
+    let told = message.split("; have a database").next();
+    StoreError {
+        message: format!(
+            "{}: the schema {schema:?} {what}, and this role may not make them; have a database \
+             administrator run {run}",
+            told.unwrap_or_default(),
+        ),
+        ..failed.error
     }
 }
 

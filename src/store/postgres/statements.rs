@@ -13,6 +13,18 @@ pub(super) enum Beside {
     Begin,
     BeginAfterVanished,
     End,
+    /// With a success that makes a key done.
+    EndOnce,
+    Act,
+    /// An act that forgets a key.
+    Forget,
+}
+
+impl Beside {
+    /// Whether it writes to a table that came after the first ones.
+    pub(super) const fn needs_added_tables(self) -> bool {
+        matches!(self, Self::EndOnce | Self::Act | Self::Forget)
+    }
 }
 
 impl Beside {
@@ -71,8 +83,24 @@ impl Statements {
         })
     }
 
-    pub(super) fn run_record(&self) -> String {
-        self.fill(sql!("run_record"))
+    pub(super) fn run_record(&self, marks_once: bool) -> String {
+        self.fill(if marks_once {
+            sql!("run_record_once")
+        } else {
+            sql!("run_record")
+        })
+    }
+
+    pub(super) fn once_read(&self) -> String {
+        self.fill(sql!("once_read"))
+    }
+
+    pub(super) fn once_list(&self) -> String {
+        self.fill(sql!("once_list"))
+    }
+
+    pub(super) fn prune(&self) -> String {
+        self.fill(sql!("prune"))
     }
 
     pub(super) fn token_locker(&self) -> String {
@@ -110,6 +138,9 @@ impl Statements {
             Beside::Begin => &[sql!("run_begin")],
             Beside::BeginAfterVanished => &[sql!("run_begin"), sql!("run_vanished")],
             Beside::End => &[sql!("run_end")],
+            Beside::EndOnce => &[sql!("run_end_once")],
+            Beside::Act => &[sql!("event_add")],
+            Beside::Forget => &[sql!("event_add"), sql!("once_forget")],
         };
         let left = (waited && beside.begins()).then_some(sql!("line_left"));
         let parts = [token].into_iter().chain(runs.iter().copied()).chain(left);
@@ -127,6 +158,14 @@ impl Statements {
 
     pub(super) fn grants(&self) -> String {
         self.fill(sql!("grants"))
+    }
+
+    pub(super) fn events(&self) -> String {
+        self.fill(sql!("events"))
+    }
+
+    pub(super) fn schema_added(&self) -> String {
+        self.fill(sql!("schema_added"))
     }
 
     pub(super) fn schema(&self) -> String {

@@ -66,6 +66,7 @@ fn compete(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
         .row
         .ok_or("the grant is not there")?;
     let end = RunEnd {
+        marks_once: false,
         outcome: Outcome::Succeeded,
         exit_code: Some(0),
         signal: None,

@@ -54,6 +54,7 @@ fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
                 session: crate::token::SessionId::new("s1").unwrap(),
             },
             &crate::token::RunEnd {
+                marks_once: false,
                 outcome: crate::token::Outcome::Succeeded,
                 exit_code: Some(0),
                 signal: None,
@@ -109,6 +110,7 @@ fn say_what_happens(file: &Path) {
             session: crate::token::SessionId::from_random(1),
         };
         let end = crate::token::RunEnd {
+            marks_once: false,
             outcome: crate::token::Outcome::Succeeded,
             exit_code: Some(0),
             signal: None,

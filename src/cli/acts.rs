@@ -1,0 +1,207 @@
+//! What operators do to a token.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::shared::{
+    LogFlags, LogRequest, StoreFlags, StoreRequest, client, duration_value, group_name, plain_text,
+};
+use super::unusable::Unusable;
+use crate::token::{ClientId, GroupName, OnceKey};
+
+#[derive(Debug, Args)]
+struct ActFlags {
+    /// The group
+    #[arg(short, long, value_name = "NAME")]
+    group: String,
+    #[command(flatten)]
+    store: StoreFlags,
+    /// Why: recorded, and shown in history
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// What was done, as an array of one JSON object, on stdout
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    log: LogFlags,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PauseFlags {
+    #[command(flatten)]
+    act: ActFlags,
+    /// For how long [default: until it is resumed]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration_value)]
+    lasts: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ResumeFlags {
+    #[command(flatten)]
+    act: ActFlags,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct HandoffFlags {
+    #[command(flatten)]
+    act: ActFlags,
+    /// The client that shall have the token next
+    #[arg(long, value_name = "ID")]
+    to: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExpectFlags {
+    #[command(flatten)]
+    act: ActFlags,
+    /// The client that is expected to have the token
+    #[arg(value_name = "ID", required_unless_present = "clear")]
+    client: Option<String>,
+    /// Nobody is
+    #[arg(long, conflicts_with = "client")]
+    clear: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RevokeFlags {
+    #[command(flatten)]
+    act: ActFlags,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReleaseFlags {
+    #[command(flatten)]
+    act: ActFlags,
+    /// Free it although a job holds it: that job may go on for a while, beside the next
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ForgetFlags {
+    #[command(flatten)]
+    act: ActFlags,
+    /// The key
+    #[arg(value_name = "KEY")]
+    key: String,
+}
+
+impl TryFrom<ForgetFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: ForgetFlags) -> Result<Self, Unusable> {
+        let key = OnceKey::new(&flags.key)
+            .map_err(|error| Unusable::usage(format!("the key {error}")))?;
+        flags.act.request(Wish::Forget(key))
+    }
+}
+
+/// What an operator wants done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// No new grants, for so long, or until they are allowed again.
+    Pause(Option<Duration>),
+    /// Grants again.
+    Resume,
+    /// The token goes to this client next.
+    Handoff(ClientId),
+    /// This client is the configured primary.
+    Expect(Option<ClientId>),
+    /// The holder ends its job and frees the token.
+    Revoke,
+    /// This key of `--once` is not done any more.
+    Forget(OnceKey),
+    /// The token is freed.
+    Release {
+        /// Although a job may be running.
+        force: bool,
+    },
+}
+
+/// An act of an operator, validated.
+#[derive(Debug)]
+pub struct ActRequest {
+    /// On which group.
+    pub group: GroupName,
+    /// In which store.
+    pub store: StoreRequest,
+    /// What is to be done.
+    pub wish: Wish,
+    /// Why.
+    pub reason: Option<String>,
+    /// Tell what was done as JSON.
+    pub json: bool,
+    /// How much is said, and how.
+    pub log: LogRequest,
+}
+
+impl ActFlags {
+    fn request(self, wish: Wish) -> Result<ActRequest, Unusable> {
+        Ok(ActRequest {
+            group: group_name(&self.group)?,
+            store: self.store.into(),
+            wish,
+            reason: plain_text("--reason", self.reason)?,
+            json: self.json,
+            log: self.log.into(),
+        })
+    }
+}
+
+impl TryFrom<PauseFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: PauseFlags) -> Result<Self, Unusable> {
+        if flags.lasts.is_some_and(|lasts| lasts.is_zero()) {
+            return Err(Unusable::usage(
+                "--for must be longer than 0; leave it out for a pause until tokenrun resume",
+            ));
+        }
+        flags.act.request(Wish::Pause(flags.lasts))
+    }
+}
+
+impl TryFrom<ResumeFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: ResumeFlags) -> Result<Self, Unusable> {
+        flags.act.request(Wish::Resume)
+    }
+}
+
+impl TryFrom<HandoffFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: HandoffFlags) -> Result<Self, Unusable> {
+        let to =
+            ClientId::new(&flags.to).map_err(|error| Unusable::usage(format!("--to {error}")))?;
+        flags.act.request(Wish::Handoff(to))
+    }
+}
+
+impl TryFrom<ExpectFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: ExpectFlags) -> Result<Self, Unusable> {
+        let expected = client("the client id", flags.client.as_deref())?;
+        flags.act.request(Wish::Expect(expected))
+    }
+}
+
+impl TryFrom<RevokeFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: RevokeFlags) -> Result<Self, Unusable> {
+        flags.act.request(Wish::Revoke)
+    }
+}
+
+impl TryFrom<ReleaseFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: ReleaseFlags) -> Result<Self, Unusable> {
+        let force = flags.force;
+        flags.act.request(Wish::Release { force })
+    }
+}

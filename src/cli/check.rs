@@ -1,0 +1,75 @@
+//! Asking whether a node may run now, and whether somebody has.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::shared::{StoreFlags, StoreRequest, duration_value, group_name};
+use super::unusable::Unusable;
+use crate::token::GroupName;
+
+#[derive(Debug, Args)]
+pub(super) struct CheckFlags {
+    /// The group
+    #[arg(short, long, value_name = "NAME")]
+    group: String,
+    #[command(flatten)]
+    store: StoreFlags,
+    /// The lease must be good for this much longer [default: 0]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration_value)]
+    lasts: Option<Duration>,
+    /// For monitoring: whether a run has succeeded, on any node, in this time
+    #[arg(long, value_name = "DURATION", value_parser = duration_value, conflicts_with = "lasts")]
+    succeeded_within: Option<Duration>,
+    /// An array of one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+    /// Say nothing: the exit status tells
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What is asked of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// May this process's node run, for so much longer?
+    MayRun(Duration),
+    /// Has a run succeeded in this time?
+    SucceededWithin(Duration),
+}
+
+/// A question, validated.
+#[derive(Debug)]
+pub struct CheckRequest {
+    /// Of which group.
+    pub group: GroupName,
+    /// In which store.
+    pub store: StoreRequest,
+    /// What is asked.
+    pub question: Question,
+    /// Answer in JSON, too.
+    pub json: bool,
+    /// Say nothing.
+    pub quiet: bool,
+}
+
+impl TryFrom<CheckFlags> for CheckRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: CheckFlags) -> Result<Self, Unusable> {
+        let question = match (flags.succeeded_within, flags.lasts) {
+            (Some(within), _) if within.is_zero() => {
+                return Err(Unusable::usage("--succeeded-within must be longer than 0"));
+            }
+            (Some(within), _) => Question::SucceededWithin(within),
+            (None, lasts) => Question::MayRun(lasts.unwrap_or_default()),
+        };
+        Ok(Self {
+            group: group_name(&flags.group)?,
+            store: flags.store.into(),
+            question,
+            json: flags.json,
+            quiet: flags.quiet,
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! Metrics for Prometheus.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::shared::{StoreFlags, StoreRequest, group_filter};
+use super::unusable::Unusable;
+use crate::token::GroupName;
+
+#[derive(Debug, Args)]
+pub(super) struct MetricsFlags {
+    /// Only this group
+    #[arg(short, long, value_name = "NAME")]
+    group: Option<String>,
+    #[command(flatten)]
+    store: StoreFlags,
+    /// Write them to this file instead of stdout, as a whole: for the textfile collector
+    #[arg(long, value_name = "PATH")]
+    textfile: Option<PathBuf>,
+}
+
+/// Metrics.
+#[derive(Debug)]
+pub struct MetricsRequest {
+    /// Of this group only.
+    pub group: Option<GroupName>,
+    /// The store.
+    pub store: StoreRequest,
+    /// Where they go.
+    pub textfile: Option<PathBuf>,
+}
+
+impl TryFrom<MetricsFlags> for MetricsRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: MetricsFlags) -> Result<Self, Unusable> {
+        Ok(Self {
+            group: group_filter(flags.group.as_deref())?,
+            store: flags.store.into(),
+            textfile: flags.textfile,
+        })
+    }
+}

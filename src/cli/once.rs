@@ -1,0 +1,51 @@
+//! The keys of `--once`.
+
+use clap::{Args, Subcommand};
+
+use super::acts::ForgetFlags;
+use super::shared::{StoreFlags, StoreRequest, group_filter};
+use super::unusable::Unusable;
+use crate::token::GroupName;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum OnceVerb {
+    /// Show the keys that are done
+    List(OnceListFlags),
+    /// Forget a key: a run with it runs again
+    Forget(ForgetFlags),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OnceListFlags {
+    /// Only this group
+    #[arg(short, long, value_name = "NAME")]
+    group: Option<String>,
+    #[command(flatten)]
+    store: StoreFlags,
+    /// An array of JSON objects instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// A listing of keys.
+#[derive(Debug)]
+pub struct OnceListRequest {
+    /// Of this group only.
+    pub group: Option<GroupName>,
+    /// The store.
+    pub store: StoreRequest,
+    /// JSON instead of a table.
+    pub json: bool,
+}
+
+impl TryFrom<OnceListFlags> for OnceListRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: OnceListFlags) -> Result<Self, Unusable> {
+        Ok(Self {
+            group: group_filter(flags.group.as_deref())?,
+            store: flags.store.into(),
+            json: flags.json,
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! What is made of the command line's description: the variables that are options, the
+//! completions, the manual.
+
+use clap::CommandFactory as _;
+
+use super::Cli;
+
+/// The variables that are read as options.
+#[must_use]
+pub fn variables() -> Vec<String> {
+    let command = Cli::command();
+    let arguments = command.get_arguments().chain(
+        command
+            .get_subcommands()
+            .flat_map(clap::Command::get_arguments),
+    );
+    arguments
+        .filter_map(|argument| argument.get_env())
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// The completion script for a shell.
+#[must_use]
+pub fn completions(shell: clap_complete::Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "tokenrun", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+/// The completion scripts that come with tokenrun: file names and contents.
+#[must_use]
+pub fn completion_files() -> Vec<(&'static str, String)> {
+    use clap_complete::Shell::{Bash, Fish, Zsh};
+    vec![
+        ("tokenrun.bash", completions(Bash)),
+        ("_tokenrun", completions(Zsh)),
+        ("tokenrun.fish", completions(Fish)),
+    ]
+}
+
+/// The manual pages: file names and contents.
+///
+/// # Errors
+/// None that a memory buffer gives.
+pub fn manual() -> std::io::Result<Vec<(String, String)>> {
+    super::manual::pages(&Cli::command())
+}

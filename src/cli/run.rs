@@ -1,0 +1,285 @@
+//! A run: its options, and what they come to.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::shared::{
+    LogFlags, LogRequest, StoreFlags, StoreRequest, client, duration_value, group_name, plain_text,
+};
+use super::unusable::{Unusable, shell_word};
+use crate::duration;
+use crate::exit;
+use crate::run::machine::Wait;
+use crate::token::{ClientId, GroupName, OnceKey, Timing, Wishes};
+
+/// A year and a month: a yearly job is not run again because its key was forgotten.
+const ONCE_RETAIN: Duration = Duration::from_secs(400 * 24 * 3_600);
+
+/// A month.
+const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// What happens to processes that the job leaves behind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum LeftoversFlag {
+    /// They are ended too.
+    #[default]
+    Kill,
+    /// They are left alone.
+    Leave,
+}
+
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)]
+pub(super) struct RunFlags {
+    /// The name of what must run on one node at a time
+    ///
+    /// 1 to 200 characters, no control characters. This option alone has no variable: it would
+    /// leak into jobs that run other groups.
+    #[arg(short, long, value_name = "NAME", help_heading = "The token")]
+    group: Option<String>,
+    #[command(flatten)]
+    store: StoreFlags,
+    /// Who this node is [default: $CLIENT_ID, else the host name]
+    #[arg(
+        long,
+        value_name = "ID",
+        env = "TOKENRUN_CLIENT_ID",
+        help_heading = "The token"
+    )]
+    client_id: Option<String>,
+    /// The client that shall have the token first; recorded when the group is first seen
+    #[arg(
+        long,
+        value_name = "ID",
+        env = "TOKENRUN_EXPECTED",
+        help_heading = "The token"
+    )]
+    expected: Option<String>,
+    /// As the expected client, take the token back when it is idle
+    #[arg(long, env = "TOKENRUN_FAILBACK", help_heading = "The token")]
+    failback: bool,
+    /// Time between two signs of life [default: 10s]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEARTBEAT", value_parser = duration_value, help_heading = "Time")]
+    heartbeat: Option<Duration>,
+    /// How long a holder may be silent before another takes over [default: 5m]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_TAKEOVER_AFTER", value_parser = duration_value, help_heading = "Time")]
+    takeover_after: Option<Duration>,
+    /// How long after a run other nodes are refused, so that a late clock does not run the job
+    /// again; 0 releases at exit [default: 5m]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_KEEP", value_parser = duration_value, help_heading = "Time")]
+    keep: Option<Duration>,
+    /// How long a node other than the last waits before it takes an open token [default: 10s]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEAD_START", value_parser = duration_value, help_heading = "Time")]
+    head_start: Option<Duration>,
+    /// The least time from this run's start to the next one's, on whichever node [default: 0]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_AT_LEAST", value_parser = duration_value, help_heading = "Time")]
+    at_least: Option<Duration>,
+    /// Time between the job's TERM and its KILL [default: 10s]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_KILL_GRACE", value_parser = duration_value, help_heading = "Time")]
+    kill_grace: Option<Duration>,
+    /// How long one call of the store may take [default: 10s, at most a tenth of takeover-after]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_STORE_TIMEOUT", value_parser = duration_value, help_heading = "Time")]
+    store_timeout: Option<Duration>,
+    /// The job's longest run; then it is ended, exit status 124 [default: none]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_TIMEOUT", value_parser = duration_value, help_heading = "The job")]
+    timeout: Option<Duration>,
+    /// Wait in line while another has the token, or it may not be taken yet; at most for so long,
+    /// then exit status 75 [default: no; without a DURATION however long it takes]
+    ///
+    /// Those who wait come in the order of their arrival, and before those who do not wait.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "TOKENRUN_WAIT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = FOREVER,
+        value_parser = wait_value,
+        help_heading = "The token"
+    )]
+    wait: Option<Wait>,
+    /// What happens to processes that the job leaves behind
+    #[arg(
+        long,
+        value_name = "WHAT",
+        env = "TOKENRUN_LEFTOVERS",
+        default_value = "kill",
+        help_heading = "The job"
+    )]
+    leftovers: LeftoversFlag,
+    /// Do not let the job inherit the lock that shows others on this host that it lives
+    ///
+    /// For a job that must not have a descriptor more than it was given. While it lives on
+    /// without tokenrun nothing on this host shows it, so that nothing proves it dead either:
+    /// others wait for --takeover-after, as on other hosts.
+    #[arg(long, env = "TOKENRUN_CLOSE_LOCK", help_heading = "The job")]
+    close_lock: bool,
+    /// Run only if no run with this key has succeeded in this group: a date, a batch, a version
+    ///
+    /// This is at-least-once with a memory, and not exactly-once: a job that died half-way, or
+    /// whose success could not be recorded, is run again.
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "TOKENRUN_ONCE",
+        help_heading = "The job"
+    )]
+    once: Option<String>,
+    /// Exit status when the key is done [default: 0]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "TOKENRUN_DONE_EXIT_CODE",
+        help_heading = "The job"
+    )]
+    done_exit_code: Option<u8>,
+    /// How long keys that are done are kept, at least [default: 400d]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_ONCE_RETAIN", value_parser = duration_value, help_heading = "Time")]
+    once_retain: Option<Duration>,
+    /// How long history is kept, at least [default: 30d]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = duration_value, help_heading = "Time")]
+    history_retain: Option<Duration>,
+    /// Exit status when another holds the token [default: 75]
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "N",
+        env = "TOKENRUN_CONFLICT_EXIT_CODE",
+        help_heading = "The job"
+    )]
+    conflict_exit_code: Option<u8>,
+    /// Write what happened to this file as JSON, at the end
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TOKENRUN_REPORT",
+        help_heading = "Output"
+    )]
+    report: Option<PathBuf>,
+    /// Shown in status and history
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "TOKENRUN_LABEL",
+        help_heading = "Output"
+    )]
+    label: Option<String>,
+    #[command(flatten)]
+    log: LogFlags,
+    /// The job: a program and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// What `--wait` without a duration stands for.
+const FOREVER: &str = "forever";
+
+fn wait_value(text: &str) -> Result<Wait, duration::DurationError> {
+    if text == FOREVER {
+        return Ok(Wait::Forever);
+    }
+    duration::parse(text).map(Wait::For)
+}
+
+/// A run, validated.
+#[derive(Debug)]
+pub struct RunRequest {
+    /// The group.
+    pub group: GroupName,
+    /// The store.
+    pub store: StoreRequest,
+    /// The client id, if one was given.
+    pub client_id: Option<ClientId>,
+    /// The expected client.
+    pub expected: Option<ClientId>,
+    /// Whether the expected client takes the token back.
+    pub failback: bool,
+    /// The durations.
+    pub timing: Timing,
+    /// The job's longest run.
+    pub timeout: Option<Duration>,
+    /// How long it waits in line.
+    pub wait: Wait,
+    /// What happens to processes that the job leaves behind.
+    pub leftovers: LeftoversFlag,
+    /// Whether the job does not inherit its lock.
+    pub close_lock: bool,
+    /// The exit code for a refusal.
+    pub conflict_exit_code: u8,
+    /// The key that is not to be run again.
+    pub once: Option<OnceKey>,
+    /// The exit code for a key that is done.
+    pub done_exit_code: u8,
+    /// How long keys are kept.
+    pub once_retain: Duration,
+    /// How long history is kept.
+    pub history_retain: Duration,
+    /// Where the report goes.
+    pub report: Option<PathBuf>,
+    /// What the user calls the run.
+    pub label: Option<String>,
+    /// How much is said, and how.
+    pub log: LogRequest,
+    /// The job: at least the program's name.
+    pub command: Vec<OsString>,
+}
+
+pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
+    let Some(group) = &flags.group else {
+        return Err(Unusable::usage(
+            "no group: name what must run on one node at a time, as in tokenrun --group nightly -- /opt/etl/run.sh (tokenrun --help tells more)",
+        ));
+    };
+    let group = group_name(group)?;
+    if flags
+        .command
+        .first()
+        .is_none_or(|program| program.is_empty())
+    {
+        return Err(Unusable::usage(format!(
+            "no command: put it after --, as in tokenrun --group {} -- /opt/etl/run.sh",
+            shell_word(group.as_str())
+        )));
+    }
+    let timing = Timing::new(&Wishes {
+        heartbeat: flags.heartbeat,
+        takeover_after: flags.takeover_after,
+        keep: flags.keep,
+        head_start: flags.head_start,
+        at_least: flags.at_least,
+        kill_grace: flags.kill_grace,
+        store_timeout: flags.store_timeout,
+    })
+    .map_err(|error| Unusable::usage(error.to_string()))?;
+    if flags.timeout.is_some_and(|timeout| timeout.is_zero()) {
+        return Err(Unusable::usage(
+            "--timeout must be longer than 0; leave it out for no limit",
+        ));
+    }
+    let once = flags.once.as_deref().map(OnceKey::new).transpose();
+    let once = once.map_err(|error| Unusable::usage(format!("--once {error}")))?;
+    Ok(RunRequest {
+        group,
+        store: flags.store.into(),
+        client_id: client("--client-id", flags.client_id.as_deref())?,
+        expected: client("--expected", flags.expected.as_deref())?,
+        failback: flags.failback,
+        timing,
+        timeout: flags.timeout,
+        wait: flags.wait.unwrap_or_default(),
+        leftovers: flags.leftovers,
+        close_lock: flags.close_lock,
+        conflict_exit_code: flags.conflict_exit_code.unwrap_or(exit::NOT_NOW),
+        once,
+        done_exit_code: flags.done_exit_code.unwrap_or(0),
+        once_retain: flags.once_retain.unwrap_or(ONCE_RETAIN),
+        history_retain: flags.history_retain.unwrap_or(HISTORY_RETAIN),
+        report: flags.report,
+        label: plain_text("--label", flags.label)?,
+        log: flags.log.into(),
+        command: flags.command,
+    })
+}

@@ -1,0 +1,145 @@
+//! What several commands understand: the store, the log, names and durations.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::unusable::Unusable;
+use crate::duration;
+use crate::token::{ClientId, GroupName};
+
+#[derive(Debug, Args)]
+pub(super) struct StoreFlags {
+    /// Where the tokens are: postgres://user@host/database or another connection string of
+    /// libpq's, sqlite:///absolute/path or the plain path of a file
+    ///
+    /// The default is a SQLite file in the state directory: /var/lib/tokenrun for root,
+    /// $XDG_STATE_HOME/tokenrun or ~/.local/state/tokenrun for others. As process 1 of a
+    /// container and in Kubernetes there is no default.
+    #[arg(
+        short,
+        long,
+        value_name = "URL",
+        env = "TOKENRUN_STORE",
+        hide_env_values = true
+    )]
+    store: Option<String>,
+    /// A file that holds what would be written after --store: a mounted secret
+    ///
+    /// It is read anew by every run, so that what is in it may change in between.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TOKENRUN_STORE_FILE",
+        conflicts_with = "store"
+    )]
+    store_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogFlags {
+    /// Say nothing
+    #[arg(
+        short,
+        long,
+        env = "TOKENRUN_QUIET",
+        conflicts_with = "verbose",
+        help_heading = "Output"
+    )]
+    quiet: bool,
+    /// Tell every step
+    #[arg(short, long, env = "TOKENRUN_VERBOSE", help_heading = "Output")]
+    verbose: bool,
+    /// How messages are written to stderr
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        env = "TOKENRUN_LOG_FORMAT",
+        default_value = "text",
+        help_heading = "Output"
+    )]
+    log_format: LogFormat,
+}
+
+/// How messages are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// A line of text each.
+    #[default]
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// What happens to processes that the job leaves behind.
+#[derive(Debug, Clone, Default)]
+pub struct StoreRequest {
+    /// After `--store`.
+    pub store: Option<String>,
+    /// After `--store-file`.
+    pub file: Option<PathBuf>,
+}
+
+impl From<StoreFlags> for StoreRequest {
+    fn from(flags: StoreFlags) -> Self {
+        Self {
+            store: flags.store,
+            file: flags.store_file,
+        }
+    }
+}
+
+/// What tokenrun is asked to do.
+/// How much is said, and how.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LogRequest {
+    /// Nothing.
+    pub quiet: bool,
+    /// Every step.
+    pub verbose: bool,
+    /// In which format.
+    pub format: LogFormat,
+}
+
+/// A listing of tokens or runs.
+pub(super) fn duration_value(text: &str) -> Result<Duration, duration::DurationError> {
+    duration::parse(text)
+}
+
+pub(super) fn group_filter(text: Option<&str>) -> Result<Option<GroupName>, Unusable> {
+    text.map(group_name).transpose()
+}
+
+pub(super) fn group_name(text: &str) -> Result<GroupName, Unusable> {
+    GroupName::new(text).map_err(|error| Unusable::usage(format!("--group {error}")))
+}
+
+pub(super) fn client(option: &str, text: Option<&str>) -> Result<Option<ClientId>, Unusable> {
+    text.map(ClientId::new)
+        .transpose()
+        .map_err(|error| Unusable::usage(format!("{option} {error}")))
+}
+
+impl From<LogFlags> for LogRequest {
+    fn from(flags: LogFlags) -> Self {
+        Self {
+            quiet: flags.quiet,
+            verbose: flags.verbose,
+            format: flags.log_format,
+        }
+    }
+}
+
+/// A text that is shown in one line.
+pub(super) fn plain_text(option: &str, text: Option<String>) -> Result<Option<String>, Unusable> {
+    match text
+        .as_deref()
+        .and_then(|t| t.chars().find(|c| c.is_control()))
+    {
+        Some(bad) => Err(Unusable::usage(format!(
+            "{option} has a control character ({bad:?}); use printable characters"
+        ))),
+        None => Ok(text),
+    }
+}

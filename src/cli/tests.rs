@@ -1,0 +1,109 @@
+//! What is understood, and what bad input is told.
+
+use std::time::Duration;
+
+use clap::CommandFactory as _;
+
+use super::*;
+use crate::exit;
+
+fn parsed(line: &[&str]) -> Result<Request, Unusable> {
+    let words: Vec<OsString> = line.iter().map(OsString::from).collect();
+    parse(&words)
+}
+
+fn refused(line: &[&str]) -> String {
+    let error = parsed(line).unwrap_err();
+    assert_eq!(error.code, exit::USAGE);
+    assert!(!error.text.trim_end().contains('\n'), "{}", error.text);
+    error.text
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn a_run_is_understood() {
+    let Ok(Request::Run(run)) = parsed(&[
+        "tokenrun",
+        "-g",
+        "nightly",
+        "--takeover-after",
+        "2h 30m",
+        "--keep=0",
+        "-E",
+        "3",
+        "--",
+        "job",
+        "--heartbeat",
+        "x",
+    ]) else {
+        panic!("not understood");
+    };
+    assert_eq!(run.group.as_str(), "nightly");
+    assert_eq!(run.timing.takeover_after, Duration::from_secs(9_000));
+    assert_eq!(run.timing.keep, Duration::ZERO);
+    assert_eq!(run.conflict_exit_code, 3);
+    assert_eq!(run.command, ["job", "--heartbeat", "x"]);
+}
+
+#[test]
+fn bad_input_gets_one_line_that_says_what_to_write() {
+    for (line, words) in [
+        (vec!["tokenrun"], vec!["no group", "--group"]),
+        (vec!["tokenrun", "--", "job"], vec!["no group"]),
+        (vec!["tokenrun", "-g", "x"], vec!["no command", "--"]),
+        (vec!["tokenrun", "-g", "x", "--"], vec!["no command"]),
+        (vec!["tokenrun", "-g", "x", "--", ""], vec!["no command"]),
+        (
+            vec!["tokenrun", "-g", "x", "echo", "hi"],
+            vec!["\"echo\"", "goes after --"],
+        ),
+        (
+            vec!["tokenrun", "-g", "x", "--hartbeat", "3s", "--", "job"],
+            vec!["--hartbeat", "--heartbeat"],
+        ),
+        (
+            vec!["tokenrun", "-g", "x", "--keep", "5M", "--", "job"],
+            vec!["--keep", "months", "5m"],
+        ),
+        (
+            vec!["tokenrun", "-g", "x", "--keep", "soon", "--", "job"],
+            vec!["--keep", "2h 30m"],
+        ),
+        (
+            vec![
+                "tokenrun",
+                "-g",
+                "x",
+                "--takeover-after",
+                "20s",
+                "--",
+                "job",
+            ],
+            vec!["--takeover-after 29s or more"],
+        ),
+        (
+            vec!["tokenrun", "-g", "a\nb", "--", "job"],
+            vec!["--group", "control character"],
+        ),
+        (
+            vec!["tokenrun", "-g", "", "--", "job"],
+            vec!["--group", "empty"],
+        ),
+        (
+            vec!["tokenrun", "-g", "x", "--client-id", "", "--", "job"],
+            vec!["--client-id", "empty"],
+        ),
+        (vec!["tokenrun", "statsu"], vec!["status"]),
+    ] {
+        let text = refused(&line);
+        for word in words {
+            assert!(text.contains(word), "{line:?}: {text}");
+        }
+    }
+    let long = "x".repeat(201);
+    assert!(refused(&["tokenrun", "-g", &long, "--", "job"]).contains("201"));
+}

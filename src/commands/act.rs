@@ -1,0 +1,182 @@
+//! What operators do to a token: `pause`, `resume`, `handoff`, `expect`, `revoke` and
+//! `release`.
+
+use std::thread;
+use std::time::Duration;
+
+use super::status::unknown_group;
+use super::{Failure, print_json};
+use crate::cli::Wish;
+use crate::exit::{self, Exit};
+use crate::report::acts::{ActObject, Performed, done, held, nothing};
+use crate::report::log::Log;
+use crate::report::rfc3339;
+use crate::store::{Reading, Store, StoreError};
+use crate::sys::random;
+use crate::token::operator::{Effect, perform};
+use crate::token::{
+    Act, ActRecord, Actor, GroupName, History, Pause, Row, StoreTime, Swapped, Version,
+};
+
+/// How long after it was sent an act may still happen.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// How often an act is tried again because another wrote the row: a holder does every
+/// heartbeat, so that more than a few are no chance.
+const TRIES: u32 = 100;
+
+/// The pause before the next try.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Does what an operator wants, unless it is so already.
+///
+/// # Errors
+/// If the store can't be used, the group is unknown, or others write without end.
+pub fn act(
+    store: &mut dyn Store,
+    group: &GroupName,
+    wish: &Wish,
+    actor: &Actor,
+    as_json: bool,
+    log: &mut Log,
+) -> Result<Exit, Failure> {
+    for _ in 0..TRIES {
+        let Reading { row, now, .. } = store
+            .read(group)
+            .map_err(|error| Failure::of_store(&error))?;
+        let Some(row) = row else {
+            return Err(unknown_group(store.name(), group));
+        };
+        match attempt(store, wish, actor, &row, &now)? {
+            Attempt::Again => thread::sleep(PAUSE),
+            Attempt::Nothing(act) => {
+                log.write(&nothing(&act, group, store.name()), false);
+                return match as_json {
+                    true => print_json::<Performed<'_>>(&[]),
+                    false => Ok(Exit::OK),
+                };
+            }
+            Attempt::Held => {
+                log.write(&held(&row, store.name()), false);
+                return Ok(Exit::Code(exit::NOT_NOW));
+            }
+            Attempt::Done {
+                act,
+                record,
+                old_job_for,
+            } => {
+                let message = done(&act, &row, store.name(), &record.at, old_job_for);
+                log.write(&message, false);
+                let until = record.at.plus(old_job_for).stamp.wall_ms;
+                let performed = Performed {
+                    act: ActObject::of(&record),
+                    old_job_until: (!old_job_for.is_zero()).then(|| rfc3339(until)),
+                };
+                return match as_json {
+                    true => print_json(&[performed]),
+                    false => Ok(Exit::OK),
+                };
+            }
+        }
+    }
+    let text = format!(
+        "the row of {group} in {} was written by others at every try, and nothing was changed; try again",
+        store.name()
+    );
+    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text))
+}
+
+enum Attempt {
+    Done {
+        act: Act,
+        record: Box<ActRecord>,
+        old_job_for: Duration,
+    },
+    /// It is so already.
+    Nothing(Act),
+    /// A job runs.
+    Held,
+    /// Another wrote the row, or the store was slow.
+    Again,
+}
+
+fn attempt(
+    store: &mut dyn Store,
+    wish: &Wish,
+    actor: &Actor,
+    row: &Row,
+    now: &StoreTime,
+) -> Result<Attempt, Failure> {
+    let bits = random::bits64().map_err(|e| Failure::of_system("no random numbers", &e))?;
+    let version = Version::from_random(bits);
+    let act = act_of(wish, actor, now);
+    if let Act::Forget(key) = &act {
+        let found = store.once(&row.group, key);
+        if found.map_err(|error| Failure::of_store(&error))?.is_none() {
+            return Ok(Attempt::Nothing(act));
+        }
+    }
+    let (mut swap, old_job_for) = match perform(&act, row, now, LIMIT, version) {
+        Effect::Running => return Ok(Attempt::Held),
+        Effect::NotRunning => return Ok(Attempt::Nothing(act)),
+        Effect::Swap { swap, old_job_for } => (swap, old_job_for),
+    };
+    if is_same(&swap.to, row, &act) {
+        return Ok(Attempt::Nothing(act));
+    }
+    let mut record = Box::new(act.record(row, now, version, actor.clone()));
+    swap.history = History::Act(record.clone());
+    match store.swap(&swap) {
+        Ok(Swapped::Done(at)) => {
+            record.at = at;
+            Ok(Attempt::Done {
+                act,
+                record,
+                old_job_for,
+            })
+        }
+        Ok(Swapped::Conflict | Swapped::Expired(_)) => Ok(Attempt::Again),
+        Err(error) => Err(unclear(&error)),
+    }
+}
+
+/// Whether the act would change nothing but the version, and when it was asked for.
+fn is_same(to: &Row, row: &Row, act: &Act) -> bool {
+    let mut to = to.clone();
+    to.version = row.version;
+    if let (Act::Handoff(_), Some(new), Some(old)) = (act, &mut to.handoff, &row.handoff) {
+        new.at_wall_ms = old.at_wall_ms;
+    }
+    to == *row && !matches!(act, Act::Forget(_))
+}
+
+fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
+    match wish {
+        Wish::Pause(lasts) => Act::Pause(Pause {
+            by: actor.by.clone(),
+            reason: actor.reason.clone().unwrap_or_default(),
+            until_wall_ms: lasts.map(|lasts| now.plus(lasts).stamp.wall_ms),
+        }),
+        Wish::Resume => Act::Resume,
+        Wish::Handoff(to) => Act::Handoff(to.clone()),
+        Wish::Expect(client) => Act::Expect(client.clone()),
+        Wish::Forget(key) => Act::Forget(key.as_str().to_owned()),
+        Wish::Revoke => Act::Revoke,
+        Wish::Release { force } => Act::Release { force: *force },
+    }
+}
+
+/// Nothing is claimed of an act whose answer did not come.
+fn unclear(error: &StoreError) -> Failure {
+    let mut failure = Failure::of_store(error);
+    if matches!(
+        error.trouble,
+        crate::store::Trouble::Unavailable | crate::store::Trouble::Gone
+    ) {
+        failure.message.text = format!(
+            "{}; it is not known whether that was done: tokenrun history shows it if it was",
+            failure.message.text
+        );
+    }
+    failure
+}

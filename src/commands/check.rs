@@ -1,0 +1,119 @@
+//! `tokenrun check`: whether this node may run now, and whether somebody has run.
+
+use std::time::Duration;
+
+use super::{Failure, print_json};
+use crate::cli::{CheckRequest, Question};
+use crate::exit::{self, Exit};
+use crate::report::check::{Answer, Succeeded, not_succeeded, succeeded};
+use crate::report::log::Log;
+use crate::store::{HistoryQuery, Reading, Store};
+use crate::sys::clock::LocalClock;
+use crate::token::timing::margin_of;
+use crate::token::{Outcome, Row, SessionId, State, StoreTime};
+
+/// The exit code of a monitoring question that is answered with no.
+const NO: u8 = 1;
+
+/// Answers a question. `inside` says which session this process can show: under its guard.
+///
+/// # Errors
+/// If the store can't be read, or the group is unknown: exit code 75, as for any other no.
+pub fn check(
+    store: &mut dyn Store,
+    request: &CheckRequest,
+    inside: impl FnOnce(&Row) -> Option<SessionId>,
+    log: &mut Log,
+) -> Result<Exit, Failure> {
+    let clock = LocalClock::start();
+    let Reading { row, now, .. } = store
+        .read(&request.group)
+        .map_err(|error| Failure::of_store(&error))?;
+    let Some(row) = row else {
+        let mut failure = super::status::unknown_group(store.name(), &request.group);
+        failure.code = exit::NOT_NOW;
+        return Err(failure);
+    };
+    match request.question {
+        Question::SucceededWithin(within) => has_succeeded(store, request, &now, within, log),
+        Question::MayRun(needed) => {
+            let session = inside(&row);
+            let left = trusted_for(&row, &now).saturating_sub(clock.now().0);
+            let why_not = why_not(&row, session.as_ref(), left, needed);
+            let answer = Answer::of(&row, why_not, left, needed);
+            if !request.quiet {
+                log.write(&answer.message(store.name()), false);
+            }
+            if request.json {
+                print_json(&[&answer])?;
+            }
+            Ok(match why_not {
+                None => Exit::OK,
+                Some(_) => Exit::Code(exit::NOT_NOW),
+            })
+        }
+    }
+}
+
+/// Why this process may not run now.
+fn why_not(
+    row: &Row,
+    session: Option<&SessionId>,
+    left: Duration,
+    needed: Duration,
+) -> Option<&'static str> {
+    match session {
+        _ if row.session().is_none() => Some("not_held"),
+        None => Some("not_ours"),
+        Some(_) if row.revoke_requested => Some("revoked"),
+        Some(_) if left.is_zero() || left < needed => Some("ends_too_soon"),
+        Some(_) => None,
+    }
+}
+
+/// How long the holder trusts its lease at least, as its row shows. It trusts since it
+/// sent its heartbeat, which the store stamped a little later: hence the margin again.
+fn trusted_for(row: &Row, now: &StoreTime) -> Duration {
+    let State::Running { heartbeat_at, .. } = &row.state else {
+        return Duration::ZERO;
+    };
+    let Some(age) = now.age_of(*heartbeat_at, Some(&row.domain)) else {
+        return Duration::ZERO;
+    };
+    let margin = margin_of(row.takeover_after).saturating_mul(2);
+    row.takeover_after
+        .saturating_sub(margin)
+        .saturating_sub(age)
+}
+
+fn has_succeeded(
+    store: &mut dyn Store,
+    request: &CheckRequest,
+    now: &StoreTime,
+    within: Duration,
+    log: &mut Log,
+) -> Result<Exit, Failure> {
+    let query = HistoryQuery {
+        group: Some(request.group.clone()),
+        outcome: Some(Outcome::Succeeded),
+        limit: Some(1),
+        ..HistoryQuery::default()
+    };
+    let last = store
+        .history(&query)
+        .map_err(|error| Failure::of_store(&error))?
+        .pop();
+    let ended_at = last.as_ref().and_then(|run| run.ended_at_ms);
+    let recent = ended_at.is_some_and(|at| at >= now.wall_ms_before(within));
+    if !request.quiet {
+        let message = match (&last, recent) {
+            (Some(run), true) => succeeded(run, now, store.name()),
+            _ => not_succeeded(&request.group, last.as_ref(), within, store.name()),
+        };
+        log.write(&message, false);
+    }
+    if request.json {
+        print_json(&[Succeeded::of(&request.group, last.as_ref(), recent)])?;
+    }
+    Ok(if recent { Exit::OK } else { Exit::Code(NO) })
+}

@@ -1,0 +1,67 @@
+//! `tokenrun explain`: which clause of the rule decides for a client now, and when that
+//! changes. It runs the rule itself, and writes nothing.
+
+use std::time::Duration;
+
+use super::status::unknown_group;
+use super::{Failure, print, print_json};
+use crate::exit::Exit;
+use crate::report::explain::{Explanation, changes_in};
+use crate::store::{Reading, Store};
+use crate::token::{Claim, Decision, Evidence, Line, Look, Verdict, decide, line};
+
+/// Explains what the rule says to a claim. `prove` tells what this host can prove about
+/// the run in the row, and whether the claim comes from inside of it.
+///
+/// # Errors
+/// If the store can't be read, or the group is unknown.
+pub fn explain(
+    store: &mut dyn Store,
+    claim: &mut Claim,
+    prove: impl FnOnce(&Reading, &mut Claim) -> Evidence,
+    as_json: bool,
+) -> Result<Exit, Failure> {
+    let reading = store
+        .read(&claim.group)
+        .map_err(|error| Failure::of_store(&error))?;
+    if reading.row.is_none() {
+        return Err(unknown_group(store.name(), &claim.group));
+    }
+    let evidence = prove(&reading, claim);
+    let decided = at(claim, &reading, &evidence, Duration::ZERO, Duration::ZERO);
+    let then = changes_in(&decided.verdict, &reading.now).map(|wait| {
+        // What is waited for on the asker's own clock is waited for there.
+        let watched = match &decided.verdict {
+            Verdict::Observe(_) | Verdict::Wait(_) => wait,
+            _ => Duration::ZERO,
+        };
+        (wait, at(claim, &reading, &evidence, wait, watched))
+    });
+    let row = reading.row.as_ref();
+    let explanation = Explanation::of(claim, row, &reading.now, &decided, then.as_ref());
+    if as_json {
+        return print_json(&[explanation]);
+    }
+    print(&explanation.text())
+}
+
+/// What the rule says so much later, if nobody does anything.
+fn at(
+    claim: &Claim,
+    reading: &Reading,
+    evidence: &Evidence,
+    later: Duration,
+    unchanged_for: Duration,
+) -> Decision {
+    let now = reading.now.plus(later);
+    let look = Look {
+        row: reading.row.as_ref(),
+        now: &now,
+        line: Line::default(),
+        evidence,
+        unchanged_for,
+        heard: false,
+    };
+    let line = line::stand(claim, &look, &reading.line);
+    decide(claim, &Look { line, ..look })
+}

@@ -1,0 +1,97 @@
+//! `tokenrun metrics`: what Prometheus collects.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::status::unknown_group;
+use super::{Failure, print};
+use crate::cli::MetricsRequest;
+use crate::exit::{self, Exit};
+use crate::report::metrics::{Measured, text};
+use crate::store::{HistoryQuery, Store, StoreError};
+use crate::sys::process;
+use crate::token::{GroupName, Outcome, Row, RunRecord};
+
+/// Prints metrics, or writes them to a file as a whole.
+///
+/// # Errors
+/// If the store can't be read, a group is unknown, or the file can't be written; after
+/// everything else, if a row can't be read.
+pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit, Failure> {
+    let failed = |error: StoreError| Failure::of_store(&error);
+    let listing = store.list().map_err(failed)?;
+    let wanted = |row: &Row| {
+        request
+            .group
+            .as_ref()
+            .is_none_or(|group| row.group == *group)
+    };
+    let rows: Vec<Row> = listing.rows.into_iter().filter(wanted).collect();
+    if let (Some(group), true, true) = (
+        &request.group,
+        rows.is_empty(),
+        listing.unreadable.is_empty(),
+    ) {
+        return Err(unknown_group(store.name(), group));
+    }
+    let mut groups = Vec::new();
+    for row in rows {
+        let last_success = newest(store, &row.group, Some(Outcome::Succeeded)).map_err(failed)?;
+        let last_ended = newest(store, &row.group, None).map_err(failed)?;
+        groups.push(Measured {
+            row,
+            last_success,
+            last_ended,
+        });
+    }
+    let text = text(&groups, listing.unreadable.len(), &listing.now);
+    let exit = match &request.textfile {
+        Some(path) => replace(path, &text).map_err(|error| not_written(path, &error))?,
+        None => print(&text)?,
+    };
+    match listing.unreadable.first() {
+        Some(first) => Err(Failure::of_store(&first.error)),
+        None => Ok(exit),
+    }
+}
+
+/// The newest run that has ended, of this outcome if one is given.
+fn newest(
+    store: &mut dyn Store,
+    group: &GroupName,
+    outcome: Option<Outcome>,
+) -> Result<Option<RunRecord>, StoreError> {
+    let query = HistoryQuery {
+        group: Some(group.clone()),
+        outcome,
+        // The newest may be running, and the one before it may have vanished.
+        limit: Some(if outcome.is_some() { 1 } else { 5 }),
+        ..HistoryQuery::default()
+    };
+    let runs = store.history(&query)?;
+    Ok(runs.into_iter().find(|run| run.ended_at_ms.is_some()))
+}
+
+/// Whoever reads the file sees the old one or the whole new one. The collector reads what
+/// ends in `.prom`, so that the name in between does not.
+fn replace(path: &Path, text: &str) -> io::Result<Exit> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is no file name"))?;
+    let mut draft = std::ffi::OsString::from(".");
+    draft.push(name);
+    draft.push(format!(".{}", process::pid()));
+    let draft = path.with_file_name(draft);
+    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // The file failed; what is left of it is only litter.
+        let _ = fs::remove_file(&draft);
+    }
+    written.map(|()| Exit::OK)
+}
+
+fn not_written(path: &Path, error: &io::Error) -> Failure {
+    let text = format!("{} can't be written: {error}", path.display());
+    Failure::new(exit::DENIED, "not_written", text)
+}

@@ -1,0 +1,163 @@
+//! What operators did, in sentences and as JSON.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::messages::{Level, Message};
+use super::rfc3339;
+use crate::duration::rounded;
+use crate::token::{Act, ActRecord, GroupName, Row, State, StoreTime};
+
+/// One act, as `history --json` shows it. Only acts have a field `act`.
+#[derive(Debug, Serialize)]
+pub struct ActObject<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// What was done.
+    pub act: &'a str,
+    /// The client that it is about.
+    pub client: Option<&'a str>,
+    /// Until when a pause lasts.
+    pub until: Option<String>,
+    /// The key of `--once` that was forgotten.
+    pub once_key: Option<&'a str>,
+    /// Why.
+    pub reason: Option<&'a str>,
+    /// Who did it.
+    pub by: &'a str,
+    /// From which host.
+    pub host: Option<&'a str>,
+    /// When, by the store's wall clock.
+    pub at: String,
+    /// The fence that the token had.
+    pub fence: i64,
+}
+
+impl<'a> ActObject<'a> {
+    /// What there is to say of an act.
+    #[must_use]
+    pub fn of(act: &'a ActRecord) -> Self {
+        Self {
+            group: act.group.as_str(),
+            act: &act.act,
+            client: act.client.as_ref().map(|client| client.as_str()),
+            until: act.until_wall_ms.map(rfc3339),
+            once_key: act.once_key.as_deref(),
+            reason: act.actor.reason.as_deref(),
+            by: &act.actor.by,
+            host: act.actor.host.as_deref(),
+            at: rfc3339(act.at.stamp.wall_ms),
+            fence: act.fence.0,
+        }
+    }
+}
+
+/// An act that was just done, as its own `--json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Performed<'a> {
+    /// The act.
+    #[serde(flatten)]
+    pub act: ActObject<'a>,
+    /// Until when the job that lost its token may still run, at most.
+    pub old_job_until: Option<String>,
+}
+
+/// Who acted, and from where.
+#[must_use]
+pub fn whose(act: &ActRecord) -> String {
+    let host = act.actor.host.as_deref();
+    host.map_or_else(
+        || act.actor.by.clone(),
+        |host| format!("{} on {host}", act.actor.by),
+    )
+}
+
+/// What an act has brought about. `row` is what it was before; an old job may go on for
+/// `old_job_for`.
+#[must_use]
+pub fn done(act: &Act, row: &Row, store: &str, now: &StoreTime, old_job_for: Duration) -> Message {
+    let group = format!("{} in {store}", row.group);
+    let holder = row.client_bound();
+    let holder = holder.map_or_else(|| "its holder".to_owned(), ToString::to_string);
+    let running = matches!(row.state, State::Running { .. });
+    let text = match act {
+        Act::Pause(pause) => {
+            let until = pause.until_wall_ms.map_or_else(
+                || "until tokenrun resume".to_owned(),
+                |until| format!("until {}", rfc3339(until)),
+            );
+            let job = if running {
+                format!("; the job of {holder} goes on")
+            } else {
+                String::new()
+            };
+            format!("{group} is paused {until}{job}")
+        }
+        Act::Resume => format!("{group} is resumed"),
+        Act::Handoff(to) if running => {
+            format!("{group} goes to {to} when the job of {holder} has ended")
+        }
+        Act::Handoff(to) => format!("{group} goes to {to} at its next run"),
+        Act::Expect(Some(client)) => format!("{client} is expected to run {group}"),
+        Act::Expect(None) => format!("nobody is expected to run {group}"),
+        Act::Revoke => format!(
+            "{holder} is asked to end its job and to free {group}: it hears of it at its next heartbeat, and the token is free when no process of the job is left"
+        ),
+        Act::Forget(key) => {
+            format!("{key} of {group} is forgotten: a run with this key runs again")
+        }
+        Act::Release { .. } if running => format!(
+            "{group} was taken from {holder} and is free, but its job is not known to have ended: it may still run until {} (for {}), beside the next one",
+            rfc3339(now.plus(old_job_for).stamp.wall_ms),
+            rounded(old_job_for),
+        ),
+        Act::Release { .. } => format!("{group} is free; it belonged to {holder}"),
+    };
+    let level = if running && matches!(act, Act::Release { .. }) {
+        Level::Warning
+    } else {
+        Level::Info
+    };
+    Message {
+        level,
+        event: act.word(),
+        text,
+    }
+}
+
+/// There is nothing to be done: it is so already.
+#[must_use]
+pub fn nothing(act: &Act, group: &GroupName, store: &str) -> Message {
+    let group = format!("{group} in {store}");
+    let text = match act {
+        Act::Pause(_) => format!("{group} is paused like that already"),
+        Act::Resume => format!("{group} is not paused"),
+        Act::Handoff(to) => format!("{group} goes to {to} already"),
+        Act::Expect(Some(client)) => format!("{client} is expected to run {group} already"),
+        Act::Expect(None) => format!("nobody is expected to run {group} already"),
+        Act::Revoke => format!("{group} is not running: there is nobody to revoke it from"),
+        Act::Forget(key) => format!("{key} of {group} is not done"),
+        Act::Release { .. } => format!("{group} is free already"),
+    };
+    Message {
+        level: Level::Info,
+        event: "nothing_to_do",
+        text: format!("{text}; nothing was changed"),
+    }
+}
+
+/// A running token is not freed without force.
+#[must_use]
+pub fn held(row: &Row, store: &str) -> Message {
+    let holder = row.client_bound();
+    let holder = holder.map_or_else(|| "a session".to_owned(), ToString::to_string);
+    Message {
+        level: Level::Info,
+        event: "held",
+        text: format!(
+            "{} in {store} is running on {holder} and was not freed; tokenrun revoke ends the job first, tokenrun release --force frees the token although the job may go on",
+            row.group
+        ),
+    }
+}

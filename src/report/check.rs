@@ -1,0 +1,140 @@
+//! What `check` answers.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::messages::{Level, Message};
+use super::rfc3339;
+use crate::duration::rounded;
+use crate::token::{GroupName, Row, RunRecord, StoreTime};
+
+/// Whether this node may run now, as `check --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Answer<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// Whether it may.
+    pub may_run: bool,
+    /// Why not: `not_held`, `not_ours`, `revoked` or `ends_too_soon`.
+    pub why_not: Option<&'static str>,
+    /// Who holds the token.
+    pub client: Option<&'a str>,
+    /// The fencing token.
+    pub fence: i64,
+    /// How long the holder may trust its lease, at least.
+    pub trusted_for_ms: u64,
+    /// How long it was asked for.
+    #[serde(skip)]
+    needed: Duration,
+}
+
+impl<'a> Answer<'a> {
+    /// The answer for a row.
+    #[must_use]
+    pub fn of(
+        row: &'a Row,
+        why_not: Option<&'static str>,
+        left: Duration,
+        needed: Duration,
+    ) -> Self {
+        Self {
+            group: row.group.as_str(),
+            may_run: why_not.is_none(),
+            why_not,
+            client: row.client_bound().map(|client| client.as_str()),
+            fence: row.fence.0,
+            trusted_for_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+            needed,
+        }
+    }
+
+    /// The same, in a line.
+    #[must_use]
+    pub fn message(&self, store: &str) -> Message {
+        let group = format!("{} in {store}", self.group);
+        let client = self.client.unwrap_or("nobody");
+        let left = rounded(Duration::from_millis(self.trusted_for_ms));
+        let text = match self.why_not {
+            None => format!("{group} is held by this session ({client}), for {left} at least"),
+            Some("not_held") => format!("{group} is not running: nobody may run now"),
+            Some("revoked") => format!("{group} was revoked from this session: it is to end"),
+            Some("ends_too_soon") => format!(
+                "{group} is held by this session, but that is sure for {left} only, not for {}",
+                rounded(self.needed)
+            ),
+            Some(_) => format!("{group} is held by another session, of {client}"),
+        };
+        let (level, event) = match self.why_not {
+            None => (Level::Detail, "may_run"),
+            Some(why) => (Level::Info, why),
+        };
+        Message { level, event, text }
+    }
+}
+
+/// Whether a run has succeeded, as `check --succeeded-within --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Succeeded<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// Whether one has, in that time.
+    pub succeeded: bool,
+    /// When the last that history knows of ended.
+    pub last_success_at: Option<String>,
+    /// Whose it was.
+    pub client: Option<&'a str>,
+}
+
+impl<'a> Succeeded<'a> {
+    /// The answer from the last run that succeeded.
+    #[must_use]
+    pub fn of(group: &'a GroupName, last: Option<&'a RunRecord>, succeeded: bool) -> Self {
+        let ended = last.and_then(|run| run.ended_at_ms);
+        Self {
+            group: group.as_str(),
+            succeeded,
+            last_success_at: ended.map(rfc3339),
+            client: last.map(|run| run.client.as_str()),
+        }
+    }
+}
+
+/// A run has succeeded.
+#[must_use]
+pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
+    let ended = run.ended_at_ms.unwrap_or(run.started_at_ms);
+    let ago = u64::try_from(now.stamp.wall_ms.saturating_sub(ended)).unwrap_or(0);
+    Message {
+        level: Level::Detail,
+        event: "succeeded",
+        text: format!(
+            "{} in {store} succeeded on {} {} ago",
+            run.group,
+            run.client,
+            rounded(Duration::from_millis(ago))
+        ),
+    }
+}
+
+/// None has.
+#[must_use]
+pub fn not_succeeded(
+    group: &GroupName,
+    last: Option<&RunRecord>,
+    within: Duration,
+    store: &str,
+) -> Message {
+    let last = last.and_then(|run| run.ended_at_ms).map_or_else(
+        || "history knows of none".to_owned(),
+        |ended| format!("the last did at {}", rfc3339(ended)),
+    );
+    Message {
+        level: Level::Warning,
+        event: "not_succeeded",
+        text: format!(
+            "no run of {group} in {store} has succeeded in the last {}; {last}",
+            rounded(within)
+        ),
+    }
+}

@@ -1,0 +1,109 @@
+//! One token, with everything that its row says: `status --group`.
+
+use super::json::not_before;
+use super::rfc3339;
+use super::tables::{NONE, or_none, token};
+use crate::duration::rounded;
+use crate::token::{Row, StoreTime};
+
+/// The token's details, a line each.
+#[must_use]
+pub fn details(row: &Row, now: &StoreTime) -> String {
+    let lines = [who(row, now), times(row, now), orders(row, now), past(row)];
+    let lines: Vec<_> = lines.into_iter().flatten().collect();
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, value) in lines {
+        text.push_str(&format!("{name:<width$}  {value}\n"));
+    }
+    text
+}
+
+type Lines = Vec<(&'static str, String)>;
+
+fn who(row: &Row, now: &StoreTime) -> Lines {
+    let shown = token(row, now);
+    let cell = |at: usize| shown.get(at).cloned().unwrap_or_default();
+    let host = match (&row.host, row.pid) {
+        (Some(host), Some(pid)) => format!("{host}, pid {pid}"),
+        (host, _) => or_none(host.as_ref()),
+    };
+    vec![
+        ("group", row.group.to_string()),
+        ("state", cell(1)),
+        ("client", or_none(row.client_bound())),
+        ("expected client", or_none(row.expected_client.as_ref())),
+        ("session", or_none(row.session())),
+        ("fence", row.fence.to_string()),
+        ("host", host),
+        ("label", or_none(row.label.as_ref())),
+        ("last heartbeat", cell(4)),
+        ("open to others in", cell(5)),
+    ]
+}
+
+fn times(row: &Row, now: &StoreTime) -> Lines {
+    let released = match &row.state {
+        crate::token::State::Idle { released_at, .. } => Some(rfc3339(released_at.wall_ms)),
+        _ => None,
+    };
+    let next = not_before(row).filter(|at| *at > now.stamp.wall_ms);
+    vec![
+        (
+            "acquired at",
+            or_none(row.acquired_at.map(|at| rfc3339(at.wall_ms))),
+        ),
+        ("released at", or_none(released)),
+        ("not before", or_none(next.map(rfc3339))),
+        (
+            "terms",
+            format!(
+                "takeover-after {}, keep {}, head-start {}",
+                rounded(row.takeover_after),
+                rounded(row.keep),
+                rounded(row.head_start)
+            ),
+        ),
+        ("clock", row.domain.to_string()),
+    ]
+}
+
+fn orders(row: &Row, now: &StoreTime) -> Lines {
+    let paused = row.pause_at(now).map(|pause| {
+        let until = pause.until_wall_ms.map_or_else(
+            || "until somebody resumes it".to_owned(),
+            |until| format!("until {}", rfc3339(until)),
+        );
+        let reason = match pause.reason.as_str() {
+            "" => String::new(),
+            reason => format!(" ({reason})"),
+        };
+        format!("by {} {until}{reason}", pause.by)
+    });
+    let handoff = row.handoff.as_ref();
+    let handoff = handoff.map(|it| format!("to {} since {}", it.to, rfc3339(it.at_wall_ms)));
+    let revoked = if row.revoke_requested {
+        "asked for"
+    } else {
+        NONE
+    };
+    vec![
+        ("paused", or_none(paused)),
+        ("handoff", or_none(handoff)),
+        ("revoke", revoked.to_owned()),
+    ]
+}
+
+fn past(row: &Row) -> Lines {
+    let counted = row.counters;
+    vec![
+        ("last outcome", or_none(row.last_outcome)),
+        (
+            "so far",
+            format!(
+                "{} runs, {} failures, {} takeovers, {} losses",
+                counted.runs, counted.failures, counted.takeovers, counted.losses
+            ),
+        ),
+    ]
+}

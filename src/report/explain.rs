@@ -1,0 +1,241 @@
+//! What the rule says for a client now, and what it will say when that changes.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::messages::refusal_word;
+use super::rfc3339;
+use crate::duration::rounded;
+use crate::token::{Claim, Decision, Refusal, Row, StoreTime, Verdict};
+
+/// The line of the rule's table, in words.
+#[must_use]
+pub const fn clause_text(clause: u8) -> &'static str {
+    match clause {
+        1 => "the asker runs inside the job of this very group: it runs under that lease",
+        2 => "the token is running, and its run is provably dead: it counts as open",
+        3 => {
+            "the age of a stamp can't be told (another clock made it): the row is watched until it has stood unchanged for that long"
+        }
+        4 => {
+            "the token is running, and its holder was heard less than its takeover-after ago: refused"
+        }
+        5 => "the holder is silent, but something of its run is alive on this host: refused",
+        6 => "the group is paused: refused",
+        7 => "the last run began too recently for its --at-least: refused",
+        8 => "the token is handed off to this client: it takes it",
+        9 => "the token is handed off to another client: that one gets a head start",
+        10 => "others are in line before: refused",
+        11 => "the token is idle and belongs to this client: it runs again",
+        12 => {
+            "the expected client wants the token back, but its slot has just run elsewhere: refused, and handed off to it for its next look"
+        }
+        13 => "the token is idle, belongs to another client and is kept for it: refused",
+        14 => "the group is new and reserved for the client that is expected: refused",
+        15 => "the token is open, and nobody comes before this client: it takes it",
+        16 => "the token is open, and another client comes first: that one gets a head start",
+        _ => "no such clause",
+    }
+}
+
+/// What the rule says, as `explain --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Explanation<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// For whom.
+    pub client: &'a str,
+    /// The number of the clause that decides.
+    pub clause: u8,
+    /// That clause, in words.
+    pub rule: &'static str,
+    /// `run`, `nested`, `wait`, `observe`, `create` or `refused`.
+    pub verdict: &'static str,
+    /// How the token would be had, if it would.
+    pub grant: Option<&'static str>,
+    /// Why not, in a word.
+    pub refused: Option<&'static str>,
+    /// The times in it, in a sentence.
+    pub because: String,
+    /// How long until the rule says something else, if nobody does anything before;
+    /// `null` if only somebody's act changes it.
+    pub changes_in_ms: Option<u64>,
+    /// When that is, by the store's wall clock.
+    pub changes_at: Option<String>,
+    /// What it says then: the clause.
+    pub then_clause: Option<u8>,
+    /// The store's time.
+    pub now: String,
+}
+
+/// How long until a verdict changes by time alone.
+#[must_use]
+pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
+    match verdict {
+        Verdict::Observe(wait) | Verdict::Wait(wait) => Some(*wait),
+        Verdict::Nested | Verdict::Create | Verdict::Grant(_) => None,
+        Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => match why {
+            Refusal::Held { takeover_in, .. } => Some(*takeover_in),
+            Refusal::TooSoon { wait }
+            | Refusal::Bound { wait, .. }
+            | Refusal::Reserved { wait, .. } => Some(*wait),
+            Refusal::Paused(pause) => pause.until_wall_ms.map(|until| {
+                let left = until.saturating_sub(now.stamp.wall_ms);
+                Duration::from_millis(u64::try_from(left).unwrap_or(0))
+            }),
+            Refusal::AliveHere(_) | Refusal::Behind { .. } => None,
+        },
+    }
+}
+
+impl<'a> Explanation<'a> {
+    /// What there is to say of a decision; `then` is what follows it, if time alone does.
+    #[must_use]
+    pub fn of(
+        claim: &'a Claim,
+        row: Option<&Row>,
+        now: &StoreTime,
+        decided: &Decision,
+        then: Option<&(Duration, Decision)>,
+    ) -> Self {
+        let (verdict, grant, refused) = match &decided.verdict {
+            Verdict::Nested => ("nested", None, None),
+            Verdict::Observe(_) => ("observe", None, None),
+            Verdict::Wait(_) => ("wait", None, None),
+            Verdict::Create => ("create", None, None),
+            Verdict::Grant(kind) => ("run", Some(kind.as_str()), None),
+            Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => {
+                ("refused", None, Some(refusal_word(why)))
+            }
+        };
+        let wait = then.map(|(wait, _)| *wait);
+        let at = wait.map(|wait| rfc3339(now.plus(wait).stamp.wall_ms));
+        Self {
+            group: claim.group.as_str(),
+            client: claim.client.as_str(),
+            clause: decided.clause,
+            rule: clause_text(decided.clause),
+            verdict,
+            grant,
+            refused,
+            because: because(decided, row),
+            changes_in_ms: wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            changes_at: at,
+            then_clause: then.map(|(_, decision)| decision.clause),
+            now: rfc3339(now.stamp.wall_ms),
+        }
+    }
+
+    /// The same, in sentences.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let (group, client) = (self.group, self.client);
+        let answer = match (self.verdict, self.grant, self.refused) {
+            (_, Some(kind), _) => format!("{client} would run {group} now ({kind})"),
+            (_, _, Some(why)) => format!("{client} is refused {group} now ({why})"),
+            ("nested", ..) => format!("{client} would run {group} now, under the outer lease"),
+            ("observe", ..) => format!("{client} would watch {group} before it takes it"),
+            ("wait", ..) => format!("{client} would wait before it takes {group}"),
+            _ => format!("{client} would make {group} known, and look again"),
+        };
+        let change = match (&self.changes_in_ms, &self.changes_at, self.then_clause) {
+            (Some(ms), Some(at), Some(clause)) => format!(
+                "That changes in {}, at {at}, if nobody does anything before: then clause {clause} decides: {}.",
+                rounded(Duration::from_millis(*ms)),
+                clause_text(clause)
+            ),
+            _ if self.refused.is_some() => {
+                "Time alone does not change that: somebody has to do something.".to_owned()
+            }
+            _ => "Nobody has to do anything for it.".to_owned(),
+        };
+        format!(
+            "{answer}.\nClause {} of the rule decides: {}.\n{}.\n{change}\n",
+            self.clause, self.rule, self.because
+        )
+    }
+}
+
+/// The times and names that a decision rests on.
+fn because(decided: &Decision, row: Option<&Row>) -> String {
+    let refusal = match &decided.verdict {
+        Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => why,
+        Verdict::Observe(wait) => {
+            return format!("It has to stand unchanged for {} more", rounded(*wait));
+        }
+        Verdict::Wait(wait) => {
+            let first = row.and_then(|row| {
+                let handed = row.handoff.as_ref().map(|handoff| &handoff.to);
+                handed.or_else(|| row.preferred_client())
+            });
+            let first = first.map_or_else(|| "another".to_owned(), ToString::to_string);
+            return format!("The head start of {first} is {} more", rounded(*wait));
+        }
+        Verdict::Nested | Verdict::Create | Verdict::Grant(_) => return state_of(row),
+    };
+    match refusal {
+        Refusal::Held {
+            by,
+            session,
+            same_client,
+            silent_for,
+            takeover_in,
+        } => {
+            let twin = if *same_client {
+                ", another session with the same client id"
+            } else {
+                ""
+            };
+            format!(
+                "{by}{twin} (session {session}) was heard {} ago, and may be silent for {} more",
+                rounded(*silent_for),
+                rounded(*takeover_in)
+            )
+        }
+        Refusal::AliveHere(processes) if processes.is_empty() => {
+            "They can't be seen from here: another user's, or a container's".to_owned()
+        }
+        Refusal::AliveHere(processes) => format!("They are {}", processes.join(", ")),
+        Refusal::Paused(pause) => {
+            let until = pause.until_wall_ms.map_or_else(
+                || "until somebody resumes it".to_owned(),
+                |until| format!("until {}", rfc3339(until)),
+            );
+            let reason = match pause.reason.as_str() {
+                "" => String::new(),
+                reason => format!(": {reason}"),
+            };
+            format!("{} paused it {until}{reason}", pause.by)
+        }
+        Refusal::TooSoon { wait } => {
+            let began = row.and_then(|row| row.acquired_at);
+            let began = began.map_or_else(|| "-".to_owned(), |at| rfc3339(at.wall_ms));
+            format!(
+                "The last run began at {began}; the next may in {}",
+                rounded(*wait)
+            )
+        }
+        Refusal::Behind { ahead } => format!("{ahead} came before"),
+        Refusal::Bound { to, wait } => {
+            format!(
+                "It belongs to {to} and is kept for it for {} more",
+                rounded(*wait)
+            )
+        }
+        Refusal::Reserved { to, wait } => {
+            format!("It is reserved for {to} for {} more", rounded(*wait))
+        }
+    }
+}
+
+fn state_of(row: Option<&Row>) -> String {
+    let Some(row) = row else {
+        return "Nobody has ever seen the group".to_owned();
+    };
+    let word = super::json::state_word(&row.state);
+    row.client_bound().map_or_else(
+        || format!("The token is {word}"),
+        |client| format!("The token is {word} and belongs to {client}"),
+    )
+}

@@ -1,0 +1,92 @@
+//! What `history` shows: runs, and what operators did, by time.
+
+use serde::Serialize;
+
+use super::acts::{ActObject, whose};
+use super::json::Run;
+use super::rfc3339;
+use super::tables::{self, NONE, aligned, or_none};
+use crate::token::{ActRecord, Row, RunRecord, StoreTime};
+
+/// A run, or an act of an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A run.
+    Run(Box<RunRecord>),
+    /// An act.
+    Act(Box<ActRecord>),
+}
+
+impl Entry {
+    /// The run, if it is one.
+    #[must_use]
+    pub fn run(self) -> Option<RunRecord> {
+        match self {
+            Self::Run(run) => Some(*run),
+            Self::Act(_) => None,
+        }
+    }
+
+    /// When it began, by the store's wall clock, in milliseconds since 1970.
+    #[must_use]
+    pub const fn at_ms(&self) -> i64 {
+        match self {
+            Self::Run(run) => run.started_at_ms,
+            Self::Act(act) => act.at.stamp.wall_ms,
+        }
+    }
+}
+
+/// An object of `history --json`: one that has a field `act` is an act.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Object<'a> {
+    /// A run.
+    Run(Run<'a>),
+    /// An act.
+    Act(ActObject<'a>),
+}
+
+impl<'a> Object<'a> {
+    /// What there is to say of an entry, whose group's row is `row` at this time.
+    #[must_use]
+    pub fn of(entry: &'a Entry, row: Option<&Row>, now: &StoreTime) -> Self {
+        match entry {
+            Entry::Run(run) => Self::Run(Run::of(run, row, now)),
+            Entry::Act(act) => Self::Act(ActObject::of(act)),
+        }
+    }
+}
+
+/// A table of entries, one a line. `row_of` finds a group's row.
+pub fn table<'a>(
+    entries: &[Entry],
+    row_of: impl Fn(&RunRecord) -> Option<&'a Row>,
+    now: &StoreTime,
+) -> String {
+    let line = |entry: &Entry| match entry {
+        Entry::Run(run) => tables::run(run, row_of(run), now),
+        Entry::Act(act) => act_line(act),
+    };
+    aligned(&tables::RUN_HEADS, entries.iter().map(line))
+}
+
+fn act_line(act: &ActRecord) -> Vec<String> {
+    let until = act.until_wall_ms.map(rfc3339);
+    let until = until.map_or_else(String::new, |until| format!(", until {until}"));
+    let key = act.once_key.as_ref();
+    let key = key.map_or_else(String::new, |key| format!("{key} "));
+    let reason = act.actor.reason.as_ref();
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    vec![
+        rfc3339(act.at.stamp.wall_ms),
+        act.group.to_string(),
+        or_none(act.client.as_ref()),
+        act.act.clone(),
+        NONE.to_owned(),
+        act.fence.to_string(),
+        NONE.to_owned(),
+        NONE.to_owned(),
+        format!("{key}by {}{until}{reason}", whose(act)),
+    ]
+}

@@ -1,0 +1,188 @@
+//! What `metrics` prints: Prometheus' text format. What counts comes from the tokens' own
+//! counters, which no pruning of history takes back.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::token::{Row, RunRecord, State, StoreTime};
+
+/// One group, and what its history says.
+#[derive(Debug)]
+pub struct Measured {
+    /// The token.
+    pub row: Row,
+    /// The newest run that succeeded.
+    pub last_success: Option<RunRecord>,
+    /// The newest run that has ended.
+    pub last_ended: Option<RunRecord>,
+}
+
+/// A metric: its name, its type and its meaning.
+struct Metric {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+}
+
+/// All metrics of these groups, as text.
+#[must_use]
+pub fn text(groups: &[Measured], unreadable: usize, now: &StoreTime) -> String {
+    let mut text = String::new();
+    for metric in METRICS {
+        let Metric { name, kind, help } = metric;
+        let mut samples = String::new();
+        if *name == "tokenrun_unreadable_groups" {
+            samples = format!("{name} {unreadable}\n");
+        }
+        for group in groups {
+            for (labels, value) in samples_of(name, group, now) {
+                let label = escaped(group.row.group.as_str());
+                let _ = writeln!(samples, "{name}{{group=\"{label}\"{labels}}} {value}");
+            }
+        }
+        if !samples.is_empty() {
+            let _ = write!(
+                text,
+                "# HELP {name} {help}\n# TYPE {name} {kind}\n{samples}"
+            );
+        }
+    }
+    text
+}
+
+const METRICS: &[Metric] = &[
+    Metric {
+        name: "tokenrun_held",
+        kind: "gauge",
+        help: "Whether a session holds the token of the group.",
+    },
+    Metric {
+        name: "tokenrun_client_info",
+        kind: "gauge",
+        help: "The client that the token belongs to, running or between runs.",
+    },
+    Metric {
+        name: "tokenrun_heartbeat_age_seconds",
+        kind: "gauge",
+        help: "How old the last sign of life of the session that holds the token is.",
+    },
+    Metric {
+        name: "tokenrun_takeover_after_seconds",
+        kind: "gauge",
+        help: "How long the holder may be silent before another takes over.",
+    },
+    Metric {
+        name: "tokenrun_grants_total",
+        kind: "counter",
+        help: "How often the token was granted.",
+    },
+    Metric {
+        name: "tokenrun_runs_total",
+        kind: "counter",
+        help: "Runs that are over, by outcome. failed: exited with another code than 0, killed or timed out. lost: lost its token or vanished. other: succeeded, was not started, or was freed by force.",
+    },
+    Metric {
+        name: "tokenrun_takeovers_total",
+        kind: "counter",
+        help: "Grants to another client than the one before.",
+    },
+    Metric {
+        name: "tokenrun_losses_total",
+        kind: "counter",
+        help: "Runs that lost their token or vanished.",
+    },
+    Metric {
+        name: "tokenrun_last_success_timestamp_seconds",
+        kind: "gauge",
+        help: "When the last run that succeeded ended, by the clock of the store. Missing if history knows of none.",
+    },
+    Metric {
+        name: "tokenrun_last_run_duration_seconds",
+        kind: "gauge",
+        help: "How long the last run that has ended took.",
+    },
+    Metric {
+        name: "tokenrun_paused",
+        kind: "gauge",
+        help: "Whether new grants are stopped.",
+    },
+    Metric {
+        name: "tokenrun_unreadable_groups",
+        kind: "gauge",
+        help: "Rows of the store that can not be read.",
+    },
+];
+
+fn samples_of(name: &str, group: &Measured, now: &StoreTime) -> Vec<(String, String)> {
+    let row = &group.row;
+    let counted = row.counters;
+    let one = |value: String| vec![(String::new(), value)];
+    let maybe = |value: Option<String>| value.map(one).unwrap_or_default();
+    let flag = |is: bool| one(u8::from(is).to_string());
+    let running = matches!(row.state, State::Running { .. });
+    match name {
+        "tokenrun_held" => flag(running),
+        "tokenrun_client_info" => row
+            .client_bound()
+            .map(|client| {
+                let label = format!(",client=\"{}\"", escaped(client.as_str()));
+                vec![(label, "1".to_owned())]
+            })
+            .unwrap_or_default(),
+        "tokenrun_heartbeat_age_seconds" => match &row.state {
+            State::Running { heartbeat_at, .. } => {
+                maybe(now.age_of(*heartbeat_at, Some(&row.domain)).map(seconds))
+            }
+            State::Free | State::Idle { .. } => Vec::new(),
+        },
+        "tokenrun_takeover_after_seconds" => one(seconds(row.takeover_after)),
+        "tokenrun_grants_total" => one(counted.runs.to_string()),
+        "tokenrun_runs_total" => {
+            // What runs has no outcome yet: so each of them only ever rises.
+            let told = counted.failures.saturating_add(counted.losses);
+            let over = counted.runs.saturating_sub(i64::from(running));
+            let other = over.saturating_sub(told).max(0);
+            let by = |word: &str, value: i64| (format!(",outcome=\"{word}\""), value.to_string());
+            vec![
+                by("failed", counted.failures),
+                by("lost", counted.losses),
+                by("other", other),
+            ]
+        }
+        "tokenrun_takeovers_total" => one(counted.takeovers.to_string()),
+        "tokenrun_losses_total" => one(counted.losses.to_string()),
+        "tokenrun_last_success_timestamp_seconds" => {
+            let ended = group.last_success.as_ref().and_then(|run| run.ended_at_ms);
+            maybe(ended.map(millis_as_seconds))
+        }
+        "tokenrun_last_run_duration_seconds" => maybe(group.last_ended.as_ref().and_then(|run| {
+            let took = run.ended_at_ms?.saturating_sub(run.started_at_ms);
+            Some(millis_as_seconds(took.max(0)))
+        })),
+        "tokenrun_paused" => flag(row.pause_at(now).is_some()),
+        _ => Vec::new(),
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    millis_as_seconds(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn millis_as_seconds(ms: i64) -> String {
+    let (whole, rest) = (ms.div_euclid(1_000), ms.rem_euclid(1_000));
+    format!("{whole}.{rest:03}")
+}
+
+/// A label's value: backslash, quote and line feed are escaped.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '\\' => escaped.push_str("\\\\"),
+            '"' => escaped.push_str("\\\""),
+            '\n' => escaped.push_str("\\n"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

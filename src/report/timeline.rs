@@ -1,0 +1,238 @@
+//! Who ran when, as a picture of the terminal's width: a row per client, a column per
+//! span of time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::rfc3339;
+use crate::duration::rounded;
+use crate::token::{GrantKind, Outcome, Row, RunRecord, StoreTime};
+
+/// What fewer columns than that show is no picture.
+const LEAST_COLUMNS: usize = 10;
+
+/// What one run is drawn with, the graver the later.
+const fn mark(outcome: Outcome) -> char {
+    match outcome {
+        Outcome::Succeeded => '=',
+        Outcome::Running => '>',
+        Outcome::NotStarted => '-',
+        Outcome::Failed | Outcome::Signalled | Outcome::TimedOut => '!',
+        Outcome::Lost | Outcome::Unknown => 'x',
+    }
+}
+
+const LEGEND: &str =
+    "= succeeded  > running  - not started  ! failed, killed or timed out  x lost or unknown";
+
+/// The escape sequence for a mark on a terminal.
+const fn colour(mark: char) -> &'static str {
+    match mark {
+        '=' => "32",
+        '>' => "36",
+        '!' => "33",
+        'x' => "31",
+        _ => "0",
+    }
+}
+
+/// Draws runs. `row_of` finds a group's row; a terminal is `width` columns wide, and
+/// shows colours if it is one.
+pub fn timeline<'a>(
+    runs: &[RunRecord],
+    row_of: impl Fn(&RunRecord) -> Option<&'a Row>,
+    now: &StoreTime,
+    width: usize,
+    colours: bool,
+) -> String {
+    let mut groups: BTreeMap<&str, Vec<&RunRecord>> = BTreeMap::new();
+    for run in runs {
+        groups.entry(run.group.as_str()).or_default().push(run);
+    }
+    let Some(from) = runs.iter().map(|run| run.started_at_ms).min() else {
+        return "no runs\n".to_owned();
+    };
+    let until = now.stamp.wall_ms.max(from.saturating_add(1));
+    let clients = runs.iter().map(|run| run.client.as_str().chars().count());
+    let names = clients.max().unwrap_or(0);
+    let columns = width.saturating_sub(names + 2).max(LEAST_COLUMNS);
+    let scale = Scale {
+        from,
+        until,
+        columns,
+    };
+    let mut text = format!(
+        "{} to {}, a column is {}\n",
+        rfc3339(from),
+        rfc3339(until),
+        rounded(scale.column())
+    );
+    for (group, mut runs) in groups {
+        // The oldest first: what comes later is drawn over what was before.
+        runs.sort_by_key(|run| (run.started_at_ms, run.fence));
+        text.push_str(&format!("\n{group}\n"));
+        let mut lanes: BTreeMap<&str, Vec<char>> = BTreeMap::new();
+        for run in &runs {
+            let lane = lanes
+                .entry(run.client.as_str())
+                .or_insert_with(|| vec!['.'; columns]);
+            scale.draw(lane, run, run.outcome_seen(row_of(run), now));
+        }
+        for (client, lane) in lanes {
+            let padding = " ".repeat(names - client.chars().count() + 2);
+            text.push_str(&format!("{client}{padding}{}\n", painted(&lane, colours)));
+        }
+        for run in runs.iter().filter(|run| moved(run)) {
+            let from = run.previous_client.as_ref();
+            let from = from.map_or("nobody", |client| client.as_str());
+            text.push_str(&format!(
+                "  {}  {from} -> {} ({})\n",
+                rfc3339(run.started_at_ms),
+                run.client,
+                run.grant
+            ));
+        }
+    }
+    text.push_str(&format!("\n{LEGEND}\n"));
+    text
+}
+
+fn moved(run: &RunRecord) -> bool {
+    let kinds = [GrantKind::Takeover, GrantKind::Failback, GrantKind::Handoff];
+    run.previous_client.is_some() || kinds.contains(&run.grant)
+}
+
+struct Scale {
+    from: i64,
+    until: i64,
+    columns: usize,
+}
+
+impl Scale {
+    fn column(&self) -> Duration {
+        let span = u64::try_from(self.until.saturating_sub(self.from)).unwrap_or(1);
+        Duration::from_millis((span / self.columns as u64).max(1))
+    }
+
+    fn column_of(&self, at: i64) -> usize {
+        let (at, span) = (
+            i128::from(at.clamp(self.from, self.until)) - i128::from(self.from),
+            i128::from(self.until) - i128::from(self.from),
+        );
+        let column = at * self.columns as i128 / span.max(1);
+        usize::try_from(column).unwrap_or(0).min(self.columns - 1)
+    }
+
+    /// A run that left no end is drawn where it began, unless it goes on.
+    fn draw(&self, lane: &mut [char], run: &RunRecord, outcome: Outcome) {
+        let end = match (run.ended_at_ms, outcome) {
+            (Some(end), _) => end,
+            (None, Outcome::Running) => self.until,
+            (None, _) => run.started_at_ms,
+        };
+        let first = self.column_of(run.started_at_ms);
+        let last = self.column_of(end).max(first);
+        for cell in lane.iter_mut().take(last + 1).skip(first) {
+            *cell = graver(*cell, mark(outcome));
+        }
+    }
+}
+
+/// Of two runs in one column the one that went wrong is seen.
+fn graver(one: char, other: char) -> char {
+    let rank = |mark| ".-=>!x".find(mark);
+    if rank(one) > rank(other) { one } else { other }
+}
+
+fn painted(lane: &[char], colours: bool) -> String {
+    if !colours {
+        return lane.iter().collect();
+    }
+    let mut text = String::new();
+    for part in lane.chunk_by(|one, other| one == other) {
+        let cells: String = part.iter().collect();
+        let colour = part.first().map_or("0", |mark| colour(*mark));
+        text.push_str(&format!("\u{1b}[{colour}m{cells}\u{1b}[0m"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::{ClientId, Domain, Fence, GroupName, SessionId, Stamp};
+
+    fn run(client: &str, started: i64, ended: Option<i64>, outcome: Outcome) -> RunRecord {
+        RunRecord {
+            group: GroupName::new("g").unwrap(),
+            fence: Fence(started),
+            session: SessionId::new("s").unwrap(),
+            client: ClientId::new(client).unwrap(),
+            previous_client: None,
+            host: None,
+            pid: None,
+            label: None,
+            program: "job".into(),
+            once_key: None,
+            grant: GrantKind::Renew,
+            started_at_ms: started,
+            ended_at_ms: ended,
+            outcome,
+            exit_code: None,
+            signal: None,
+        }
+    }
+
+    fn now(wall_ms: i64) -> StoreTime {
+        let stamp = Stamp {
+            tick_ms: wall_ms,
+            wall_ms,
+        };
+        let domain = Domain("d".into());
+        StoreTime { domain, stamp }
+    }
+
+    fn drawn(runs: &[RunRecord], at: i64) -> String {
+        timeline(runs, |_| None, &now(at), 23, false)
+    }
+
+    #[test]
+    fn each_client_has_a_lane_and_a_failover_a_line() {
+        let mut taken = run("b", 500_000, Some(699_999), Outcome::Succeeded);
+        taken.grant = GrantKind::Takeover;
+        taken.previous_client = ClientId::new("a").ok();
+        let runs = [
+            run("a", 0, Some(199_999), Outcome::Succeeded),
+            run("a", 300_000, None, Outcome::Unknown),
+            taken,
+            run("b", 800_000, Some(999_999), Outcome::Failed),
+        ];
+        let text = drawn(&runs, 1_000_000);
+        assert!(text.contains("a  ====..x............."), "{text}");
+        assert!(text.contains("b  ..........====..!!!!"), "{text}");
+        assert!(text.contains("a -> b (takeover)"), "{text}");
+        assert!(text.contains("a column is 50s"), "{text}");
+    }
+
+    #[test]
+    fn whatever_the_times_are_nothing_breaks() {
+        assert_eq!(drawn(&[], 5), "no runs\n");
+        for (start, end, at) in [
+            (i64::MAX, Some(i64::MIN), 0),
+            (i64::MIN, Some(i64::MAX), i64::MAX),
+            (5, Some(1), 3),
+            (0, None, 0),
+        ] {
+            let text = drawn(&[run("a", start, end, Outcome::Lost)], at);
+            assert!(text.contains('x'), "{text}");
+        }
+    }
+
+    #[test]
+    fn colours_are_for_terminals() {
+        let runs = [run("a", 0, Some(10), Outcome::Failed)];
+        let text = timeline(&runs, |_| None, &now(100), 80, true);
+        assert!(text.contains("\u{1b}[33m!"), "{text}");
+        assert!(!drawn(&runs, 100).contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,1 @@
+DELETE FROM events WHERE token_group = ?1 AND at < ?2

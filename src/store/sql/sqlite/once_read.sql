@@ -1,0 +1,2 @@
+SELECT token_group, once_key, done_at, fence, session, client
+FROM once WHERE token_group = ?1 AND once_key = ?2

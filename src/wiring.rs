@@ -1,0 +1,67 @@
+//! Puts parts together for what is asked beside a run: the store, who asks, and from where.
+
+use super::{Failure, client_id, known_store, known_store_with_locks, nested_in};
+use crate::cli::{ActRequest, ExplainRequest};
+use crate::commands;
+use crate::exit::Exit;
+use crate::job::ancestry::is_inside;
+use crate::report::log::Log;
+use crate::run::locking::evidence_of;
+use crate::store::Reading;
+use crate::sys::{process, random, user};
+use crate::token::{
+    About, Actor, Claim, ClientId, Evidence, GroupName, Row, SessionId, Timing, Wishes,
+};
+
+/// An operator's act.
+pub(crate) fn act(request: ActRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let mut store = known_store(&request.store, log)?;
+    let actor = Actor {
+        by: user::name(),
+        host: process::host_name().ok(),
+        reason: request.reason,
+    };
+    let (group, wish) = (&request.group, &request.wish);
+    commands::act::act(store.as_mut(), group, wish, &actor, request.json, log)
+}
+
+/// What the rule says to a run that this process could be.
+pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let (mut store, locks) = known_store_with_locks(&request.store, log)?;
+    let host = process::host_name().ok();
+    let client = client_id(request.client_id.as_ref(), host.as_deref())?;
+    let mut claim = bystander(&request.group, client)?;
+    claim.failback = request.failback;
+    let prove = |reading: &Reading, claim: &mut Claim| {
+        claim.nested_in = reading.row.as_ref().and_then(runs_inside);
+        let evidence = |locks| evidence_of(locks, reading, &claim.session);
+        locks.map_or(Evidence::None, evidence)
+    };
+    commands::explain::explain(store.as_mut(), &mut claim, prove, request.json)
+}
+
+/// A claim that is never made: what is asked on behalf of nobody.
+fn bystander(group: &GroupName, client: ClientId) -> Result<Claim, Failure> {
+    let bits = random::bits128().map_err(|e| Failure::of_system("no random numbers", &e))?;
+    let timing = Timing::new(&Wishes::default())
+        .map_err(|error| Failure::new(crate::exit::BUG, "bug", error.to_string()))?;
+    let session = SessionId::from_random(bits);
+    Ok(Claim {
+        group: group.clone(),
+        client,
+        session,
+        expected: None,
+        failback: false,
+        nested_in: None,
+        timing,
+        about: About::default(),
+    })
+}
+
+/// The session in the row, if this process runs under its guard: its environment names
+/// it, and its ancestors show it.
+pub(crate) fn runs_inside(row: &Row) -> Option<SessionId> {
+    let session = nested_in().filter(|session| row.session() == Some(session))?;
+    let here = row.host == process::host_name().ok();
+    (here && row.pid.is_some_and(is_inside)).then_some(session)
+}

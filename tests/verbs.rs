@@ -1,0 +1,59 @@
+//! What operators and scripts ask of tokenrun, as stories of two nodes, each on a SQLite
+//! file and on a real PostgreSQL server.
+
+// clippy.toml allows these in tests, and knows a test by an attribute that the
+// helpers lack.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/postgres.rs"]
+#[allow(dead_code)]
+mod server;
+#[path = "postgres/site.rs"]
+#[allow(dead_code)]
+mod site;
+#[allow(dead_code, unused_imports)]
+mod support;
+
+use self::server::Server;
+use self::site::Site;
+use self::support::Store;
+
+/// Tells a story on a SQLite file.
+fn on_sqlite(story: fn(&Site)) {
+    let store = Store::new();
+    let url = store.database().to_str().unwrap().to_owned();
+    story(&Site { store, url });
+}
+
+/// Tells it on a PostgreSQL server, in a database of its own.
+fn on_postgres(story: fn(&Site)) {
+    let database = Server::shared().database();
+    story(&Site::new(database.url()));
+}
+
+/// Two tests for each story.
+macro_rules! stories {
+    ($($story:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[test] fn $story() { crate::on_sqlite(super::$story); })+
+        }
+        mod postgres {
+            $(#[test] fn $story() { crate::on_postgres(super::$story); })+
+        }
+    };
+}
+
+#[path = "verbs/acts.rs"]
+mod acts;
+#[path = "verbs/check.rs"]
+mod check;
+#[path = "verbs/explain.rs"]
+mod explain;
+#[path = "verbs/listings.rs"]
+mod listings;
+#[path = "verbs/metrics.rs"]
+mod metrics;
+#[path = "verbs/nesting.rs"]
+mod nesting;
+#[path = "verbs/once.rs"]
+mod once;

@@ -1,0 +1,173 @@
+//! `history` and `status`: what is asked for, and nothing else.
+
+use serde_json::Value;
+
+use crate::site::{GROUP, Site};
+use crate::support::until;
+
+stories!(
+    history_is_filtered_by_client_outcome_and_time,
+    a_group_is_shown_in_detail,
+    status_is_shown_anew_until_it_is_interrupted,
+    the_timeline_shows_who_ran_when_and_each_failover,
+    a_row_that_can_not_be_read_hides_no_other,
+    a_run_that_vanished_is_found_as_unknown_and_not_as_running,
+);
+
+fn history(site: &Site, words: &[&str]) -> Vec<Value> {
+    let line = site.verb(&["history", "--json"]).with(words);
+    let json = line.end().with_code(0).json();
+    json.as_array().unwrap().clone()
+}
+
+fn history_is_filtered_by_client_outcome_and_time(site: &Site) {
+    for (client, code) in [("node-a", 0), ("node-b", 3), ("node-a", 4)] {
+        let line = site.run(client).script(&format!("exit {code}"));
+        line.end().with_code(code);
+    }
+    let clients = |words: &[&str]| {
+        let found = history(site, words);
+        let names = found.iter().map(|run| run["client"].as_str().unwrap());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(clients(&[]), "node-a node-b node-a");
+    assert_eq!(clients(&["--client", "node-a"]), "node-a node-a");
+    assert_eq!(clients(&["--outcome", "failed"]), "node-a node-b");
+    assert_eq!(clients(&["--outcome", "failed", "--limit", "1"]), "node-a");
+    assert_eq!(
+        clients(&["--outcome", "failed", "--client", "node-b"]),
+        "node-b"
+    );
+    assert_eq!(clients(&["--outcome", "timed_out"]), "");
+    assert_eq!(
+        clients(&["--since", "1h", "-g", GROUP]),
+        "node-a node-b node-a"
+    );
+    assert_eq!(clients(&["--since", "0"]), "");
+    let wrong = site
+        .verb(&["history", "--outcome", "fine"])
+        .end()
+        .with_code(64);
+    wrong.says(&["--outcome", "fine", "timed_out"]);
+    // Another client's run shows whose token it was.
+    let kept = site.run("node-a").with(&["--keep=1ms"]).job(&["true"]);
+    kept.end().with_code(0);
+    until("node-b has it", || {
+        let ended = site.short("node-b").end();
+        (ended.code == Some(0)).then_some(()).ok_or(ended.stderr)
+    });
+    let last = &history(site, &["--limit", "1"])[0];
+    assert_eq!(last["grant"], "takeover");
+    assert_eq!(last["previous_client"], "node-a");
+}
+
+fn a_run_that_vanished_is_found_as_unknown_and_not_as_running(site: &Site) {
+    let run = site.run("node-a").start();
+    site.store.until_begun("node-a");
+    assert_eq!(history(site, &["--outcome", "running"]).len(), 1);
+    assert_eq!(history(site, &["--outcome", "unknown"]).len(), 0);
+    let release = site.verb(&["release", "--force", "-g", GROUP]);
+    release.end().with_code(0);
+    assert_eq!(history(site, &["--outcome", "running"]).len(), 0);
+    assert_eq!(history(site, &["--outcome", "unknown"]).len(), 1);
+    drop(run);
+}
+
+fn a_row_that_can_not_be_read_hides_no_other(site: &Site) {
+    for group in ["good", "spoilt"] {
+        let line = site.short("node-a").without(&["-g", GROUP]);
+        line.with(&["-g", group]).end().with_code(0);
+    }
+    site.sql("UPDATE tokens SET keep_ms = -1 WHERE token_group = 'spoilt'");
+    let ended = site.verb(&["status", "--json"]).end().with_code(78);
+    ended.says(&["keep_ms", "negative"]);
+    let groups = ended.json();
+    assert_eq!(groups[0]["group"], "good");
+    assert_eq!(groups[0]["state"], "free");
+    assert_eq!(groups[1]["group"], "spoilt");
+    assert_eq!(groups[1]["state"], "unreadable");
+    assert!(groups[1]["error"].as_str().unwrap().contains("keep_ms"));
+    let table = site.verb(&["status"]).end().with_code(78).stdout;
+    assert!(
+        table.contains("good ") && table.contains("unreadable"),
+        "{table}"
+    );
+    let good = site.verb(&["status", "-g", "good"]).end().with_code(0);
+    assert_eq!(good.stderr, "");
+    site.verb(&["status", "-g", "spoilt"]).end().with_code(78);
+    site.verb(&["pause", "-g", "spoilt"]).end().with_code(78);
+}
+
+fn a_group_is_shown_in_detail(site: &Site) {
+    let run = site.run("node-a").with(&["--label", "the label"]).start();
+    site.store.until_begun("node-a");
+    let pause = ["pause", "-g", GROUP, "--reason", "a migration"];
+    site.verb(&pause).end().with_code(0);
+    let text = site
+        .verb(&["status", "-g", GROUP])
+        .end()
+        .with_code(0)
+        .stdout;
+    let line = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_else(|| panic!("{name}: {text}")).to_owned()
+    };
+    assert!(line("state").ends_with("running, paused"), "{text}");
+    assert!(line("client").ends_with("node-a"), "{text}");
+    assert!(line("label").ends_with("the label"), "{text}");
+    assert!(
+        line("host").ends_with(&format!("pid {}", run.pid())),
+        "{text}"
+    );
+    assert!(line("paused").contains("a migration"), "{text}");
+    assert!(line("terms").contains("takeover-after 5m"), "{text}");
+    assert!(line("so far").contains("1 runs, 0 failures"), "{text}");
+    site.store.go(0);
+    run.end().with_code(0);
+}
+
+fn status_is_shown_anew_until_it_is_interrupted(site: &Site) {
+    let run = site.run("node-a").start();
+    site.store.until_begun("node-a");
+    let watch = site.verb(&["status", "--watch=100ms"]).start();
+    let shown = |word: &str| {
+        until(&format!("the watch shows {word}"), || {
+            let text = watch.stdout();
+            let last = text.trim_end().rsplit("\n\n").next().unwrap_or_default();
+            last.contains(word).then_some(()).ok_or(text.clone())
+        });
+    };
+    shown("running");
+    site.store.go(0);
+    run.end().with_code(0);
+    shown("free");
+    assert!(
+        !watch.stdout().contains('\u{1b}'),
+        "no terminal, no escapes"
+    );
+    watch.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(watch.end().signal, Some(15));
+}
+
+fn the_timeline_shows_who_ran_when_and_each_failover(site: &Site) {
+    let kept = site.run("node-a").with(&["--keep=1ms"]).job(&["true"]);
+    kept.end().with_code(0);
+    until("node-b has it", || {
+        let line = site.run("node-b").script("exit 3");
+        let ended = line.end();
+        (ended.code == Some(3)).then_some(()).ok_or(ended.stderr)
+    });
+    let line = site.verb(&["history", "--timeline", "-g", GROUP]);
+    let text = line.end().with_code(0).stdout;
+    let lane = |client: &str| {
+        let line = text.lines().find(|line| line.starts_with(client));
+        line.unwrap_or_else(|| panic!("{client}: {text}"))
+            .to_owned()
+    };
+    assert!(lane("node-a").contains('='), "{text}");
+    assert!(lane("node-b").contains('!'), "{text}");
+    assert_eq!(lane("node-a").len(), 80, "{text}");
+    assert!(text.contains("node-a -> node-b (takeover)"), "{text}");
+    let wrong = site.verb(&["history", "--timeline", "--json"]);
+    wrong.end().with_code(64);
+}

@@ -1,0 +1,222 @@
+//! `--once`: a key that is done is not run again, on whichever node.
+
+use serde_json::Value;
+
+use crate::site::{GROUP, Site};
+use crate::support::{Line, until};
+
+stories!(
+    a_key_that_is_done_is_not_run_again_on_either_node,
+    a_key_whose_run_failed_is_run_again,
+    two_nodes_with_late_clocks_make_one_run,
+    a_key_can_be_listed_and_forgotten,
+    a_session_that_lost_its_token_marks_its_key_late,
+    success_that_can_not_be_recorded_is_told_as_such,
+    old_history_goes_and_keys_stay,
+    tables_that_an_older_program_did_not_make_are_made_when_they_are_needed,
+    a_key_must_be_a_name,
+);
+
+/// A run with a key, whose job appends a line to `ran`.
+fn run(site: &Site, client: &str, key: &str) -> Line {
+    let line = site.run(client).with(&["--once", key]);
+    line.script("echo \"$TOKENRUN_CLIENT_ID $TOKENRUN_ONCE_KEY\" >> ran")
+}
+
+fn ran(site: &Site) -> String {
+    std::fs::read_to_string(site.file("ran")).unwrap_or_default()
+}
+
+fn keys(site: &Site) -> Vec<Value> {
+    let ended = site.verb(&["once", "list", "--json", "-g", GROUP]).end();
+    ended.with_code(0).json().as_array().unwrap().clone()
+}
+
+fn a_key_that_is_done_is_not_run_again_on_either_node(site: &Site) {
+    run(site, "node-a", "2026-11-21").end().with_code(0);
+    for client in ["node-a", "node-b"] {
+        let done = run(site, client, "2026-11-21").end().with_code(0);
+        done.says(&[
+            "2026-11-21 is done already",
+            "node-a ran it",
+            "was not started",
+        ]);
+    }
+    let chosen = run(site, "node-b", "2026-11-21").with(&["--done-exit-code=9"]);
+    let chosen = chosen.with(&["--report", "report.json"]);
+    chosen.end().with_code(9);
+    let report = std::fs::read_to_string(site.file("report.json")).unwrap();
+    assert!(report.contains("\"outcome\": \"done\""), "{report}");
+    run(site, "node-b", "2026-11-22").end().with_code(0);
+    assert_eq!(ran(site), "node-a 2026-11-21\nnode-b 2026-11-22\n");
+    // A key that is done is done, whoever holds or paused the token.
+    site.verb(&["pause", "-g", GROUP]).end().with_code(0);
+    run(site, "node-b", "2026-11-21").end().with_code(0);
+    run(site, "node-b", "2026-11-23").end().with_code(75);
+    let history = site
+        .verb(&["history", "--json", "--client", "node-a"])
+        .end();
+    assert_eq!(history.with_code(0).json()[0]["once_key"], "2026-11-21");
+}
+
+fn a_key_whose_run_failed_is_run_again(site: &Site) {
+    let failing = site.run("node-a").with(&["--once", "k"]);
+    failing.script("exit 3").end().with_code(3);
+    assert_eq!(keys(site), Vec::<Value>::new());
+    let killed = site.run("node-a").with(&["--once", "k"]);
+    killed.script("kill -9 $$").end().with_code(137);
+    run(site, "node-b", "k").end().with_code(0);
+    assert_eq!(ran(site), "node-b k\n");
+}
+
+fn two_nodes_with_late_clocks_make_one_run(site: &Site) {
+    let early = site.run("node-a").with(&["--once", "night"]).start();
+    site.store.until_begun("node-a");
+    run(site, "node-b", "night").end().with_code(75);
+    site.store.go(0);
+    early.end().with_code(0);
+    // keep is 0 here: without the key node-b would run now.
+    run(site, "node-b", "night")
+        .end()
+        .with_code(0)
+        .says(&["is done already"]);
+    assert_eq!(ran(site), "");
+    // Many at one instant.
+    let runs: Vec<_> = (0..8)
+        .map(|n| run(site, &format!("node-{n}"), "rush").start())
+        .collect();
+    for one in runs {
+        let code = one.end().code;
+        assert!(code == Some(0) || code == Some(75), "{code:?}");
+    }
+    assert_eq!(ran(site).lines().count(), 1, "{}", ran(site));
+}
+
+fn a_key_can_be_listed_and_forgotten(site: &Site) {
+    run(site, "node-a", "one").end().with_code(0);
+    run(site, "node-a", "two").end().with_code(0);
+    let listed = keys(site);
+    assert_eq!((&listed[0]["once_key"], listed.len()), (&"two".into(), 2));
+    let mut names: Vec<_> = listed[0].as_object().unwrap().keys().collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["client", "done_at", "fence", "group", "once_key", "session"]
+    );
+    let table = site.verb(&["once", "list"]).end().with_code(0).stdout;
+    assert!(
+        table.starts_with("DONE") && table.contains("node-a"),
+        "{table}"
+    );
+    let forget = |key: &str| {
+        let line = site.verb(&["once", "forget", "-g", GROUP, key]);
+        line.with(&["--reason", "it was empty"]).end().with_code(0)
+    };
+    forget("one").says(&["one of job", "is forgotten"]);
+    forget("one").says(&["is not done", "nothing was changed"]);
+    assert_eq!(keys(site).len(), 1);
+    run(site, "node-b", "one").end().with_code(0);
+    assert_eq!(ran(site).lines().count(), 3);
+    let history = site.verb(&["history", "--json"]).end().with_code(0).json();
+    let act = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it.get("act").is_some());
+    let act = act.unwrap();
+    assert_eq!(
+        (&act["act"], &act["once_key"]),
+        (&"once_forget".into(), &"one".into())
+    );
+    for words in [&["once", "list"][..], &["once", "forget", "k"]] {
+        let unknown = site.verb(words).with(&["-g", "nigthly"]).end();
+        unknown.with_code(78).says(&["no group \"nigthly\""]);
+    }
+}
+
+fn a_session_that_lost_its_token_marks_its_key_late(site: &Site) {
+    let held = site.run("node-a").with(&["--once", "late"]).start();
+    site.store.until_begun("node-a");
+    site.verb(&["release", "--force", "-g", GROUP])
+        .end()
+        .with_code(0);
+    site.store.go(0);
+    // The job's own end counts, and is told.
+    held.end().with_code(0);
+    assert_eq!(keys(site)[0]["once_key"], "late");
+    run(site, "node-b", "late")
+        .end()
+        .with_code(0)
+        .says(&["is done already"]);
+}
+
+fn success_that_can_not_be_recorded_is_told_as_such(site: &Site) {
+    let line = site.run("node-a").hasty().with(&["--once", "k"]);
+    let held = line.start();
+    site.store.until_begun("node-a");
+    site.sql("ALTER TABLE runs RENAME TO moved");
+    site.store.go(0);
+    let ended = held.end().with_code(74);
+    let words = "it is not known whether the key of job is done there";
+    assert!(ended.stderr.contains(words), "{ended:?}");
+    site.sql("ALTER TABLE moved RENAME TO runs");
+    assert_eq!(keys(site), Vec::<Value>::new());
+}
+
+fn old_history_goes_and_keys_stay(site: &Site) {
+    for n in 0..4 {
+        run(site, "node-a", &format!("k{n}")).end().with_code(0);
+    }
+    let count = || {
+        let line = site.verb(&["history", "--json"]);
+        line.end().with_code(0).json().as_array().unwrap().len()
+    };
+    // A run that takes longer than a second looks after the old ones.
+    let slow = site.run("node-a").with(&["--history-retain=500ms"]);
+    slow.script("sleep 1.2").end().with_code(0);
+    until("the old ones are gone", || match count() {
+        1 => Ok(()),
+        many => Err(format!("{many}")),
+    });
+    assert_eq!(keys(site).len(), 4);
+    run(site, "node-b", "k0")
+        .end()
+        .with_code(0)
+        .says(&["is done already"]);
+    let slow = site.run("node-a").with(&["--once-retain=500ms"]);
+    slow.script("sleep 1.2").end().with_code(0);
+    until("the keys are gone", || match keys(site).len() {
+        0 => Ok(()),
+        many => Err(format!("{many}")),
+    });
+}
+
+fn a_key_must_be_a_name(site: &Site) {
+    for (key, why) in [("", "empty"), ("a\nb", "control character")] {
+        let ended = run(site, "node-a", key).end().with_code(64);
+        ended.says(&["--once", why]);
+    }
+    let long = "x".repeat(201);
+    run(site, "node-a", &long)
+        .end()
+        .with_code(64)
+        .says(&["201"]);
+    assert_eq!(ran(site), "");
+}
+
+fn tables_that_an_older_program_did_not_make_are_made_when_they_are_needed(site: &Site) {
+    site.short("node-a").end().with_code(0);
+    let drop = "DROP TABLE IF EXISTS events; DROP TABLE IF EXISTS once";
+    site.sql(drop);
+    assert_eq!(keys(site), Vec::<Value>::new());
+    let history = || {
+        let line = site.verb(&["history", "--json"]);
+        line.end().with_code(0).json().as_array().unwrap().len()
+    };
+    assert_eq!(history(), 1);
+    run(site, "node-a", "k").end().with_code(0);
+    assert_eq!(keys(site).len(), 1);
+    site.sql(drop);
+    site.verb(&["pause", "-g", GROUP]).end().with_code(0);
+    assert_eq!(history(), 3);
+}
