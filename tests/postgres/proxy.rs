@@ -66,6 +66,8 @@ impl Proxy {
 }
 
 fn connect(client: TcpStream, target: u16, state: &Arc<State>) {
+    // Before it is counted: who has seen the count can reset it.
+    let generation = state.generation.load(SeqCst);
     state.accepted.fetch_add(1, SeqCst);
     let Ok(server) = TcpStream::connect(("127.0.0.1", target)) else {
         return;
@@ -74,16 +76,15 @@ fn connect(client: TcpStream, target: u16, state: &Arc<State>) {
     let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
     let shared = Arc::clone(state);
     thread::spawn(move || {
-        pump(from, to, &shared);
+        pump(from, to, generation, &shared);
         shared.open.fetch_sub(1, SeqCst);
     });
     let shared = Arc::clone(state);
-    thread::spawn(move || pump(server, client, &shared));
+    thread::spawn(move || pump(server, client, generation, &shared));
 }
 
 /// Passes bytes on until one side ends.
-fn pump(mut from: TcpStream, mut to: TcpStream, state: &State) {
-    let generation = state.generation.load(SeqCst);
+fn pump(mut from: TcpStream, mut to: TcpStream, generation: usize, state: &State) {
     from.set_read_timeout(Some(LOOK)).unwrap();
     let (mut kept, mut buffer) = (Vec::new(), [0; 8192]);
     loop {

@@ -121,9 +121,7 @@ fn a_server_that_becomes_read_only() {
     run.until_says("read-only");
     let ended = site.short_in("other").end().with_code(69);
     ended.says(&["read-only", "was not started"]);
-    database.sql(
-        "SET default_transaction_read_only = off; ALTER SYSTEM RESET default_transaction_read_only",
-    );
+    database.sql("ALTER SYSTEM RESET default_transaction_read_only");
     server.ctl(&["reload"]);
     unharmed(&site, run);
 }
