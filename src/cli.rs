@@ -3,7 +3,9 @@
 
 mod acts;
 mod check;
+mod claim;
 mod explain;
+mod hold;
 mod init;
 mod listing;
 mod manual;
@@ -22,6 +24,7 @@ use clap::{Parser, Subcommand};
 use self::acts::{ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags};
 use self::check::CheckFlags;
 use self::explain::ExplainFlags;
+use self::hold::HoldFlags;
 use self::init::InitFlags;
 use self::listing::{HistoryFlags, StatusFlags};
 use self::metrics::MetricsFlags;
@@ -32,6 +35,7 @@ use self::unusable::explained;
 pub use self::acts::{ActRequest, Wish};
 pub use self::check::{CheckRequest, Question};
 pub use self::explain::ExplainRequest;
+pub use self::hold::{HoldRequest, STAND_IN, StandIn};
 pub use self::init::InitRequest;
 pub use self::listing::{HistoryRequest, StatusRequest};
 pub use self::metrics::MetricsRequest;
@@ -84,6 +88,8 @@ enum Verb {
     Explain(ExplainFlags),
     /// Tell whether this node may run now, or whether anybody has run
     Check(CheckFlags),
+    /// Keep the token without a job, and tell when it comes and goes
+    Hold(Box<HoldFlags>),
     /// Stop new grants; a running job goes on
     Pause(PauseFlags),
     /// Allow grants again
@@ -122,6 +128,10 @@ pub enum Request {
     Init(InitRequest),
     /// Run a job.
     Run(Box<RunRequest>),
+    /// Keep a token without a job.
+    Hold(Box<HoldRequest>),
+    /// Stand in for a job.
+    StandIn(StandIn),
     /// Show tokens.
     Status(StatusRequest),
     /// Show runs.
@@ -148,6 +158,7 @@ impl Request {
     pub const fn store(&self) -> Option<&StoreRequest> {
         match self {
             Self::Run(run) => Some(&run.store),
+            Self::Hold(hold) => Some(&hold.run.store),
             Self::Status(list) => Some(&list.store),
             Self::History(list) => Some(&list.store),
             Self::OnceList(list) => Some(&list.store),
@@ -156,7 +167,7 @@ impl Request {
             Self::Explain(explain) => Some(&explain.store),
             Self::Act(act) => Some(&act.store),
             Self::Init(init) => Some(&init.store),
-            Self::Print(_) | Self::Man(_) => None,
+            Self::StandIn(_) | Self::Print(_) | Self::Man(_) => None,
         }
     }
 
@@ -165,6 +176,15 @@ impl Request {
     pub fn log(&self) -> LogRequest {
         match self {
             Self::Run(run) => run.log,
+            Self::Hold(hold) => hold.run.log,
+            Self::StandIn(order) => LogRequest {
+                quiet: order.quiet,
+                verbose: false,
+                format: match order.json {
+                    true => LogFormat::Json,
+                    false => LogFormat::Text,
+                },
+            },
             Self::Act(act) => act.log,
             _ => LogRequest::default(),
         }
@@ -179,6 +199,9 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     if let Some(run) = plain_run(arguments) {
         return run_request(run.run).map(|run| Request::Run(Box::new(run)));
     }
+    if let Some(order) = StandIn::of(arguments) {
+        return Ok(Request::StandIn(order));
+    }
     let cli = Cli::try_parse_from(arguments).map_err(|error| explained(&error, arguments))?;
     match cli.verb {
         None => run_request(cli.run).map(|run| Request::Run(Box::new(run))),
@@ -187,6 +210,9 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         Some(Verb::Explain(flags)) => flags.try_into().map(Request::Explain),
         Some(Verb::Check(flags)) => flags.try_into().map(Request::Check),
         Some(Verb::Metrics(flags)) => flags.try_into().map(Request::Metrics),
+        Some(Verb::Hold(flags)) => (*flags)
+            .try_into()
+            .map(|hold| Request::Hold(Box::new(hold))),
         Some(Verb::Pause(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Resume(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Handoff(flags)) => flags.try_into().map(Request::Act),

@@ -4,11 +4,13 @@ pub mod act;
 pub mod check;
 pub mod explain;
 pub mod history;
+pub mod hold;
 pub mod init;
 pub mod manual;
 pub mod metrics;
 pub mod once;
 pub mod run;
+pub mod stand_in;
 pub mod status;
 
 use std::io::{self, Write};

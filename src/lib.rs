@@ -36,6 +36,7 @@ use commands::run::Run;
 use exit::Exit;
 use report::log::{Log, Style};
 use report::messages::{Level, Message};
+use run::ending::Ending;
 use run::machine::Wait;
 use store::Store;
 use store::filesystem;
@@ -45,6 +46,7 @@ use store::postgres::conninfo::text::parse;
 use store::sqlite::SqliteStore;
 use store::url::{Place, StoreUrl, state_directory};
 use sys::clock::LocalClock;
+use sys::service_manager::ServiceManager;
 use sys::signals::Inherited;
 use sys::{process, random};
 use token::{About, Claim, ClientId, SessionId};
@@ -83,7 +85,7 @@ pub fn run(arguments: &[OsString]) -> Exit {
     };
     let mut log = Log::new(style(request.log()));
     warn_of_visible_password(arguments, &request, &mut log);
-    match dispatch(request, inherited, &mut log) {
+    match dispatch(request, arguments, inherited, &mut log) {
         Ok(exit) => {
             log.close();
             exit
@@ -115,9 +117,18 @@ fn style(log: LogRequest) -> Style {
     }
 }
 
-fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exit, Failure> {
+fn dispatch(
+    request: Request,
+    arguments: &[OsString],
+    inherited: Inherited,
+    log: &mut Log,
+) -> Result<Exit, Failure> {
     match request {
-        Request::Run(request) => run_job(*request, inherited, log),
+        Request::Run(request) => {
+            run_to_its_end(*request, inherited, None, log).map(|(_, exit)| exit)
+        }
+        Request::Hold(request) => wiring::hold::agent(*request, arguments, inherited, log),
+        Request::StandIn(order) => wiring::hold::standing_in(&order, &inherited, log),
         Request::Status(list) => {
             let mut store = known_store(&list.store, log)?;
             commands::status::status(store.as_mut(), &list)
@@ -130,10 +141,7 @@ fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exi
             let mut store = known_store(&list.store, log)?;
             commands::once::list(store.as_mut(), list.group.as_ref(), list.json)
         }
-        Request::Check(request) => {
-            let mut store = known_store(&request.store, log)?;
-            commands::check::check(store.as_mut(), &request, wiring::runs_inside, log)
-        }
+        Request::Check(request) => wiring::check(&request, log),
         Request::Metrics(request) => {
             let mut store = known_store(&request.store, log)?;
             commands::metrics::metrics(store.as_mut(), &request)
@@ -150,7 +158,13 @@ fn dispatch(request: Request, inherited: Inherited, log: &mut Log) -> Result<Exi
     }
 }
 
-fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<Exit, Failure> {
+/// A run, or what an agent makes of one: then it has a `manager` to tell.
+fn run_to_its_end(
+    request: RunRequest,
+    inherited: Inherited,
+    mut manager: Option<&mut ServiceManager>,
+    log: &mut Log,
+) -> Result<(Ending, Exit), Failure> {
     let clock = LocalClock::start();
     warn_of_unknown_variables(log);
     let url = store_url(&request.store)?;
@@ -158,14 +172,26 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
     let claim = claim(&request)?;
     let application = format!("tokenrun:{}", request.group);
     let timeout = request.timing.store_timeout;
-    let (store, lock_directory) =
-        open_in_time(&url, timeout, &application, request.wait, clock, log)?;
+    let (store, lock_directory) = open_in_time(
+        &url,
+        timeout,
+        &application,
+        request.wait,
+        clock,
+        log,
+        || {
+            if let Some(manager) = manager.as_deref_mut() {
+                manager.at_work();
+            }
+        },
+    )?;
     let job = Run {
         claim,
         limits: run::machine::Limits {
             timeout: request.timeout,
             wait: request.wait,
             locks: lock_directory.is_some(),
+            yields: request.yields,
         },
         codes: run::ending::Codes {
             not_now: request.conflict_exit_code,
@@ -191,7 +217,7 @@ fn run_job(request: RunRequest, inherited: Inherited, log: &mut Log) -> Result<E
             },
         },
     };
-    commands::run::run(job, store, log)
+    commands::run::run(job, store, manager, log)
 }
 
 fn claim(request: &RunRequest) -> Result<Claim, Failure> {
@@ -324,8 +350,10 @@ fn open_in_time(
     wait: Wait,
     clock: LocalClock,
     log: &mut Log,
+    mut at_work: impl FnMut(),
 ) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
     loop {
+        at_work();
         let left = match wait {
             Wait::No => None,
             Wait::Forever => Some(Duration::MAX),
@@ -429,6 +457,7 @@ fn warn_of_unknown_variables(log: &mut Log) {
     for name in names {
         let name = name.to_string_lossy();
         let is_known = known.iter().any(|known| *known == name)
+            || run::environment::CHANGE == name
             || run::environment::JOB_VARIABLES.contains(&name.as_ref());
         if !is_known {
             warn(

@@ -5,6 +5,7 @@ pub mod check;
 pub mod details;
 pub mod explain;
 pub mod history;
+pub mod hold;
 pub mod json;
 pub mod log;
 pub mod messages;

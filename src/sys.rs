@@ -13,6 +13,7 @@ pub mod pidfd;
 pub mod process;
 pub mod procfs;
 pub mod random;
+pub mod service_manager;
 pub mod signals;
 pub mod socket;
 pub mod terminal;

@@ -1,12 +1,15 @@
 //! Puts parts together for what is asked beside a run: the store, who asks, and from where.
 
+pub(crate) mod hold;
+
 use super::{Failure, client_id, known_store, known_store_with_locks, nested_in};
-use crate::cli::{ActRequest, ExplainRequest};
+use crate::cli::{ActRequest, CheckRequest, ExplainRequest};
 use crate::commands;
 use crate::exit::Exit;
 use crate::job::ancestry::is_inside;
 use crate::report::log::Log;
 use crate::run::locking::evidence_of;
+use crate::run::runtime_file::held_session;
 use crate::store::Reading;
 use crate::sys::{process, random, user};
 use crate::token::{
@@ -23,6 +26,23 @@ pub(crate) fn act(request: ActRequest, log: &mut Log) -> Result<Exit, Failure> {
     };
     let (group, wish) = (&request.group, &request.wish);
     commands::act::act(store.as_mut(), group, wish, &actor, request.json, log)
+}
+
+/// Whether this node may run, or anybody has.
+pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let mut store = known_store(&request.store, log)?;
+    // Where there is no place for such a file, there is none.
+    let by_default = || hold::default_runtime_file(&request.group).ok();
+    let path = request.runtime_file.clone().or_else(by_default);
+    let agents = match path.as_deref().map(|path| (path, held_session(path))) {
+        Some((path, Err(error))) if request.runtime_file.is_some() => {
+            return Err(commands::stand_in::unusable(path, &error));
+        }
+        Some((_, Ok(session))) => session,
+        _ => None,
+    };
+    let shown = |row: &Row| runs_inside(row).or(agents.filter(|it| row.session() == Some(it)));
+    commands::check::check(store.as_mut(), request, shown, log)
 }
 
 /// What the rule says to a run that this process could be.

@@ -1,5 +1,6 @@
 //! Asking whether a node may run now, and whether somebody has.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -21,6 +22,9 @@ pub(super) struct CheckFlags {
     /// For monitoring: whether a run has succeeded, on any node, in this time
     #[arg(long, value_name = "DURATION", value_parser = duration_value, conflicts_with = "lasts")]
     succeeded_within: Option<Duration>,
+    /// The runtime file of tokenrun hold [default: where it writes it for this group]
+    #[arg(long, value_name = "FILE", env = "TOKENRUN_RUNTIME_FILE")]
+    runtime_file: Option<PathBuf>,
     /// An array of one JSON object on stdout
     #[arg(long)]
     json: bool,
@@ -47,6 +51,8 @@ pub struct CheckRequest {
     pub store: StoreRequest,
     /// What is asked.
     pub question: Question,
+    /// The runtime file of an agent, if one was given.
+    pub runtime_file: Option<PathBuf>,
     /// Answer in JSON, too.
     pub json: bool,
     /// Say nothing.
@@ -68,6 +74,7 @@ impl TryFrom<CheckFlags> for CheckRequest {
             group: group_name(&flags.group)?,
             store: flags.store.into(),
             question,
+            runtime_file: flags.runtime_file,
             json: flags.json,
             quiet: flags.quiet,
         })

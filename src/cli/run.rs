@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::claim::ClaimFlags;
 use super::shared::{
-    LogFlags, LogRequest, StoreFlags, StoreRequest, client, duration_value, group_name, plain_text,
+    LogFlags, LogRequest, StoreFlags, StoreRequest, duration_value, group_name, plain_text,
 };
 use super::unusable::{Unusable, shell_word};
 use crate::duration;
 use crate::exit;
 use crate::run::machine::Wait;
-use crate::token::{ClientId, GroupName, OnceKey, Timing, Wishes};
+use crate::token::{ClientId, GroupName, OnceKey, Timing};
 
 /// A year and a month: a yearly job is not run again because its key was forgotten.
-const ONCE_RETAIN: Duration = Duration::from_secs(400 * 24 * 3_600);
+pub(super) const ONCE_RETAIN: Duration = Duration::from_secs(400 * 24 * 3_600);
 
 /// A month.
-const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600);
+pub(super) const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// What happens to processes that the job leaves behind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -42,47 +43,8 @@ pub(super) struct RunFlags {
     group: Option<String>,
     #[command(flatten)]
     store: StoreFlags,
-    /// Who this node is [default: $CLIENT_ID, else the host name]
-    #[arg(
-        long,
-        value_name = "ID",
-        env = "TOKENRUN_CLIENT_ID",
-        help_heading = "The token"
-    )]
-    client_id: Option<String>,
-    /// The client that shall have the token first; recorded when the group is first seen
-    #[arg(
-        long,
-        value_name = "ID",
-        env = "TOKENRUN_EXPECTED",
-        help_heading = "The token"
-    )]
-    expected: Option<String>,
-    /// As the expected client, take the token back when it is idle
-    #[arg(long, env = "TOKENRUN_FAILBACK", help_heading = "The token")]
-    failback: bool,
-    /// Time between two signs of life [default: 10s]
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEARTBEAT", value_parser = duration_value, help_heading = "Time")]
-    heartbeat: Option<Duration>,
-    /// How long a holder may be silent before another takes over [default: 5m]
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_TAKEOVER_AFTER", value_parser = duration_value, help_heading = "Time")]
-    takeover_after: Option<Duration>,
-    /// How long after a run other nodes are refused, so that a late clock does not run the job
-    /// again; 0 releases at exit [default: 5m]
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_KEEP", value_parser = duration_value, help_heading = "Time")]
-    keep: Option<Duration>,
-    /// How long a node other than the last waits before it takes an open token [default: 10s]
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEAD_START", value_parser = duration_value, help_heading = "Time")]
-    head_start: Option<Duration>,
-    /// The least time from this run's start to the next one's, on whichever node [default: 0]
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_AT_LEAST", value_parser = duration_value, help_heading = "Time")]
-    at_least: Option<Duration>,
-    /// Time between the job's TERM and its KILL [default: 10s]
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_KILL_GRACE", value_parser = duration_value, help_heading = "Time")]
-    kill_grace: Option<Duration>,
-    /// How long one call of the store may take [default: 10s, at most a tenth of takeover-after]
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_STORE_TIMEOUT", value_parser = duration_value, help_heading = "Time")]
-    store_timeout: Option<Duration>,
+    #[command(flatten)]
+    claim: ClaimFlags,
     /// The job's longest run; then it is ended, exit status 124 [default: none]
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_TIMEOUT", value_parser = duration_value, help_heading = "The job")]
     timeout: Option<Duration>,
@@ -175,9 +137,9 @@ pub(super) struct RunFlags {
 }
 
 /// What `--wait` without a duration stands for.
-const FOREVER: &str = "forever";
+pub(super) const FOREVER: &str = "forever";
 
-fn wait_value(text: &str) -> Result<Wait, duration::DurationError> {
+pub(super) fn wait_value(text: &str) -> Result<Wait, duration::DurationError> {
     if text == FOREVER {
         return Ok(Wait::Forever);
     }
@@ -203,6 +165,8 @@ pub struct RunRequest {
     pub timeout: Option<Duration>,
     /// How long it waits in line.
     pub wait: Wait,
+    /// Whether the job ends as soon as the token is handed off.
+    pub yields: bool,
     /// What happens to processes that the job leaves behind.
     pub leftovers: LeftoversFlag,
     /// Whether the job does not inherit its lock.
@@ -244,16 +208,7 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
             shell_word(group.as_str())
         )));
     }
-    let timing = Timing::new(&Wishes {
-        heartbeat: flags.heartbeat,
-        takeover_after: flags.takeover_after,
-        keep: flags.keep,
-        head_start: flags.head_start,
-        at_least: flags.at_least,
-        kill_grace: flags.kill_grace,
-        store_timeout: flags.store_timeout,
-    })
-    .map_err(|error| Unusable::usage(error.to_string()))?;
+    let timing = flags.claim.timing(None)?;
     if flags.timeout.is_some_and(|timeout| timeout.is_zero()) {
         return Err(Unusable::usage(
             "--timeout must be longer than 0; leave it out for no limit",
@@ -264,12 +219,13 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
     Ok(RunRequest {
         group,
         store: flags.store.into(),
-        client_id: client("--client-id", flags.client_id.as_deref())?,
-        expected: client("--expected", flags.expected.as_deref())?,
-        failback: flags.failback,
+        client_id: flags.claim.client_id()?,
+        expected: flags.claim.expected()?,
+        failback: flags.claim.failback,
         timing,
         timeout: flags.timeout,
         wait: flags.wait.unwrap_or_default(),
+        yields: false,
         leftovers: flags.leftovers,
         close_lock: flags.close_lock,
         conflict_exit_code: flags.conflict_exit_code.unwrap_or(exit::NOT_NOW),

@@ -15,7 +15,8 @@ use crate::token::{Outcome, Row, SessionId, State, StoreTime};
 /// The exit code of a monitoring question that is answered with no.
 const NO: u8 = 1;
 
-/// Answers a question. `inside` says which session this process can show: under its guard.
+/// Answers a question. `inside` says which session this process can show: under its guard,
+/// or an agent's by its runtime file.
 ///
 /// # Errors
 /// If the store can't be read, or the group is unknown: exit code 75, as for any other no.

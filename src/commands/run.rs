@@ -15,6 +15,7 @@ use crate::run::ending::{Codes, Ending};
 use crate::run::event::{Granted, GuardNews, Note};
 use crate::run::machine::{Limits, Machine, Wait};
 use crate::store::Store;
+use crate::sys::service_manager::ServiceManager;
 use crate::token::{Claim, Row, StoreTime};
 
 /// A run, with everything that it needs.
@@ -32,11 +33,17 @@ pub struct Run {
     pub outside: Outside,
 }
 
-/// Runs the job, if the token can be had, and says how the process ends.
+/// Runs the job, if the token can be had, and says how that ended and how the process ends.
+/// An agent's service manager is told what it waits for.
 ///
 /// # Errors
 /// If the operating system refuses what tokenrun itself needs.
-pub fn run(run: Run, store: Box<dyn Store>, log: &mut Log) -> Result<Exit, Failure> {
+pub fn run(
+    run: Run,
+    store: Box<dyn Store>,
+    manager: Option<&mut ServiceManager>,
+    log: &mut Log,
+) -> Result<(Ending, Exit), Failure> {
     let started_at = rfc3339(wall_clock_ms());
     let store_name = store.name().to_owned();
     let mut narrator = Narrator {
@@ -47,6 +54,7 @@ pub fn run(run: Run, store: Box<dyn Store>, log: &mut Log) -> Result<Exit, Failu
         },
         displays: run.limits.wait != Wait::No && log.displays(),
         log,
+        manager,
         seen: None,
         granted: None,
     };
@@ -63,13 +71,14 @@ pub fn run(run: Run, store: Box<dyn Store>, log: &mut Log) -> Result<Exit, Failu
         };
         report.write(path, &ending, &mut narrator)?;
     }
-    Ok(exit)
+    Ok((ending, exit))
 }
 
 /// Turns what the run says into messages, and remembers what the report needs.
 struct Narrator<'a> {
     context: Context<'a>,
     log: &'a mut Log,
+    manager: Option<&'a mut ServiceManager>,
     seen: Option<(Box<Row>, StoreTime)>,
     granted: Option<Granted>,
     /// Whether the wait is shown on a terminal.
@@ -115,11 +124,17 @@ impl Listener for Narrator<'_> {
             Note::Acquired { granted, .. } => self.granted = Some(granted.clone()),
             _ => {}
         }
+        let seen = self.seen.as_ref().map(|(row, now)| (row.as_ref(), now));
+        let message = message(&self.context, note, seen);
+        if let (Some(manager), Some(message), Note::InLine { .. } | Note::StoreAway { .. }) =
+            (&self.manager, &message, note)
+        {
+            manager.status(&message.text);
+        }
         if self.displays && self.show(note, detached) {
             return;
         }
-        let seen = self.seen.as_ref().map(|(row, now)| (row.as_ref(), now));
-        if let Some(message) = message(&self.context, note, seen) {
+        if let Some(message) = message {
             self.log.write(&message, detached);
         }
     }
@@ -127,6 +142,12 @@ impl Listener for Narrator<'_> {
     fn hear_guard(&mut self, news: &GuardNews) {
         let message: Message = guard_news(&self.context, news);
         self.log.write(&message, true);
+    }
+
+    fn at_work(&mut self) {
+        if let Some(manager) = &mut self.manager {
+            manager.at_work();
+        }
     }
 }
 

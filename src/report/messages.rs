@@ -250,6 +250,14 @@ fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option<Message> {
             "timed_out",
             format!("{program} ran longer than --timeout; {ended}"),
         ),
+        Why::HandedOff => (
+            Level::Info,
+            "handed_off",
+            format!(
+                "an operator handed {} in {} off; {ended}",
+                cx.group, cx.store
+            ),
+        ),
         Why::Loss(loss) => (
             Level::Warning,
             "lost",

@@ -68,6 +68,8 @@ pub trait Listener {
     fn hear(&mut self, note: &Note, detached: bool);
     /// The guard says something of the job's processes.
     fn hear_guard(&mut self, news: &super::event::GuardNews);
+    /// The supervisor is at work. Said at least every second, once it has a guard.
+    fn at_work(&mut self) {}
 }
 
 /// Drives a run to its end.
@@ -234,6 +236,7 @@ impl Driver<'_> {
                 self.guarding.dismiss();
                 return Ok(ending);
             }
+            self.listener.at_work();
             let woken = if self.worker.has_early_answer() {
                 Woken {
                     answered: true,

@@ -13,6 +13,8 @@ pub enum Why {
     Signal(i32),
     /// It ran longer than `--timeout`.
     Timeout,
+    /// An operator handed the token off to another client, and the run yields.
+    HandedOff,
     /// Its token was lost or can no longer be guarded.
     Loss(Loss),
 }

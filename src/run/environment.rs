@@ -17,6 +17,9 @@ pub const JOB_VARIABLES: [&str; 7] = [
     "TOKENRUN_ONCE_KEY",
 ];
 
+/// The variable that tells what `hold --on-change` runs what has happened: gain or loss.
+pub const CHANGE: &str = "TOKENRUN_CHANGE";
+
 /// Names and values for the job's environment. What does not apply is empty if
 /// tokenrun's own environment has it, so that nothing of an outer run shows
 /// through. Under the outer run's lease what it said goes on to be true.

@@ -264,7 +264,7 @@ impl Holding {
         let lease = self.lease.as_ref();
         match why {
             Why::Loss(_) => silence.min(kill_at),
-            Why::Signal(_) | Why::Timeout => {
+            Why::Signal(_) | Why::Timeout | Why::HandedOff => {
                 let trusted_until = lease.map(|l| l.deadline(&step.claim.timing).kill_at);
                 trusted_until.map_or(silence, |until| silence.min(until))
             }
@@ -287,6 +287,10 @@ impl Holding {
                 continued: false,
             };
         }
+    }
+
+    const fn is_ending(&self) -> bool {
+        matches!(self.job, Job::Ending { .. })
     }
 
     const fn is_ending_for_loss(&self) -> bool {
@@ -397,11 +401,13 @@ impl Holding {
         let end = match (self.exited, why) {
             (Some((status, false)), _) => JobEnd::Itself(status),
             (Some((status, true)), Some(Why::Timeout)) => JobEnd::TimedOut(status),
-            (Some((status, true)), Some(Why::Signal(_))) => JobEnd::Itself(status),
+            (Some((status, true)), Some(Why::Signal(_) | Why::HandedOff)) => JobEnd::Itself(status),
             (_, Some(Why::Loss(loss))) => JobEnd::Lost(loss),
             // The guard ended it although nobody told it to: its deadline had
             // passed, or nobody knows how it ended.
-            (_, None | Some(Why::Signal(_) | Why::Timeout)) => JobEnd::Lost(Loss::Untrusted),
+            (_, None | Some(Why::Signal(_) | Why::Timeout | Why::HandedOff)) => {
+                JobEnd::Lost(Loss::Untrusted)
+            }
         };
         self.finish(step, end)
     }
@@ -482,6 +488,8 @@ impl Holding {
             Found::Ours { renewed } => {
                 step.say(Note::Adopted);
                 let revoked = lease.row().revoke_requested;
+                let handoff = lease.row().handoff.as_ref();
+                let handed_off = handoff.is_some_and(|handoff| handoff.to != step.claim.client);
                 if renewed {
                     let own_at = lease.own_at();
                     self.trust_grew(step, own_at);
@@ -493,6 +501,9 @@ impl Holding {
                 if revoked && !self.is_ending_for_loss() {
                     let kill_at = step.now.plus(step.claim.timing.kill_grace);
                     self.end(step, Why::Loss(Loss::Revoked), kill_at);
+                } else if handed_off && step.limits.yields && !self.is_ending() {
+                    let kill_at = step.now.plus(step.claim.timing.kill_grace);
+                    self.end(step, Why::HandedOff, kill_at);
                 }
             }
             Found::Lost => self.lost(step, Loss::Taken),

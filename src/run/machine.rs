@@ -40,6 +40,9 @@ pub struct Limits {
     pub wait: Wait,
     /// Whether locks are to be taken that prove whether the run lives.
     pub locks: bool,
+    /// Whether the job ends as soon as an operator hands the token off to another client;
+    /// else that client has it when the job has ended by itself.
+    pub yields: bool,
 }
 
 /// What a phase works with in one step.

@@ -62,6 +62,14 @@ impl Program {
         Ok(self)
     }
 
+    /// The same from this file, whatever the first argument calls it.
+    #[must_use]
+    pub fn from_file(mut self, file: &CStr) -> Self {
+        self.candidates = vec![file.to_owned()];
+        self.searched = false;
+        self
+    }
+
     /// Executes it. Returns only if that is impossible, with the reason: ENOENT if
     /// there is no such program.
     #[must_use]

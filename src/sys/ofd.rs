@@ -22,6 +22,17 @@ pub fn lock(file: BorrowedFd<'_>, byte: u8) -> io::Result<()> {
     Ok(())
 }
 
+/// Gives a lock back, whoever else has a descriptor of this open file description.
+///
+/// # Errors
+/// What fcntl(2) says; it has no reason to.
+pub fn unlock(file: BorrowedFd<'_>, byte: u8) -> io::Result<()> {
+    let mut lock = exclusive(byte);
+    lock.l_type = libc::F_UNLCK as libc::c_short;
+    fcntl(file, FcntlArg::F_OFD_SETLK(&lock))?;
+    Ok(())
+}
+
 /// Whether another open file description has locked this byte of the file. Nothing
 /// is locked or written, not even for a moment.
 ///

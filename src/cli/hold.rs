@@ -1,0 +1,149 @@
+//! The agent that keeps a token without a job.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::claim::ClaimFlags;
+use super::run::{FOREVER, HISTORY_RETAIN, LeftoversFlag, ONCE_RETAIN, RunRequest, wait_value};
+use super::shared::{LogFlags, StoreFlags, duration_value, group_name, plain_text};
+use super::unusable::Unusable;
+use crate::exit;
+use crate::run::machine::Wait;
+
+/// The first word of the process that stands in for a job. No person writes it.
+pub const STAND_IN: &str = "hold:stand-in";
+
+#[derive(Debug, Args)]
+pub(super) struct HoldFlags {
+    /// The name of what must be on one node at a time
+    #[arg(short, long, value_name = "NAME", help_heading = "The token")]
+    group: String,
+    #[command(flatten)]
+    store: StoreFlags,
+    #[command(flatten)]
+    claim: ClaimFlags,
+    /// How long it waits for the token at most, each time; then exit status 75
+    /// [default: however long it takes]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "TOKENRUN_WAIT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = FOREVER,
+        value_parser = wait_value,
+        help_heading = "The token"
+    )]
+    wait: Option<Wait>,
+    /// A shell command that is run at each gain and at each loss of the token
+    ///
+    /// The variable TOKENRUN_CHANGE is gain or loss; TOKENRUN_GROUP, TOKENRUN_CLIENT_ID,
+    /// TOKENRUN_SESSION and TOKENRUN_FENCE are as for a job. At a loss it has --kill-grace to
+    /// end, before others may have the token; then it is killed, with all that it has started.
+    #[arg(
+        long,
+        value_name = "CMD",
+        env = "TOKENRUN_ON_CHANGE",
+        help_heading = "What it tells"
+    )]
+    on_change: Option<String>,
+    /// The file by which tokenrun check knows that this node has the token
+    ///
+    /// The default is the group's name and .json, in /run/tokenrun for root, in
+    /// $XDG_RUNTIME_DIR/tokenrun for others, else in the state directory.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TOKENRUN_RUNTIME_FILE",
+        help_heading = "What it tells"
+    )]
+    runtime_file: Option<PathBuf>,
+    /// How long history is kept, at least [default: 30d]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = duration_value, help_heading = "Time")]
+    history_retain: Option<Duration>,
+    /// Shown in status and history
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "TOKENRUN_LABEL",
+        help_heading = "Output"
+    )]
+    label: Option<String>,
+    #[command(flatten)]
+    log: LogFlags,
+}
+
+/// An agent, validated.
+#[derive(Debug)]
+pub struct HoldRequest {
+    /// The run by which it has the token; its command is made later.
+    pub run: RunRequest,
+    /// What is run at each gain and loss.
+    pub on_change: Option<String>,
+    /// The runtime file, if one was given.
+    pub runtime_file: Option<PathBuf>,
+}
+
+/// What the process that stands in for a job is told, as JSON in its second word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StandIn {
+    /// What is run at each gain and loss.
+    pub on_change: Option<String>,
+    /// The runtime file.
+    pub runtime_file: PathBuf,
+    /// Say nothing.
+    pub quiet: bool,
+    /// Messages are JSON.
+    pub json: bool,
+}
+
+impl StandIn {
+    /// The order in a command line, if it is such a process's.
+    pub(super) fn of(arguments: &[OsString]) -> Option<Self> {
+        let [_, word, order] = arguments else {
+            return None;
+        };
+        (word == STAND_IN)
+            .then(|| serde_json::from_str(order.to_str()?).ok())
+            .flatten()
+    }
+}
+
+impl TryFrom<HoldFlags> for HoldRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: HoldFlags) -> Result<Self, Unusable> {
+        let run = RunRequest {
+            group: group_name(&flags.group)?,
+            store: flags.store.into(),
+            client_id: flags.claim.client_id()?,
+            expected: flags.claim.expected()?,
+            failback: flags.claim.failback,
+            // No job is repeated by a late clock: who waits next has it at once.
+            timing: flags.claim.timing(Some(Duration::ZERO))?,
+            timeout: None,
+            wait: flags.wait.unwrap_or(Wait::Forever),
+            yields: true,
+            leftovers: LeftoversFlag::Kill,
+            close_lock: false,
+            conflict_exit_code: exit::NOT_NOW,
+            once: None,
+            done_exit_code: 0,
+            once_retain: ONCE_RETAIN,
+            history_retain: flags.history_retain.unwrap_or(HISTORY_RETAIN),
+            report: None,
+            label: plain_text("--label", flags.label)?,
+            log: flags.log.into(),
+            command: Vec::new(),
+        };
+        Ok(Self {
+            run,
+            on_change: flags.on_change,
+            runtime_file: flags.runtime_file,
+        })
+    }
+}

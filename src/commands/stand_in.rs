@@ -1,0 +1,210 @@
+//! The process that stands in for a job while `hold` has the token. It is guarded as a job
+//! is: it begins when the token is gained, and is asked to end before the lease does,
+//! whatever has become of the supervisor or the store. So it tells both.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::Failure;
+use crate::cli::StandIn;
+use crate::exit::{self, Exit};
+use crate::report::hold::{
+    Change, changed, command_failed, runtime_file_busy, runtime_file_failed,
+};
+use crate::report::log::Log;
+use crate::run::environment;
+use crate::run::runtime_file::{Contents, RuntimeFile};
+use crate::sys::process::signal_child;
+use crate::sys::service_manager::{self, ServiceManager};
+use crate::sys::signals::{Inherited, SignalFd};
+
+/// How long the last holder on this host, which is being ended, may still have the lock of
+/// the runtime file.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// How often it is tried meanwhile.
+const LOCK_AGAIN: Duration = Duration::from_millis(10);
+
+/// How long the command for a gain that is not over may take to end at a loss.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Stands in until it is told to end.
+///
+/// # Errors
+/// The runtime file can't be used, or the operating system refused something.
+pub fn stand_in(
+    order: &StandIn,
+    held: &Contents,
+    inherited: &Inherited,
+    log: &mut Log,
+) -> Result<Exit, Failure> {
+    let system = |error: io::Error| Failure::of_system("the operating system refused", &error);
+    inherited.block().map_err(system)?;
+    let mut standing = Standing {
+        order,
+        held,
+        signals: SignalFd::new(inherited).map_err(system)?,
+        manager: ServiceManager::of_environment(),
+        log,
+    };
+    let Some(file) = standing.show()? else {
+        return Ok(Exit::OK);
+    };
+    let gained = standing.tell(Change::Gain);
+    standing.until_stop(gained, &file);
+    Ok(Exit::OK)
+}
+
+/// Tells why a runtime file can't be used.
+#[must_use]
+pub fn unusable(path: &Path, error: &io::Error) -> Failure {
+    let code = match error.kind() {
+        io::ErrorKind::PermissionDenied => exit::DENIED,
+        _ => exit::CONFIG,
+    };
+    Failure::new(code, "runtime_file", runtime_file_failed(path, error))
+}
+
+struct Standing<'a> {
+    order: &'a StandIn,
+    held: &'a Contents,
+    signals: SignalFd,
+    manager: Option<ServiceManager>,
+    log: &'a mut Log,
+}
+
+impl Standing<'_> {
+    /// Locks and writes the runtime file; `None` if a stop came before.
+    fn show(&self) -> Result<Option<RuntimeFile>, Failure> {
+        let path = &self.order.runtime_file;
+        let failed = |error: io::Error| unusable(path, &error);
+        let mut file = RuntimeFile::open(path).map_err(failed)?;
+        let started = Instant::now();
+        while !file.lock().map_err(failed)? {
+            if started.elapsed() > LOCK_WAIT {
+                let text = runtime_file_busy(path);
+                return Err(Failure::new(exit::CONFIG, "runtime_file", text));
+            }
+            if self.is_stopped(Some(LOCK_AGAIN)) {
+                return Ok(None);
+            }
+        }
+        file.write(self.held).map_err(failed)?;
+        Ok(Some(file))
+    }
+
+    /// Says what has changed, and starts the command for it.
+    fn tell(&mut self, change: Change) -> Option<Child> {
+        let message = changed(change, self.held);
+        if let Some(manager) = &self.manager {
+            manager.status(&message.text);
+        }
+        self.log.write(&message, true);
+        let command = self.order.on_change.as_ref()?;
+        match started(command, change) {
+            Ok(child) => Some(child),
+            Err(error) => {
+                self.log.write(&command_failed(change, Err(error)), true);
+                None
+            }
+        }
+    }
+
+    /// Holds until a stop comes, then tells the loss.
+    fn until_stop(mut self, mut gained: Option<Child>, file: &RuntimeFile) {
+        while !self.is_stopped(None) {
+            self.reap(&mut gained, Change::Gain);
+        }
+        // First of all: from here on no check says yes.
+        let given_up = file.give_up();
+        if let Some(child) = &gained {
+            let _ = signal_child(pid_of(child), libc::SIGTERM);
+            self.until_ended(&mut gained, Change::Gain, Some(LAST_WORDS));
+        }
+        if let Some(child) = &mut gained {
+            // It may end at this very moment.
+            let _ = child.kill();
+            self.until_ended(&mut gained, Change::Gain, None);
+        }
+        if let Err(error) = given_up {
+            let failure = unusable(&self.order.runtime_file, &error);
+            self.log.write(&failure.message, true);
+        }
+        let mut lost = self.tell(Change::Loss);
+        self.until_ended(&mut lost, Change::Loss, None);
+    }
+
+    /// Waits for a signal, at most so long, and says whether one that asks for the end
+    /// has come.
+    fn is_stopped(&self, wait: Option<Duration>) -> bool {
+        let timeout = wait.map_or(PollTimeout::NONE, |wait| {
+            PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX)
+        });
+        // Whatever it says, the signals are read next.
+        let _ = poll(
+            &mut [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)],
+            timeout,
+        );
+        let mut stopped = false;
+        while let Some(received) = self.signals.read() {
+            stopped |= matches!(
+                received.signal,
+                libc::SIGTERM | libc::SIGINT | libc::SIGHUP | libc::SIGQUIT
+            );
+        }
+        stopped
+    }
+
+    /// Waits until the command has ended, at most so long.
+    fn until_ended(&mut self, child: &mut Option<Child>, change: Change, limit: Option<Duration>) {
+        let started = Instant::now();
+        loop {
+            self.reap(child, change);
+            let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
+            if child.is_none() || left.is_some_and(|left| left.is_zero()) {
+                return;
+            }
+            // The guard's patience is the limit of the last command.
+            self.is_stopped(left);
+        }
+    }
+
+    /// Forgets the command if it has ended.
+    fn reap(&mut self, child: &mut Option<Child>, change: Change) {
+        let ended = child.as_mut().map(Child::try_wait);
+        match ended {
+            None | Some(Ok(None)) => return,
+            Some(Ok(Some(status))) if status.success() => {}
+            Some(Ok(Some(status))) => {
+                self.log.write(&command_failed(change, Ok(status)), true);
+            }
+            Some(Err(error)) => self.log.write(&command_failed(change, Err(error)), true),
+        }
+        *child = None;
+    }
+}
+
+fn pid_of(child: &Child) -> i32 {
+    i32::try_from(child.id()).unwrap_or(i32::MAX)
+}
+
+/// What it writes goes to stderr: stdout may be a pipe that ends with the first run.
+fn started(command: &str, change: Change) -> io::Result<Child> {
+    let output = io::stderr().as_fd().try_clone_to_owned()?;
+    let mut shell = Command::new("/bin/sh");
+    for name in service_manager::VARIABLES {
+        shell.env_remove(name);
+    }
+    shell
+        .args(["-c", command])
+        .env(environment::CHANGE, change.as_str())
+        .stdin(Stdio::null())
+        .stdout(output)
+        .spawn()
+}

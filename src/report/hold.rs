@@ -1,0 +1,82 @@
+//! What `hold` says of its token.
+
+use std::path::Path;
+use std::process::ExitStatus;
+
+use super::messages::{Level, Message};
+use crate::run::runtime_file::Contents;
+
+/// What has become of the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// This node has it.
+    Gain,
+    /// This node has it no more, or is about to: nobody else has it yet.
+    Loss,
+}
+
+impl Change {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gain => "gain",
+            Self::Loss => "loss",
+        }
+    }
+}
+
+/// A token was gained or is lost.
+#[must_use]
+pub fn changed(change: Change, held: &Contents) -> Message {
+    let Contents {
+        group,
+        client_id,
+        fence,
+        ..
+    } = held;
+    let has = match change {
+        Change::Gain => "has",
+        Change::Loss => "no longer has",
+    };
+    Message {
+        level: Level::Info,
+        event: change.as_str(),
+        text: format!("{client_id} {has} the token of {group} (fence {fence})"),
+    }
+}
+
+/// The command of `--on-change` could not be started, or failed.
+#[must_use]
+pub fn command_failed(change: Change, ended: std::io::Result<ExitStatus>) -> Message {
+    let how = match ended {
+        Ok(status) => format!("ended with {status}"),
+        Err(error) => format!("could not be started: {error}"),
+    };
+    Message {
+        level: Level::Warning,
+        event: "on_change_failed",
+        text: format!(
+            "the command of --on-change for the {} {how}",
+            change.as_str()
+        ),
+    }
+}
+
+/// The runtime file can't be used.
+#[must_use]
+pub fn runtime_file_failed(path: &Path, error: &std::io::Error) -> String {
+    format!(
+        "the runtime file {} can't be used: {error}; give another with --runtime-file",
+        path.display()
+    )
+}
+
+/// The runtime file's lock is another's.
+#[must_use]
+pub fn runtime_file_busy(path: &Path) -> String {
+    format!(
+        "the runtime file {} is used by another tokenrun hold; give each its own with --runtime-file",
+        path.display()
+    )
+}

@@ -1,0 +1,256 @@
+//! The file by which a process on this host can see that `hold` has a token here, and in
+//! which session. It counts only while its lock is held, and that ends with the process
+//! that holds it, however it ends. The file itself stays, so that nobody removes another's.
+
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+use serde::{Deserialize, Serialize};
+
+use crate::sys::ofd;
+use crate::token::{GroupName, SessionId};
+
+/// The byte that is locked.
+const LOCK: u8 = 0;
+
+/// More than any such file has.
+const LONGEST: u64 = 8 * 1024;
+
+/// The longest name of a file, less what a temporary name may add.
+const LONGEST_NAME: usize = 250;
+
+/// What is in it, as a JSON object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contents {
+    /// The group.
+    pub group: String,
+    /// Who this node is.
+    pub client_id: String,
+    /// The session that holds the token.
+    pub session: String,
+    /// The fencing token.
+    pub fence: String,
+}
+
+/// Such a file, open.
+#[derive(Debug)]
+pub struct RuntimeFile(File);
+
+impl RuntimeFile {
+    /// Opens it for its owner alone, and makes it if need be.
+    ///
+    /// # Errors
+    /// What open(2) says; AlreadyExists if there is something else in it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path)?;
+        if !file.metadata()?.is_file() || contents(&mut file)? == Some(None) {
+            let text = "it is something else; name a file of its own";
+            return Err(io::Error::new(ErrorKind::AlreadyExists, text));
+        }
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        Ok(Self(file))
+    }
+
+    /// Takes its lock; false if another has it.
+    ///
+    /// # Errors
+    /// What fcntl(2) says.
+    pub fn lock(&self) -> io::Result<bool> {
+        match ofd::lock(self.0.as_fd(), LOCK) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes it. To be called with the lock.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn write(&mut self, contents: &Contents) -> io::Result<()> {
+        let mut text = serde_json::to_vec(contents)?;
+        text.push(b'\n');
+        self.0.set_len(0)?;
+        io::Seek::rewind(&mut self.0)?;
+        self.0.write_all(&text)
+    }
+
+    /// The token is given up: whoever looks from now on sees none.
+    ///
+    /// # Errors
+    /// What the file system says. The lock ends with the process at the latest.
+    pub fn give_up(&self) -> io::Result<()> {
+        // The lock counts: it goes even if the other fails.
+        let emptied = self.0.set_len(0);
+        ofd::unlock(self.0.as_fd(), LOCK).and(emptied)
+    }
+}
+
+/// The session that the agent with this file holds its token in; `None` if it has none
+/// now, or there is no such file.
+///
+/// # Errors
+/// The file can't be read.
+pub fn held_session(path: &Path) -> io::Result<Option<SessionId>> {
+    let mut options = OpenOptions::new();
+    let opened = options.read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let mut file = match opened {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    if !ofd::is_locked(file.as_fd(), LOCK)? {
+        return Ok(None);
+    }
+    let held = contents(&mut file)?.flatten();
+    Ok(held.and_then(|held| SessionId::new(&held.session).ok()))
+}
+
+/// What is in a file: `None` if nothing, `Some(None)` if something else.
+fn contents(file: &mut File) -> io::Result<Option<Option<Contents>>> {
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text)?;
+    Ok((!text.is_empty()).then(|| serde_json::from_slice(&text).ok()))
+}
+
+/// Where the file of a group is by default, its directory made if need be and `make`.
+///
+/// # Errors
+/// There is no place for it, or the group's name is too long for a file's.
+pub fn default_path(
+    is_root: bool,
+    runtime_directory: Option<&OsStr>,
+    state: Option<PathBuf>,
+    group: &GroupName,
+) -> io::Result<PathBuf> {
+    let users = runtime_directory
+        .map(Path::new)
+        .filter(|path| path.is_absolute())
+        .map(|path| path.join("tokenrun"));
+    let directory = match is_root {
+        true => Some(PathBuf::from("/run/tokenrun")),
+        false => users.or(state),
+    };
+    let name = file_name(group.as_str());
+    match directory {
+        Some(directory) if name.len() <= LONGEST_NAME => Ok(directory.join(name)),
+        Some(_) => Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "the group's name is too long for it",
+        )),
+        None => Err(io::Error::new(
+            ErrorKind::NotFound,
+            "neither XDG_RUNTIME_DIR nor HOME is set",
+        )),
+    }
+}
+
+/// Makes the directory of a default path, for its owner alone.
+///
+/// # Errors
+/// What mkdir(2) says.
+pub fn make_directory(path: &Path) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+}
+
+/// A group's name as one of a file: what is not plain is written as in a URL.
+fn file_name(group: &str) -> String {
+    let mut name = String::new();
+    for byte in group.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
+            b'.' if !name.is_empty() => name.push('.'),
+            byte => name.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    name + ".json"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held() -> Contents {
+        Contents {
+            group: "job".into(),
+            client_id: "a".into(),
+            session: SessionId::from_random(7).to_string(),
+            fence: "12".into(),
+        }
+    }
+
+    #[test]
+    fn it_counts_as_long_as_its_lock_is_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.json");
+        assert_eq!(held_session(&path).unwrap(), None);
+        let mut file = RuntimeFile::open(&path).unwrap();
+        assert!(file.lock().unwrap());
+        assert_eq!(held_session(&path).unwrap(), None, "nothing is in it yet");
+        file.write(&held()).unwrap();
+        assert_eq!(
+            held_session(&path).unwrap(),
+            Some(SessionId::from_random(7))
+        );
+        let mut other = RuntimeFile::open(&path).unwrap();
+        assert!(!other.lock().unwrap());
+        // It ends without a word.
+        drop(file);
+        assert_eq!(held_session(&path).unwrap(), None);
+        assert!(other.lock().unwrap());
+        other.write(&held()).unwrap();
+        other.give_up().unwrap();
+        assert_eq!(held_session(&path).unwrap(), None);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(path.metadata().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_is_something_else_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes");
+        std::fs::write(&path, "mine").unwrap();
+        assert!(RuntimeFile::open(&path).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path().join("new"), &link).unwrap();
+        assert!(RuntimeFile::open(&link).is_err());
+        assert!(RuntimeFile::open(folder.path()).is_err());
+    }
+
+    #[test]
+    fn every_group_has_a_file_of_its_own() {
+        let path = |is_root, runtime: Option<&str>, group: &str| {
+            let group = GroupName::new(group).unwrap();
+            let state = Some(PathBuf::from("/home/u/state"));
+            default_path(is_root, runtime.map(OsStr::new), state, &group)
+        };
+        let is =
+            |found: io::Result<PathBuf>, path: &str| assert_eq!(found.unwrap(), Path::new(path));
+        is(path(true, Some("/run/user/0"), "a"), "/run/tokenrun/a.json");
+        is(
+            path(false, Some("/run/user/1"), "a/b"),
+            "/run/user/1/tokenrun/a%2Fb.json",
+        );
+        is(
+            path(false, Some("relative"), ".."),
+            "/home/u/state/%2E.json",
+        );
+        assert!(path(true, None, &"ä".repeat(200)).is_err());
+    }
+}
