@@ -80,7 +80,7 @@ fn manifests_are_valid_by_the_published_schemas() {
         let output = output_of(&mut validate);
         assert_eq!(
             output.matches(" passed for resource ").count(),
-            4,
+            5,
             "{output}"
         );
     }
@@ -132,5 +132,40 @@ fn the_manifests_fit_each_other() {
         let map = manifest(&format!("cluster-{cluster}.yaml"));
         assert_eq!(map["metadata"]["name"], reference["name"]);
         assert_eq!(map["data"][reference["key"].as_str().unwrap()], cluster);
+    }
+}
+
+#[test]
+fn the_agent_and_who_asks_it_fit_each_other() {
+    let mut scheduler = manifest("scheduler.yaml");
+    let pod = scheduler["spec"]["template"]["spec"].take();
+    let (agent, asker) = (&pod["containers"][0], &pod["containers"][1]);
+    let command: Vec<String> = serde_json::from_value(agent["command"].clone()).unwrap();
+    let needed = seconds(&command, "--kill-grace") + 6 * seconds(&command, "--store-timeout");
+    assert!(pod["terminationGracePeriodSeconds"].as_u64().unwrap() > needed);
+    // The durations fit: tokenrun would say so before anything else.
+    let mut tokenrun = Command::new(crate::support::TOKENRUN);
+    let words = command[1..].iter();
+    tokenrun.args(words.filter(|word| !word.starts_with("--runtime-file")));
+    tokenrun.args(["--runtime-file=/nowhere/at/all"]);
+    let output = tokenrun.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(78), "{said}");
+    assert!(said.contains("/nowhere/at/all"), "{said}");
+    let file = format!(
+        "--runtime-file={}",
+        asker["env"][1]["value"].as_str().unwrap()
+    );
+    assert!(command.contains(&file));
+    assert_eq!(asker["env"][1]["name"], "TOKENRUN_RUNTIME_FILE");
+    assert_eq!(asker["env"][0], agent["env"][0]);
+    assert_eq!(
+        pod["volumes"][0]["secret"]["secretName"],
+        manifest("store.yaml")["metadata"]["name"]
+    );
+    for container in [agent, asker] {
+        assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
+        assert_eq!(container["volumeMounts"][1]["mountPath"], "/run/tokenrun");
+        assert_eq!(container["volumeMounts"][1]["name"], "runtime");
     }
 }

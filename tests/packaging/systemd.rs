@@ -8,14 +8,20 @@ use crate::support::{Store, until};
 
 /// The unit, its timer, and what its job needs.
 fn install(machine: &Machine, job: &str) {
-    for file in ["nightly.service", "nightly.timer"] {
+    for file in ["nightly.service", "nightly.timer", "scheduler.service"] {
         let text = fs::read_to_string(crate::repository("examples/systemd").join(file)).unwrap();
         machine.write(&format!("/etc/systemd/system/{file}"), "0644", &text);
     }
     machine.shell("useradd --uid 1234 etl");
     machine.write("/opt/etl/run.sh", "0755", &format!("#!/bin/sh\n{job}\n"));
-    let manual = fs::read_to_string(crate::repository("man/tokenrun.1")).unwrap();
-    machine.write("/usr/local/share/man/man1/tokenrun.1", "0644", &manual);
+    for page in ["tokenrun.1", "tokenrun-hold.1"] {
+        let manual = fs::read_to_string(crate::repository("man").join(page)).unwrap();
+        machine.write(
+            &format!("/usr/local/share/man/man1/{page}"),
+            "0644",
+            &manual,
+        );
+    }
 }
 
 /// The drop-in for a shared database.
@@ -57,15 +63,18 @@ fn needs_root_the_units_are_valid_and_well_confined() {
     let machine = Machine::start("node-a", &shared_folder(&store));
     install(&machine, "true");
     install_database(&machine, "postgres://db");
-    let units = "/etc/systemd/system/nightly.service /etc/systemd/system/nightly.timer";
+    let units = "/etc/systemd/system/nightly.service /etc/systemd/system/nightly.timer \
+                 /etc/systemd/system/scheduler.service";
     assert_eq!(
         machine.shell(&format!("systemd-analyze verify {units}")),
         ""
     );
     // Less than 3.0, in tenths.
     let words = "systemd-analyze security --offline=true --no-pager --threshold=29";
-    let rating = machine.shell(&format!("{words} /etc/systemd/system/nightly.service"));
-    assert!(rating.contains("Overall exposure level"), "{rating}");
+    for unit in ["nightly", "scheduler"] {
+        let rating = machine.shell(&format!("{words} /etc/systemd/system/{unit}.service"));
+        assert!(rating.contains("Overall exposure level"), "{rating}");
+    }
 }
 
 #[test]
@@ -174,4 +183,44 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
     assert_eq!(left, "");
     let locks = machine.shell(&format!("stat -c '%a %U' {state}/locks"));
     assert_eq!(locks, "700 etl\n");
+}
+
+#[test]
+fn needs_root_systemd_knows_what_the_agent_holds() {
+    let store = Store::new();
+    let machine = Machine::boot("node-a", &shared_folder(&store));
+    install(&machine, "true");
+    let role = "#!/bin/sh\necho $TOKENRUN_CHANGE $TOKENRUN_CLIENT_ID >> /var/lib/scheduler/log\n";
+    machine.write("/opt/scheduler/role.sh", "0755", role);
+    machine.shell("systemctl daemon-reload; systemctl start scheduler.service");
+    let show = |name: &str| {
+        let script = format!("systemctl show --value -p {name} scheduler.service");
+        machine.shell(&script).trim().to_owned()
+    };
+    until("systemd knows that it has the token", || {
+        match show("StatusText") {
+            text if text.contains("node-a has the token of scheduler") => Ok(()),
+            text => Err(text),
+        }
+    });
+    assert_eq!(show("ActiveState"), "active");
+    let pid = show("MainPID");
+    let check = "tokenrun check -g scheduler -s /var/lib/scheduler/tokenrun/tokenrun.db \
+                 --runtime-file /run/scheduler/token.json && echo yes || true";
+    assert_eq!(machine.shell(check), "yes\n");
+
+    // The watchdog hears of it as long as it is at work, after a loss too.
+    machine.shell("tokenrun revoke -g scheduler -s /var/lib/scheduler/tokenrun/tokenrun.db");
+    until("it has lost it, and has it again", || {
+        match machine.shell("cat /var/lib/scheduler/log") {
+            log if log == "gain node-a\nloss node-a\ngain node-a\n" => Ok(()),
+            log => Err(log),
+        }
+    });
+    assert_eq!(show("MainPID"), pid);
+    machine.shell("systemctl stop scheduler.service");
+    assert_eq!(show("Result"), "success");
+    let log = machine.shell("cat /var/lib/scheduler/log");
+    assert!(log.ends_with("gain node-a\nloss node-a\n"), "{log}");
+    assert_eq!(machine.shell(check), "");
 }

@@ -6,6 +6,7 @@ use super::rig::*;
 use crate::run::ending::{Ending, JobEnd, Loss, Unstarted};
 use crate::run::event::{Action, Event, NotStarted, Note};
 use crate::run::machine::Limits;
+use crate::store::memory::MemoryStore;
 use crate::store::worker::Request;
 use crate::sys::wait::Status;
 use crate::token::operator::Act;
@@ -393,6 +394,47 @@ fn a_revoked_job_is_ended_and_the_token_freed() {
         panic!("{:?}", rig.ending());
     };
     assert_eq!(*end, JobEnd::Lost(Loss::Revoked));
+}
+
+/// The job runs, the first heartbeat is out, and the operator hands the token off.
+fn handed_off(yields: bool, to: &str) -> (Rig, Vec<Action>) {
+    let limits = Limits {
+        yields,
+        ..Limits::default()
+    };
+    let mut rig = Rig::of(claim_of("a"), limits, MemoryStore::new());
+    rig.answered();
+    rig.answered();
+    rig.tell(Event::JobStarted);
+    rig.wait(s(10));
+    rig.operates(&Act::Handoff(client(to)));
+    rig.answered();
+    let did = rig.answered();
+    (rig, did)
+}
+
+#[test]
+fn who_yields_ends_its_job_for_a_handoff() {
+    let (mut rig, did) = handed_off(true, "b");
+    assert_eq!(kill_at(&did), Some(rig.now.plus(GRACE)));
+    rig.answered();
+    made_to_exit(&mut rig);
+    rig.answered();
+    let Ending::Ran { end, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert!(matches!(end, JobEnd::Itself(_)), "{end:?}");
+    let to = rig.row().handoff.map(|handoff| handoff.to);
+    assert_eq!(to, Some(client("b")), "it is for that client");
+}
+
+#[test]
+fn who_does_not_yield_goes_on_and_so_does_who_is_the_target() {
+    for (yields, to) in [(false, "b"), (true, "a")] {
+        let (_, did) = handed_off(yields, to);
+        let ends = did.iter().any(|it| matches!(it, Action::End { .. }));
+        assert!(!ends, "{yields} {to}");
+    }
 }
 
 // Stops.

@@ -1,0 +1,355 @@
+//! `hold`: the agent that keeps the token without a job.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::net::UnixDatagram;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::site::{GROUP, Site};
+use crate::support::{Ended, Line, Run, Store, children, is_root, until, until_stopped};
+
+stories!(
+    the_second_has_it_as_soon_as_the_first_is_told_to_stop,
+    the_second_has_it_when_the_first_is_killed,
+    who_is_stopped_tells_the_loss_and_waits_again,
+    a_store_that_hangs_is_a_loss_that_is_told_in_time,
+    a_handoff_is_obeyed_at_once,
+    a_revoked_agent_goes_to_the_end_of_the_line,
+    a_service_manager_is_told,
+    a_command_that_fails_or_lasts_holds_up_nothing,
+    who_kills_what_stands_in_only_moves_the_token,
+    two_agents_do_not_share_a_runtime_file,
+);
+
+/// An agent that writes down what it has and loses.
+fn agent(site: &Site, client: &str) -> Line {
+    told_by(
+        site,
+        client,
+        "echo $TOKENRUN_CHANGE $TOKENRUN_CLIENT_ID >> log",
+    )
+}
+
+fn told_by(site: &Site, client: &str, command: &str) -> Line {
+    let file = site.file(&format!("{client}.json"));
+    site.verb(&["hold", "-g", GROUP, "--client-id", client])
+        .with(&["--head-start=100ms", "--on-change", command])
+        .with(&["--runtime-file", file.to_str().unwrap()])
+}
+
+/// Whether this client's node may act.
+fn check(site: &Site, client: &str) -> Line {
+    let file = site.file(&format!("{client}.json"));
+    let file = format!("--runtime-file={}", file.display());
+    site.verb(&["check", "-g", GROUP, &file])
+}
+
+fn answer(site: &Site, client: &str) -> Ended {
+    check(site, client).end()
+}
+
+/// Waits until the log has this many lines, and gives them.
+fn until_log(site: &Site, lines: usize) -> Vec<String> {
+    until(&format!("the log has {lines} lines"), || {
+        let log = site.store.log();
+        match log.len() >= lines {
+            true => Ok(log),
+            false => Err(format!("{log:?}")),
+        }
+    })
+}
+
+fn stop(run: Run) {
+    run.signal(Signal::SIGTERM);
+    run.end().with_code(0);
+}
+
+fn the_second_has_it_as_soon_as_the_first_is_told_to_stop(site: &Site) {
+    let first = agent(site, "node-a").start();
+    until_log(site, 1);
+    first.until_says("node-a has the token of job (fence 1");
+    answer(site, "node-a").with_code(0);
+    let second = agent(site, "node-b").start();
+    second.until_says("node-a");
+    answer(site, "node-b").with_code(75);
+    check(site, "node-a")
+        .with(&["--for", "3m"])
+        .end()
+        .with_code(0);
+    let later = check(site, "node-a").with(&["--for", "1h"]).end();
+    later.with_code(75).says(&["not for 1h"]);
+    first.signal(Signal::SIGTERM);
+    let ended = first.end().with_code(0);
+    assert!(
+        ended.stderr.contains("no longer has the token"),
+        "{ended:?}"
+    );
+    let log = until_log(site, 3);
+    assert_eq!(log, ["gain node-a", "loss node-a", "gain node-b"]);
+    answer(site, "node-a").with_code(75);
+    answer(site, "node-b").with_code(0);
+    second.signal(Signal::SIGINT);
+    second.end().with_code(0);
+    assert_eq!(until_log(site, 4)[3], "loss node-b");
+    answer(site, "node-b").with_code(75);
+    let history = site.verb(&["history", "--json"]).end().with_code(0).json();
+    assert_eq!(history[0]["outcome"], "succeeded");
+    assert_eq!(history[1]["outcome"], "succeeded");
+}
+
+fn the_second_has_it_when_the_first_is_killed(site: &Site) {
+    let first = agent(site, "node-a").start();
+    until_log(site, 1);
+    let second = agent(site, "node-b").start();
+    second.until_says("node-a");
+    first.signal(Signal::SIGKILL);
+    // What stands in for a job outlives the supervisor just long enough to tell.
+    let log = until_log(site, 3);
+    assert_eq!(log, ["gain node-a", "loss node-a", "gain node-b"]);
+    answer(site, "node-a").with_code(75);
+    answer(site, "node-b").with_code(0);
+    stop(second);
+}
+
+fn who_is_stopped_tells_the_loss_and_waits_again(site: &Site) {
+    let first = agent(site, "node-a").hasty().start();
+    until_log(site, 1);
+    let second = agent(site, "node-b").hasty().start();
+    second.until_says("node-a");
+    first.signal(Signal::SIGSTOP);
+    until_stopped(first.pid());
+    until_log(site, 2);
+    answer(site, "node-a").with_code(75);
+    let log = until_log(site, 3);
+    assert_eq!(log, ["gain node-a", "loss node-a", "gain node-b"]);
+    first.signal(Signal::SIGCONT);
+    // The same process waits again: its service manager knows it by its pid.
+    until("node-a is in line", || {
+        let status = site.verb(&["status", "--json"]).end().with_code(0).json();
+        match status[0]["waiting"]
+            .as_u64()
+            .or(status[0]["waiters"].as_u64())
+        {
+            Some(1) => Ok(()),
+            _ => Err(status.to_string()),
+        }
+    });
+    stop(second);
+    assert_eq!(until_log(site, 5)[3..], ["loss node-b", "gain node-a"]);
+    answer(site, "node-a").with_code(0);
+    stop(first);
+}
+
+/// The store answers nobody until this is dropped.
+enum Frozen {
+    File(rusqlite::Connection),
+    Server(Box<::postgres::Client>),
+}
+
+fn freeze(site: &Site) -> Frozen {
+    if !site.url.starts_with("postgres:") {
+        let connection = site.store.sql();
+        connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        return Frozen::File(connection);
+    }
+    let mut client = ::postgres::Client::connect(&site.url, ::postgres::NoTls).unwrap();
+    let lock = "BEGIN; LOCK TABLE tokenrun.tokens IN ACCESS EXCLUSIVE MODE";
+    client.batch_execute(lock).unwrap();
+    Frozen::Server(Box::new(client))
+}
+
+impl Frozen {
+    fn thaw(self) {
+        match self {
+            Self::File(connection) => connection.execute_batch("ROLLBACK").unwrap(),
+            Self::Server(mut client) => client.batch_execute("ROLLBACK").unwrap(),
+        }
+    }
+}
+
+fn a_store_that_hangs_is_a_loss_that_is_told_in_time(site: &Site) {
+    let run = agent(site, "node-a").hasty().start();
+    until_log(site, 1);
+    answer(site, "node-a").with_code(0);
+    let frozen = freeze(site);
+    let since = Instant::now();
+    until_log(site, 2);
+    let took = since.elapsed();
+    assert!(took < Duration::from_secs(5), "others may come: {took:?}");
+    assert_eq!(fs::read_to_string(site.file("node-a.json")).unwrap(), "");
+    assert_ne!(answer(site, "node-a").code, Some(0));
+    frozen.thaw();
+    assert_eq!(until_log(site, 3)[1..], ["loss node-a", "gain node-a"]);
+    answer(site, "node-a").with_code(0);
+    stop(run);
+}
+
+fn a_handoff_is_obeyed_at_once(site: &Site) {
+    let first = agent(site, "node-a").hasty().start();
+    until_log(site, 1);
+    let second = agent(site, "node-b").hasty().start();
+    second.until_says("node-a");
+    let third = agent(site, "node-c").hasty().start();
+    third.until_says("node-a");
+    let handoff = ["handoff", "-g", GROUP, "--to", "node-c"];
+    site.verb(&handoff).end().with_code(0);
+    let log = until_log(site, 3);
+    assert_eq!(log, ["gain node-a", "loss node-a", "gain node-c"]);
+    // The first waits again, behind the second.
+    first.until_says("handed job");
+    stop(third);
+    assert_eq!(until_log(site, 5)[3..], ["loss node-c", "gain node-b"]);
+    stop(second);
+    assert_eq!(until_log(site, 7)[5..], ["loss node-b", "gain node-a"]);
+    stop(first);
+}
+
+fn a_revoked_agent_goes_to_the_end_of_the_line(site: &Site) {
+    let first = agent(site, "node-a").hasty().start();
+    until_log(site, 1);
+    let second = agent(site, "node-b").hasty().start();
+    second.until_says("node-a");
+    site.verb(&["revoke", "-g", GROUP]).end().with_code(0);
+    let log = until_log(site, 3);
+    assert_eq!(log, ["gain node-a", "loss node-a", "gain node-b"]);
+    stop(second);
+    assert_eq!(until_log(site, 5)[4], "gain node-a");
+    stop(first);
+}
+
+/// Receives until a datagram has this line.
+fn until_told(socket: &UnixDatagram, line: &str) -> String {
+    let mut buffer = [0; 4096];
+    until(&format!("the manager is told {line}"), || {
+        let length = socket.recv(&mut buffer).map_err(|it| it.to_string())?;
+        let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+        match text.contains(line) {
+            true => Ok(text),
+            false => Err(text),
+        }
+    })
+}
+
+fn a_service_manager_is_told(site: &Site) {
+    let other = agent(site, "node-b").start();
+    until_log(site, 1);
+    let path = site.file("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let environment = "env > environment; echo $TOKENRUN_CHANGE >> log";
+    let run = told_by(site, "node-a", environment)
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "2000000")
+        .start();
+    until_told(&socket, "READY=1");
+    // Each second there is a sign that it is at work, while it waits too.
+    until_told(&socket, "WATCHDOG=1");
+    until_told(&socket, "WATCHDOG=1");
+    stop(other);
+    let told = until_told(&socket, "has the token");
+    assert!(
+        told.starts_with("STATUS=node-a has the token of job"),
+        "{told}"
+    );
+    until_told(&socket, "WATCHDOG=1");
+    assert_eq!(until_log(site, 3)[2], "gain");
+    let environment = fs::read_to_string(site.file("environment")).unwrap();
+    assert!(!environment.contains("NOTIFY_SOCKET"), "{environment}");
+    assert!(environment.contains("TOKENRUN_FENCE="), "{environment}");
+    run.signal(Signal::SIGTERM);
+    until_told(&socket, "STATUS=node-a no longer has the token of job");
+    run.end().with_code(0);
+}
+
+fn a_command_that_fails_or_lasts_holds_up_nothing(site: &Site) {
+    // The gain's command does not end; it is ended, and only then the loss is told.
+    let command = "if [ $TOKENRUN_CHANGE = gain ]; then
+            trap 'echo ended >> log; exit 3' TERM; echo gain >> log
+            while :; do sleep 0.05; done
+        fi; echo loss >> log; exit 4";
+    let run = told_by(site, "node-a", command).start();
+    until_log(site, 1);
+    answer(site, "node-a").with_code(0);
+    run.signal(Signal::SIGTERM);
+    let ended = run.end().with_code(0);
+    assert_eq!(site.store.log(), ["gain", "ended", "loss"]);
+    for words in ["for the gain ended with", "for the loss ended with"] {
+        assert!(ended.stderr.contains(words), "{ended:?}");
+    }
+}
+
+fn who_kills_what_stands_in_only_moves_the_token(site: &Site) {
+    let run = agent(site, "node-a").start();
+    until_log(site, 1);
+    let standing_in = children(run.guard());
+    let held = fs::read_to_string(site.file("node-a.json")).unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(standing_in[0]), Signal::SIGKILL).unwrap();
+    let log = until_log(site, 2);
+    assert_eq!(log, ["gain node-a", "gain node-a"]);
+    let held_now = fs::read_to_string(site.file("node-a.json")).unwrap();
+    assert_ne!(held, held_now, "another session, another fence");
+    answer(site, "node-a").with_code(0);
+    stop(run);
+}
+
+fn two_agents_do_not_share_a_runtime_file(site: &Site) {
+    let first = agent(site, "node-a").start();
+    until_log(site, 1);
+    let file = site.file("node-a.json");
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let held: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(held["group"], GROUP);
+    assert_eq!(held["client_id"], "node-a");
+    let other = |file: &str| {
+        let file = format!("--runtime-file={file}");
+        site.verb(&["hold", "-g", "other", &file])
+            .end()
+            .with_code(78)
+    };
+    let ended = other(file.to_str().unwrap());
+    assert!(ended.stderr.contains("used by another"), "{ended:?}");
+    answer(site, "node-a").with_code(0);
+    stop(first);
+    // What is no such file is left alone; nothing is asked of the store.
+    let notes = site.file("notes");
+    fs::write(&notes, "mine").unwrap();
+    other(notes.to_str().unwrap()).says(&["notes", "--runtime-file"]);
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "mine");
+    other("/nowhere/at/all").says(&["/nowhere/at/all"]);
+}
+
+#[test]
+fn a_users_runtime_file_is_found_by_itself() {
+    let store = Store::new();
+    let directory = store.file("runtime");
+    fs::create_dir(&directory).unwrap();
+    if is_root() {
+        chown(&directory, Some(65534), Some(65534)).unwrap();
+    }
+    let database = directory.join("x.db");
+    // One copy of the program for all: what runs can't be written anew.
+    let common = store
+        .bare(&[])
+        .env("XDG_RUNTIME_DIR", &directory)
+        .unprivileged();
+    let line = |words: &[&str]| {
+        let line = common.clone().with(words).with(&["-g", "a/b", "-s"]);
+        line.with(&[database.to_str().unwrap()])
+    };
+    let run = line(&["hold"]).start();
+    run.until_says("has the token of a/b");
+    let own = directory.join("tokenrun");
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(own.join("a%2Fb.json")), 0o600);
+    assert_eq!(mode(own), 0o700);
+    line(&["check"]).end().with_code(0);
+    let guard = run.guard();
+    run.signal(Signal::SIGTERM);
+    run.end().with_code(0);
+    assert!(!crate::support::alive(guard));
+    line(&["check"]).end().with_code(75);
+}
