@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tokenrun_global_optspecs
-    string join \n g/group= s/store= store-file= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= leftovers= close-lock once= done-exit-code= once-retain= history-retain= E/conflict-exit-code= report= label= q/quiet v/verbose log-format= h/help V/version
+    string join \n g/group= s/store= store-file= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= wait= leftovers= close-lock once= done-exit-code= once-retain= history-retain= E/conflict-exit-code= report= label= q/quiet v/verbose log-format= h/help V/version
 end
 
 function __fish_tokenrun_needs_command
@@ -37,6 +37,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l at-least -d 'The leas
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l kill-grace -d 'Time between the job\'s TERM and its KILL [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l timeout -d 'The job\'s longest run; then it is ended, exit status 124 [default: none]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l wait -d 'Wait in line while another has the token, or it may not be taken yet; at most for so long, then exit status 75 [default: no; without a DURATION however long it takes]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l leftovers -d 'What happens to processes that the job leaves behind' -r -f -a "kill\t'They are ended too'
 leave\t'They are left alone'"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l once -d 'Run only if no run with this key has succeeded in this group: a date, a batch, a version' -r
@@ -58,6 +59,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "status" -d 'Show who
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "history" -d 'Show who ran when, and how it ended'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "explain" -d 'Tell what the rule says to this client now, and when that changes'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "check" -d 'Tell whether this node may run now, or whether anybody has run'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "hold" -d 'Keep the token without a job, and tell when it comes and goes'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "pause" -d 'Stop new grants; a running job goes on'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "resume" -d 'Allow grants again'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "handoff" -d 'Have the token go to a certain client next, when it is idle'
@@ -104,9 +106,33 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s s -l store -
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l for -d 'The lease must be good for this much longer [default: 0]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l succeeded-within -d 'For monitoring: whether a run has succeeded, on any node, in this time' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l runtime-file -d 'The runtime file of tokenrun hold [default: where it writes it for this group]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l json -d 'An array of one JSON object on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s q -l quiet -d 'Say nothing: the exit status tells'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s g -l group -d 'The name of what must be on one node at a time' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l client-id -d 'Who this node is [default: $CLIENT_ID, else the host name]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l expected -d 'The client that shall have the token first; recorded when the group is first seen' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l takeover-after -d 'How long a holder may be silent before another takes over [default: 5m]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l keep -d 'How long after a run other nodes are refused, so that a late clock does not run the job again; 0 releases at exit [default: 5m]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l head-start -d 'How long a node other than the last waits before it takes an open token [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l at-least -d 'The least time from this run\'s start to the next one\'s, on whichever node [default: 0]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l kill-grace -d 'Time between the job\'s TERM and its KILL [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l wait -d 'How long it waits for the token at most, each time; then exit status 75 [default: however long it takes]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l on-change -d 'A shell command that is run at each gain and at each loss of the token' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l runtime-file -d 'The file by which tokenrun check knows that this node has the token' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l history-retain -d 'How long history is kept, at least [default: 30d]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l label -d 'Shown in status and history' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
+json\t'A JSON object a line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l failback -d 'As the expected client, take the token back when it is idle'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s v -l verbose -d 'Tell every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s g -l group -d 'The group' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
