@@ -249,7 +249,7 @@ mod tests {
         );
         is(
             path(false, Some("relative"), ".."),
-            "/home/u/state/%2E.json",
+            "/home/u/state/%2E..json",
         );
         assert!(path(true, None, &"ä".repeat(200)).is_err());
     }
