@@ -74,7 +74,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -s -E -q -v -h -V --group --store --store-file --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --report --label --quiet --verbose --log-format --help --version status history explain check pause resume handoff expect revoke release metrics once init completions man"
+            opts="-g -s -E -q -v -h -V --group --store --store-file --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --report --label --quiet --verbose --log-format --help --version status history explain check pause resume handoff expect revoke release metrics once init completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -137,6 +137,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

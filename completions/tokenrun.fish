@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tokenrun_global_optspecs
-    string join \n g/group= s/store= store-file= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= leftovers= close-lock once= done-exit-code= once-retain= history-retain= E/conflict-exit-code= report= label= q/quiet v/verbose log-format= h/help V/version
+    string join \n g/group= s/store= store-file= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= wait= leftovers= close-lock once= done-exit-code= once-retain= history-retain= E/conflict-exit-code= report= label= q/quiet v/verbose log-format= h/help V/version
 end
 
 function __fish_tokenrun_needs_command
@@ -37,6 +37,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l at-least -d 'The leas
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l kill-grace -d 'Time between the job\'s TERM and its KILL [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l timeout -d 'The job\'s longest run; then it is ended, exit status 124 [default: none]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l wait -d 'Wait in line while another has the token, or it may not be taken yet; at most for so long, then exit status 75 [default: no; without a DURATION however long it takes]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l leftovers -d 'What happens to processes that the job leaves behind' -r -f -a "kill\t'They are ended too'
 leave\t'They are left alone'"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l once -d 'Run only if no run with this key has succeeded in this group: a date, a batch, a version' -r
