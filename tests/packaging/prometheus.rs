@@ -55,7 +55,10 @@ fn rules_and_dashboard_name_metrics_that_there_are() {
         let names: Vec<&str> = words.filter(|word| word.starts_with("tokenrun_")).collect();
         assert!(names.len() > 5, "{file}: {names:?}");
         for name in names {
-            assert!(is_known(name) || only_held.contains(&name), "{file}: {name}");
+            assert!(
+                is_known(name) || only_held.contains(&name),
+                "{file}: {name}"
+            );
         }
     }
     let dashboard = fs::read(repository("examples/prometheus/dashboard.json")).unwrap();
