@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::geteuid;
 
@@ -133,5 +133,8 @@ impl Drop for Postgres {
         drop(self.keeper.stdin.take());
         // Whoever reaps all may have been told of its end.
         let _ = self.keeper.wait();
+        if geteuid().is_root() {
+            let _ = umount2(STATE_OF_ROOT, MntFlags::MNT_DETACH);
+        }
     }
 }

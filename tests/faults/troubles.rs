@@ -73,7 +73,11 @@ pub(crate) fn cause_as_told(words: &[String]) {
         log: Log::new(&folder.join("server.log")),
         server,
     };
-    let ports: Vec<String> = keeper.proxies.iter().map(|it| it.port.to_string()).collect();
+    let ports: Vec<String> = keeper
+        .proxies
+        .iter()
+        .map(|it| it.port.to_string())
+        .collect();
     say(&ports.join(" "));
     keeper.obey(&lines());
     let said = std::fs::read_to_string(keeper.server.log()).unwrap_or_default();
