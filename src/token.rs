@@ -108,7 +108,7 @@ pub mod time;
 pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
-pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, SessionId, Version};
+pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, ResourceName, SessionId, Version};
 pub use operator::{Act, ActRecord, Actor};
 pub use record::{GrantKind, OnceMark, Outcome, RunEnd, RunId, RunRecord};
 pub use row::{Counters, Handoff, Pause, Row, State, Touch};

@@ -143,7 +143,14 @@ fn heartbeats_and_the_release_pass_a_jobs_transaction() {
     let ended = held.end().with_code(0);
     assert!(!ended.stderr.contains("can't be used"), "{ended:?}");
     assert!(row(&database).starts_with("free|"));
-    // The next grant is another fence.
+    // So do operators, but who changes the fence.
+    for words in [["pause", "-g", "job"], ["resume", "-g", "job"]] {
+        site.verb(&words).end().with_code(0);
+    }
+    assert_told(
+        &site.verb(&["fence", "raise", "-g", "job"]).end(),
+        &["held by a transaction"],
+    );
     site.short("b").end().with_code(75);
     inside.commit().unwrap();
     site.short("b").end().with_code(0);

@@ -10,6 +10,7 @@ GRANT SELECT ON {schema}.meta TO tokenrun;
 GRANT SELECT, INSERT, UPDATE ON {schema}.tokens, {schema}.runs TO tokenrun;
 GRANT DELETE ON {schema}.runs TO tokenrun;
 GRANT SELECT, INSERT, DELETE ON {schema}.events, {schema}.once TO tokenrun;
+GRANT SELECT, INSERT, UPDATE ON {schema}.resources TO tokenrun;
 
 -- A role for a job's own transactions: it may call tokenrun_fence, and nothing else. Give
 -- it to those that jobs connect as: GRANT tokenrun_job TO app.
