@@ -4,6 +4,7 @@
 mod acts;
 mod check;
 mod explain;
+mod fence;
 mod init;
 mod listing;
 mod manual;
@@ -22,6 +23,7 @@ use clap::{Parser, Subcommand};
 use self::acts::{ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags};
 use self::check::CheckFlags;
 use self::explain::ExplainFlags;
+use self::fence::FenceVerb;
 use self::init::InitFlags;
 use self::listing::{HistoryFlags, StatusFlags};
 use self::metrics::MetricsFlags;
@@ -32,6 +34,7 @@ use self::unusable::explained;
 pub use self::acts::{ActRequest, Wish};
 pub use self::check::{CheckRequest, Question};
 pub use self::explain::ExplainRequest;
+pub use self::fence::{FenceQuestion, FenceRequest};
 pub use self::init::InitRequest;
 pub use self::listing::{HistoryRequest, StatusRequest};
 pub use self::metrics::MetricsRequest;
@@ -101,6 +104,9 @@ enum Verb {
     /// Show or forget the keys of --once that are done
     #[command(subcommand)]
     Once(OnceVerb),
+    /// Check a fence, guard a resource by it, or raise it
+    #[command(subcommand)]
+    Fence(FenceVerb),
     /// Make the store, or print how an administrator makes it
     Init(InitFlags),
     /// Print the completion script for a shell
@@ -134,6 +140,8 @@ pub enum Request {
     Metrics(MetricsRequest),
     /// Ask the rule.
     Explain(ExplainRequest),
+    /// Check a fence.
+    Fence(FenceRequest),
     /// Change a token as an operator.
     Act(ActRequest),
     /// Print this text to stdout.
@@ -154,6 +162,7 @@ impl Request {
             Self::Check(check) => Some(&check.store),
             Self::Metrics(metrics) => Some(&metrics.store),
             Self::Explain(explain) => Some(&explain.store),
+            Self::Fence(fence) => Some(&fence.store),
             Self::Act(act) => Some(&act.store),
             Self::Init(init) => Some(&init.store),
             Self::Print(_) | Self::Man(_) => None,
@@ -166,6 +175,7 @@ impl Request {
         match self {
             Self::Run(run) => run.log,
             Self::Act(act) => act.log,
+            Self::Fence(fence) => fence.log,
             _ => LogRequest::default(),
         }
     }
@@ -195,6 +205,9 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         Some(Verb::Release(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Once(OnceVerb::List(flags))) => flags.try_into().map(Request::OnceList),
         Some(Verb::Once(OnceVerb::Forget(flags))) => flags.try_into().map(Request::Act),
+        Some(Verb::Fence(FenceVerb::Verify(flags))) => flags.try_into().map(Request::Fence),
+        Some(Verb::Fence(FenceVerb::Advance(flags))) => flags.try_into().map(Request::Fence),
+        Some(Verb::Fence(FenceVerb::Raise(flags))) => flags.try_into().map(Request::Act),
         Some(Verb::Init(flags)) => Ok(Request::Init(flags.into())),
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),

@@ -114,7 +114,7 @@ pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
 pub use line::{Place, Waiter};
-pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, SessionId, Version};
+pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, ResourceName, SessionId, Version};
 pub use operator::{Act, ActRecord, Actor};
 pub use record::{GrantKind, OnceMark, Outcome, RunEnd, RunId, RunRecord};
 pub use row::{Counters, Handoff, Pause, Row, State, Touch};

@@ -33,4 +33,12 @@ DO $do$ BEGIN
             PRIMARY KEY (token_group, once_key)
         );
     END IF;
+    -- The highest fence that has used each resource.
+    IF to_regclass(format('%I.resources', {schema_text})) IS NULL THEN
+        CREATE TABLE {schema}.resources (
+            resource    text COLLATE "C" PRIMARY KEY,
+            fence       bigint NOT NULL,
+            advanced_at timestamptz NOT NULL
+        );
+    END IF;
 END $do$;
