@@ -31,7 +31,6 @@ mod tls;
 mod tokens;
 
 #[cfg(test)]
-#[allow(dead_code)]
 #[path = "../../tests/support/postgres.rs"]
 // Shared with the tests of the program, which use more of it.
 #[allow(dead_code)]
