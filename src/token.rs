@@ -72,7 +72,7 @@
 //! | 15 | open | the preferred client, the expected one with failback, the first in line, or anyone if nobody is preferred | grant |
 //! | 16 | open | another | wait the head start; if the version is unchanged then, grant: takeover |
 //!
-//! The line of clause 10 ([`line`]) is made of those who wait, by arrival, as far as they
+//! The line of clause 10 ([`mod@line`]) is made of those who wait, by arrival, as far as they
 //! have given a sign of life within 2.5 seconds, by the store's clock, and as the rule would let
 //! each of them in if it came first: whom it refuses holds up nobody.
 //!
