@@ -89,7 +89,7 @@ fn handover(what: &str, bound: &str, folder: &Folder, tool: impl Fn() -> Command
         child.wait().expect("it ends");
     }
     let text = fs::read_to_string(&log).expect("the jobs wrote");
-    let times: Vec<(&str, f64)> = text.lines().map(|line| stamp(line)).collect();
+    let times: Vec<(&str, f64)> = text.lines().map(stamp).collect();
     let mut gaps: Vec<f64> = times
         .windows(2)
         .filter(|pair| pair[0].0 == "e" && pair[1].0 == "b")

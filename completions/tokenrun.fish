@@ -68,6 +68,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "revoke" -d 'Ask the 
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "release" -d 'Free an idle token; a running one only by force'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "metrics" -d 'Print metrics for Prometheus'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "once" -d 'Show or forget the keys of --once that are done'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "fence" -d 'Check a fence, guard a resource by it, or raise it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "init" -d 'Make the store, or print how an administrator makes it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
@@ -220,6 +221,37 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s q -l quiet -d 'Say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -s h -l help -d 'Print help'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -f -a "verify" -d 'Tell whether a fence is its group\'s current one: 0, or 76 if it is stale'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -f -a "advance" -d 'Note the highest fence that has used a resource: 0, or 76 if a higher one has'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -f -a "raise" -d 'Raise a group\'s fence, while nobody runs'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s g -l group -d 'The group' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s f -l fence -d 'The fence' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
+json\t'A JSON object a line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s v -l verbose -d 'Tell every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
+json\t'A JSON object a line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s v -l verbose -d 'Tell every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s g -l group -d 'The group' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l reason -d 'Why: recorded, and shown in history' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
+json\t'A JSON object a line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l to -d 'The least that it is then: the highest that a resource has seen [default: by a minute]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s v -l verbose -d 'Tell every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l print-sql -d 'Print the SQL that makes it, with a role that may do what tokenrun does and no more'

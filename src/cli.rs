@@ -5,6 +5,7 @@ mod acts;
 mod check;
 mod claim;
 mod explain;
+mod fence;
 mod hold;
 mod init;
 mod listing;
@@ -24,6 +25,7 @@ use clap::{Parser, Subcommand};
 use self::acts::{ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags};
 use self::check::CheckFlags;
 use self::explain::ExplainFlags;
+use self::fence::FenceVerb;
 use self::hold::HoldFlags;
 use self::init::InitFlags;
 use self::listing::{HistoryFlags, StatusFlags};
@@ -35,6 +37,7 @@ use self::unusable::explained;
 pub use self::acts::{ActRequest, Wish};
 pub use self::check::{CheckRequest, Question};
 pub use self::explain::ExplainRequest;
+pub use self::fence::{FenceQuestion, FenceRequest};
 pub use self::hold::{HoldRequest, STAND_IN, StandIn};
 pub use self::init::InitRequest;
 pub use self::listing::{HistoryRequest, StatusRequest};
@@ -107,6 +110,9 @@ enum Verb {
     /// Show or forget the keys of --once that are done
     #[command(subcommand)]
     Once(OnceVerb),
+    /// Check a fence, guard a resource by it, or raise it
+    #[command(subcommand)]
+    Fence(FenceVerb),
     /// Make the store, or print how an administrator makes it
     Init(InitFlags),
     /// Print the completion script for a shell
@@ -144,6 +150,8 @@ pub enum Request {
     Metrics(MetricsRequest),
     /// Ask the rule.
     Explain(ExplainRequest),
+    /// Check a fence.
+    Fence(FenceRequest),
     /// Change a token as an operator.
     Act(ActRequest),
     /// Print this text to stdout.
@@ -165,6 +173,7 @@ impl Request {
             Self::Check(check) => Some(&check.store),
             Self::Metrics(metrics) => Some(&metrics.store),
             Self::Explain(explain) => Some(&explain.store),
+            Self::Fence(fence) => Some(&fence.store),
             Self::Act(act) => Some(&act.store),
             Self::Init(init) => Some(&init.store),
             Self::StandIn(_) | Self::Print(_) | Self::Man(_) => None,
@@ -186,6 +195,7 @@ impl Request {
                 },
             },
             Self::Act(act) => act.log,
+            Self::Fence(fence) => fence.log,
             _ => LogRequest::default(),
         }
     }
@@ -221,6 +231,9 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         Some(Verb::Release(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Once(OnceVerb::List(flags))) => flags.try_into().map(Request::OnceList),
         Some(Verb::Once(OnceVerb::Forget(flags))) => flags.try_into().map(Request::Act),
+        Some(Verb::Fence(FenceVerb::Verify(flags))) => flags.try_into().map(Request::Fence),
+        Some(Verb::Fence(FenceVerb::Advance(flags))) => flags.try_into().map(Request::Fence),
+        Some(Verb::Fence(FenceVerb::Raise(flags))) => flags.try_into().map(Request::Act),
         Some(Verb::Init(flags)) => Ok(Request::Init(flags.into())),
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),

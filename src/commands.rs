@@ -3,6 +3,7 @@
 pub mod act;
 pub mod check;
 pub mod explain;
+pub mod fence;
 pub mod history;
 pub mod hold;
 pub mod init;

@@ -148,6 +148,10 @@ fn dispatch(
         }
         Request::Explain(request) => wiring::explain(request, log),
         Request::Act(request) => wiring::act(request, log),
+        Request::Fence(request) => {
+            let mut store = known_store(&request.store, log)?;
+            commands::fence::fence(store.as_mut(), &request, log)
+        }
         Request::Init(request) => init(&request, log),
         Request::Print(text) => commands::print(&text),
         Request::Man(directory) => {

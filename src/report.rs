@@ -4,6 +4,7 @@ pub mod acts;
 pub mod check;
 pub mod details;
 pub mod explain;
+pub mod fence;
 pub mod history;
 pub mod hold;
 pub mod json;

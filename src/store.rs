@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use self::worker::{Answer, Request};
 use crate::token::{
-    ActRecord, ClientId, GroupName, OnceMark, Outcome, Place, Row, RunEnd, RunId, RunRecord,
-    SessionId, StoreTime, Swap, Swapped, Waiter,
+    ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, Place, ResourceName, Row, RunEnd,
+    RunId, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// What one read of a group gives.
@@ -121,6 +121,15 @@ pub struct ActQuery {
     pub limit: Option<u32>,
 }
 
+/// How a resource's mark answered a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advanced {
+    /// The mark is this fence now.
+    Stored,
+    /// The mark is this higher one.
+    Behind(Fence),
+}
+
 /// A database that holds tokens. Calls block, each for at most the time-out
 /// that the store was opened with; they are made from one thread at a time.
 pub trait Store: Send {
@@ -206,6 +215,13 @@ pub trait Store: Send {
     /// # Errors
     /// If the store can't be read.
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError>;
+
+    /// Sets a resource's mark, the highest fence that has used it, to this fence, unless it
+    /// is higher already.
+    ///
+    /// # Errors
+    /// If it is not known whether the mark is set.
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError>;
 
     /// Removes some of what is too old of a group's history and keys: few rows at a time,
     /// so that nobody waits for it. What is open stays, and so does the newest run.

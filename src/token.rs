@@ -72,7 +72,7 @@
 //! | 15 | open | the preferred client, the expected one with failback, the first in line, or anyone if nobody is preferred | grant |
 //! | 16 | open | another | wait the head start; if the version is unchanged then, grant: takeover |
 //!
-//! The line of clause 10 ([`line`]) is made of those who wait, by arrival, as far as they
+//! The line of clause 10 ([`mod@line`]) is made of those who wait, by arrival, as far as they
 //! have given a sign of life within 2.5 seconds, by the store's clock, and as the rule would let
 //! each of them in if it came first: whom it refuses holds up nobody.
 //!
@@ -114,7 +114,7 @@ pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
 pub use line::{Place, Waiter};
-pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, SessionId, Version};
+pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, ResourceName, SessionId, Version};
 pub use operator::{Act, ActRecord, Actor};
 pub use record::{GrantKind, OnceMark, Outcome, RunEnd, RunId, RunRecord};
 pub use row::{Counters, Handoff, Pause, Row, State, Touch};

@@ -1,13 +1,15 @@
 //! Nodes contend on one store while wrappers, guards and jobs are killed, stopped,
-//! continued and asked to end at random, and the store is hindered. Afterwards the
+//! continued and asked to end at random, and the store is hindered: a SQLite file by
+//! writers, a PostgreSQL server by crashes, freezes and its network. Afterwards the
 //! jobs' own evidence is held against what is promised.
 //!
-//! `cargo test --test faults -- --minutes 30` plays it for longer, `--seed N` the same
-//! faults again; `--nodes`, `--groups`, `--store` and `--program` as they say.
+//! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres` or
+//! `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
+//! `--groups` and `--program` as they say.
 //!
-//! This program is also the job, its grandchildren and a writer that is in the way,
-//! so it has its own main; and it is one process with one thread, which sees every
-//! process that is left behind.
+//! This program is also the job, its grandchildren, a writer that is in the way, and
+//! what crashes the server, so it has its own main; and the suite is one process with
+//! one thread, which sees every process that is left behind.
 
 // clippy.toml allows these in tests, and knows a test by an attribute that these lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -28,12 +30,22 @@ mod job;
 mod log;
 #[path = "faults/options.rs"]
 mod options;
+#[path = "faults/postgres.rs"]
+mod postgres;
+#[path = "postgres/proxy.rs"]
+#[allow(dead_code)]
+mod proxy;
 #[path = "faults/random.rs"]
 mod random;
+#[path = "support/postgres.rs"]
+#[allow(dead_code)]
+mod server;
 #[path = "faults/stamps.rs"]
 mod stamps;
 #[path = "faults/suite.rs"]
 mod suite;
+#[path = "faults/troubles.rs"]
+mod troubles;
 #[path = "faults/watch.rs"]
 mod watch;
 #[path = "faults/world.rs"]
@@ -45,12 +57,14 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     job::live_as_told(&words);
     database::write_as_told(&words);
+    troubles::cause_as_told(&words);
     let mut options = options::Options::parse(&words);
     let mut failed = 0;
     let mut passed = 0;
-    for locks in [true, false] {
+    let stores = options.stores.clone();
+    for (store, locks) in stores.iter().flat_map(|it| [(it, true), (it, false)]) {
         options.locks = locks;
-        let name = options.name();
+        let name = options.name(store);
         if !options.wants(&name) {
             continue;
         }
@@ -58,7 +72,7 @@ fn main() {
             println!("{name}: test");
             continue;
         }
-        let word = if suite::play(&options) {
+        let word = if suite::play(&options, store) {
             passed += 1;
             "ok"
         } else {

@@ -29,6 +29,8 @@ mod kubernetes;
 mod licences;
 #[path = "packaging/manual.rs"]
 mod manual;
+#[path = "packaging/prometheus.rs"]
+mod prometheus;
 #[path = "packaging/readme.rs"]
 mod readme;
 #[path = "packaging/release.rs"]

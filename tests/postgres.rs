@@ -21,6 +21,8 @@ mod crowd;
 mod failover;
 #[path = "postgres/faults.rs"]
 mod faults;
+#[path = "postgres/fence.rs"]
+mod fence;
 #[path = "postgres/first_use.rs"]
 mod first_use;
 #[path = "postgres/hanging.rs"]

@@ -49,6 +49,8 @@ mod acts;
 mod check;
 #[path = "verbs/explain.rs"]
 mod explain;
+#[path = "verbs/fence.rs"]
+mod fence;
 #[path = "verbs/hold.rs"]
 mod hold;
 #[path = "verbs/listings.rs"]

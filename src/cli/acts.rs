@@ -5,10 +5,11 @@ use std::time::Duration;
 use clap::Args;
 
 use super::shared::{
-    LogFlags, LogRequest, StoreFlags, StoreRequest, client, duration_value, group_name, plain_text,
+    LogFlags, LogRequest, StoreFlags, StoreRequest, client, duration_value, fence_value,
+    group_name, plain_text,
 };
 use super::unusable::Unusable;
-use crate::token::{ClientId, GroupName, OnceKey};
+use crate::token::{ClientId, Fence, GroupName, OnceKey};
 
 #[derive(Debug, Args)]
 struct ActFlags {
@@ -97,6 +98,23 @@ impl TryFrom<ForgetFlags> for ActRequest {
     }
 }
 
+#[derive(Debug, Args)]
+pub(super) struct RaiseFlags {
+    #[command(flatten)]
+    act: ActFlags,
+    /// The least that it is then: the highest that a resource has seen [default: by a minute]
+    #[arg(long, value_name = "N", value_parser = fence_value)]
+    to: Option<Fence>,
+}
+
+impl TryFrom<RaiseFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: RaiseFlags) -> Result<Self, Unusable> {
+        flags.act.request(Wish::Raise(flags.to))
+    }
+}
+
 /// What an operator wants done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
@@ -112,6 +130,8 @@ pub enum Wish {
     Revoke,
     /// This key of `--once` is not done any more.
     Forget(OnceKey),
+    /// The fence is this high at least.
+    Raise(Option<Fence>),
     /// The token is freed.
     Release {
         /// Although a job may be running.

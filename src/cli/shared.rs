@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::unusable::Unusable;
 use crate::duration;
-use crate::token::{ClientId, GroupName};
+use crate::token::{ClientId, Fence, GroupName};
 
 #[derive(Debug, Args)]
 pub(super) struct StoreFlags {
@@ -105,6 +105,16 @@ pub struct LogRequest {
 /// A listing of tokens or runs.
 pub(super) fn duration_value(text: &str) -> Result<Duration, duration::DurationError> {
     duration::parse(text)
+}
+
+pub(super) fn fence_value(text: &str) -> Result<Fence, String> {
+    match text.parse::<i64>() {
+        Ok(fence @ 1..=Fence::MAX) => Ok(Fence(fence)),
+        _ => Err(format!(
+            "a fence is a whole number from 1 to {}",
+            Fence::MAX
+        )),
+    }
 }
 
 pub(super) fn group_filter(text: Option<&str>) -> Result<Option<GroupName>, Unusable> {

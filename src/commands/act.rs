@@ -1,5 +1,5 @@
-//! What operators do to a token: `pause`, `resume`, `handoff`, `expect`, `revoke` and
-//! `release`.
+//! What operators do to a token: `pause`, `resume`, `handoff`, `expect`, `revoke`,
+//! `release` and `fence raise`.
 
 use std::thread;
 use std::time::Duration;
@@ -56,8 +56,8 @@ pub fn act(
                     false => Ok(Exit::OK),
                 };
             }
-            Attempt::Held => {
-                log.write(&held(&row, store.name()), false);
+            Attempt::Held(act) => {
+                log.write(&held(&act, &row, store.name()), false);
                 return Ok(Exit::Code(exit::NOT_NOW));
             }
             Attempt::Done {
@@ -65,7 +65,7 @@ pub fn act(
                 record,
                 old_job_for,
             } => {
-                let message = done(&act, &row, store.name(), &record.at, old_job_for);
+                let message = done(&act, &row, store.name(), &record, old_job_for);
                 log.write(&message, false);
                 let until = record.at.plus(old_job_for).stamp.wall_ms;
                 let performed = Performed {
@@ -95,7 +95,7 @@ enum Attempt {
     /// It is so already.
     Nothing(Act),
     /// A job runs.
-    Held,
+    Held(Act),
     /// Another wrote the row, or the store was slow.
     Again,
 }
@@ -117,7 +117,7 @@ fn attempt(
         }
     }
     let (mut swap, old_job_for) = match perform(&act, row, now, LIMIT, version) {
-        Effect::Running => return Ok(Attempt::Held),
+        Effect::Running => return Ok(Attempt::Held(act)),
         Effect::NotRunning => return Ok(Attempt::Nothing(act)),
         Effect::Swap { swap, old_job_for } => (swap, old_job_for),
     };
@@ -161,6 +161,7 @@ fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
         Wish::Handoff(to) => Act::Handoff(to.clone()),
         Wish::Expect(client) => Act::Expect(client.clone()),
         Wish::Forget(key) => Act::Forget(key.as_str().to_owned()),
+        Wish::Raise(to) => Act::Raise(*to),
         Wish::Revoke => Act::Revoke,
         Wish::Release { force } => Act::Release { force: *force },
     }

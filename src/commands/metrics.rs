@@ -27,7 +27,7 @@ pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit, 
             .as_ref()
             .is_none_or(|group| row.group == *group)
     };
-    let rows: Vec<Row> = listing.rows.into_iter().filter(wanted).collect();
+    let rows: Vec<&Row> = listing.rows.iter().filter(|row| wanted(row)).collect();
     if let (Some(group), true, true) = (
         &request.group,
         rows.is_empty(),
@@ -40,7 +40,8 @@ pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit, 
         let last_success = newest(store, &row.group, Some(Outcome::Succeeded)).map_err(failed)?;
         let last_ended = newest(store, &row.group, None).map_err(failed)?;
         groups.push(Measured {
-            row,
+            row: row.clone(),
+            waiters: listing.waiters(&row.group),
             last_success,
             last_ended,
         });

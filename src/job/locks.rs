@@ -9,13 +9,21 @@
 //!
 //! The kernel frees a lock when the last descriptor is gone, however its owners ended.
 //! It is asked about without being taken, so that nobody who asks disturbs another, and
-//! once free it is never taken again: each file is for one run. So whoever finds both
-//! free has a proof that the run is dead, and no pid, boot or namespace was looked at.
+//! once free it is never taken again under the file's name, which is for one run. So whoever
+//! finds both free has a proof that the run is dead, and no pid, boot or namespace was
+//! looked at.
+//!
+//! # Used again
+//!
+//! A run that is over, and that no row names any more, leaves its file to the next one,
+//! which takes it under a name of its own. Who opened it by the old name, because of a
+//! row read before, may see the next run's locks, or none: it is refused once too often,
+//! or sends a swap for a row that has changed since, which does nothing.
 //!
 //! # That very file
 //!
-//! The file has a random name. It is made under another, locked, and then renamed: under
-//! its own name it is never seen unlocked while its run lives. The token's row names it,
+//! The file has a random name. It is made, or taken, under another, locked, and then renamed:
+//! under its own name it is never seen unlocked while its run lives. The token's row names it,
 //! without its directory, because another container may have mounted that elsewhere: it is
 //! looked for in the looker's own directory for the same store. The name also says which
 //! device, inode and time of birth the file has. A copy of it (a restored backup, a clone

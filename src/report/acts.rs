@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::messages::{Level, Message};
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Act, ActRecord, GroupName, Row, State, StoreTime};
+use crate::token::{Act, ActRecord, GroupName, Row, State};
 
 /// One act, as `history --json` shows it. Only acts have a field `act`.
 #[derive(Debug, Serialize)]
@@ -76,7 +76,14 @@ pub fn whose(act: &ActRecord) -> String {
 /// What an act has brought about. `row` is what it was before; an old job may go on for
 /// `old_job_for`.
 #[must_use]
-pub fn done(act: &Act, row: &Row, store: &str, now: &StoreTime, old_job_for: Duration) -> Message {
+pub fn done(
+    act: &Act,
+    row: &Row,
+    store: &str,
+    record: &ActRecord,
+    old_job_for: Duration,
+) -> Message {
+    let now = &record.at;
     let group = format!("{} in {store}", row.group);
     let holder = row.client_bound();
     let holder = holder.map_or_else(|| "its holder".to_owned(), ToString::to_string);
@@ -107,6 +114,10 @@ pub fn done(act: &Act, row: &Row, store: &str, now: &StoreTime, old_job_for: Dur
         Act::Forget(key) => {
             format!("{key} of {group} is forgotten: a run with this key runs again")
         }
+        Act::Raise(_) => format!(
+            "the fence of {group} is {} now, and the next grant's is higher",
+            record.fence
+        ),
         Act::Release { .. } if running => format!(
             "{group} was taken from {holder} and is free, but its job is not known to have ended: it may still run until {} (for {}), beside the next one",
             rfc3339(now.plus(old_job_for).stamp.wall_ms),
@@ -138,6 +149,7 @@ pub fn nothing(act: &Act, group: &GroupName, store: &str) -> Message {
         Act::Expect(None) => format!("nobody is expected to run {group} already"),
         Act::Revoke => format!("{group} is not running: there is nobody to revoke it from"),
         Act::Forget(key) => format!("{key} of {group} is not done"),
+        Act::Raise(_) => format!("the fence of {group} is that high already"),
         Act::Release { .. } => format!("{group} is free already"),
     };
     Message {
@@ -147,16 +159,20 @@ pub fn nothing(act: &Act, group: &GroupName, store: &str) -> Message {
     }
 }
 
-/// A running token is not freed without force.
+/// What is not done to a running token.
 #[must_use]
-pub fn held(row: &Row, store: &str) -> Message {
+pub fn held(act: &Act, row: &Row, store: &str) -> Message {
     let holder = row.client_bound();
     let holder = holder.map_or_else(|| "a session".to_owned(), ToString::to_string);
+    let not_done = match act {
+        Act::Raise(_) => "its fence was not raised",
+        _ => "was not freed",
+    };
     Message {
         level: Level::Info,
         event: "held",
         text: format!(
-            "{} in {store} is running on {holder} and was not freed; tokenrun revoke ends the job first, tokenrun release --force frees the token although the job may go on",
+            "{} in {store} is running on {holder} and {not_done}; tokenrun revoke ends the job first, tokenrun release --force frees the token although the job may go on",
             row.group
         ),
     }

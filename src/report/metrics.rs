@@ -15,6 +15,8 @@ pub struct Measured {
     pub last_success: Option<RunRecord>,
     /// The newest run that has ended.
     pub last_ended: Option<RunRecord>,
+    /// How many wait in line.
+    pub waiters: usize,
 }
 
 /// A metric: its name, its type and its meaning.
@@ -107,6 +109,11 @@ const METRICS: &[Metric] = &[
         help: "Whether new grants are stopped.",
     },
     Metric {
+        name: "tokenrun_waiters",
+        kind: "gauge",
+        help: "How many sessions wait in line.",
+    },
+    Metric {
         name: "tokenrun_unreadable_groups",
         kind: "gauge",
         help: "Rows of the store that can not be read.",
@@ -122,6 +129,7 @@ fn samples_of(name: &str, group: &Measured, now: &StoreTime) -> Vec<(String, Str
     let running = matches!(row.state, State::Running { .. });
     match name {
         "tokenrun_held" => flag(running),
+        "tokenrun_waiters" => one(group.waiters.to_string()),
         "tokenrun_client_info" => row
             .client_bound()
             .map(|client| {

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{ActQuery, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store, StoreError};
+use super::{
+    ActQuery, Advanced, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store, StoreError,
+};
 use crate::token::line::FORGOTTEN;
 use crate::token::{
-    ActRecord, Domain, GroupName, History, OnceMark, Outcome, Place, Row, RunEnd, RunId, RunRecord,
-    SessionId, Stamp, StoreTime, Swap, Swapped, Waiter,
+    ActRecord, Domain, Fence, GroupName, History, OnceMark, Outcome, Place, ResourceName, Row,
+    RunEnd, RunId, RunRecord, SessionId, Stamp, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// Everything that a store holds: to be copied and put back, as a lossy failover does.
@@ -25,6 +27,8 @@ pub struct Contents {
     pub acts: Vec<ActRecord>,
     /// The keys that are done, oldest first.
     pub marks: Vec<OnceMark>,
+    /// The highest fence that has used each resource.
+    pub resources: BTreeMap<ResourceName, Fence>,
 }
 
 #[derive(Debug)]
@@ -284,6 +288,17 @@ impl Store for MemoryStore {
         let marks = inner.contents.marks.iter().rev();
         let wanted = |mark: &&OnceMark| group.is_none_or(|group| *group == mark.group);
         Ok(marks.filter(wanted).cloned().collect())
+    }
+
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
+        let mut inner = self.inner();
+        let mark = inner.contents.resources.entry(resource.clone());
+        let mark = mark.or_insert(fence);
+        if *mark > fence {
+            return Ok(Advanced::Behind(*mark));
+        }
+        *mark = fence;
+        Ok(Advanced::Stored)
     }
 
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {

@@ -31,7 +31,6 @@ mod tls;
 mod tokens;
 
 #[cfg(test)]
-#[allow(dead_code)]
 #[path = "../../tests/support/postgres.rs"]
 // Shared with the tests of the program, which use more of it.
 #[allow(dead_code)]
@@ -49,12 +48,12 @@ use self::conninfo::text::parse;
 use self::session::{Failed, Session};
 use self::statements::{Beside, Statements};
 use super::{
-    ActQuery, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store, StoreError,
-    Unreadable,
+    ActQuery, Advanced, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store,
+    StoreError, Unreadable,
 };
 use crate::token::{
-    ActRecord, Domain, GroupName, History, OnceMark, Outcome, RunEnd, RunId, RunRecord, SessionId,
-    StoreTime, Swap, Swapped, Waiter,
+    ActRecord, Domain, Fence, GroupName, History, OnceMark, Outcome, ResourceName, RunEnd, RunId,
+    RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// How long a row may be locked before the swap is said to be held: far longer than
@@ -142,6 +141,15 @@ impl PostgresStore {
     /// Makes what came after the first tables.
     fn add_tables(&mut self, limit: Duration) -> Result<(), StoreError> {
         schema::add(&mut self.session, &self.statements, &self.schema, limit)
+    }
+
+    /// The same, where a store is: none is made.
+    fn add_tables_to_a_store(&mut self, limit: Duration) -> Result<(), StoreError> {
+        let begun = Instant::now();
+        let statement = self.statements.schema_version();
+        let found = self.session.ask(limit, &statement, &[]);
+        found.map_err(|failed| self.listed(failed))?;
+        self.add_tables(limit.saturating_sub(begun.elapsed()))
     }
 
     fn marks(&mut self, statement: &str, values: &[Value]) -> Result<Vec<OnceMark>, StoreError> {
@@ -375,7 +383,7 @@ impl Store for PostgresStore {
             History::Begin { vanished: None, .. } => (Beside::Begin, true),
             History::Begin { .. } => (Beside::BeginAfterVanished, true),
             History::Act(act) if act.once_key.is_some() => (Beside::Forget, false),
-            History::Act(_) => (Beside::Act, false),
+            History::Act(act) => (Beside::Act, act.raised_fence()),
             History::End { end, .. } if end.marks_once => (Beside::EndOnce, false),
             History::End { .. } => (Beside::End, false),
         };
@@ -492,6 +500,33 @@ impl Store for PostgresStore {
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
         let statement = self.statements.once_list();
         self.marks(&statement, &[Value::maybe(group)])
+    }
+
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
+        let begun = Instant::now();
+        let statement = self.statements.resource_advance();
+        let values = [Value::text(resource), Value::long(fence.0)];
+        let rows = match self.session.ask(self.timeout, &statement, &values) {
+            Err(failed) if failed.no_schema => {
+                self.add_tables_to_a_store(self.timeout.saturating_sub(begun.elapsed()))?;
+                let left = self.timeout.saturating_sub(begun.elapsed());
+                self.session.ask(left, &statement, &values)
+            }
+            answer => answer,
+        };
+        let rows = rows.map_err(|failed| failed.error)?;
+        let row = rows.first().ok_or_else(|| self.no_answer())?;
+        if row.try_get("stored").unwrap_or(false) {
+            return Ok(Advanced::Stored);
+        }
+        // Another may have raised it while the statement ran.
+        let left = self.timeout.saturating_sub(begun.elapsed());
+        let statement = self.statements.resource_read();
+        let rows = self.session.ask(left, &statement, &[Value::text(resource)]);
+        let rows = rows.map_err(|failed| failed.error)?;
+        let mark = rows.first().and_then(|row| row.try_get(0).ok());
+        let mark = mark.ok_or_else(|| self.no_answer())?;
+        Ok(Advanced::Behind(Fence(mark)))
     }
 
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {

@@ -68,12 +68,12 @@ use self::fault::Place;
 use self::file::{OpenFile, SCHEMA_2, SCHEMA_STEP, SCHEMA_VERSION, user_version};
 use super::worker::{Answer, Request};
 use super::{
-    ActQuery, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store, StoreError,
-    Trouble, Unreadable,
+    ActQuery, Advanced, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store,
+    StoreError, Trouble, Unreadable,
 };
 use crate::token::{
-    self, ActRecord, GroupName, History, OnceMark, Outcome, Row, RunEnd, RunId, RunRecord,
-    SessionId, StoreTime, Swap, Swapped, Version, Waiter,
+    self, ActRecord, Fence, GroupName, History, OnceMark, Outcome, ResourceName, Row, RunEnd,
+    RunId, RunRecord, SessionId, StoreTime, Swap, Swapped, Version, Waiter,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
@@ -683,6 +683,20 @@ impl Store for SqliteStore {
         }
         let group = group.map(|group| group.as_str());
         self.marks(sql!("once_list"), params![group])
+    }
+
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
+        self.write(Writing::History, |transaction, _, now| {
+            transaction.execute_batch(sql!("resources_create"))?;
+            let at = wall::to_text(now.stamp.wall_ms);
+            let values = params![resource.as_str(), fence.0, at];
+            if transaction.execute(sql!("resource_advance"), values)? > 0 {
+                return Ok(Kept::Yes(Advanced::Stored));
+            }
+            let resource = [resource.as_str()];
+            let mark = transaction.query_row(sql!("resource_read"), resource, |row| row.get(0))?;
+            Ok(Kept::No(Advanced::Behind(Fence(mark))))
+        })
     }
 
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {

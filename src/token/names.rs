@@ -91,6 +91,11 @@ name!(
     OnceKey
 );
 
+name!(
+    /// What a job writes to and that can't check a fence itself.
+    ResourceName
+);
+
 impl SessionId {
     /// The id for 128 random bits.
     #[must_use]
@@ -132,6 +137,12 @@ impl Version {
 )]
 #[serde(transparent)]
 pub struct Fence(pub i64);
+
+impl Fence {
+    /// The highest that a person may name: every reader of JSON keeps it exact, and as
+    /// milliseconds since 1970 it is far away.
+    pub const MAX: i64 = (1 << 53) - 1;
+}
 
 impl fmt::Display for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::misreading::{Misreading, misread};
 use super::names::{ClientId, Fence, GroupName, Version};
 use super::row::{Handoff, Pause, Row, State, Touch};
-use super::swap::{History, Swap};
+use super::swap::{History, Swap, raised_fence};
 use super::time::StoreTime;
 
 /// Who acts.
@@ -19,6 +19,9 @@ pub struct Actor {
     /// Why.
     pub reason: Option<String>,
 }
+
+/// The word for an act that changes the fence.
+const RAISE: &str = "fence_raise";
 
 /// An act of an operator that happened, as history keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,10 +41,18 @@ pub struct ActRecord {
     pub until_wall_ms: Option<i64>,
     /// The key of `--once` that is forgotten, in the same swap.
     pub once_key: Option<String>,
-    /// The fence that the row had.
+    /// The fence that the row had; the new one, if the act raised it.
     pub fence: Fence,
     /// Who did it, from where, and why.
     pub actor: Actor,
+}
+
+impl ActRecord {
+    /// Whether the act changed the fence.
+    #[must_use]
+    pub fn raised_fence(&self) -> bool {
+        self.act == RAISE
+    }
 }
 
 /// One act of an operator.
@@ -59,6 +70,8 @@ pub enum Act {
     Revoke,
     /// Forget that this key of `--once` is done.
     Forget(String),
+    /// Raise the fence, to this one at least: what was granted so far is stale.
+    Raise(Option<Fence>),
     /// Free the token now. From a running session only with force.
     Release {
         /// Free it although a job may be running.
@@ -77,6 +90,7 @@ impl Act {
             Self::Expect(_) => "expect",
             Self::Revoke => "revoke",
             Self::Forget(_) => "once_forget",
+            Self::Raise(_) => RAISE,
             Self::Release { force: false } => "release",
             Self::Release { force: true } => "release_by_force",
         }
@@ -85,11 +99,15 @@ impl Act {
     /// What history keeps of this act on a row that was read at `now`.
     #[must_use]
     pub fn record(&self, row: &Row, now: &StoreTime, version: Version, actor: Actor) -> ActRecord {
+        let fence = match self {
+            Self::Raise(to) => raised_fence(row, now, *to),
+            _ => row.fence,
+        };
         let client = match self {
             Self::Handoff(client) => Some(client.clone()),
             Self::Expect(client) => client.clone(),
             Self::Revoke | Self::Release { .. } => row.client_bound().cloned(),
-            Self::Pause(_) | Self::Resume | Self::Forget(_) => None,
+            Self::Pause(_) | Self::Resume | Self::Forget(_) | Self::Raise(_) => None,
         };
         let once_key = match self {
             Self::Forget(key) => Some(key.clone()),
@@ -107,7 +125,7 @@ impl Act {
             client,
             until_wall_ms,
             once_key,
-            fence: row.fence,
+            fence,
             actor,
         }
     }
@@ -149,6 +167,9 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         Act::Revoke if !running => return Effect::NotRunning,
         Act::Revoke => to.revoke_requested = true,
         Act::Forget(_) => {}
+        // Its heartbeats and its record go by the fence that it was granted.
+        Act::Raise(_) if running => return Effect::Running,
+        Act::Raise(to_fence) => to.fence = raised_fence(row, now, *to_fence),
         Act::Release { force: false } if running => return Effect::Running,
         Act::Release { .. } => {
             old_job_for = still_trusted(row, now);

@@ -47,6 +47,23 @@ fn operators_draw_a_version_and_stamp_nothing() {
 }
 
 #[test]
+fn a_fence_is_raised_while_nobody_runs_and_never_falls() {
+    let running = seen(running("a")).after(s(30));
+    assert!(matches!(
+        effect(&Act::Raise(None), &running),
+        Effect::Running
+    ));
+    let seen = seen(idle("a"));
+    let had = seen.row.fence;
+    let raised = |to| swapped(&Act::Raise(to), &seen).to.fence;
+    let by_itself = raised(None);
+    assert!(by_itself.0 >= seen.now.stamp.wall_ms + 60_000);
+    assert!(by_itself > had);
+    assert_eq!(raised(Some(Fence(had.0 + 7))), Fence(had.0 + 7));
+    assert_eq!(raised(Some(Fence(1))), had);
+}
+
+#[test]
 fn operators_keep_the_sessions_version_and_its_heartbeat() {
     let row = running("a");
     for act in acts() {

@@ -231,8 +231,20 @@ pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Versi
 fn next_fence(row: &Row, now: &StoreTime) -> Fence {
     let same = row.granted_domain.as_ref() == Some(&now.domain);
     let step = if same { 0 } else { DOMAIN_FENCE_STEP };
-    let risen = row.fence.0.saturating_add(1).max(now.stamp.wall_ms);
-    Fence(risen.saturating_add(step))
+    Fence(risen(row, now).saturating_add(step))
+}
+
+/// The fence that an operator raises the row's to: `to`, or what a grant after a failover
+/// would have. It never falls.
+pub(super) fn raised_fence(row: &Row, now: &StoreTime, to: Option<Fence>) -> Fence {
+    match to {
+        Some(to) => row.fence.max(to),
+        None => Fence(risen(row, now).saturating_add(DOMAIN_FENCE_STEP)),
+    }
+}
+
+fn risen(row: &Row, now: &StoreTime) -> i64 {
+    row.fence.0.saturating_add(1).max(now.stamp.wall_ms)
 }
 
 fn new_row(claim: &Claim, now: &StoreTime, version: Version) -> Row {

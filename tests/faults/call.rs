@@ -20,7 +20,6 @@ use super::watch::{Known, Watched, guard_of};
 pub(crate) struct Place {
     pub(crate) program: PathBuf,
     pub(crate) folder: PathBuf,
-    pub(crate) url: String,
 }
 
 impl Place {
@@ -28,6 +27,9 @@ impl Place {
         self.folder.join(kind).join(number.to_string())
     }
 }
+
+/// The folder for state that belongs to no file: that of one host.
+pub(crate) const STATE: &str = "state";
 
 /// The durations of a call, in milliseconds, and what else it is asked for.
 #[derive(Debug)]
@@ -127,6 +129,7 @@ impl Live {
     /// process to give.
     pub(crate) fn start(
         place: &Place,
+        url: &str,
         (number, group, client): (usize, &str, &str),
         wishes: &Wishes,
         plan: &Plan,
@@ -143,11 +146,12 @@ impl Live {
         // Nobody waits for it here: whoever reaps all is told of its end.
         let child = Command::new(&place.program)
             .args(["-g", group, "--client-id", client, "--expected=node-0"])
-            .args(["--store", &place.url, "--label", &number.to_string()])
+            .args(["--store", url, "--label", &number.to_string()])
             .args(wishes.words(&place.file("reports", number)))
             .arg("--")
             .args(plan.command(&slots[0]))
             .env_clear()
+            .env("XDG_STATE_HOME", place.folder.join(STATE))
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -11,11 +11,14 @@ use super::job::myself;
 /// A kind of database, with faults of its own. What it starts are children of this
 /// process: whoever reaps takes no notice of them.
 pub(crate) trait Database {
-    /// What `--store` is given.
-    fn url(&self) -> String;
+    /// What `--store` is given on this node.
+    fn url(&self, node: &str) -> String;
 
-    /// The names of the faults that it knows.
+    /// The names of the faults that it knows, more often what shall happen more often.
     fn faults(&self) -> &'static [&'static str];
+
+    /// How many of a hundred faults are its own.
+    fn share(&self) -> u64;
 
     /// Begins one of them, which lasts so long if nobody mends it.
     fn begin(&mut self, fault: &str, length: Duration);
@@ -25,6 +28,14 @@ pub(crate) trait Database {
 
     /// Ends whatever still lasts.
     fn mend(&mut self);
+
+    /// Waits until that has been done.
+    fn settle(&mut self) {}
+
+    /// The process that it needs as long as the suite lasts, if there is one.
+    fn keeper(&self) -> Option<i32> {
+        None
+    }
 
     /// Where the locks of its runs are on this host.
     fn locks(&self) -> PathBuf;
@@ -61,12 +72,16 @@ impl Sqlite {
 }
 
 impl Database for Sqlite {
-    fn url(&self) -> String {
+    fn url(&self, _node: &str) -> String {
         format!("sqlite://{}", self.file.display())
     }
 
     fn faults(&self) -> &'static [&'static str] {
         &[HELD_BY_A_WRITER, HELD_BY_A_WRITER, CHECKPOINT]
+    }
+
+    fn share(&self) -> u64 {
+        8
     }
 
     fn begin(&mut self, fault: &str, length: Duration) {

@@ -21,6 +21,8 @@ const ASKING: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
 pub(crate) struct Faults {
     together: bool,
     next: u64,
+    /// The database's faults that are to come before any comes again.
+    deck: Vec<&'static str>,
     stopped: Vec<(u64, Known, String)>,
     /// Until when the database is hindered.
     hindered_until: u64,
@@ -52,7 +54,7 @@ impl Faults {
             return;
         }
         self.next = now() + world.random.range(10, 700) * MS;
-        if world.random.percent(8) {
+        if world.random.percent(world.database.share()) {
             return self.hinder(world);
         }
         for _ in 0..*world.random.pick(&[1, 1, 1, 2, 3]) {
@@ -66,6 +68,7 @@ impl Faults {
     pub(crate) fn end(&mut self, world: &mut World) {
         self.continue_those_due(world, u64::MAX);
         world.database.mend();
+        world.database.settle();
     }
 
     /// Strikes a call that has just begun, now and then, in its first milliseconds.
@@ -94,13 +97,18 @@ impl Faults {
         if self.hindered_until != 0 {
             return;
         }
-        let fault = *world.random.pick(world.database.faults());
+        if self.deck.is_empty() {
+            self.deck = world.database.faults().to_vec();
+        }
+        let drawn = world.random.range(0, self.deck.len() as u64);
+        let fault = self.deck.swap_remove(usize::try_from(drawn).unwrap());
         let length = world.random.spread(20, 5_000);
         world.log.say(&format!("{fault} for {length} ms"));
         world.database.begin(fault, Duration::from_millis(length));
         *self.counts.entry(fault.to_owned()).or_default() += 1;
         self.hindered_until = now() + length * MS;
-        self.note_hindrance(length * MS);
+        let after = u64::try_from(world.database.patience().as_nanos()).unwrap();
+        self.note_hindrance(length * MS + after);
     }
 
     /// From now on, so long; what was held up has to be caught up with.

@@ -15,7 +15,8 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
     pub(crate) nodes: usize,
     pub(crate) groups: usize,
-    pub(crate) store: String,
+    /// The stores that it is played on, one after the other.
+    pub(crate) stores: Vec<String>,
     /// Whether runs have locks, or their lease alone.
     pub(crate) locks: bool,
     /// Another tokenrun than the one that was built: the suite must turn red on one
@@ -37,7 +38,7 @@ impl Options {
             seed: seed(),
             nodes: 4,
             groups: 4,
-            store: "sqlite".to_owned(),
+            stores: vec!["sqlite".to_owned(), "postgres".to_owned()],
             locks: true,
             program: env!("CARGO_BIN_EXE_tokenrun").into(),
             list: false,
@@ -60,7 +61,7 @@ impl Options {
                 "--seed" => options.seed = number(&value()),
                 "--nodes" => options.nodes = index(&value()),
                 "--groups" => options.groups = index(&value()),
-                "--store" => options.store = value(),
+                "--store" => options.stores = vec![value()],
                 "--program" => options.program = value().into(),
                 "--skip" => options.skipped.push(value()),
                 "--test-threads" | "--format" | "--color" | "-Z" | "--logfile"
@@ -76,14 +77,14 @@ impl Options {
         options
     }
 
-    /// The test's name.
-    pub(crate) fn name(&self) -> String {
+    /// The name of the test on this store.
+    pub(crate) fn name(&self, store: &str) -> String {
         let alone = if self.locks {
             ""
         } else {
             "_by_the_lease_alone"
         };
-        format!("faults_on_{}{alone}", self.store)
+        format!("faults_on_{store}{alone}")
     }
 
     /// Whether a test of this name is wanted.

@@ -12,9 +12,10 @@ use super::evidence::{Ended, Evidence, Record};
 use super::faults::Faults;
 use super::job::Plan;
 use super::options::Options;
+use super::postgres::Postgres;
 use super::random::Random;
 use super::stamps::now;
-use super::world::{World, lock_files};
+use super::world::{World, lock_files, node_name};
 
 /// What a busy machine may add to the time in which nobody runs.
 const SLACK: Duration = Duration::from_secs(3);
@@ -23,14 +24,14 @@ const SLACK: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Plays a suite. Says whether nothing was wrong.
-pub(crate) fn play(options: &Options) -> bool {
+pub(crate) fn play(options: &Options, store: &str) -> bool {
     tokenrun::sys::process::become_subreaper().unwrap();
-    let played = catch_unwind(AssertUnwindSafe(|| play_and_check(options)));
+    let played = catch_unwind(AssertUnwindSafe(|| play_and_check(options, store)));
     World::end_everybody();
     played.unwrap_or(false)
 }
 
-fn play_and_check(options: &Options) -> bool {
+fn play_and_check(options: &Options, store: &str) -> bool {
     println!(
         "seed {} (--seed {0} plays these faults again)",
         options.seed
@@ -38,14 +39,14 @@ fn play_and_check(options: &Options) -> bool {
     // Kept if anything is wrong, a panic of this suite included.
     let made = tempfile::Builder::new().prefix("faults-").tempdir();
     let folder = &made.unwrap().keep();
-    let database: Box<dyn Database> = match options.store.as_str() {
+    let database: Box<dyn Database> = match store {
         "sqlite" => Box::new(Sqlite::new(folder)),
-        other => panic!("--store {other}: there is sqlite"),
+        "postgres" => Box::new(Postgres::new(folder, options.nodes)),
+        other => panic!("--store {other}: there are sqlite and postgres"),
     };
     let place = Place {
         program: options.program.clone(),
         folder: folder.to_owned(),
-        url: database.url(),
     };
     let random = Random::new(options.seed);
     let mut world = World::new(place, random, database, (options.groups, options.nodes));
@@ -70,6 +71,8 @@ fn play_and_check(options: &Options) -> bool {
         println!("the evidence is in {}", folder.display());
         return false;
     }
+    // The server writes into the folder.
+    drop(world);
     std::fs::remove_dir_all(folder).unwrap();
     true
 }
@@ -101,7 +104,7 @@ fn wind_up(world: &mut World, faults: &mut Faults) -> Evidence {
     }
     let _ = world.until(PATIENCE, |world| world.live.is_empty().then_some(()));
     left.extend(world.left());
-    let history = history(&world.place);
+    let history = history(world);
     let all = std::mem::take(&mut world.over).into_iter();
     let all = all.chain(std::mem::take(&mut world.live));
     Evidence {
@@ -114,9 +117,10 @@ fn wind_up(world: &mut World, faults: &mut Faults) -> Evidence {
     }
 }
 
-fn history(place: &Place) -> Vec<Record> {
-    let mut command = Command::new(&place.program);
-    command.args(["history", "--json", "-n", "1000000", "--store", &place.url]);
+fn history(world: &World) -> Vec<Record> {
+    let url = world.database.url(&node_name(0));
+    let mut command = Command::new(&world.place.program);
+    command.args(["history", "--json", "-n", "1000000", "--store", &url]);
     let output = command.output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "history: {error}");

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokenrun::sys::wait::{Status, reap_all};
 
-use super::call::{Live, Place, Wishes};
+use super::call::{Live, Place, STATE, Wishes};
 use super::database::Database;
 use super::evidence::Ended;
 use super::job::Plan;
@@ -23,6 +23,11 @@ const LOOK_EVERY: u64 = 4 * MS;
 /// How many calls of one node may be alive: cron starts the next one whatever the
 /// last one does.
 const MOST_OF_A_NODE: usize = 4;
+
+/// A node, by its number.
+pub(crate) fn node_name(index: usize) -> String {
+    format!("node-{index}")
+}
 
 /// A client that calls tokenrun for a group.
 #[derive(Debug)]
@@ -55,13 +60,13 @@ impl World {
         database: Box<dyn Database>,
         (groups, nodes): (usize, usize),
     ) -> Self {
-        for kind in ["slots", "reports", "stderr", "home"] {
+        for kind in ["slots", "reports", "stderr"] {
             std::fs::create_dir(place.folder.join(kind)).unwrap();
         }
         let log = Log::new(&place.folder.join("events.log"));
         let node = |group: usize, index: usize| Node {
             group: format!("group-{group}"),
-            client: format!("node-{index}"),
+            client: node_name(index),
             by_the_clock: index % 2 == 1,
             due: 0,
         };
@@ -113,7 +118,8 @@ impl World {
     fn call(&mut self, group: &str, client: &str, wishes: &Wishes, plan: &Plan) -> Option<usize> {
         self.calls += 1;
         let which = (self.calls, group, client);
-        match Live::start(&self.place, which, wishes, plan) {
+        let url = self.database.url(client);
+        match Live::start(&self.place, &url, which, wishes, plan) {
             Some(live) => self.live.push(live),
             None => {
                 self.log.say("the machine has no process to give");
@@ -201,7 +207,7 @@ impl World {
     pub(crate) fn run_plainly(&mut self, group: &str, patience: Duration) -> bool {
         let succeeded = self.until(patience, |world| {
             let wishes = Wishes::plain(&mut world.random);
-            let index = world.call(group, "node-0", &wishes, &Plan::EMPTY)?;
+            let index = world.call(group, &node_name(0), &wishes, &Plan::EMPTY)?;
             let number = world.live[index].call.number;
             let ended = world.until(patience, |world| world.end_of(number))?;
             (ended == Ended::Code(0)).then_some(())
@@ -217,17 +223,16 @@ impl World {
 
     /// What should not be there when everything is over: processes, then files.
     pub(crate) fn left(&mut self) -> Vec<String> {
-        let gone = self.until(Duration::from_secs(5), |world| {
-            world.reap();
-            (!reap_all(|_, _| {}).unwrap()).then_some(())
-        });
         let mut left = Vec::new();
-        if gone.is_none() {
+        let _ = self.until(Duration::from_secs(5), |world| {
+            world.reap();
             let own = tokenrun::sys::process::pid();
-            let all = tokenrun::sys::procfs::processes().unwrap();
-            let children = all.iter().filter(|process| process.parent == own);
-            left.extend(children.map(|process| format!("{process:?}")));
-        }
+            let keeper = world.database.keeper();
+            let all = tokenrun::sys::procfs::processes().unwrap().into_iter();
+            let children = all.filter(|it| it.parent == own && Some(it.pid) != keeper);
+            left = children.map(|process| format!("{process:?}")).collect();
+            left.is_empty().then_some(())
+        });
         let files = names(&self.place.folder).into_iter();
         let files = files.filter(|name| !KNOWN.contains(&name.as_str()));
         let files = files.chain(lock_files(&self.database.locks()));
@@ -279,16 +284,17 @@ impl World {
 }
 
 /// What a suite's folder may hold in the end.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 10] = [
     "tokens.db",
     "tokens.db-wal",
     "tokens.db-shm",
     "tokens.db-locks",
+    STATE,
     "slots",
     "reports",
     "stderr",
-    "home",
     "events.log",
+    "server.log",
 ];
 
 fn names(folder: &Path) -> Vec<String> {

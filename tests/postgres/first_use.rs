@@ -124,6 +124,35 @@ fn a_role_with_the_least_rights_is_enough() {
     }
 }
 
+/// An administrator made the tables for an older program, which knew fewer.
+#[test]
+fn a_role_with_the_least_rights_has_them_on_tables_that_came_later() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let site = Site::new(database.url());
+    let printed = site.verb(&["init", "--print-sql"]).end().with_code(0);
+    database.sql(&printed.stdout);
+    database.sql("DROP TABLE tokenrun.resources, tokenrun.events, tokenrun.once");
+    database.sql("CREATE ROLE etl LOGIN IN ROLE tokenrun");
+    let poor = Site::new(database.url().replace("postgres@", "etl@"));
+    poor.short("a").end().with_code(0);
+    let advance = || poor.verb(&["fence", "advance", "bucket", "1"]).end();
+    advance()
+        .with_code(77)
+        .says(&["lacks tables that came later", "tokenrun init"]);
+    site.verb(&["init"]).end().with_code(0);
+    advance().with_code(0);
+    poor.verb(&["pause", "-g", "job"]).end().with_code(0);
+    poor.verb(&["fence", "raise", "-g", "job"])
+        .end()
+        .with_code(0);
+    poor.verb(&["resume", "-g", "job"]).end().with_code(0);
+    poor.short("a").with(&["--once", "k"]).end().with_code(0);
+    poor.verb(&["once", "forget", "-g", "job", "k"])
+        .end()
+        .with_code(0);
+}
+
 #[test]
 fn who_may_not_make_the_tables_is_told_what_to_run() {
     let server = Server::start(&[]);

@@ -15,8 +15,10 @@ const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 struct State {
-    /// Nothing is passed on, and nobody is told.
-    is_hole: AtomicBool,
+    /// No requests are passed on, and nobody is told.
+    keeps_requests: AtomicBool,
+    /// Nor answers.
+    keeps_answers: AtomicBool,
     /// Raised to reset what is open.
     generation: AtomicUsize,
     accepted: AtomicUsize,
@@ -44,9 +46,16 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// From now on nothing comes through, or it does again.
+    /// From now on nothing comes through, or it does again: then what was sent meanwhile
+    /// arrives late, even if its sender has given up.
     pub(crate) fn hole(&self, is_hole: bool) {
-        self.state.is_hole.store(is_hole, SeqCst);
+        self.state.keeps_requests.store(is_hole, SeqCst);
+        self.keep_answers(is_hole);
+    }
+
+    /// From now on requests come through, and their answers don't; or they do again.
+    pub(crate) fn keep_answers(&self, is_kept: bool) {
+        self.state.keeps_answers.store(is_kept, SeqCst);
     }
 
     /// Resets every connection that is open.
@@ -73,39 +82,85 @@ fn connect(client: TcpStream, target: u16, state: &Arc<State>) {
         return;
     };
     state.open.fetch_add(1, SeqCst);
-    let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-    let shared = Arc::clone(state);
-    thread::spawn(move || {
-        pump(from, to, generation, &shared);
-        shared.open.fetch_sub(1, SeqCst);
-    });
-    let shared = Arc::clone(state);
-    thread::spawn(move || pump(server, client, generation, &shared));
+    let requests = Pump {
+        from: client.try_clone().unwrap(),
+        to: server.try_clone().unwrap(),
+        generation,
+        state: Arc::clone(state),
+        is_of_requests: true,
+    };
+    let answers = Pump {
+        from: server,
+        to: client,
+        generation,
+        state: Arc::clone(state),
+        is_of_requests: false,
+    };
+    thread::spawn(move || requests.run());
+    thread::spawn(move || answers.run());
 }
 
-/// Passes bytes on until one side ends.
-fn pump(mut from: TcpStream, mut to: TcpStream, generation: usize, state: &State) {
-    from.set_read_timeout(Some(LOOK)).unwrap();
-    let (mut kept, mut buffer) = (Vec::new(), [0; 8192]);
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => kept.extend_from_slice(&buffer[..count]),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(_) => break,
+/// What passes bytes on in one direction.
+struct Pump {
+    from: TcpStream,
+    to: TcpStream,
+    generation: usize,
+    state: Arc<State>,
+    is_of_requests: bool,
+}
+
+impl Pump {
+    /// Until one side ends.
+    fn run(mut self) {
+        self.from.set_read_timeout(Some(LOOK)).unwrap();
+        let (mut kept, mut buffer, mut is_open) = (Vec::new(), [0; 8192], true);
+        while is_open || self.keeps() {
+            if is_open {
+                is_open = match self.from.read(&mut buffer) {
+                    Ok(count) => {
+                        kept.extend_from_slice(&buffer[..count]);
+                        count > 0
+                    }
+                    Err(error) => {
+                        matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+                    }
+                };
+                self.count_closed(!is_open);
+            } else {
+                thread::sleep(LOOK);
+            }
+            if self.state.generation.load(SeqCst) != self.generation {
+                self.count_closed(is_open);
+                return self.reset();
+            }
+            if !self.keeps() && self.to.write_all(&std::mem::take(&mut kept)).is_err() {
+                self.count_closed(is_open);
+                break;
+            }
         }
-        if state.generation.load(SeqCst) != generation {
-            // Closing sends a reset then.
-            let now = linger {
-                l_onoff: 1,
-                l_linger: 0,
-            };
-            let _ = setsockopt(&from, sockopt::Linger, &now);
-            return;
-        }
-        if !state.is_hole.load(SeqCst) && to.write_all(&std::mem::take(&mut kept)).is_err() {
-            break;
+        let _ = self.to.write_all(&kept);
+        let _ = self.to.shutdown(Shutdown::Both);
+    }
+
+    fn keeps(&self) -> bool {
+        match self.is_of_requests {
+            true => self.state.keeps_requests.load(SeqCst),
+            false => self.state.keeps_answers.load(SeqCst),
         }
     }
-    let _ = to.shutdown(Shutdown::Both);
+
+    fn count_closed(&self, is_it: bool) {
+        if is_it && self.is_of_requests {
+            self.state.open.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Closing sends a reset then.
+    fn reset(self) {
+        let now = linger {
+            l_onoff: 1,
+            l_linger: 0,
+        };
+        let _ = setsockopt(&self.from, sockopt::Linger, &now);
+    }
 }

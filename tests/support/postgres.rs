@@ -185,14 +185,23 @@ impl Server {
         self.ctl_by(command.current_dir("/").stdin(Stdio::null()), words);
     }
 
+    /// The same; says why if it did not succeed.
+    pub(crate) fn try_ctl(&self, words: &[&str]) -> Result<(), String> {
+        self.try_ctl_by(&mut server_command(&program("pg_ctl")), words)
+    }
+
     fn ctl_by(&self, mut command: impl std::borrow::BorrowMut<Command>, words: &[&str]) {
-        let command = command.borrow_mut();
+        let done = self.try_ctl_by(command.borrow_mut(), words);
+        done.unwrap_or_else(|why| panic!("{why}"));
+    }
+
+    fn try_ctl_by(&self, command: &mut Command, words: &[&str]) -> Result<(), String> {
         let data = self.data();
         command
             .arg("-D")
             .arg(data)
             .arg("-l")
-            .arg(self.folder.join("log"))
+            .arg(self.log())
             .args(words);
         // Its child, the server, must not keep a pipe of this process's open.
         let status = command
@@ -200,8 +209,16 @@ impl Server {
             .stderr(Stdio::null())
             .status()
             .unwrap();
-        let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-        assert!(status.success(), "{command:?}: {log}");
+        if status.success() {
+            return Ok(());
+        }
+        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+        Err(format!("{command:?}: {log}"))
+    }
+
+    /// What it has written.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("log")
     }
 
     /// Starts it again, with its clock this much off: `+3600s`.

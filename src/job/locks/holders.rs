@@ -61,7 +61,8 @@ mod tests {
         let found = holders(&name);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].ends_with(&own), "{found:?}");
-        run.remove();
+        fs::remove_file(folder.path().join(name.as_str())).unwrap();
+        drop(run);
         assert_eq!(holders(&name).len(), 1, "a file that was removed");
         drop(job);
         assert_eq!(holders(&name), [""; 0]);

@@ -99,6 +99,14 @@ impl Statements {
         self.fill(sql!("once_list"))
     }
 
+    pub(super) fn resource_advance(&self) -> String {
+        self.fill(sql!("resource_advance"))
+    }
+
+    pub(super) fn resource_read(&self) -> String {
+        self.fill(sql!("resource_read"))
+    }
+
     pub(super) fn prune(&self) -> String {
         self.fill(sql!("prune"))
     }

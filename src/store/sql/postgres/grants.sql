@@ -11,3 +11,15 @@ GRANT SELECT, INSERT, UPDATE ON {schema}.tokens, {schema}.runs TO tokenrun;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.waiters TO tokenrun;
 GRANT DELETE ON {schema}.runs TO tokenrun;
 GRANT SELECT, INSERT, DELETE ON {schema}.events, {schema}.once TO tokenrun;
+GRANT SELECT, INSERT, UPDATE ON {schema}.resources TO tokenrun;
+
+-- A role for a job's own transactions: it may call tokenrun_fence, and nothing else. Give
+-- it to those that jobs connect as: GRANT tokenrun_job TO app.
+DO $do$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tokenrun_job') THEN
+        CREATE ROLE tokenrun_job NOLOGIN;
+    END IF;
+END $do$;
+GRANT USAGE ON SCHEMA {schema} TO tokenrun_job;
+REVOKE EXECUTE ON FUNCTION {schema}.tokenrun_fence(text, bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION {schema}.tokenrun_fence(text, bigint) TO tokenrun_job;

@@ -1,6 +1,13 @@
 -- What came after the first tables. Where it is there already nothing is asked of the
--- role's rights.
-DO $do$ BEGIN
+-- role's rights. A role that grants.sql has made for the first tables is given the same
+-- rights on the others.
+DO $do$
+DECLARE
+    has_role boolean := EXISTS (
+        SELECT FROM pg_roles
+        WHERE rolname = 'tokenrun' AND has_schema_privilege(oid, {schema_text}, 'USAGE')
+    );
+BEGIN
     -- What operators did.
     IF to_regclass(format('%I.events', {schema_text})) IS NULL THEN
         CREATE TABLE {schema}.events (
@@ -20,6 +27,9 @@ DO $do$ BEGIN
             reason      text,
             PRIMARY KEY (token_group, at, version)
         );
+        IF has_role THEN
+            GRANT SELECT, INSERT, DELETE ON {schema}.events TO tokenrun;
+        END IF;
     END IF;
     -- The keys of --once that are done: at most once each.
     IF to_regclass(format('%I.once', {schema_text})) IS NULL THEN
@@ -32,5 +42,19 @@ DO $do$ BEGIN
             client      text NOT NULL,
             PRIMARY KEY (token_group, once_key)
         );
+        IF has_role THEN
+            GRANT SELECT, INSERT, DELETE ON {schema}.once TO tokenrun;
+        END IF;
+    END IF;
+    -- The highest fence that has used each resource.
+    IF to_regclass(format('%I.resources', {schema_text})) IS NULL THEN
+        CREATE TABLE {schema}.resources (
+            resource    text COLLATE "C" PRIMARY KEY,
+            fence       bigint NOT NULL,
+            advanced_at timestamptz NOT NULL
+        );
+        IF has_role THEN
+            GRANT SELECT, INSERT, UPDATE ON {schema}.resources TO tokenrun;
+        END IF;
     END IF;
 END $do$;

@@ -1,0 +1,96 @@
+//! The fence: whether it is current, and what guards a resource that can't check.
+
+use clap::{Args, Subcommand};
+
+use super::acts::RaiseFlags;
+use super::shared::{LogFlags, LogRequest, StoreFlags, StoreRequest, fence_value, group_name};
+use super::unusable::Unusable;
+use crate::token::{Fence, GroupName, ResourceName};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum FenceVerb {
+    /// Tell whether a fence is its group's current one: 0, or 76 if it is stale
+    Verify(VerifyFlags),
+    /// Note the highest fence that has used a resource: 0, or 76 if a higher one has
+    Advance(AdvanceFlags),
+    /// Raise a group's fence, while nobody runs
+    Raise(RaiseFlags),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct VerifyFlags {
+    /// The group
+    #[arg(short, long, value_name = "NAME", env = "TOKENRUN_GROUP")]
+    group: String,
+    /// The fence
+    #[arg(short, long, value_name = "N", env = "TOKENRUN_FENCE", value_parser = fence_value)]
+    fence: Fence,
+    #[command(flatten)]
+    store: StoreFlags,
+    #[command(flatten)]
+    log: LogFlags,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AdvanceFlags {
+    /// What is about to be written to: a name of your own for it
+    #[arg(value_name = "RESOURCE")]
+    resource: String,
+    /// The fence
+    #[arg(value_name = "N", env = "TOKENRUN_FENCE", value_parser = fence_value)]
+    fence: Fence,
+    #[command(flatten)]
+    store: StoreFlags,
+    #[command(flatten)]
+    log: LogFlags,
+}
+
+/// What a fence is good for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FenceQuestion {
+    /// Whether it is this group's current one.
+    Verify(GroupName),
+    /// Whether no higher one has used this resource; it has, from now on.
+    Advance(ResourceName),
+}
+
+/// A question about a fence, validated.
+#[derive(Debug)]
+pub struct FenceRequest {
+    /// What is asked.
+    pub question: FenceQuestion,
+    /// The fence.
+    pub fence: Fence,
+    /// In which store.
+    pub store: StoreRequest,
+    /// How much is said, and how.
+    pub log: LogRequest,
+}
+
+impl TryFrom<VerifyFlags> for FenceRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: VerifyFlags) -> Result<Self, Unusable> {
+        Ok(Self {
+            question: FenceQuestion::Verify(group_name(&flags.group)?),
+            fence: flags.fence,
+            store: flags.store.into(),
+            log: flags.log.into(),
+        })
+    }
+}
+
+impl TryFrom<AdvanceFlags> for FenceRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: AdvanceFlags) -> Result<Self, Unusable> {
+        let resource = ResourceName::new(&flags.resource)
+            .map_err(|error| Unusable::usage(format!("the resource's name {error}")))?;
+        Ok(Self {
+            question: FenceQuestion::Advance(resource),
+            fence: flags.fence,
+            store: flags.store.into(),
+            log: flags.log.into(),
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! `tokenrun fence verify` and `tokenrun fence advance`: whether a job may go on writing.
+
+use super::Failure;
+use super::status::unknown_group;
+use crate::cli::{FenceQuestion, FenceRequest};
+use crate::exit::{self, Exit};
+use crate::report::fence::{advanced, behind, current, stale};
+use crate::report::log::Log;
+use crate::store::{Advanced, Store};
+
+/// Answers what is asked of a fence: 0, or 76 if it is stale.
+///
+/// # Errors
+/// If the store can't be used, or the group is unknown.
+pub fn fence(
+    store: &mut dyn Store,
+    request: &FenceRequest,
+    log: &mut Log,
+) -> Result<Exit, Failure> {
+    let fence = request.fence;
+    let (good, message) = match &request.question {
+        FenceQuestion::Verify(group) => {
+            let reading = store.read(group);
+            let reading = reading.map_err(|error| Failure::of_store(&error))?;
+            let Some(row) = reading.row else {
+                return Err(unknown_group(store.name(), group));
+            };
+            match row.fence == fence {
+                true => (true, current(&row, store.name())),
+                false => (false, stale(&row, fence, store.name())),
+            }
+        }
+        FenceQuestion::Advance(resource) => {
+            let answer = store.advance(resource, fence);
+            match answer.map_err(|error| Failure::of_store(&error))? {
+                Advanced::Stored => (true, advanced(resource, fence, store.name())),
+                Advanced::Behind(mark) => (false, behind(resource, fence, mark, store.name())),
+            }
+        }
+    };
+    log.write(&message, false);
+    Ok(if good {
+        Exit::OK
+    } else {
+        Exit::Code(exit::LOST)
+    })
+}

@@ -1,0 +1,11 @@
+WITH durable AS MATERIALIZED ({durable}),
+clock AS MATERIALIZED ({clock}),
+advanced AS (
+    INSERT INTO {schema}.resources AS mark (resource, fence, advanced_at)
+    SELECT $1, $2, now FROM clock, durable
+    ON CONFLICT (resource) DO UPDATE
+        SET fence = EXCLUDED.fence, advanced_at = EXCLUDED.advanced_at
+        WHERE mark.fence <= EXCLUDED.fence
+    RETURNING 1
+)
+SELECT now, now_domain, EXISTS (SELECT FROM advanced) AS stored FROM clock

@@ -1,0 +1,1 @@
+SELECT fence FROM {schema}.resources WHERE resource = $1

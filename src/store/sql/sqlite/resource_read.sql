@@ -1,0 +1,1 @@
+SELECT fence FROM resources WHERE resource = ?1

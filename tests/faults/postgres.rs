@@ -1,0 +1,140 @@
+//! A PostgreSQL server, with a network to each node. Both are kept by another process,
+//! which has threads, and sees the server's processes that are left behind.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::geteuid;
+
+use super::call::STATE;
+use super::database::Database;
+use super::job::myself;
+use super::troubles::{CAUSE, SETTLE, TROUBLES};
+use super::world::node_name;
+
+/// Where root's state is.
+const STATE_OF_ROOT: &str = "/var/lib/tokenrun";
+
+/// A server, seen from every node through a network of its own.
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    locks: PathBuf,
+    keeper: Child,
+    said: BufReader<ChildStdout>,
+    /// A port for each node.
+    ports: Vec<(String, String)>,
+    /// Whom the next trouble of one node befalls.
+    next: usize,
+}
+
+impl Postgres {
+    /// Starts it. Its log comes into the folder when it is over.
+    pub(crate) fn new(folder: &Path, nodes: usize) -> Self {
+        let state = folder.join(STATE);
+        let of_tokenrun = state.join("tokenrun");
+        fs::create_dir_all(&of_tokenrun).unwrap();
+        fs::set_permissions(&of_tokenrun, Permissions::from_mode(0o700)).unwrap();
+        if geteuid().is_root() {
+            stand_in_for_the_state_of_root(&of_tokenrun);
+        }
+        let mut keeper = Command::new(myself());
+        keeper.arg(CAUSE).arg(folder).arg(nodes.to_string());
+        keeper.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut keeper = keeper.spawn().unwrap();
+        let mut said = BufReader::new(keeper.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let ports = line.split_ascii_whitespace().map(str::to_owned);
+        let ports: Vec<_> = (0..nodes).map(node_name).zip(ports).collect();
+        assert_eq!(ports.len(), nodes, "the server did not start");
+        Self {
+            locks: of_tokenrun.join("locks"),
+            keeper,
+            said,
+            ports,
+            next: 0,
+        }
+    }
+
+    fn tell(&mut self, words: &str) {
+        let stdin = self.keeper.stdin.as_mut().unwrap();
+        writeln!(stdin, "{words}").expect("the server's keeper is there");
+    }
+}
+
+/// For this process and those that it starts from now on: root has the state of its
+/// host, and no test touches that.
+fn stand_in_for_the_state_of_root(folder: &Path) {
+    fs::create_dir_all(STATE_OF_ROOT).unwrap();
+    let none = None::<&str>;
+    unshare(CloneFlags::CLONE_NEWNS).expect("root may have mounts of its own");
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
+    mount(Some(folder), STATE_OF_ROOT, none, MsFlags::MS_BIND, none).unwrap();
+}
+
+impl Database for Postgres {
+    fn url(&self, node: &str) -> String {
+        let (_, port) = self.ports.iter().find(|(name, _)| name == node).unwrap();
+        format!("postgres://postgres@127.0.0.1:{port}/postgres")
+    }
+
+    fn faults(&self) -> &'static [&'static str] {
+        &TROUBLES
+    }
+
+    fn share(&self) -> u64 {
+        25
+    }
+
+    fn begin(&mut self, fault: &str, length: Duration) {
+        let node = self.next % self.ports.len();
+        self.next += 1;
+        self.tell(&format!("{} {node} {fault}", length.as_millis()));
+    }
+
+    fn waits_for_the_stopped(&self) -> bool {
+        false
+    }
+
+    fn mend(&mut self) {
+        self.tell("");
+    }
+
+    fn settle(&mut self) {
+        self.tell(SETTLE);
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), SETTLE, "the server did not come back");
+    }
+
+    fn keeper(&self) -> Option<i32> {
+        i32::try_from(self.keeper.id()).ok()
+    }
+
+    fn locks(&self) -> PathBuf {
+        self.locks.clone()
+    }
+
+    /// A server that was started again is another domain: who waits for a run that is
+    /// silent has to wait from then on.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(3)
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        // Whoever reaps all may have been told of its end.
+        let _ = self.keeper.wait();
+        if geteuid().is_root() {
+            let _ = umount2(STATE_OF_ROOT, MntFlags::MNT_DETACH);
+        }
+    }
+}
