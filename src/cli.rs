@@ -4,6 +4,7 @@
 mod acts;
 mod check;
 mod claim;
+mod doctor;
 mod explain;
 mod fence;
 mod hold;
@@ -24,6 +25,7 @@ use clap::{Parser, Subcommand};
 
 use self::acts::{ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags};
 use self::check::CheckFlags;
+use self::doctor::DoctorFlags;
 use self::explain::ExplainFlags;
 use self::fence::FenceVerb;
 use self::hold::HoldFlags;
@@ -36,6 +38,7 @@ use self::unusable::explained;
 
 pub use self::acts::{ActRequest, Wish};
 pub use self::check::{CheckRequest, Question};
+pub use self::doctor::DoctorRequest;
 pub use self::explain::ExplainRequest;
 pub use self::fence::{FenceQuestion, FenceRequest};
 pub use self::hold::{HoldRequest, STAND_IN, StandIn};
@@ -115,6 +118,11 @@ enum Verb {
     Fence(FenceVerb),
     /// Make the store, or print how an administrator makes it
     Init(InitFlags),
+    /// Examine the store, step by step, and say what to do about what is wrong
+    ///
+    /// Nothing in it is changed. The exit status is 0 if nothing fails, else that of the first
+    /// failure: 69 not reached, 77 no permission, 78 configuration.
+    Doctor(Box<DoctorFlags>),
     /// Print the completion script for a shell
     Completions {
         /// The shell
@@ -132,6 +140,8 @@ enum Verb {
 pub enum Request {
     /// Make a store.
     Init(InitRequest),
+    /// Examine a store.
+    Doctor(Box<DoctorRequest>),
     /// Run a job.
     Run(Box<RunRequest>),
     /// Keep a token without a job.
@@ -176,6 +186,7 @@ impl Request {
             Self::Fence(fence) => Some(&fence.store),
             Self::Act(act) => Some(&act.store),
             Self::Init(init) => Some(&init.store),
+            Self::Doctor(doctor) => Some(&doctor.store),
             Self::StandIn(_) | Self::Print(_) | Self::Man(_) => None,
         }
     }
@@ -235,6 +246,9 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         Some(Verb::Fence(FenceVerb::Advance(flags))) => flags.try_into().map(Request::Fence),
         Some(Verb::Fence(FenceVerb::Raise(flags))) => flags.try_into().map(Request::Act),
         Some(Verb::Init(flags)) => Ok(Request::Init(flags.into())),
+        Some(Verb::Doctor(flags)) => (*flags)
+            .try_into()
+            .map(|doctor| Request::Doctor(Box::new(doctor))),
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),
     }

@@ -153,6 +153,7 @@ fn dispatch(
             commands::fence::fence(store.as_mut(), &request, log)
         }
         Request::Init(request) => init(&request, log),
+        Request::Doctor(request) => wiring::doctor::doctor(&request, log),
         Request::Print(text) => commands::print(&text),
         Request::Man(directory) => {
             let pages = cli::manual()

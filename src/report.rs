@@ -3,6 +3,7 @@
 pub mod acts;
 pub mod check;
 pub mod details;
+pub mod doctor;
 pub mod explain;
 pub mod fence;
 pub mod history;

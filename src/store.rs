@@ -5,6 +5,7 @@
 //! has not expired, both judged in one transaction, and puts its own time into
 //! the stamps that the swap names.
 
+pub mod checkup;
 pub mod filesystem;
 pub mod memory;
 pub mod postgres;

@@ -1,5 +1,6 @@
 //! Puts parts together for what is asked beside a run: the store, who asks, and from where.
 
+pub(crate) mod doctor;
 pub(crate) mod hold;
 
 use super::{Failure, client_id, known_store, known_store_with_locks, nested_in};

@@ -1,4 +1,5 @@
-//! Who asks for a token, and on which terms: what a run and `hold` have in common.
+//! Who asks for a token, and on which terms: what a run and `hold` have in common; `doctor`
+//! has the durations.
 
 use std::time::Duration;
 
@@ -29,6 +30,13 @@ pub(super) struct ClaimFlags {
     /// As the expected client, take the token back when it is idle
     #[arg(long, env = "TOKENRUN_FAILBACK", help_heading = "The token")]
     pub(super) failback: bool,
+    #[command(flatten)]
+    times: TimingFlags,
+}
+
+/// The durations of a run.
+#[derive(Debug, Args)]
+pub(super) struct TimingFlags {
     /// Time between two signs of life [default: 10s]
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEARTBEAT", value_parser = duration_value, help_heading = "Time")]
     heartbeat: Option<Duration>,
@@ -53,7 +61,7 @@ pub(super) struct ClaimFlags {
     store_timeout: Option<Duration>,
 }
 
-impl ClaimFlags {
+impl TimingFlags {
     /// The durations, with this `--keep` if none was given.
     pub(super) fn timing(&self, keep: Option<Duration>) -> Result<Timing, Unusable> {
         Timing::new(&Wishes {
@@ -66,6 +74,13 @@ impl ClaimFlags {
             store_timeout: self.store_timeout,
         })
         .map_err(|error| Unusable::usage(error.to_string()))
+    }
+}
+
+impl ClaimFlags {
+    /// The durations, with this `--keep` if none was given.
+    pub(super) fn timing(&self, keep: Option<Duration>) -> Result<Timing, Unusable> {
+        self.times.timing(keep)
     }
 
     pub(super) fn client_id(&self) -> Result<Option<ClientId>, Unusable> {

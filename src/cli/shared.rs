@@ -81,6 +81,14 @@ pub struct StoreRequest {
     pub file: Option<PathBuf>,
 }
 
+impl StoreRequest {
+    /// Whether anything was said of the store.
+    #[must_use]
+    pub const fn is_given(&self) -> bool {
+        self.store.is_some() || self.file.is_some()
+    }
+}
+
 impl From<StoreFlags> for StoreRequest {
     fn from(flags: StoreFlags) -> Self {
         Self {

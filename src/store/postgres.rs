@@ -15,6 +15,7 @@
 //! time-out around every step.
 
 pub mod conninfo;
+pub mod examine;
 pub mod schema;
 
 mod cells;
@@ -29,6 +30,7 @@ mod session;
 mod statements;
 mod tls;
 mod tokens;
+mod witness;
 
 #[cfg(test)]
 #[path = "../../tests/support/postgres.rs"]

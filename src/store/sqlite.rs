@@ -22,6 +22,7 @@
 //! that knowledge is lost, so that the work would be done twice.
 
 pub mod clock;
+pub mod examine;
 
 mod bell;
 mod cells;

@@ -20,11 +20,12 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 use super::conninfo::settings::{Address, ChannelBinding, Host, Keepalives, Settings, SslMode};
 use super::fault::{Doing, Fault};
 use super::tls;
+use super::witness::{Tap, Watching, Witness};
 
-trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
 
-type Socket = Box<dyn Wire>;
+pub(super) type Socket = Box<dyn Wire>;
 
 /// A connection that is open. Dropping it closes its socket at once.
 pub(super) struct Link {
@@ -119,11 +120,12 @@ impl Deadline {
     }
 }
 
-/// Connects to a server, at one of its addresses.
+/// Connects to a server, at one of its addresses. A witness notes what is met.
 pub(super) async fn dial(
     settings: &Settings,
     host: &Host,
     deadline: Deadline,
+    witness: Option<&Witness>,
 ) -> Result<Link, Fault> {
     match &host.address {
         Address::Unix(directory) => {
@@ -133,6 +135,9 @@ pub(super) async fn dial(
                 .bound(Doing::Connecting, UnixStream::connect(&path))
                 .await?
                 .map_err(|error| Fault::Io(Doing::Connecting, error))?;
+            if let Some(witness) = witness {
+                witness.connected(&path.replace('\0', "@"));
+            }
             let fd = copy_of(&stream)?;
             log_in(
                 settings,
@@ -140,6 +145,7 @@ pub(super) async fn dial(
                 (Box::new(stream), fd),
                 Wrap::Plain,
                 deadline,
+                witness,
             )
             .await
         }
@@ -152,6 +158,9 @@ pub(super) async fn dial(
                 .await?
                 .map_err(|error| Fault::Io(Doing::LookingUp, error))?;
             let addresses: Vec<SocketAddr> = found.collect();
+            if let Some(witness) = witness {
+                witness.found(&addresses);
+            }
             let mut failed = Fault::Io(
                 Doing::LookingUp,
                 io::Error::other("the name has no address"),
@@ -160,9 +169,14 @@ pub(super) async fn dial(
                 let share = deadline
                     .share(addresses.len() - index)
                     .at_most(settings.connect_timeout);
-                match dial_tcp(settings, host, *address, share).await {
+                match dial_tcp(settings, host, *address, share, witness).await {
                     Ok(link) => return Ok(link),
-                    Err(fault) => failed = fault,
+                    Err(fault) => {
+                        if let Some(witness) = witness {
+                            witness.failed(*address, &fault);
+                        }
+                        failed = fault;
+                    }
                 }
             }
             Err(failed)
@@ -181,7 +195,7 @@ fn socket_path(directory: &str, port: u16) -> String {
 
 /// Whether a connection uses TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wrap {
+pub(super) enum Wrap {
     Plain,
     /// If the server can.
     IfOffered,
@@ -193,6 +207,7 @@ async fn dial_tcp(
     host: &Host,
     address: SocketAddr,
     deadline: Deadline,
+    witness: Option<&Witness>,
 ) -> Result<Link, Fault> {
     let (first, second) = match settings.tls.mode {
         SslMode::Disable => (Wrap::Plain, None),
@@ -200,13 +215,13 @@ async fn dial_tcp(
         SslMode::Prefer => (Wrap::IfOffered, Some(Wrap::Plain)),
         SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => (Wrap::Always, None),
     };
-    let fault = match connect_tcp(settings, host, address, first, deadline).await {
+    let fault = match connect_tcp(settings, host, address, (first, witness), deadline).await {
         Ok(link) => return Ok(link),
         Err(fault) => fault,
     };
     match second {
         Some(second) if fault.may_depend_on_tls() => {
-            let again = connect_tcp(settings, host, address, second, deadline).await;
+            let again = connect_tcp(settings, host, address, (second, witness), deadline).await;
             // What the first way met is what the user should hear of.
             again.map_err(|_| fault)
         }
@@ -218,7 +233,7 @@ async fn connect_tcp(
     settings: &Settings,
     host: &Host,
     address: SocketAddr,
-    wrap: Wrap,
+    (wrap, witness): (Wrap, Option<&Witness>),
     deadline: Deadline,
 ) -> Result<Link, Fault> {
     let stream = deadline
@@ -226,8 +241,12 @@ async fn connect_tcp(
         .await?
         .map_err(|error| Fault::Io(Doing::Connecting, error))?;
     prepare(&stream, &settings.keepalives).map_err(|error| Fault::Io(Doing::Connecting, error))?;
+    if let Some(witness) = witness {
+        witness.connected(&address.to_string());
+    }
     let fd = copy_of(&stream)?;
-    log_in(settings, host, (Box::new(stream), fd), wrap, deadline).await
+    let socket = (Box::new(stream) as Socket, fd);
+    log_in(settings, host, socket, wrap, deadline, witness).await
 }
 
 fn copy_of(stream: &impl AsFd) -> Result<OwnedFd, Fault> {
@@ -263,7 +282,12 @@ async fn log_in(
     (socket, fd): (Socket, OwnedFd),
     wrap: Wrap,
     deadline: Deadline,
+    witness: Option<&Witness>,
 ) -> Result<Link, Fault> {
+    let socket: Socket = match witness {
+        Some(witness) => Box::new(Tap::on_wire(socket, witness.clone(), wrap != Wrap::Plain)),
+        None => socket,
+    };
     let mut config = Config::new();
     config
         .user(&settings.user)
@@ -290,9 +314,15 @@ async fn log_in(
         let (client, connection) = done.await?.map_err(Fault::Driver)?;
         return Ok(Link::new(client, connection, fd));
     }
-    let mut maker = tls::connector(&settings.tls).map_err(Fault::Tls)?;
+    let mut maker = tls::connector(&settings.tls, witness).map_err(Fault::Tls)?;
     let name = tls_name(settings, host)?;
     let Ok(connect) = MakeTlsConnect::<Socket>::make_tls_connect(&mut maker, &name);
+    if let Some(witness) = witness {
+        let watching = Watching::new(connect, witness.clone());
+        let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, watching));
+        let (client, connection) = done.await?.map_err(tls_fault)?;
+        return Ok(Link::new(client, connection, fd));
+    }
     let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, connect));
     let (client, connection) = done.await?.map_err(tls_fault)?;
     Ok(Link::new(client, connection, fd))

@@ -16,6 +16,7 @@ use super::cells::Value;
 use super::conninfo::settings::Settings;
 use super::dial::{Deadline, Link, dial};
 use super::fault::{Doing, Fault};
+use super::witness::Witness;
 use crate::store::{StoreError, Trouble};
 
 /// A connection, and what it takes to have one.
@@ -98,18 +99,42 @@ impl Session {
         self.run(limit, &Question::Batch(statements)).map(|_| ())
     }
 
-    fn run(&mut self, limit: Duration, question: &Question<'_>) -> Result<Vec<Row>, Failed> {
-        let runtime = match self.runtime.take() {
-            Some(runtime) => runtime,
+    /// Connects to the first server, whatever it is, and has a witness note what is met.
+    pub(super) fn connect(&mut self, limit: Duration, witness: &Witness) -> Result<(), Fault> {
+        let runtime = self.runtime().map_err(Fault::Settings)?;
+        let connecting = async {
+            let Some(host) = self.settings.hosts.first() else {
+                return Err(Fault::Settings("the store has no server".into()));
+            };
+            let deadline = Deadline::after(limit);
+            dial(&self.settings, host, deadline, Some(witness)).await
+        };
+        let made = runtime.block_on(connecting);
+        self.runtime = Some(runtime);
+        self.link = Some(made?);
+        Ok(())
+    }
+
+    fn runtime(&mut self) -> Result<Runtime, String> {
+        match self.runtime.take() {
+            Some(runtime) => Ok(runtime),
             None => Builder::new_current_thread()
                 .enable_io()
                 .enable_time()
                 .build()
-                .map_err(|error| {
-                    let text = format!("the operating system gave no event loop: {error}");
-                    failed(StoreError::unavailable(text))
-                })?,
-        };
+                .map_err(|error| format!("the operating system gave no event loop: {error}")),
+        }
+    }
+
+    /// Whether there is a connection: a call that overran its time has none.
+    pub(super) const fn is_connected(&self) -> bool {
+        self.link.is_some()
+    }
+
+    fn run(&mut self, limit: Duration, question: &Question<'_>) -> Result<Vec<Row>, Failed> {
+        let runtime = self
+            .runtime()
+            .map_err(|text| failed(StoreError::unavailable(text)))?;
         let answer = runtime.block_on(self.try_hosts(Deadline::after(limit), question));
         self.runtime = Some(runtime);
         answer
@@ -142,13 +167,14 @@ impl Session {
             let Some(host) = self.settings.hosts.get(index) else {
                 continue;
             };
-            let mut link = match dial(&self.settings, host, deadline.share(count - step)).await {
-                Ok(link) => link,
-                Err(fault) => {
-                    faults.push((index, fault));
-                    continue;
-                }
-            };
+            let mut link =
+                match dial(&self.settings, host, deadline.share(count - step), None).await {
+                    Ok(link) => link,
+                    Err(fault) => {
+                        faults.push((index, fault));
+                        continue;
+                    }
+                };
             self.host = index;
             match ask(&mut link, deadline, question).await {
                 Ok(rows) => {

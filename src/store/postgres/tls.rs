@@ -16,6 +16,7 @@ use rustls::{
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::conninfo::settings::{Roots, SslMode, Tls};
+use super::witness::Witness;
 
 /// What is verified about the server's certificate.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ struct Verifier {
     pinned: Vec<CertificateDer<'static>>,
     /// Whether the certificate must be for this very host.
     name: bool,
+    /// Who notes what the server shows.
+    witness: Option<Witness>,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -38,6 +41,9 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        if let Some(witness) = &self.witness {
+            witness.shown(certificate);
+        }
         let Some(chain) = &self.chain else {
             return Ok(ServerCertVerified::assertion());
         };
@@ -67,6 +73,9 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        if let Some(witness) = &self.witness {
+            witness.speaks("TLS 1.2");
+        }
         let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signed, algorithms)
     }
@@ -77,6 +86,9 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        if let Some(witness) = &self.witness {
+            witness.speaks("TLS 1.3");
+        }
         let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signed, algorithms)
     }
@@ -88,11 +100,11 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Reads the certificates and makes ready to connect.
+/// Reads the certificates and makes ready to connect. A witness notes what the server shows.
 ///
 /// # Errors
 /// Which file can't be used, and why.
-pub(super) fn connector(tls: &Tls) -> Result<MakeRustlsConnect, String> {
+pub(super) fn connector(tls: &Tls, witness: Option<&Witness>) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(ring::default_provider());
     let pinned = match &tls.roots {
         None => Vec::new(),
@@ -119,6 +131,7 @@ pub(super) fn connector(tls: &Tls) -> Result<MakeRustlsConnect, String> {
         chain,
         pinned,
         name: tls.mode == SslMode::VerifyFull,
+        witness: witness.cloned(),
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)

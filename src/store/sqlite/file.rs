@@ -281,7 +281,7 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Checks a file's header before SQLite sees the file: SQLite would play another
 /// program's journal back, or make a log beside it. Returns whether it has a log.
-fn check_header(place: &Place, file: &mut File) -> Result<bool, StoreError> {
+pub(super) fn check_header(place: &Place, file: &mut File) -> Result<bool, StoreError> {
     let mut header = [0; HEADER];
     match file.read_exact(&mut header) {
         Ok(()) => {}

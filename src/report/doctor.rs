@@ -1,0 +1,82 @@
+//! What `doctor` prints: a line, or an object, for each check.
+
+use serde::Serialize;
+
+use crate::store::checkup::{Check, Verdict};
+
+/// One check, as `doctor --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub step: &'static str,
+    /// On which of several servers.
+    pub server: Option<String>,
+    /// `ok`, `warn` or `FAIL`.
+    pub verdict: &'static str,
+    /// What was found.
+    pub found: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+}
+
+impl From<&Check> for Finding {
+    fn from(check: &Check) -> Self {
+        Self {
+            step: check.step,
+            server: check.server.clone(),
+            verdict: word(check.verdict),
+            found: check.found.clone(),
+            remedy: check.remedy.clone(),
+        }
+    }
+}
+
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fine => "ok",
+        Verdict::Warn => "warn",
+        Verdict::Fail(_) => "FAIL",
+    }
+}
+
+/// A check as a line: its verdict, what was looked at and found, and what to do. What a
+/// server or a path says can't break it, or reach the terminal as a command.
+#[must_use]
+pub fn line(check: &Check) -> String {
+    let server = check.server.as_ref();
+    let server = server.map_or_else(String::new, |server| format!("{server}: "));
+    let remedy = check.remedy.as_ref();
+    let remedy = remedy.map_or_else(String::new, |remedy| format!(" -> {remedy}"));
+    let rest = format!("{server}{}{remedy}", check.found);
+    let plain: String = rest
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    format!("{:<4}  {:<19}  {plain}\n", word(check.verdict), check.step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Trouble;
+
+    #[test]
+    fn a_check_is_a_line_with_its_remedy() {
+        let fine = Check::fine("tls", "TLS 1.3").on("db1 port 5432");
+        assert_eq!(
+            line(&fine),
+            "ok    tls                  db1 port 5432: TLS 1.3\n"
+        );
+        let fail = Check::fail("port", Trouble::Unavailable, "refused", "start it");
+        assert_eq!(
+            line(&fail),
+            "FAIL  port                 refused -> start it\n"
+        );
+    }
+
+    #[test]
+    fn nothing_that_is_found_breaks_a_line() {
+        let odd = Check::fine("server", "a\nb\u{1b}[31mc\u{9b}d");
+        assert_eq!(line(&odd), "ok    server               a b [31mc d\n");
+    }
+}

@@ -1,0 +1,109 @@
+//! Directories, and what this user may do in them.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use super::Check;
+use crate::store::Trouble;
+
+/// Whether this process, as who it acts as, may do this with a path; why not else.
+pub(in crate::store) fn may(path: &Path, access: Access) -> Result<(), std::io::Error> {
+    Ok(accessat(CWD, path, access, AtFlags::EACCESS)?)
+}
+
+/// Whether a directory is there, or can be made, and files can be made in it.
+pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
+    let shown = directory.display();
+    let Some(existing) = directory.ancestors().find(|path| path.exists()) else {
+        return Check::fail(
+            step,
+            Trouble::Misconfigured,
+            format!("{shown} can't be looked at"),
+            "give another path",
+        );
+    };
+    let is_there = existing == directory;
+    let found = match fs::metadata(existing) {
+        Ok(found) if found.is_dir() => found,
+        _ => {
+            let found = format!("{} is no directory", existing.display());
+            return Check::fail(step, Trouble::Misconfigured, found, "give another path");
+        }
+    };
+    if let Err(error) = may(existing, Access::WRITE_OK | Access::EXEC_OK) {
+        let what = if is_there { "written to" } else { "made" };
+        return Check::fail(
+            step,
+            Trouble::Denied,
+            format!(
+                "{shown} can't be {what}: {error} ({})",
+                owner(existing, &found)
+            ),
+            "let this user write there, run as its owner, or give another path",
+        );
+    }
+    let found_words = if is_there {
+        format!("{shown} can be written to ({})", owner(existing, &found))
+    } else {
+        format!("{shown} is not there yet: the first run makes it")
+    };
+    if is_there && found.mode() & 0o002 != 0 {
+        return Check::warn(
+            step,
+            format!("{found_words}; everybody may put files there"),
+            "use a directory of the user's own",
+        );
+    }
+    Check::fine(step, found_words)
+}
+
+/// Whose a path is, and its mode.
+pub(in crate::store) fn owner(path: &Path, found: &fs::Metadata) -> String {
+    let uid = found.uid();
+    let name = nix::unistd::User::from_uid(uid.into()).ok().flatten();
+    let name = name.map_or_else(|| format!("uid {uid}"), |user| user.name);
+    let kind = if path.is_dir() { "directory" } else { "file" };
+    format!("a {kind} of {name}, mode {:04o}", found.mode() & 0o7777)
+}
+
+/// Where the locks of runs lie that prove a death on this host. Without them tokenrun works,
+/// and proves nothing.
+#[must_use]
+pub fn locks(directory: Option<&Path>) -> Check {
+    const STEP: &str = "lock_files";
+    const LESS: &str = "no death is proven on this host, and takeovers wait for --takeover-after";
+    let Some(directory) = directory else {
+        let found = format!("there is no place for them: {LESS}");
+        return Check::warn(
+            STEP,
+            found,
+            "set HOME or XDG_STATE_HOME to an absolute path",
+        );
+    };
+    let check = check(STEP, directory);
+    if check.remedy.is_some() {
+        let found = format!("{}; {LESS}", check.found);
+        let remedy = check.remedy.unwrap_or_default();
+        return Check::warn(STEP, found, remedy);
+    }
+    if let Err(error) = crate::store::filesystem::check(
+        directory
+            .ancestors()
+            .find(|path| path.exists())
+            .unwrap_or(directory),
+    ) {
+        return Check::warn(STEP, format!("{error}; {LESS}"), "use a local file system");
+    }
+    let names = fs::read_dir(directory).into_iter().flatten().flatten();
+    let own = names.filter(|entry| {
+        let name = entry.file_name();
+        name != "swept" && name != "spare"
+    });
+    match own.count() {
+        0 => check,
+        count => Check::fine(STEP, format!("{}; {count} of runs are in it", check.found)),
+    }
+}

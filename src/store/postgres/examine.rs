@@ -1,0 +1,272 @@
+//! Examining a PostgreSQL store for `doctor`: each server of it, step by step, over the very
+//! connection that a run would make. Every step has the time of a store's call, and nothing
+//! is written.
+
+mod clock;
+mod failover;
+mod limits;
+mod rights;
+mod way;
+
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Row;
+
+use self::clock::Offset;
+use super::cells::Value;
+use super::conninfo::settings::{Address, Host, Settings};
+use super::session::Session;
+use super::statements::Statements;
+use super::tokens;
+use super::witness::Witness;
+use crate::store::Trouble;
+use crate::store::checkup::{Check, Tell, advice};
+use crate::token::{GroupName, Timing};
+
+/// The oldest release that is supported, as `server_version_num` has it.
+const OLDEST: i32 = 150_000;
+
+/// What is known about a server that answered.
+struct Met {
+    host: String,
+    /// When its first process started: two names with one such moment are one server.
+    started: String,
+    is_standby: bool,
+    has_standbys: bool,
+    clock: Option<Offset>,
+}
+
+/// The connection is gone, and that was told: nothing more can be asked there.
+struct Over;
+
+/// Examines every server that the settings name.
+pub fn examine(
+    settings: &Settings,
+    timing: &Timing,
+    group: Option<&GroupName>,
+    tell: &mut Tell<'_>,
+) {
+    for warning in &settings.warnings {
+        tell(Check::warn("settings", warning, "see to that file"));
+    }
+    let several = settings.hosts.len() > 1;
+    let mut met = Vec::new();
+    for host in &settings.hosts {
+        let name = host.to_string();
+        let mut on_host = |check: Check| tell(if several { check.on(&name) } else { check });
+        met.extend(examine_host(settings, host, timing, group, &mut on_host));
+    }
+    if several {
+        tell(failover::primary(&met));
+        if let Some(check) = failover::clocks(&met) {
+            tell(check);
+        }
+    }
+    let fails_over = several || met.iter().any(|met| met.has_standbys);
+    tell(advice::timing(timing, fails_over));
+}
+
+fn examine_host(
+    settings: &Settings,
+    host: &Host,
+    timing: &Timing,
+    group: Option<&GroupName>,
+    tell: &mut Tell<'_>,
+) -> Option<Met> {
+    let only = Settings {
+        hosts: vec![host.clone()],
+        ..settings.clone()
+    };
+    let witness = Witness::default();
+    let mut session = Session::new(only, settings.name());
+    let begun = Instant::now();
+    let connected = session.connect(timing.store_timeout, &witness);
+    let seen = witness.seen();
+    for check in way::checks(settings, host, &seen, connected.as_ref().err()) {
+        tell(check);
+    }
+    connected.ok()?;
+    let mut server = Server {
+        session,
+        statements: Statements::new(&settings.schema),
+        host: host.to_string(),
+        limit: timing.store_timeout,
+        begun,
+        tell,
+    };
+    let mut met = None;
+    // What ended it was told.
+    let _ = server.examine(settings, timing, group, seen.pid, &mut met);
+    met
+}
+
+/// A server that is connected to.
+struct Server<'a, 'b> {
+    session: Session,
+    statements: Statements,
+    host: String,
+    limit: Duration,
+    begun: Instant,
+    tell: &'a mut Tell<'b>,
+}
+
+impl Server<'_, '_> {
+    fn tell(&mut self, check: Check) {
+        (self.tell)(check);
+    }
+
+    /// Asks a statement for its first row. What is refused is told as this step's failure.
+    fn ask(&mut self, step: &'static str, statement: &str) -> Result<Option<Row>, Over> {
+        let rows = self.ask_with(step, statement, &[])?;
+        Ok(rows.and_then(|rows| rows.into_iter().next()))
+    }
+
+    fn ask_with(
+        &mut self,
+        step: &'static str,
+        statement: &str,
+        values: &[Value],
+    ) -> Result<Option<Vec<Row>>, Over> {
+        let failed = match self.session.ask(self.limit, statement, values) {
+            Ok(rows) => return Ok(Some(rows)),
+            Err(failed) => failed,
+        };
+        let message = failed.error.message;
+        let words = message.split_once(&format!("server {}: ", self.host));
+        let words = words.map_or(message.as_str(), |(_, words)| words);
+        let remedy = match failed.error.trouble {
+            Trouble::Denied => "give the role what tokenrun init --print-sql prints",
+            Trouble::Misconfigured => "see whether the schema is whole and this is PostgreSQL",
+            _ => "see the server's log, and whether it is overloaded, stopped or out of disk",
+        };
+        self.tell(Check::fail(step, failed.error.trouble, words, remedy));
+        if self.session.is_connected() {
+            Ok(None)
+        } else {
+            Err(Over)
+        }
+    }
+
+    fn examine(
+        &mut self,
+        settings: &Settings,
+        timing: &Timing,
+        group: Option<&GroupName>,
+        told_pid: Option<i32>,
+        met: &mut Option<Met>,
+    ) -> Result<(), Over> {
+        let Some(row) = self.ask("server", &self.statements.doctor_server())? else {
+            return Ok(());
+        };
+        let is_standby = flag(&row, "standby");
+        let several = settings.hosts.len() > 1;
+        self.tell(release(&row, is_standby, several));
+        *met = Some(Met {
+            host: self.host.clone(),
+            started: text(&row, "started"),
+            is_standby,
+            has_standbys: false,
+            clock: None,
+        });
+        let lasted = self.begun.elapsed();
+        let age = Duration::from_millis(number(&row, "age_ms").unsigned_abs());
+        let pid = row.try_get("pid").unwrap_or_default();
+        let pooled = limits::is_pooled(told_pid, pid, age, lasted);
+        self.tell(limits::pooler(pooled));
+        let samples = clock::samples(self)?;
+        let offset = clock::offset(&samples);
+        if let Some(met) = met {
+            met.clock = offset;
+        }
+        self.tell(clock::judge(&samples));
+        let trips: Vec<Duration> = samples.iter().map(clock::Sample::round_trip).collect();
+        let servers = settings.hosts.len();
+        self.tell(advice::round_trip(&trips, timing, servers));
+        if is_standby {
+            return Ok(());
+        }
+        let readable = rights::examine(self, settings)?;
+        if let (Some(true), Some(met)) = (failover::examine(self, several)?, met) {
+            met.has_standbys = true;
+        }
+        limits::examine(self, timing, pooled)?;
+        if readable {
+            clock::stamps(self)?;
+            self.group(timing, group)?;
+        }
+        Ok(())
+    }
+
+    fn group(&mut self, timing: &Timing, group: Option<&GroupName>) -> Result<(), Over> {
+        let Some(group) = group else { return Ok(()) };
+        let statement = self.statements.token_read();
+        let rows = self.ask_with("group", &statement, &[Value::text(group)])?;
+        let Some(row) = rows.as_ref().and_then(|rows| rows.first()) else {
+            return Ok(());
+        };
+        let check = match tokens::from_row(row, 3) {
+            Ok(row) => advice::group(group, row.as_ref(), timing),
+            Err(bad) => Check::fail(
+                "group",
+                Trouble::Misconfigured,
+                format!("the row's {} {}", bad.column, bad.what),
+                "correct it in the table tokens, or put a backup back",
+            ),
+        };
+        self.tell(check);
+        Ok(())
+    }
+}
+
+fn release(row: &Row, is_standby: bool, several: bool) -> Check {
+    const STEP: &str = "server";
+    let number = row.try_get("number").unwrap_or(0);
+    let version = text(row, "version");
+    let kind = if is_standby { "a standby" } else { "a primary" };
+    let found = format!("PostgreSQL {version}, {kind}");
+    let misconfigured = Trouble::Misconfigured;
+    if number < OLDEST {
+        return Check::fail(STEP, misconfigured, found, "use PostgreSQL 15 or newer");
+    }
+    if is_standby && !several {
+        return Check::fail(
+            STEP,
+            Trouble::Unavailable,
+            format!("{found}, where no token can be written"),
+            "name the primary, or all servers that may become it (host=db1,db2)",
+        );
+    }
+    if !is_standby && flag(row, "read_only") {
+        return Check::fail(
+            STEP,
+            misconfigured,
+            format!("{found}, where transactions are read-only by default"),
+            "set default_transaction_read_only = off, for the role at least",
+        );
+    }
+    Check::fine(STEP, found)
+}
+
+/// The cells of our own statements; what is not as expected is as good as nothing.
+fn text(row: &Row, name: &str) -> String {
+    row.try_get(name).unwrap_or_default()
+}
+
+fn flag(row: &Row, name: &str) -> bool {
+    row.try_get(name).unwrap_or(false)
+}
+
+fn number(row: &Row, name: &str) -> i64 {
+    row.try_get::<_, Option<i64>>(name)
+        .ok()
+        .flatten()
+        .unwrap_or(0)
+}
+
+fn list(row: &Row, name: &str) -> Vec<String> {
+    row.try_get(name).unwrap_or_default()
+}
+
+const fn is_unix(host: &Host) -> bool {
+    matches!(host.address, Address::Unix(_))
+}

@@ -1,0 +1,292 @@
+//! What a failover would lose, and whether the servers agree on who is the primary.
+
+use super::clock::apart;
+use super::{Met, Over, Server, flag, number, text};
+use crate::store::Trouble;
+use crate::store::checkup::Check;
+
+/// How far apart two servers' clocks may be, for the fence to rise in a failover: it is
+/// put ahead by a minute then.
+const FENCE_US: i64 = 60_000_000;
+
+const REPLICATION: &str = "replication";
+
+/// How a primary replicates, as far as the role may see.
+#[derive(Debug, Clone, Default)]
+struct Replication {
+    /// The site's `synchronous_commit`.
+    commit: String,
+    /// Its `synchronous_standby_names`.
+    names: String,
+    syncs: bool,
+    /// Standbys that are connected.
+    standbys: i64,
+    /// Those of them that commits wait for.
+    synchronous: i64,
+    /// Those whose state the role may not see.
+    hidden: i64,
+    /// Places that are kept for standbys.
+    slots: i64,
+}
+
+/// Tells what a failover would lose, and whether there is any standby.
+pub(super) fn examine(server: &mut Server<'_, '_>, several: bool) -> Result<Option<bool>, Over> {
+    let Some(row) = server.ask(REPLICATION, &server.statements.doctor_replication())? else {
+        return Ok(None);
+    };
+    let found = Replication {
+        commit: text(&row, "commit"),
+        names: text(&row, "names"),
+        syncs: flag(&row, "syncs"),
+        standbys: number(&row, "standbys"),
+        synchronous: number(&row, "synchronous"),
+        hidden: number(&row, "hidden"),
+        slots: number(&row, "slots"),
+    };
+    server.tell(durability(&found));
+    server.tell(replication(&found, several));
+    Ok(Some(found.standbys > 0 || found.slots > 0))
+}
+
+/// Whether a crash of the server's host loses what was committed.
+fn durability(found: &Replication) -> Check {
+    const STEP: &str = "durability";
+    if !found.syncs {
+        return Check::warn(
+            STEP,
+            "fsync is off: a crash of the server's host can lose grants, or the whole database",
+            "set fsync = on",
+        );
+    }
+    let site = &found.commit;
+    Check::fine(
+        STEP,
+        format!(
+            "fsync is on; the site's synchronous_commit is {site}, and tokenrun commits with on at least"
+        ),
+    )
+}
+
+fn replication(found: &Replication, several: bool) -> Check {
+    const LOSSY: &str =
+        "have a synchronous standby (synchronous_standby_names), and fail over to that one alone";
+    let Replication {
+        names,
+        standbys,
+        synchronous,
+        hidden,
+        slots,
+        ..
+    } = found;
+    let counted = match standbys {
+        1 => "1 standby follows".to_owned(),
+        n => format!("{n} standbys follow"),
+    };
+    if names.trim().is_empty() {
+        let lossy = |found: String| {
+            let found = format!(
+                "{found} (synchronous_standby_names is empty): a failover can lose the last grants, and then a \
+                 second run may start while the first one ends"
+            );
+            Check::warn(REPLICATION, found, LOSSY)
+        };
+        return match (standbys, slots) {
+            (1.., _) => lossy(format!("{counted} asynchronously")),
+            (_, 1..) => lossy(format!(
+                "no standby follows now, and {slots} slots are kept for some"
+            )),
+            _ if several => {
+                lossy("several servers are named, and none follows this one now".into())
+            }
+            _ => Check::fine(
+                REPLICATION,
+                "no standby follows and one server is named: there is nothing to fail over to",
+            ),
+        };
+    }
+    let waits = format!("synchronous_standby_names is {names:?}");
+    if *standbys == 0 || (*hidden == 0 && *synchronous == 0) {
+        return Check::fail(
+            REPLICATION,
+            Trouble::Unavailable,
+            format!("{waits}, and no such standby follows: every commit waits until one does"),
+            "start that standby, or take its name out",
+        );
+    }
+    if *hidden > 0 {
+        return Check::fine(
+            REPLICATION,
+            format!(
+                "{waits}, {counted}; which of them commits wait for this role may not see (GRANT \
+                 pg_read_all_stats shows it). Fail over to a synchronous one alone"
+            ),
+        );
+    }
+    let rest = match standbys - synchronous {
+        0 => String::new(),
+        n => format!("; {n} of them asynchronously: never fail over to those"),
+    };
+    Check::fine(
+        REPLICATION,
+        format!(
+            "{waits}, {counted}, commits wait for {synchronous}: a failover to such a one loses no grant{rest}"
+        ),
+    )
+}
+
+/// Whether there is one primary among several servers.
+pub(super) fn primary(met: &[Met]) -> Check {
+    const STEP: &str = "primary";
+    let mut primaries: Vec<&Met> = Vec::new();
+    for one in met.iter().filter(|met| !met.is_standby) {
+        // Two names may lead to one server.
+        if !primaries.iter().any(|other| other.started == one.started) {
+            primaries.push(one);
+        }
+    }
+    match primaries.as_slice() {
+        [] => Check::fail(
+            STEP,
+            Trouble::Unavailable,
+            "none of the servers can be written to",
+            "start the primary, or promote a standby",
+        ),
+        [one] => Check::fine(STEP, one.host.clone()),
+        all => {
+            let names: Vec<&str> = all.iter().map(|met| met.host.as_str()).collect();
+            Check::fail(
+                STEP,
+                Trouble::Misconfigured,
+                format!(
+                    "each of these can be written to: {}; two nodes may use two of them",
+                    names.join(", ")
+                ),
+                "stop all but the right one at once, and let no old primary come back but as a standby",
+            )
+        }
+    }
+}
+
+/// Whether the servers' clocks are near enough for the fence to rise in a failover.
+pub(super) fn clocks(met: &[Met]) -> Option<Check> {
+    const STEP: &str = "clocks";
+    let first = met.first()?;
+    let origin = first.clock?;
+    let mut found = Vec::new();
+    let mut widest = 0;
+    for one in met.get(1..)? {
+        let clock = one.clock?;
+        // As near as they can be.
+        let most = clock.most_us.saturating_sub(origin.least_us);
+        let least = clock.least_us.saturating_sub(origin.most_us);
+        let distance = if least > 0 { least } else { most.min(0) };
+        if distance.unsigned_abs() > i64::unsigned_abs(widest) {
+            widest = distance;
+        }
+        found.push(format!(
+            "{} is {} {}",
+            one.host,
+            apart(least.midpoint(most)),
+            first.host
+        ));
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let found = found.join("; ");
+    Some(if widest.abs() >= FENCE_US {
+        Check::warn(
+            STEP,
+            format!("{found}: after a failover the fence may be lower than before"),
+            "have chrony or another NTP client on every server",
+        )
+    } else {
+        Check::fine(STEP, found)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::Offset;
+    use super::*;
+    use crate::store::checkup::Verdict;
+
+    fn names(names: &str, standbys: i64, synchronous: i64, hidden: i64) -> Verdict {
+        let found = Replication {
+            names: names.into(),
+            standbys,
+            synchronous,
+            hidden,
+            ..Replication::default()
+        };
+        replication(&found, false).verdict
+    }
+
+    #[test]
+    fn asynchronous_standbys_are_warned_of() {
+        assert_eq!(names("", 0, 0, 0), Verdict::Fine);
+        assert_eq!(names("", 1, 0, 0), Verdict::Warn);
+        assert_eq!(names(" ", 1, 0, 1), Verdict::Warn);
+        let away = Replication {
+            slots: 1,
+            ..Replication::default()
+        };
+        assert_eq!(replication(&away, false).verdict, Verdict::Warn);
+        assert_eq!(
+            replication(&Replication::default(), true).verdict,
+            Verdict::Warn
+        );
+    }
+
+    #[test]
+    fn a_synchronous_standby_is_fine_and_one_that_is_away_stops_everything() {
+        assert_eq!(names("*", 1, 1, 0), Verdict::Fine);
+        assert_eq!(names("*", 2, 1, 0), Verdict::Fine);
+        let stuck = Verdict::Fail(Trouble::Unavailable);
+        assert_eq!(names("a", 0, 0, 0), stuck);
+        assert_eq!(names("a", 1, 0, 0), stuck);
+        // What can't be seen is no failure.
+        assert_eq!(names("a", 1, 0, 1), Verdict::Fine);
+    }
+
+    fn met(host: &str, started: &str, is_standby: bool, ahead_us: i64) -> Met {
+        Met {
+            host: host.into(),
+            started: started.into(),
+            is_standby,
+            has_standbys: false,
+            clock: Some(Offset {
+                least_us: ahead_us - 500,
+                most_us: ahead_us + 500,
+            }),
+        }
+    }
+
+    #[test]
+    fn there_is_to_be_one_primary() {
+        assert_eq!(primary(&[]).verdict, Verdict::Fail(Trouble::Unavailable));
+        let (a, b) = (met("a", "1", false, 0), met("b", "2", true, 0));
+        assert_eq!(primary(&[a, b]).verdict, Verdict::Fine);
+        let twice = [met("a", "1", false, 0), met("localhost", "1", false, 0)];
+        assert_eq!(primary(&twice).verdict, Verdict::Fine);
+        let split = [met("a", "1", false, 0), met("b", "2", false, 0)];
+        assert_eq!(
+            primary(&split).verdict,
+            Verdict::Fail(Trouble::Misconfigured)
+        );
+    }
+
+    #[test]
+    fn a_standby_a_minute_off_is_warned_of_in_both_directions() {
+        for (ahead, verdict) in [
+            (0, Verdict::Fine),
+            (59_000_000, Verdict::Fine),
+            (61_000_000, Verdict::Warn),
+            (-61_000_000, Verdict::Warn),
+        ] {
+            let both = [met("a", "1", false, 0), met("b", "2", true, ahead)];
+            assert_eq!(clocks(&both).unwrap().verdict, verdict, "{ahead}");
+        }
+        assert!(clocks(&[met("a", "1", false, 0)]).is_none());
+    }
+}

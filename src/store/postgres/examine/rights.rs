@@ -1,0 +1,315 @@
+//! What the role may do, and whether the tables serve this program.
+
+use super::{Over, Server, flag, list};
+use crate::store::Trouble;
+use crate::store::checkup::Check;
+use crate::store::postgres::conninfo::settings::Settings;
+use crate::store::postgres::schema;
+
+/// What the catalogue says.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rights {
+    is_super: bool,
+    /// A schema in this database.
+    may_create: bool,
+    /// The schema is there.
+    there: bool,
+    usage: bool,
+    /// Tables in the schema.
+    may_add: bool,
+    /// Tables that are not there.
+    absent: Vec<String>,
+    /// Rights on those that are.
+    missing: Vec<String>,
+    /// Tables that a crash would empty.
+    unlogged: Vec<String>,
+}
+
+/// Tells of rights and schema, and whether tokens can be read.
+pub(super) fn examine(server: &mut Server<'_, '_>, settings: &Settings) -> Result<bool, Over> {
+    let Some(row) = server.ask("rights", &server.statements.doctor_rights())? else {
+        return Ok(false);
+    };
+    let rights = Rights {
+        is_super: flag(&row, "super"),
+        may_create: flag(&row, "may_create"),
+        there: flag(&row, "there"),
+        usage: flag(&row, "usage"),
+        may_add: flag(&row, "may_add"),
+        absent: list(&row, "absent"),
+        missing: list(&row, "missing"),
+        unlogged: list(&row, "unlogged"),
+    };
+    server.tell(of_role(&rights, &settings.user, &settings.schema));
+    let has = |name: &str| !rights.absent.iter().any(|absent| absent == name);
+    let may = |right: &str| !rights.missing.iter().any(|missing| missing == right);
+    let is_known = rights.there && rights.usage && has("meta") && may("SELECT on meta");
+    if !is_known {
+        server.tell(of_schema(&rights, &settings.schema, None));
+        return Ok(false);
+    }
+    let statement = server.statements.schema_version();
+    if let Some(row) = server.ask("schema", &statement)? {
+        let cell = |at: usize| row.try_get::<_, Option<String>>(at).ok().flatten();
+        let versions = (cell(0), cell(1));
+        let check = of_schema(&rights, &settings.schema, Some(versions));
+        let serves = !matches!(check.verdict, crate::store::checkup::Verdict::Fail(_));
+        server.tell(check);
+        return Ok(serves
+            && has("tokens")
+            && has("waiters")
+            && may("SELECT on tokens")
+            && may("SELECT on waiters"));
+    }
+    Ok(false)
+}
+
+fn of_role(rights: &Rights, user: &str, schema: &str) -> Check {
+    const STEP: &str = "rights";
+    let denied = |found: String| {
+        Check::fail(
+            STEP,
+            Trouble::Denied,
+            found,
+            format!(
+                "have a database administrator run what tokenrun init --print-sql prints, and then \
+                 GRANT tokenrun TO {}",
+                quoted(user)
+            ),
+        )
+    };
+    if rights.is_super {
+        return Check::warn(
+            STEP,
+            format!("{user} is a superuser: it may do all that tokenrun does, and everything else"),
+            "have a role of its own: tokenrun init --print-sql prints one with the least rights",
+        );
+    }
+    if !rights.there {
+        return if rights.may_create {
+            Check::fine(STEP, format!("{user} may make the schema {schema:?}"))
+        } else {
+            denied(format!(
+                "there is no schema {schema:?}, and {user} may not make it"
+            ))
+        };
+    }
+    if !rights.usage {
+        return denied(format!("{user} may not use the schema {schema:?}"));
+    }
+    if !rights.missing.is_empty() {
+        let missing = rights.missing.join(", ");
+        return denied(format!("{user} lacks {missing} in the schema {schema:?}"));
+    }
+    Check::fine(
+        STEP,
+        format!("{user} may do all that tokenrun does with the tables"),
+    )
+}
+
+/// A name as SQL has it.
+fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if !name.is_empty()
+        && name.chars().all(plain)
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return name.to_owned();
+    }
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// `versions`: what the table meta says of its own version and its oldest reader.
+fn of_schema(
+    rights: &Rights,
+    schema: &str,
+    versions: Option<(Option<String>, Option<String>)>,
+) -> Check {
+    const STEP: &str = "schema";
+    const INIT: &str = "have its owner run tokenrun init";
+    let Some((version, oldest_reader)) = versions else {
+        return without_versions(rights, schema);
+    };
+    if let Err(error) = schema::check(schema, oldest_reader.as_deref()) {
+        let (what, remedy) = error
+            .message
+            .rsplit_once("; ")
+            .unwrap_or((&error.message, INIT));
+        let what = what
+            .split_once("can't be used: ")
+            .map_or(what, |(_, what)| what);
+        let found = format!("the schema {schema:?}: {what}");
+        return Check::fail(STEP, error.trouble, found, remedy);
+    }
+    let version = version.unwrap_or_default();
+    let found = format!(
+        "{schema:?} has version {version}, and this tokenrun knows {}",
+        schema::VERSION
+    );
+    if !rights.unlogged.is_empty() {
+        return Check::fail(
+            STEP,
+            Trouble::Misconfigured,
+            format!(
+                "{found}; not logged: {}. A crash of the server would empty them",
+                rights.unlogged.join(", ")
+            ),
+            "ALTER TABLE … SET LOGGED",
+        );
+    }
+    if rights.absent.is_empty() {
+        return Check::fine(STEP, found);
+    }
+    let found = format!("{found}; not there: {}", rights.absent.join(", "));
+    if rights
+        .absent
+        .iter()
+        .any(|name| name == "tokens" || name == "runs")
+    {
+        let remedy = "put a backup back, or name another schema with tokenrun_schema";
+        return Check::fail(STEP, Trouble::Misconfigured, found, remedy);
+    }
+    if rights.may_add {
+        return Check::warn(
+            STEP,
+            format!("{found} yet, as in an older version"),
+            "run tokenrun init",
+        );
+    }
+    let found = format!("{found}, and this role may not make them");
+    Check::fail(STEP, Trouble::Denied, found, INIT)
+}
+
+fn without_versions(rights: &Rights, schema: &str) -> Check {
+    const STEP: &str = "schema";
+    let misconfigured = Trouble::Misconfigured;
+    if !rights.there {
+        return if rights.may_create || rights.is_super {
+            let found = format!("there is none named {schema:?} yet: the first run makes it");
+            Check::fine(STEP, found)
+        } else {
+            Check::fail(
+                STEP,
+                misconfigured,
+                format!("there is none named {schema:?}"),
+                "have it made, or name another with tokenrun_schema",
+            )
+        };
+    }
+    if !rights.absent.iter().any(|name| name == "meta") {
+        let found = format!("{schema:?} is there, but its version can't be read");
+        return Check::fail(
+            STEP,
+            Trouble::Denied,
+            found,
+            "give the role the rights that it lacks",
+        );
+    }
+    if rights.absent.iter().any(|name| name == "tokens") && rights.may_add {
+        let found =
+            format!("{schema:?} is there without tokenrun's tables: the first run makes them");
+        return Check::fine(STEP, found);
+    }
+    Check::fail(
+        STEP,
+        misconfigured,
+        format!("{schema:?} is there, but not tokenrun's table meta"),
+        "have an administrator run what tokenrun init --print-sql prints, or name another schema with tokenrun_schema",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::checkup::Verdict;
+
+    fn whole() -> Rights {
+        Rights {
+            there: true,
+            usage: true,
+            ..Rights::default()
+        }
+    }
+
+    fn known(version: &str, oldest: &str) -> Option<(Option<String>, Option<String>)> {
+        Some((Some(version.into()), Some(oldest.into())))
+    }
+
+    const DENIED: Verdict = Verdict::Fail(Trouble::Denied);
+    const WRONG: Verdict = Verdict::Fail(Trouble::Misconfigured);
+
+    #[test]
+    fn a_role_with_the_least_rights_is_fine_and_a_superuser_is_too_much() {
+        assert_eq!(of_role(&whole(), "etl", "s").verdict, Verdict::Fine);
+        let all = Rights {
+            is_super: true,
+            ..whole()
+        };
+        assert_eq!(of_role(&all, "etl", "s").verdict, Verdict::Warn);
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_who_should_have_it() {
+        let poor = Rights {
+            missing: vec!["DELETE on once".into()],
+            ..whole()
+        };
+        let said = of_role(&poor, "It's \"me\"", "s");
+        assert_eq!(said.verdict, DENIED);
+        assert!(said.found.contains("DELETE on once"), "{said:?}");
+        let remedy = said.remedy.unwrap();
+        assert!(remedy.ends_with("TO \"It's \"\"me\"\"\""), "{remedy}");
+    }
+
+    #[test]
+    fn a_schema_that_nobody_made_is_a_failure_only_where_nobody_may() {
+        let none = Rights::default();
+        assert_eq!(of_role(&none, "etl", "s").verdict, DENIED);
+        let may = Rights {
+            may_create: true,
+            ..none
+        };
+        assert_eq!(of_role(&may, "etl", "s").verdict, Verdict::Fine);
+        assert_eq!(of_schema(&may, "s", None).verdict, Verdict::Fine);
+    }
+
+    #[test]
+    fn versions_are_judged_by_their_oldest_reader() {
+        assert_eq!(
+            of_schema(&whole(), "s", known("2", "1")).verdict,
+            Verdict::Fine
+        );
+        assert_eq!(
+            of_schema(&whole(), "s", known("99", "2")).verdict,
+            Verdict::Fine
+        );
+        let future = of_schema(&whole(), "s", known("99", "99"));
+        assert_eq!(future.verdict, WRONG);
+        assert!(future.found.contains("99"), "{future:?}");
+        assert_eq!(future.remedy.as_deref(), Some("install a newer tokenrun"));
+        assert_eq!(of_schema(&whole(), "s", known("2", "many")).verdict, WRONG);
+        assert_eq!(of_schema(&whole(), "s", Some((None, None))).verdict, WRONG);
+    }
+
+    #[test]
+    fn tables_that_came_later_are_a_matter_of_rights() {
+        let old = Rights {
+            absent: vec!["once".into()],
+            ..whole()
+        };
+        assert_eq!(of_schema(&old, "s", known("1", "1")).verdict, DENIED);
+        let owner = Rights {
+            may_add: true,
+            ..old
+        };
+        assert_eq!(
+            of_schema(&owner, "s", known("1", "1")).verdict,
+            Verdict::Warn
+        );
+        let broken = Rights {
+            absent: vec!["tokens".into()],
+            ..owner
+        };
+        assert_eq!(of_schema(&broken, "s", known("1", "1")).verdict, WRONG);
+    }
+}

@@ -1,0 +1,32 @@
+-- `unlimited`: roles of jobs that may hold a transaction open for ever.
+WITH limits AS (
+    SELECT name, setting::bigint AS setting, source FROM pg_settings
+    WHERE name IN (
+        'idle_in_transaction_session_timeout', 'tcp_keepalives_idle',
+        'tcp_keepalives_interval', 'tcp_keepalives_count'
+    )
+)
+SELECT
+    current_user::text AS role,
+    inet_client_addr() IS NULL AS local,
+    (SELECT setting FROM limits WHERE name = 'tcp_keepalives_idle') AS idle_s,
+    (SELECT setting FROM limits WHERE name = 'tcp_keepalives_interval') AS interval_s,
+    (SELECT setting FROM limits WHERE name = 'tcp_keepalives_count') AS count,
+    (SELECT setting FROM limits WHERE name LIKE 'idle_in%') AS idle_in_transaction_ms,
+    ARRAY(
+        SELECT member.rolname::text
+        FROM pg_auth_members
+        JOIN pg_roles AS job ON job.oid = roleid AND job.rolname = 'tokenrun_job'
+        JOIN pg_roles AS member ON member.oid = pg_auth_members.member
+        WHERE member.rolcanlogin
+            AND NOT EXISTS (
+                SELECT FROM pg_db_role_setting, unnest(setconfig) AS line
+                WHERE setrole IN (0, member.oid)
+                    AND line LIKE 'idle_in_transaction_session_timeout=%' AND line NOT LIKE '%=0'
+            )
+            AND NOT EXISTS (
+                SELECT FROM limits
+                WHERE name LIKE 'idle_in%' AND source = 'configuration file' AND setting > 0
+            )
+        ORDER BY 1 LIMIT 10
+    ) AS unlimited

@@ -1,0 +1,29 @@
+-- From the catalogue alone, which everybody may read. `missing`: what grants.sql would give;
+-- `absent`: tables that are not there.
+WITH home AS (SELECT oid FROM pg_namespace WHERE nspname = {schema_text}),
+tables AS (
+    SELECT needed.name, needed.rights, pg_class.oid, relpersistence
+    FROM (VALUES
+        ('meta', ARRAY['SELECT']),
+        ('tokens', ARRAY['SELECT', 'INSERT', 'UPDATE']),
+        ('runs', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('waiters', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('events', ARRAY['SELECT', 'INSERT', 'DELETE']),
+        ('once', ARRAY['SELECT', 'INSERT', 'DELETE']),
+        ('resources', ARRAY['SELECT', 'INSERT', 'UPDATE'])
+    ) AS needed (name, rights)
+    LEFT JOIN pg_class ON relname = needed.name AND relkind IN ('r', 'p', 'v', 'f')
+        AND relnamespace = (SELECT oid FROM home)
+)
+SELECT
+    (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS super,
+    has_database_privilege(current_database(), 'CREATE') AS may_create,
+    EXISTS (SELECT FROM home) AS there,
+    coalesce((SELECT has_schema_privilege(oid, 'USAGE') FROM home), false) AS usage,
+    coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM home), false) AS may_add,
+    ARRAY(SELECT name FROM tables WHERE oid IS NULL) AS absent,
+    ARRAY(
+        SELECT wanted || ' on ' || name FROM tables, unnest(rights) AS wanted
+        WHERE oid IS NOT NULL AND NOT has_table_privilege(oid, wanted)
+    ) AS missing,
+    ARRAY(SELECT name FROM tables WHERE relpersistence <> 'p') AS unlogged

@@ -1,0 +1,377 @@
+//! Examining a SQLite store for `doctor`. Nothing is written to it, and none is made.
+
+use std::fs::{self, File, Metadata};
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rustix::fs::{Access, CWD, Mode, OFlags, openat};
+
+use super::clock::{Clock as _, HostClock};
+use super::fault::Place;
+use super::file::{SCHEMA_STEP, SCHEMA_VERSION, check_header, companion, locate};
+use super::lock_owner::lock_owner;
+use super::{SqliteStore, stored_version};
+use crate::duration::rounded;
+use crate::store::checkup::{Check, Tell, advice, directory};
+use crate::store::{Store as _, StoreError, Trouble, filesystem};
+use crate::token::{GroupName, Timing};
+
+/// How often the lock is taken, and a page written.
+const SAMPLES: usize = 10;
+
+const PAGE: [u8; 4096] = [0; 4096];
+
+/// Examines the store in this file.
+pub fn examine(path: &Path, timing: &Timing, group: Option<&GroupName>, tell: &mut Tell<'_>) {
+    let (sender, receiver) = mpsc::channel();
+    let (path, timing, group) = (path.to_owned(), *timing, group.cloned());
+    let asked = timing.store_timeout;
+    // A file system that hangs must not hang who examines it: the thread is left behind.
+    let looking = thread::Builder::new().spawn(move || {
+        let mut send = |check| drop(sender.send(check));
+        look(&path, &timing, group.as_ref(), &mut send);
+        send(advice::timing(&timing, false));
+    });
+    if let Err(error) = looking {
+        let found = format!("no thread could be started: {error}");
+        tell(Check::fail(
+            "path",
+            Trouble::Unavailable,
+            found,
+            "end other processes",
+        ));
+        return;
+    }
+    // What waits for a lock has its own time-out, and ends before.
+    let limit = asked.saturating_mul(2);
+    loop {
+        match receiver.recv_timeout(limit) {
+            Ok(check) => tell(check),
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {
+                tell(Check::fail(
+                    "answer",
+                    Trouble::Unavailable,
+                    format!("the file system did not answer within {}", rounded(limit)),
+                    "see whether the disk is well (dmesg), and what else uses it",
+                ));
+                return;
+            }
+        }
+    }
+}
+
+fn failed(step: &'static str, error: &StoreError) -> Check {
+    // Its message ends with what to do.
+    let (found, remedy) = error
+        .message
+        .rsplit_once("; ")
+        .unwrap_or((&error.message, "give another path with --store"));
+    Check::fail(step, error.trouble, found, remedy)
+}
+
+/// `None` ends the examination: what ended it was told.
+fn look(
+    path: &Path,
+    timing: &Timing,
+    group: Option<&GroupName>,
+    tell: &mut Tell<'_>,
+) -> Option<()> {
+    let told = |result: Result<Place, StoreError>, tell: &mut Tell<'_>| match result {
+        Ok(place) => Some(place),
+        Err(error) => {
+            tell(failed("path", &error));
+            None
+        }
+    };
+    let place = told(locate(path), tell)?;
+    let parent = place.path.parent().unwrap_or(Path::new("/")).to_owned();
+    let found = fs::metadata(&place.path);
+    tell(Check::fine("path", place.name.clone()));
+    tell(directory::check("directory", &parent));
+    tell(on_file_system(&place, &parent, found.is_ok()));
+    let found = match found {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            tell(Check::fine(
+                "file",
+                "there is none yet: the first run makes it",
+            ));
+            tell(host_clock());
+            return None;
+        }
+        Err(error) => {
+            tell(failed("file", &place.io("find", &place.path, &error)));
+            return None;
+        }
+    };
+    let check = file(&place, &found);
+    let is_wrong = matches!(check.verdict, crate::store::checkup::Verdict::Fail(_));
+    tell(check);
+    tell(host_clock());
+    tell(directory::locks(Some(&companion(&place.path, "-locks"))));
+    if is_wrong || found.len() == 0 {
+        return None;
+    }
+    if !format(&place, tell)? {
+        return None;
+    }
+    let serves = in_database(&place, timing, tell)?;
+    if let Some(name) = group.filter(|_| serves) {
+        tell(in_group(&place, timing, name));
+    }
+    Some(())
+}
+
+fn on_file_system(place: &Place, parent: &Path, is_there: bool) -> Check {
+    const STEP: &str = "file_system";
+    let existing = parent.ancestors().find(|path| path.exists());
+    let existing = existing.unwrap_or(Path::new("/"));
+    let checked = if is_there {
+        filesystem::check_file(&place.path, parent)
+    } else {
+        filesystem::check(existing)
+    };
+    match checked {
+        Err(error) => failed(STEP, &error),
+        Ok(file_system) if file_system.is_overlay() => Check::warn(
+            STEP,
+            format!("{file_system}: it excludes only what runs in this very container"),
+            "mount a directory of the host, or use --store postgres://…",
+        ),
+        Ok(file_system) => Check::fine(STEP, format!("{file_system}, which is local")),
+    }
+}
+
+fn file(place: &Place, found: &Metadata) -> Check {
+    const STEP: &str = "file";
+    let misconfigured = Trouble::Misconfigured;
+    if !found.is_file() {
+        return Check::fail(
+            STEP,
+            misconfigured,
+            "this is no file but a directory, device or socket",
+            "give the path of a file",
+        );
+    }
+    if found.nlink() > 1 {
+        let found = format!(
+            "it has {} names (hard links), and a log and locks for each",
+            found.nlink()
+        );
+        return Check::fail(
+            STEP,
+            misconfigured,
+            found,
+            "remove all but one, or use symbolic links",
+        );
+    }
+    let owned = directory::owner(&place.path, found);
+    for (path, what) in [
+        (place.path.clone(), "it"),
+        (companion(&place.path, "-wal"), "the log beside it (-wal)"),
+        (
+            companion(&place.path, "-shm"),
+            "the log's index beside it (-shm)",
+        ),
+    ] {
+        match directory::may(&path, Access::READ_OK | Access::WRITE_OK) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let whose = fs::metadata(&path).map(|found| directory::owner(&path, &found));
+                let whose = whose.unwrap_or_else(|_| owned.clone());
+                return Check::fail(
+                    STEP,
+                    Trouble::Denied,
+                    format!("{what} can't be read and written: {error} ({whose})"),
+                    "run as its owner, give it to this user (chown), or give another path",
+                );
+            }
+        }
+    }
+    if found.len() == 0 {
+        return Check::fine(STEP, "it is empty: the first run makes a store of it");
+    }
+    if found.mode() & 0o002 != 0 {
+        let found = format!("{owned}; everybody may write to it");
+        return Check::warn(STEP, found, "chmod o-w");
+    }
+    Check::fine(STEP, format!("{owned}, {} KiB", found.len() / 1024))
+}
+
+fn host_clock() -> Check {
+    const STEP: &str = "clock";
+    let domain = HostClock::new().now().domain.to_string();
+    if domain.starts_with("boot:") {
+        return Check::fine(
+            STEP,
+            format!("CLOCK_BOOTTIME, {domain}: a step of the wall clock changes nothing"),
+        );
+    }
+    Check::warn(
+        STEP,
+        "this boot, or what a time namespace adds to its clock, can't be told: no age is compared, and each is \
+         waited for instead",
+        "mount /proc for this process",
+    )
+}
+
+/// Looks at the header, before SQLite touches the file. Whether it is a store of ours.
+fn format(place: &Place, tell: &mut Tell<'_>) -> Option<bool> {
+    const STEP: &str = "journal_mode";
+    // The file is not open by SQLite here: closing it would drop its locks.
+    let opened = File::open(&place.path).map_err(|error| place.io("read", &place.path, &error));
+    match opened.and_then(|mut file| check_header(place, &mut file)) {
+        Err(error) => {
+            tell(failed("file", &error));
+            None
+        }
+        Ok(true) => {
+            tell(Check::fine(STEP, "wal, as it should be"));
+            Some(true)
+        }
+        Ok(false) => {
+            tell(Check::warn(
+                STEP,
+                "the log (WAL) was taken off the file",
+                "nothing: the next write of a run puts it back; find out who did it",
+            ));
+            Some(true)
+        }
+    }
+}
+
+/// What SQLite itself says. Whether this program can use the tables.
+fn in_database(place: &Place, timing: &Timing, tell: &mut Tell<'_>) -> Option<bool> {
+    let limit = timing.store_timeout;
+    let told = |step: &'static str, error: &rusqlite::Error, tell: &mut Tell<'_>| {
+        tell(failed(step, &place.sqlite("examine it", error, limit)));
+    };
+    let connection = match open(&place.path, limit) {
+        Ok(connection) => connection,
+        Err(error) => {
+            told("schema", &error, tell);
+            return None;
+        }
+    };
+    let serves = match stored_version(&connection) {
+        Ok(stored) => {
+            let check = schema(stored);
+            let serves = stored / SCHEMA_STEP >= SCHEMA_VERSION
+                && !matches!(check.verdict, crate::store::checkup::Verdict::Fail(_));
+            tell(check);
+            serves
+        }
+        Err(error) => {
+            told("schema", &error, tell);
+            return None;
+        }
+    };
+    match lock_owner(&place.path) {
+        Some(owner) => tell(Check::fine(
+            "writer",
+            format!("at this moment it is {owner}"),
+        )),
+        None => tell(Check::fine("writer", "nobody is writing at this moment")),
+    }
+    let mut trips = Vec::new();
+    for _ in 0..SAMPLES {
+        let begun = Instant::now();
+        match Transaction::new_unchecked(&connection, TransactionBehavior::Immediate) {
+            // Dropped: nothing was written.
+            Ok(transaction) => drop(transaction),
+            Err(error) => {
+                told("writer", &error, tell);
+                return Some(serves);
+            }
+        }
+        let locked = begun.elapsed();
+        trips.push(locked + page_written(&place.path).unwrap_or_default());
+    }
+    tell(advice::round_trip(&trips, timing, 1));
+    Some(serves)
+}
+
+fn open(path: &Path, limit: Duration) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(limit)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(connection)
+}
+
+/// How long a page takes to the disk, in a file without a name beside the store. `None`
+/// where the file system has no such files.
+fn page_written(path: &Path) -> Option<Duration> {
+    let parent = path.parent()?;
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mut file = File::from(openat(CWD, parent, flags, Mode::RUSR | Mode::WUSR).ok()?);
+    let begun = Instant::now();
+    file.write_all(&PAGE).ok()?;
+    file.sync_data().ok()?;
+    Some(begun.elapsed())
+}
+
+fn schema(stored: i64) -> Check {
+    const STEP: &str = "schema";
+    let misconfigured = Trouble::Misconfigured;
+    let (version, oldest_reader) = (stored / SCHEMA_STEP, stored % SCHEMA_STEP);
+    let found = format!("version {version}, and this tokenrun knows {SCHEMA_VERSION}");
+    match version {
+        SCHEMA_VERSION => Check::fine(STEP, found),
+        ..=0 => Check::fail(
+            STEP,
+            misconfigured,
+            format!("{found}: no tokenrun ever made that"),
+            "move the file away, or put a backup back",
+        ),
+        older if older < SCHEMA_VERSION => {
+            Check::fine(STEP, format!("{found}; the next run adds what is new"))
+        }
+        _ if oldest_reader <= SCHEMA_VERSION => Check::fine(STEP, found),
+        _ => Check::fail(
+            STEP,
+            misconfigured,
+            format!("{found}; it is for programs that know version {oldest_reader}"),
+            "install a newer tokenrun",
+        ),
+    }
+}
+
+fn in_group(place: &Place, timing: &Timing, name: &GroupName) -> Check {
+    let read =
+        SqliteStore::open(&place.path, timing.store_timeout).and_then(|mut store| store.read(name));
+    match read {
+        Ok(reading) => advice::group(name, reading.row.as_ref(), timing),
+        Err(error) => failed("group", &error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::user_version;
+    use super::*;
+    use crate::store::checkup::Verdict;
+
+    #[test]
+    fn schemas_are_judged_by_their_oldest_reader() {
+        for (stored, verdict) in [
+            (user_version(), Verdict::Fine),
+            (1_001, Verdict::Fine),
+            (9_001, Verdict::Fine),
+            (9_009, Verdict::Fail(Trouble::Misconfigured)),
+            (0, Verdict::Fail(Trouble::Misconfigured)),
+            (-1_001, Verdict::Fail(Trouble::Misconfigured)),
+            (i64::MIN, Verdict::Fail(Trouble::Misconfigured)),
+        ] {
+            assert_eq!(schema(stored).verdict, verdict, "{stored}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Examining a store: which one, and by which of its parts.
+
+use crate::cli::DoctorRequest;
+use crate::commands::{self, Failure};
+use crate::exit::{self, Exit};
+use crate::report::log::Log;
+use crate::store::Trouble;
+use crate::store::checkup::{Check, Tell, directory};
+use crate::store::url::{StoreUrl, state_directory};
+use crate::store::{postgres, sqlite};
+use crate::sys::process;
+
+/// Examines the store, and prints what was found.
+pub(crate) fn doctor(request: &DoctorRequest, log: &mut Log) -> Result<Exit, Failure> {
+    crate::warn_of_unknown_variables(log);
+    // What is read from here on may be a password.
+    let _ = process::forbid_core_dumps();
+    commands::doctor::doctor(request.json, |tell| examine(request, tell))
+}
+
+fn examine(request: &DoctorRequest, tell: &mut Tell<'_>) {
+    let url = match crate::store_url(&request.store) {
+        Ok(url) => url,
+        Err(failure) => {
+            tell(unusable(&failure));
+            return;
+        }
+    };
+    let (timing, group) = (&request.timing, request.group.as_ref());
+    match url {
+        StoreUrl::Sqlite(path) => {
+            let origin = if request.store.is_given() {
+                ""
+            } else {
+                ", by default"
+            };
+            tell(Check::fine(
+                "store",
+                format!("a SQLite file, for this host alone{origin}"),
+            ));
+            sqlite::examine::examine(&path, timing, group, tell);
+        }
+        StoreUrl::Postgres(text) => {
+            let application = group.map_or_else(
+                || "tokenrun:doctor".to_owned(),
+                |group| format!("tokenrun:{group}"),
+            );
+            match postgres::settings(&text.0, &application) {
+                Err(error) => tell(Check::fail(
+                    "store",
+                    Trouble::Misconfigured,
+                    error.to_string(),
+                    "correct it in the connection string, the variable or the file",
+                )),
+                Ok(settings) => {
+                    tell(Check::fine("store", settings.name()));
+                    postgres::examine::examine(&settings, timing, group, tell);
+                    let state = state_directory(&crate::place()).ok();
+                    let locks = state.map(|state| state.join("locks"));
+                    tell(directory::locks(locks.as_deref()));
+                }
+            }
+        }
+    }
+}
+
+/// There is no store to examine: the message says what to do after its last semicolon or
+/// colon.
+fn unusable(failure: &Failure) -> Check {
+    let text = &failure.message.text;
+    let split = text.rsplit_once("; ").or_else(|| text.rsplit_once(": "));
+    let (found, remedy) = split.unwrap_or((text, "give another with --store"));
+    let trouble = match failure.code {
+        exit::DENIED => Trouble::Denied,
+        _ => Trouble::Misconfigured,
+    };
+    Check::fail("store", trouble, found, remedy)
+}
