@@ -17,6 +17,8 @@ mod clocks;
 mod connecting;
 #[path = "postgres/crowd.rs"]
 mod crowd;
+#[path = "postgres/doctor.rs"]
+mod doctor;
 #[path = "postgres/failover.rs"]
 mod failover;
 #[path = "postgres/faults.rs"]

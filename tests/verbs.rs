@@ -47,6 +47,8 @@ macro_rules! stories {
 mod acts;
 #[path = "verbs/check.rs"]
 mod check;
+#[path = "verbs/doctor.rs"]
+mod doctor;
 #[path = "verbs/explain.rs"]
 mod explain;
 #[path = "verbs/fence.rs"]

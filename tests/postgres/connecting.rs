@@ -7,11 +7,11 @@ use super::server::{Server, program};
 use super::site::Site;
 
 /// A server that wants passwords and certificates over TCP, in several ways.
-struct Secured {
-    server: Server,
-    site: Site,
+pub(super) struct Secured {
+    pub(super) server: Server,
+    pub(super) site: Site,
     /// Certificates: ca.crt, server.crt, other-ca.crt, client.crt, client.key.
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
 }
 
 fn openssl(folder: &std::path::Path, words: &str) {
@@ -28,7 +28,7 @@ fn openssl(folder: &std::path::Path, words: &str) {
 type Case = (String, Vec<(&'static str, &'static str)>, bool);
 
 impl Secured {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let site = Site::new("");
         let folder = site.file("certificates");
         std::fs::create_dir(&folder).unwrap();

@@ -9,13 +9,13 @@ use super::site::Site;
 use crate::support::until;
 
 /// PgBouncer, with ten connections to the server for all who come.
-struct Pooler {
-    process: Child,
-    port: u16,
+pub(super) struct Pooler {
+    pub(super) process: Child,
+    pub(super) port: u16,
 }
 
 impl Pooler {
-    fn start(server: &Server) -> Self {
+    pub(super) fn start(server: &Server) -> Self {
         let probe = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = probe.local_addr().unwrap().port();
         drop(probe);

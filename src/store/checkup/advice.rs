@@ -46,7 +46,7 @@ pub fn round_trip(round_trips: &[Duration], timing: &Timing, servers: usize) -> 
     const STEP: &str = "round_trip";
     let (middle, longest) = spread(round_trips);
     let found = format!(
-        "{} on the average, {} at most, in {} tries",
+        "{} in the middle, {} at most, in {} tries",
         precise(middle),
         precise(longest),
         round_trips.len()

@@ -139,7 +139,7 @@ pub(super) fn judge(samples: &[Sample]) -> Check {
     ));
     let watched = samples.last().map_or(Duration::ZERO, |last| last.answered);
     let found = format!(
-        "{} this host's, give or take {give}; no step within {}",
+        "the server's is {} this host's, give or take {give}; no step within {}",
         apart(middle),
         rounded(watched)
     );

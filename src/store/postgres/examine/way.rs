@@ -52,12 +52,14 @@ pub(super) fn checks(
 
 /// The addresses that came before the one that is told.
 fn before(seen: &Seen) -> String {
-    let last = seen.connected.as_deref().unwrap_or_default();
-    let others = seen
-        .failed
-        .iter()
-        .filter(|(address, _)| address.to_string() != last);
+    let told = match (&seen.connected, seen.failed.last()) {
+        (Some(to), _) => to.clone(),
+        (None, Some((last, _))) => last.to_string(),
+        (None, None) => return String::new(),
+    };
+    let others = seen.failed.iter();
     others
+        .filter(|(address, _)| address.to_string() != told)
         .map(|(address, why)| format!("; before it {address}: {why}"))
         .collect()
 }
@@ -81,26 +83,31 @@ fn name(host: &Host, seen: &Seen) -> Option<Check> {
 fn failed(settings: &Settings, host: &Host, seen: &Seen, fault: &Fault) -> Check {
     let trouble = fault.trouble();
     let words = fault.words();
+    // Among several the server is told with every check.
+    let host_words = match settings.hosts.len() {
+        1 => format!("{host}: "),
+        _ => String::new(),
+    };
     match fault {
         Fault::TimedOut(Doing::LookingUp, _) | Fault::Io(Doing::LookingUp, _) => Check::fail(
             "name",
             trouble,
-            format!("{host}: {words}"),
+            format!("{host_words}{words}"),
             "correct the host in the store, or see whether this host's name servers know it (getent hosts)",
         ),
         Fault::TimedOut(Doing::Connecting, _) => Check::fail(
             "port",
             trouble,
-            format!("{host}: {words}{}", before(seen)),
+            format!("{host_words}{words}{}", before(seen)),
             "see whether the host is up and no firewall in between drops what is sent there",
         ),
         Fault::Io(_, error) => Check::fail(
             "port",
             trouble,
-            format!("{host}: {words}{}", before(seen)),
+            format!("{host_words}{words}{}", before(seen)),
             port_remedy(host, error.kind()),
         ),
-        Fault::TimedOut(..) => hanging(host, seen, &words, trouble),
+        Fault::TimedOut(..) => hanging(seen, &format!("{host_words}{words}"), trouble),
         Fault::Tls(_) => Check::fail(
             "tls",
             trouble,
@@ -128,7 +135,7 @@ fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
     }
 }
 
-fn hanging(host: &Host, seen: &Seen, words: &str, trouble: Trouble) -> Check {
+fn hanging(seen: &Seen, words: &str, trouble: Trouble) -> Check {
     let said = match (seen.spoke, seen.protocol) {
         (false, None) => "it said nothing at all",
         (_, None) => "it spoke, but did not come to an end",
@@ -137,7 +144,7 @@ fn hanging(host: &Host, seen: &Seen, words: &str, trouble: Trouble) -> Check {
     Check::fail(
         "login",
         trouble,
-        format!("{host}: {words}; {said}"),
+        format!("{words}; {said}"),
         "see whether the server is stopped, overloaded or out of disk, and whether it is PostgreSQL \
          that listens there",
     )
