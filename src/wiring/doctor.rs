@@ -40,27 +40,21 @@ fn examine(request: &DoctorRequest, tell: &mut Tell<'_>) {
             ));
             sqlite::examine::examine(&path, timing, group, tell);
         }
-        StoreUrl::Postgres(text) => {
-            let application = group.map_or_else(
-                || "tokenrun:doctor".to_owned(),
-                |group| format!("tokenrun:{group}"),
-            );
-            match postgres::settings(&text.0, &application) {
-                Err(error) => tell(Check::fail(
-                    "store",
-                    Trouble::Misconfigured,
-                    error.to_string(),
-                    "correct it in the connection string, the variable or the file",
-                )),
-                Ok(settings) => {
-                    tell(Check::fine("store", settings.name()));
-                    postgres::examine::examine(&settings, timing, group, tell);
-                    let state = state_directory(&crate::place()).ok();
-                    let locks = state.map(|state| state.join("locks"));
-                    tell(directory::locks(locks.as_deref()));
-                }
+        StoreUrl::Postgres(text) => match postgres::settings(&text.0, "tokenrun doctor") {
+            Err(error) => tell(Check::fail(
+                "store",
+                Trouble::Misconfigured,
+                error.to_string(),
+                "correct it in the connection string, the variable or the file",
+            )),
+            Ok(settings) => {
+                tell(Check::fine("store", settings.name()));
+                postgres::examine::examine(&settings, timing, group, tell);
+                let state = state_directory(&crate::place()).ok();
+                let locks = state.map(|state| state.join("locks"));
+                tell(directory::locks(locks.as_deref()));
             }
-        }
+        },
     }
 }
 

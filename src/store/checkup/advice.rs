@@ -40,13 +40,14 @@ fn spread(round_trips: &[Duration]) -> (Duration, Duration) {
     (middle, sorted.last().copied().unwrap_or_default())
 }
 
-/// Whether a call has time enough, if it may have to try so many servers.
+/// Whether a call has time enough, if it may have to try so many servers. `what` takes so
+/// long.
 #[must_use]
-pub fn round_trip(round_trips: &[Duration], timing: &Timing, servers: usize) -> Check {
+pub fn round_trip(what: &str, round_trips: &[Duration], timing: &Timing, servers: usize) -> Check {
     const STEP: &str = "round_trip";
     let (middle, longest) = spread(round_trips);
     let found = format!(
-        "{} in the middle, {} at most, in {} tries",
+        "{what} {} in the middle and {} at most, in {} tries",
         precise(middle),
         precise(longest),
         round_trips.len()
@@ -219,11 +220,14 @@ mod tests {
     fn a_slow_store_wants_more_time_and_several_servers_even_more() {
         let t = timing_of(10, 300, 10, 1_000);
         let ms = |n| Duration::from_millis(n);
-        assert_eq!(round_trip(&[ms(1), ms(90)], &t, 1).verdict, Verdict::Fine);
-        let said = round_trip(&[ms(1), ms(90)], &t, 2);
+        assert_eq!(
+            round_trip("it takes", &[ms(1), ms(90)], &t, 1).verdict,
+            Verdict::Fine
+        );
+        let said = round_trip("it takes", &[ms(1), ms(90)], &t, 2);
         assert_eq!(said.verdict, Verdict::Warn);
         assert_eq!(said.remedy.unwrap(), "give --store-timeout 2s or more");
-        assert_eq!(round_trip(&[], &t, 0).verdict, Verdict::Fine);
+        assert_eq!(round_trip("it takes", &[], &t, 0).verdict, Verdict::Fine);
     }
 
     proptest! {

@@ -117,7 +117,21 @@ impl Server<'_, '_> {
 
     /// Asks a statement for its first row. What is refused is told as this step's failure.
     fn ask(&mut self, step: &'static str, statement: &str) -> Result<Option<Row>, Over> {
-        let rows = self.ask_with(step, statement, &[])?;
+        let rows = self.ask_with(step, statement, &[], Check::fail)?;
+        Ok(rows.and_then(|rows| rows.into_iter().next()))
+    }
+
+    /// The same, of what no run needs to know: what is refused is no failure.
+    fn ask_aside(&mut self, step: &'static str, statement: &str) -> Result<Option<Row>, Over> {
+        let aside = |step, trouble, found: String, remedy: &'static str| match trouble {
+            Trouble::Unavailable => Check::fail(step, trouble, found, remedy),
+            _ => Check::warn(
+                step,
+                format!("this can't be told: {found}"),
+                "nothing, if that is meant to be so: no run needs it",
+            ),
+        };
+        let rows = self.ask_with(step, statement, &[], aside)?;
         Ok(rows.and_then(|rows| rows.into_iter().next()))
     }
 
@@ -126,6 +140,7 @@ impl Server<'_, '_> {
         step: &'static str,
         statement: &str,
         values: &[Value],
+        refused: impl FnOnce(&'static str, Trouble, String, &'static str) -> Check,
     ) -> Result<Option<Vec<Row>>, Over> {
         let failed = match self.session.ask(self.limit, statement, values) {
             Ok(rows) => return Ok(Some(rows)),
@@ -139,7 +154,12 @@ impl Server<'_, '_> {
             Trouble::Misconfigured => "see whether the schema is whole and this is PostgreSQL",
             _ => "see the server's log, and whether it is overloaded, stopped or out of disk",
         };
-        self.tell(Check::fail(step, failed.error.trouble, words, remedy));
+        self.tell(refused(
+            step,
+            failed.error.trouble,
+            words.to_owned(),
+            remedy,
+        ));
         if self.session.is_connected() {
             Ok(None)
         } else {
@@ -168,11 +188,7 @@ impl Server<'_, '_> {
             has_standbys: false,
             clock: None,
         });
-        let lasted = self.begun.elapsed();
-        let age = Duration::from_millis(number(&row, "age_ms").unsigned_abs());
-        let pid = row.try_get("pid").unwrap_or_default();
-        let pooled = limits::is_pooled(told_pid, pid, age, lasted);
-        self.tell(limits::pooler(pooled));
+        let pooled = self.pooler(told_pid)?;
         let samples = clock::samples(self)?;
         let offset = clock::offset(&samples);
         if let Some(met) = met {
@@ -181,7 +197,12 @@ impl Server<'_, '_> {
         self.tell(clock::judge(&samples));
         let trips: Vec<Duration> = samples.iter().map(clock::Sample::round_trip).collect();
         let servers = settings.hosts.len();
-        self.tell(advice::round_trip(&trips, timing, servers));
+        self.tell(advice::round_trip(
+            "an answer takes",
+            &trips,
+            timing,
+            servers,
+        ));
         if is_standby {
             return Ok(());
         }
@@ -197,10 +218,23 @@ impl Server<'_, '_> {
         Ok(())
     }
 
+    /// Whether a pooler is in between.
+    fn pooler(&mut self, told_pid: Option<i32>) -> Result<bool, Over> {
+        let Some(row) = self.ask_aside("pooler", &self.statements.doctor_pooler())? else {
+            return Ok(false);
+        };
+        let lasted = self.begun.elapsed();
+        let age = Duration::from_millis(number(&row, "age_ms").unsigned_abs());
+        let pid = row.try_get("pid").unwrap_or_default();
+        let pooled = limits::is_pooled(told_pid, pid, age, lasted);
+        self.tell(limits::pooler(pooled));
+        Ok(pooled)
+    }
+
     fn group(&mut self, timing: &Timing, group: Option<&GroupName>) -> Result<(), Over> {
         let Some(group) = group else { return Ok(()) };
         let statement = self.statements.token_read();
-        let rows = self.ask_with("group", &statement, &[Value::text(group)])?;
+        let rows = self.ask_with("group", &statement, &[Value::text(group)], Check::fail)?;
         let Some(row) = rows.as_ref().and_then(|rows| rows.first()) else {
             return Ok(());
         };

@@ -189,6 +189,10 @@ impl Statements {
         self.fill(sql!("doctor_server"))
     }
 
+    pub(super) fn doctor_pooler(&self) -> String {
+        self.fill(sql!("doctor_pooler"))
+    }
+
     pub(super) fn doctor_clock(&self) -> String {
         self.fill(sql!("doctor_clock"))
     }

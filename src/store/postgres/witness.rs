@@ -213,7 +213,8 @@ fn heed(seen: &mut Seen, tag: u8, body: &[u8]) -> bool {
         // What follows such a request.
         (b'R', Some(11 | 12)) => {}
         (b'R', Some(other)) => seen.asked = Some(Asked::Other(other)),
-        (b'K', Some(pid)) => seen.pid = i32::try_from(pid).ok(),
+        // A pooler's is any number, a negative one too.
+        (b'K', Some(pid)) => seen.pid = Some(pid.cast_signed()),
         _ => {}
     }
     matches!(tag, b'Z' | b'E')
@@ -309,6 +310,8 @@ mod tests {
         let seen = told(&[OK, KEY], false);
         assert!(seen.let_in && seen.asked.is_none());
         assert_eq!(seen.pid, Some(0x1234));
+        let made_up = b"K\0\0\0\x0c\xff\xff\xff\xfe\0\0\0\x09";
+        assert_eq!(told(&[OK, made_up], false).pid, Some(-2));
     }
 
     #[test]

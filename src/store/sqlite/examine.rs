@@ -94,8 +94,8 @@ fn look(
     let parent = place.path.parent().unwrap_or(Path::new("/")).to_owned();
     let found = fs::metadata(&place.path);
     tell(Check::fine("path", place.name.clone()));
-    tell(directory::check("directory", &parent));
     tell(on_file_system(&place, &parent, found.is_ok()));
+    tell(directory::check("directory", &parent));
     let found = match found {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -295,7 +295,12 @@ fn in_database(place: &Place, timing: &Timing, tell: &mut Tell<'_>) -> Option<bo
         let locked = begun.elapsed();
         trips.push(locked + page_written(&place.path).unwrap_or_default());
     }
-    tell(advice::round_trip(&trips, timing, 1));
+    tell(advice::round_trip(
+        "its lock and a page on the disk take",
+        &trips,
+        timing,
+        1,
+    ));
     Some(serves)
 }
 

@@ -31,7 +31,7 @@ struct Replication {
 
 /// Tells what a failover would lose, and whether there is any standby.
 pub(super) fn examine(server: &mut Server<'_, '_>, several: bool) -> Result<Option<bool>, Over> {
-    let Some(row) = server.ask(REPLICATION, &server.statements.doctor_replication())? else {
+    let Some(row) = server.ask_aside(REPLICATION, &server.statements.doctor_replication())? else {
         return Ok(None);
     };
     let found = Replication {

@@ -54,7 +54,7 @@ pub(super) fn examine(
     timing: &Timing,
     is_pooled: bool,
 ) -> Result<(), Over> {
-    let Some(row) = server.ask("keepalives", &server.statements.doctor_limits())? else {
+    let Some(row) = server.ask_aside("keepalives", &server.statements.doctor_limits())? else {
         return Ok(());
     };
     let seconds = |name| number(&row, name).unsigned_abs();

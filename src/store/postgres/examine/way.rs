@@ -241,6 +241,16 @@ fn tls(settings: &Settings, host: &Host, seen: &Seen) -> Check {
         return Check::fine(STEP, "none: a Unix socket needs none");
     }
     let Some(protocol) = seen.protocol else {
+        if seen.certificate.is_some() {
+            return Check::warn(
+                STEP,
+                format!(
+                    "none, because TLS was tried and failed{}",
+                    certificate_of(seen)
+                ),
+                format!("correct sslrootcert or the server's pg_hba.conf, and {VERIFY}"),
+            );
+        }
         if is_loopback(seen) {
             return Check::fine(STEP, "none; the connection does not leave this host");
         }
