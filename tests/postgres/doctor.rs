@@ -293,6 +293,12 @@ fn a_schema_is_neither_made_nor_believed() {
     let found = Findings::of(&etl, &[], 0);
     found.says("rights", "ok", &["etl"]);
     found.says("idle_in_transaction", "warn", &["poor"]);
+    database.sql("ALTER TABLE tokenrun.tokens ENABLE ROW LEVEL SECURITY");
+    Findings::of(&etl, &[], 78).says("rights", "FAIL", &["row security", "tokens"]);
+    database.sql("ALTER TABLE tokenrun.tokens DISABLE ROW LEVEL SECURITY");
+    database.sql("ALTER TABLE tokenrun.runs SET UNLOGGED");
+    Findings::of(&etl, &[], 78).says("schema", "FAIL", &["not logged: runs"]);
+    database.sql("ALTER TABLE tokenrun.runs SET LOGGED");
     database.sql("REVOKE DELETE ON tokenrun.waiters FROM tokenrun");
     Findings::of(&etl, &[], 77).says("rights", "FAIL", &["DELETE on waiters"]);
     database.sql("GRANT DELETE ON tokenrun.waiters TO tokenrun; DROP TABLE tokenrun.once");

@@ -53,6 +53,7 @@ fn a_store_that_is_well_is_left_as_it_is() {
             "schema",
             "writer",
             "round_trip",
+            "tokens",
             "group",
             "timing",
         ]
@@ -106,6 +107,14 @@ fn what_is_no_store_of_ours_is_told_apart() {
         &["2 names"],
     );
     fs::remove_file(&link).unwrap();
+    site.sql("UPDATE tokens SET state = 'odd'");
+    says(
+        &found(site.verb(&["doctor"]), 78),
+        "tokens",
+        "FAIL",
+        &["state"],
+    );
+    site.sql("UPDATE tokens SET state = 'free'");
     site.sql("PRAGMA user_version = 99099");
     let all = found(site.verb(&["doctor", "-g", GROUP]), 78);
     says(&all, "schema", "FAIL", &["99", "install a newer tokenrun"]);
@@ -125,7 +134,12 @@ fn what_is_no_store_of_ours_is_told_apart() {
         &["WAL"],
     );
     site.sql("PRAGMA application_id = 7; PRAGMA wal_checkpoint");
-    says(&found(site.verb(&["doctor"]), 78), "file", "ok", &[]);
+    says(
+        &found(site.verb(&["doctor"]), 78),
+        "format",
+        "FAIL",
+        &["another program"],
+    );
     for (contents, word) in [(&b"hello"[..], "database"), (&[0; 4096], "database")] {
         let other = site.file("other");
         fs::write(&other, contents).unwrap();
@@ -205,6 +219,7 @@ fn who_keeps_others_from_writing_is_named() {
     site.store.until_begun("b");
     let all = found(site.verb(&["doctor", "-g", GROUP]), 0);
     says(&all, "group", "ok", &["running", "bound to b"]);
+    says(&all, "tokens", "ok", &["1"]);
     says(&all, "lock_files", "ok", &["1 of runs"]);
     site.store.go(0);
     run.end().with_code(0);

@@ -123,8 +123,8 @@ fn look(
         return None;
     }
     let serves = in_database(&place, timing, tell)?;
-    if let Some(name) = group.filter(|_| serves) {
-        tell(in_group(&place, timing, name));
+    if serves {
+        in_tables(&place, timing, group, tell);
     }
     Some(())
 }
@@ -230,7 +230,7 @@ fn format(place: &Place, tell: &mut Tell<'_>) -> Option<bool> {
     let opened = File::open(&place.path).map_err(|error| place.io("read", &place.path, &error));
     match opened.and_then(|mut file| check_header(place, &mut file)) {
         Err(error) => {
-            tell(failed("file", &error));
+            tell(failed("format", &error));
             None
         }
         Ok(true) => {
@@ -350,12 +350,30 @@ fn schema(stored: i64) -> Check {
     }
 }
 
-fn in_group(place: &Place, timing: &Timing, name: &GroupName) -> Check {
-    let read =
-        SqliteStore::open(&place.path, timing.store_timeout).and_then(|mut store| store.read(name));
-    match read {
-        Ok(reading) => advice::group(name, reading.row.as_ref(), timing),
-        Err(error) => failed("group", &error),
+/// What a run would read.
+fn in_tables(place: &Place, timing: &Timing, group: Option<&GroupName>, tell: &mut Tell<'_>) {
+    const STEP: &str = "tokens";
+    let opened = SqliteStore::open(&place.path, timing.store_timeout);
+    let listed = opened.and_then(|mut store| Ok((store.list()?, store)));
+    let (listing, mut store) = match listed {
+        Ok(found) => found,
+        Err(error) => {
+            tell(failed(STEP, &error));
+            return;
+        }
+    };
+    match listing.unreadable.first() {
+        Some(bad) => tell(failed(STEP, &bad.error)),
+        None => tell(Check::fine(
+            STEP,
+            format!("groups: {}, all can be read", listing.rows.len()),
+        )),
+    }
+    if let Some(name) = group {
+        tell(match store.read(name) {
+            Ok(reading) => advice::group(name, reading.row.as_ref(), timing),
+            Err(error) => failed("group", &error),
+        });
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct Rights {
     missing: Vec<String>,
     /// Tables that a crash would empty.
     unlogged: Vec<String>,
+    /// Tables of which row security shows the role a part.
+    filtered: Vec<String>,
 }
 
 /// Tells of rights and schema, and whether tokens can be read.
@@ -39,6 +41,7 @@ pub(super) fn examine(server: &mut Server<'_, '_>, settings: &Settings) -> Resul
         absent: list(&row, "absent"),
         missing: list(&row, "missing"),
         unlogged: list(&row, "unlogged"),
+        filtered: list(&row, "filtered"),
     };
     server.tell(of_role(&rights, &settings.user, &settings.schema));
     let has = |name: &str| !rights.absent.iter().any(|absent| absent == name);
@@ -100,6 +103,17 @@ fn of_role(rights: &Rights, user: &str, schema: &str) -> Check {
     if !rights.missing.is_empty() {
         let missing = rights.missing.join(", ");
         return denied(format!("{user} lacks {missing} in the schema {schema:?}"));
+    }
+    if !rights.filtered.is_empty() {
+        let tables = rights.filtered.join(", ");
+        return Check::fail(
+            STEP,
+            Trouble::Misconfigured,
+            format!(
+                "row security hides rows from {user} in {tables}: it may see a free token that is held"
+            ),
+            "ALTER TABLE … DISABLE ROW LEVEL SECURITY",
+        );
     }
     Check::fine(
         STEP,

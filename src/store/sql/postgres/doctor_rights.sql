@@ -26,4 +26,5 @@ SELECT
         SELECT wanted || ' on ' || name FROM tables, unnest(rights) AS wanted
         WHERE oid IS NOT NULL AND NOT has_table_privilege(oid, wanted)
     ) AS missing,
-    ARRAY(SELECT name FROM tables WHERE relpersistence <> 'p') AS unlogged
+    ARRAY(SELECT name FROM tables WHERE relpersistence <> 'p') AS unlogged,
+    ARRAY(SELECT name FROM tables WHERE oid IS NOT NULL AND row_security_active(oid)) AS filtered
