@@ -388,14 +388,17 @@ impl Store for PostgresStore {
             History::End { .. } => (Beside::End, false),
         };
         let waited = matches!(swap.history, History::Begin { waited: true, .. });
-        let statement = match swap.from {
-            None => self.statements.insert(beside, waited),
-            Some(_) => self.statements.update(new_fence, beside, waited),
-        };
         let mut values = values_of(swap);
         if beside == Beside::End && swap.from.is_some() {
             let channel = self.statements.channel(swap.group().as_str());
             values.push(Value::text(&channel));
+        }
+        let statement = match swap.from {
+            None => self.statements.insert(beside, waited, values.len()),
+            Some(_) => (self.statements).update(new_fence, beside, waited, values.len()),
+        };
+        if beside.counts() {
+            values.extend(tokens::outcomes(&swap.to));
         }
         let patience = LOCKED_FOR.min(self.timeout / 2);
         let mut pause = FIRST_PAUSE;
@@ -448,7 +451,13 @@ impl Store for PostgresStore {
 
     fn list(&mut self) -> Result<Listing, StoreError> {
         let statement = self.statements.token_list();
-        let rows = self.session.ask(self.timeout, &statement, &[]);
+        let rows = match self.session.ask(self.timeout, &statement, &[]) {
+            Err(failed) if failed.no_schema => {
+                let statement = self.statements.token_list_of_older();
+                self.session.ask(self.timeout, &statement, &[])
+            }
+            answer => answer,
+        };
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let listing = self.tokens(&rows)?;
         Ok(Listing {
