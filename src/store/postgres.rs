@@ -122,14 +122,21 @@ impl PostgresStore {
     /// # Errors
     /// If the server can't be used, or the role may not make them.
     pub fn init(&mut self) -> Result<(), StoreError> {
+        self.init_within(self.timeout)
+    }
+
+    fn init_within(&mut self, limit: Duration) -> Result<(), StoreError> {
+        let begun = Instant::now();
         let statement = self.statements.schema_version();
-        match self.session.ask(self.timeout, &statement, &[]) {
+        let found = self.session.ask(limit, &statement, &[]);
+        let left = limit.saturating_sub(begun.elapsed());
+        match found {
             Ok(rows) => {
                 let oldest = rows.first().and_then(|row| row.try_get(1).ok()).flatten();
                 schema::check(self.session.place(), oldest)?;
-                self.add_tables(self.timeout)
+                self.add_tables(left)
             }
-            Err(failed) if failed.no_schema => self.make_tables(self.timeout),
+            Err(failed) if failed.no_schema => self.make_tables(left),
             Err(failed) => Err(failed.error),
         }
     }
@@ -341,7 +348,7 @@ impl Store for PostgresStore {
         let values = [Value::text(group)];
         let rows = match self.session.ask(self.timeout, &statement, &values) {
             Err(failed) if failed.no_schema && !self.checked => {
-                self.make_tables(self.timeout.saturating_sub(begun.elapsed()))?;
+                self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
                 let left = self.timeout.saturating_sub(begun.elapsed());
                 self.session.ask(left, &statement, &values)
             }
