@@ -33,6 +33,9 @@ const BOUND: f64 = 1.1;
 /// How long a commit may wait for pruning.
 const LONGEST: Duration = Duration::from_millis(250);
 
+/// What a short run takes, at least.
+const BETWEEN_RUNS: Duration = Duration::from_millis(3);
+
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn main() {
@@ -58,7 +61,10 @@ fn main() {
         let settings = settings(&urls[1], "bench").unwrap();
         Box::new(PostgresStore::new(settings, TIMEOUT)) as Box<dyn Store>
     };
-    let fill = |age: &str| drop(full.sql(&rows_in_postgres(age)));
+    let fill = |age: &str| {
+        full.sql(&rows_in_postgres(age));
+        full.sql("VACUUM ANALYZE tokenrun.runs");
+    };
     measure("PostgreSQL", [&urls[0], &urls[1]], &fill, &open);
 }
 
@@ -84,8 +90,7 @@ fn rows_in_postgres(age: &str) -> String {
          SELECT 'g', n, 'old' || n, 'node-a', 'node-a', 4711, 'job', 'renew',
              now() - interval '{age}' + n / 100 * interval '1 second',
              now() - interval '{age}' + n / 100 * interval '1 second', 'succeeded', 0
-         FROM generate_series(1, {ROWS}) AS n;
-         VACUUM ANALYZE tokenrun.runs"
+         FROM generate_series(1, {ROWS}) AS n"
     )
 }
 
@@ -166,8 +171,8 @@ fn timed(store: &str, words: &[&str]) -> Duration {
     took
 }
 
-/// Prunes a million rows, batch after batch without a pause, which no run does, while
-/// another commits and runs come and go.
+/// Prunes a million rows as if a run ended each few milliseconds and each pruned, while another
+/// commits and runs come and go.
 fn prune(store: &str, open: &(dyn Fn() -> Box<dyn Store> + Sync)) {
     let group = GroupName::new("g").unwrap();
     let month = Duration::from_secs(30 * 86_400);
@@ -177,7 +182,7 @@ fn prune(store: &str, open: &(dyn Fn() -> Box<dyn Store> + Sync)) {
     };
     let batches = ROWS / tokenrun::store::PRUNE_BATCH;
     let over = AtomicBool::new(false);
-    let (mut commits, mut runs) = (Vec::new(), Vec::new());
+    let (mut commits, mut runs, mut pruning) = (Vec::new(), Vec::new(), Vec::new());
     let took = std::thread::scope(|scope| {
         scope.spawn(|| {
             let (mut store, resource) = (open(), ResourceName::new("r").unwrap());
@@ -198,7 +203,10 @@ fn prune(store: &str, open: &(dyn Fn() -> Box<dyn Store> + Sync)) {
         let begun = Instant::now();
         let mut store = open();
         for _ in 0..batches {
+            let begun = Instant::now();
             store.prune(&group, retention).unwrap();
+            pruning.push(begun.elapsed());
+            std::thread::sleep(BETWEEN_RUNS);
         }
         over.store(true, Ordering::Relaxed);
         begun.elapsed()
@@ -210,7 +218,11 @@ fn prune(store: &str, open: &(dyn Fn() -> Box<dyn Store> + Sync)) {
         took.as_secs_f64()
     );
     println!("|---|---|---|---|---|");
-    for (what, times) in [("another's commit", commits), ("a run of `true`", runs)] {
+    for (what, times) in [
+        ("another's commit", commits),
+        ("a run of `true`", runs),
+        ("a batch, its own wait included", pruning),
+    ] {
         let (count, worst) = (times.len(), longest(&times));
         let median = ms(median(times));
         println!(
