@@ -117,7 +117,7 @@ pub use line::{Place, Waiter};
 pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, ResourceName, SessionId, Version};
 pub use operator::{Act, ActRecord, Actor};
 pub use record::{GrantKind, OnceMark, Outcome, RunEnd, RunId, RunRecord};
-pub use row::{Counters, Handoff, Pause, Row, State, Touch};
+pub use row::{Counters, Handoff, Outcomes, Pause, Row, State, Touch};
 pub use rule::{Decision, Refusal, Verdict, decide};
 pub use swap::{History, Swap, Swapped};
 pub use time::{Domain, Moment, Stamp, StoreTime};

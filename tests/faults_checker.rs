@@ -35,6 +35,7 @@ fn run(number: usize, from: u64, until: u64) -> Call {
         begun: (from - 1) * MS,
         ended: Some(((until + 1) * MS, Ended::Code(0))),
         has_timeout: false,
+        once: None,
         hits: Vec::new(),
         lives: vec![
             life(Part::Job, number, from, until - 1),
@@ -427,4 +428,64 @@ fn a_call_without_a_job_may_die_of_a_signal_after_its_report() {
     finds(&evidence, &[]);
     evidence.calls[2].hits.clear();
     finds(&evidence, &[Broken::ExitStatus, Broken::Report]);
+}
+
+/// Two calls of one key, the second long after the first.
+fn keyed() -> Evidence {
+    let mut evidence = fine();
+    let later = Call {
+        lives: Vec::new(),
+        ..run(4, 40, 41)
+    };
+    evidence.calls.push(later);
+    for index in [0, 3] {
+        evidence.calls[index].once = Some("key".to_owned());
+    }
+    evidence
+}
+
+#[test]
+fn a_key_that_is_done_makes_a_call_succeed_without_a_job() {
+    let mut evidence = keyed();
+    finds(&evidence, &[]);
+    // It had the token already when it found out.
+    let mut record = record(&evidence.calls[3]);
+    record.outcome = "not_started".to_owned();
+    record.exit_code = None;
+    evidence.history.push(record);
+    finds(&evidence, &[]);
+    // Without a key there is no such success.
+    evidence.calls[3].once = None;
+    finds(&evidence, &[Broken::ExitStatus]);
+}
+
+#[test]
+fn a_key_that_is_run_again_is_found() {
+    let mut evidence = keyed();
+    evidence.calls[3].lives = run(4, 40, 41).lives;
+    evidence.history.push(record(&evidence.calls[3]));
+    finds(&evidence, &[Broken::Once]);
+    // Nobody could know of a success that was not recorded.
+    evidence.calls[0].ended = Some((21 * MS, Ended::Code(74)));
+    evidence.history[0].outcome = "unknown".to_owned();
+    evidence.history[0].exit_code = None;
+    finds(&evidence, &[]);
+}
+
+#[test]
+fn a_key_that_is_called_done_and_is_not_is_found() {
+    let mut evidence = keyed();
+    evidence.calls[0].lives[0].exit = Some(3);
+    evidence.calls[0].ended = Some((21 * MS, Ended::Code(3)));
+    evidence.history[0].outcome = "failed".to_owned();
+    evidence.history[0].exit_code = Some(3);
+    finds(&evidence, &[Broken::Once]);
+}
+
+#[test]
+fn success_that_was_not_recorded_has_its_own_status_only_with_a_key() {
+    let mut evidence = ended("unknown", None, Ended::Code(74), &[]);
+    finds(&evidence, &[Broken::ExitStatus]);
+    evidence.calls[1].once = Some("key".to_owned());
+    finds(&evidence, &[]);
 }

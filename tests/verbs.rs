@@ -63,3 +63,5 @@ mod metrics;
 mod nesting;
 #[path = "verbs/once.rs"]
 mod once;
+#[path = "verbs/rule.rs"]
+mod rule;

@@ -127,6 +127,7 @@ impl<'a> Token<'a> {
             failures,
             takeovers,
             losses,
+            outcomes: _,
         } = row.counters;
         let pause = row.pause_at(now);
         Self {

@@ -81,7 +81,7 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "tokenrun_runs_total",
         kind: "counter",
-        help: "Runs that are over, by outcome. failed: exited with another code than 0, killed or timed out. lost: lost its token or vanished. other: succeeded, was not started, or was freed by force.",
+        help: "Runs that are over, by outcome. failed: exited with another code than 0. unknown: vanished, another was granted its token. forced: its token was freed by force. other: ended by an older tokenrun, which did not count this outcome.",
     },
     Metric {
         name: "tokenrun_takeovers_total",
@@ -146,16 +146,9 @@ fn samples_of(name: &str, group: &Measured, now: &StoreTime) -> Vec<(String, Str
         "tokenrun_takeover_after_seconds" => one(seconds(row.takeover_after)),
         "tokenrun_grants_total" => one(counted.runs.to_string()),
         "tokenrun_runs_total" => {
-            // What runs has no outcome yet: so each of them only ever rises.
-            let told = counted.failures.saturating_add(counted.losses);
-            let over = counted.runs.saturating_sub(i64::from(running));
-            let other = over.saturating_sub(told).max(0);
-            let by = |word: &str, value: i64| (format!(",outcome=\"{word}\""), value.to_string());
-            vec![
-                by("failed", counted.failures),
-                by("lost", counted.losses),
-                by("other", other),
-            ]
+            let by =
+                |(word, value): (&str, i64)| (format!(",outcome=\"{word}\""), value.to_string());
+            counted.by_outcome(running).map(by).into()
         }
         "tokenrun_takeovers_total" => one(counted.takeovers.to_string()),
         "tokenrun_losses_total" => one(counted.losses.to_string()),

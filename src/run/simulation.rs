@@ -8,6 +8,7 @@
 //! --lib simulation::one_seed -- --nocapture` shows them all.
 
 mod faults;
+mod nights;
 mod processes;
 mod waiting;
 mod world;

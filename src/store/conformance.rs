@@ -228,6 +228,7 @@ suite!(
     a_mark_never_falls_and_each_resource_has_its_own,
     of_marks_set_at_once_the_highest_stays,
     what_is_too_old_is_pruned_and_the_newest_run_stays,
+    each_end_is_counted_once_and_pruning_takes_no_count_back,
     list_shows_every_group,
     groups_hold_quotes_and_unicode_and_percent_signs,
     a_line_keeps_the_order_of_arrival,
@@ -601,11 +602,13 @@ fn every_column_comes_back_as_written(fixture: &dyn Fixture) {
     proptest!(|(written in strategies::rows(), then in strategies::rows())| {
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
         let (written, then) = (told(fixture, written), told(fixture, then));
-        put(store.as_mut(), fixture, &written, History::Nothing);
+        // The end of a run, since that is when everything may change.
+        let end = || History::End { run: nobodys_run(), end: DONE };
+        put(store.as_mut(), fixture, &written, end());
         prop_assert_eq!(&row(store.as_mut(), written.group.as_str()), &written);
         // Nothing of the old row shines through the new.
         let then = Row { group: written.group, ..then };
-        put(store.as_mut(), fixture, &then, History::Nothing);
+        put(store.as_mut(), fixture, &then, end());
         prop_assert_eq!(&row(store.as_mut(), then.group.as_str()), &then);
     });
 }
@@ -772,14 +775,17 @@ fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn Fixture) {
     assert_eq!(others.unwrap().outcome, Outcome::Running);
 }
 
+fn nobodys_run() -> RunId {
+    RunId {
+        fence: Fence(1),
+        session: claim("g", "a", "s1").session,
+    }
+}
+
 fn a_record_of_nobody_is_no_error(fixture: &dyn Fixture) {
     let mut store = fixture.store();
-    let nobody = claim("g", "a", "s1");
-    let nobody_ran = RunId {
-        fence: Fence(1),
-        session: nobody.session,
-    };
-    store.record(&nobody.group, &nobody_ran, &SUCCESS).unwrap();
+    let group = GroupName::new("g").unwrap();
+    store.record(&group, &nobodys_run(), &SUCCESS).unwrap();
     assert_eq!(everything(store.as_mut()), (vec![], vec![]));
 }
 
@@ -1187,6 +1193,70 @@ fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn Fixture) {
     assert_eq!(store.once_marks(None).unwrap().len(), 3);
     let others = runs(store).into_iter().filter(|run| run.group != group);
     assert_eq!(others.count(), 6, "another group's are its own");
+}
+
+/// What is listed as counted, by outcome, without the zeros.
+fn counted(store: &mut dyn Store) -> Vec<(&'static str, i64)> {
+    let listing = store.list().unwrap();
+    let row = listing.rows.first().unwrap();
+    let running = matches!(row.state, State::Running { .. });
+    let all = row.counters.by_outcome(running).into_iter();
+    all.filter(|(_, count)| *count != 0).collect()
+}
+
+fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let day = Duration::from_secs(86_400);
+    let ends = [
+        Outcome::Succeeded,
+        Outcome::Succeeded,
+        Outcome::Failed,
+        Outcome::Signalled,
+        Outcome::TimedOut,
+        Outcome::Lost,
+        Outcome::NotStarted,
+    ];
+    for (n, outcome) in (10..).zip(ends) {
+        let held = grant_to(store, &claim("g", "a", &format!("s{n}")), n);
+        let end = RunEnd { outcome, ..SUCCESS };
+        let limit = ten_seconds_from(fixture);
+        let swap = release(&held, held.run().unwrap(), end, version(100 + n), limit);
+        done(store.swap(&swap).unwrap());
+        fixture.advance(day);
+    }
+    let vanished = grant_to(store, &claim("g", "a", "s20"), 20);
+    let held = grant_to(store, &claim("g", "b", "s21"), 21);
+    let (act, _) = act_on(&held, &Act::Release { force: true }, fixture, 22);
+    done(store.swap(&act).unwrap());
+    // What sessions say later is history's.
+    for run in [&vanished, &held] {
+        let run = run.run().unwrap();
+        store.record(&held.group, &run, &SUCCESS).unwrap();
+    }
+    let (act, _) = act_on(&row(store, "g"), &Act::Release { force: true }, fixture, 23);
+    done(store.swap(&act).unwrap());
+    grant_to(store, &claim("g", "b", "s24"), 24);
+    let expected = [
+        ("succeeded", 2),
+        ("failed", 1),
+        ("signalled", 1),
+        ("timed_out", 1),
+        ("lost", 1),
+        ("unknown", 1),
+        ("not_started", 1),
+        ("forced", 1),
+    ];
+    assert_eq!(counted(store), expected);
+    fixture.advance(day * 30);
+    let retention = Retention {
+        history: day,
+        once: day,
+    };
+    store.prune(&held.group, retention).unwrap();
+    assert_eq!(runs(store).len(), 1, "all else is pruned");
+    assert_eq!(counted(store), expected);
+    assert_eq!(row(store, "g").counters.runs, 10);
 }
 
 fn list_shows_every_group(fixture: &dyn Fixture) {

@@ -186,7 +186,8 @@ impl Contents {
         of_group.map(|(_, place)| place.clone()).collect()
     }
 
-    fn close(&mut self, group: &GroupName, id: &RunId, end: &RunEnd, now: &StoreTime) {
+    /// What [`Store::record`] does at `now`.
+    pub fn close(&mut self, group: &GroupName, id: &RunId, end: &RunEnd, now: &StoreTime) {
         for run in &mut self.runs {
             if run.group == *group && run.fence == id.fence && run.session == id.session {
                 let closed = run.close(end, now);

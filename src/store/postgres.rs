@@ -124,14 +124,21 @@ impl PostgresStore {
     /// # Errors
     /// If the server can't be used, or the role may not make them.
     pub fn init(&mut self) -> Result<(), StoreError> {
+        self.init_within(self.timeout)
+    }
+
+    fn init_within(&mut self, limit: Duration) -> Result<(), StoreError> {
+        let begun = Instant::now();
         let statement = self.statements.schema_version();
-        match self.session.ask(self.timeout, &statement, &[]) {
+        let found = self.session.ask(limit, &statement, &[]);
+        let left = limit.saturating_sub(begun.elapsed());
+        match found {
             Ok(rows) => {
                 let oldest = rows.first().and_then(|row| row.try_get(1).ok()).flatten();
                 schema::check(self.session.place(), oldest)?;
-                self.add_tables(self.timeout)
+                self.add_tables(left)
             }
-            Err(failed) if failed.no_schema => self.make_tables(self.timeout),
+            Err(failed) if failed.no_schema => self.make_tables(left),
             Err(failed) => Err(failed.error),
         }
     }
@@ -343,7 +350,7 @@ impl Store for PostgresStore {
         let values = [Value::text(group)];
         let rows = match self.session.ask(self.timeout, &statement, &values) {
             Err(failed) if failed.no_schema && !self.checked => {
-                self.make_tables(self.timeout.saturating_sub(begun.elapsed()))?;
+                self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
                 let left = self.timeout.saturating_sub(begun.elapsed());
                 self.session.ask(left, &statement, &values)
             }
@@ -390,14 +397,17 @@ impl Store for PostgresStore {
             History::End { .. } => (Beside::End, false),
         };
         let waited = matches!(swap.history, History::Begin { waited: true, .. });
-        let statement = match swap.from {
-            None => self.statements.insert(beside, waited),
-            Some(_) => self.statements.update(new_fence, beside, waited),
-        };
         let mut values = values_of(swap);
         if beside == Beside::End && swap.from.is_some() {
             let channel = self.statements.channel(swap.group().as_str());
             values.push(Value::text(&channel));
+        }
+        let statement = match swap.from {
+            None => self.statements.insert(beside, waited, values.len()),
+            Some(_) => (self.statements).update(new_fence, beside, waited, values.len()),
+        };
+        if beside.counts() {
+            values.extend(tokens::outcomes(&swap.to));
         }
         let patience = LOCKED_FOR.min(self.timeout / 2);
         let mut pause = FIRST_PAUSE;
@@ -450,7 +460,13 @@ impl Store for PostgresStore {
 
     fn list(&mut self) -> Result<Listing, StoreError> {
         let statement = self.statements.token_list();
-        let rows = self.session.ask(self.timeout, &statement, &[]);
+        let rows = match self.session.ask(self.timeout, &statement, &[]) {
+            Err(failed) if failed.no_schema => {
+                let statement = self.statements.token_list_of_older();
+                self.session.ask(self.timeout, &statement, &[])
+            }
+            answer => answer,
+        };
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let listing = self.tokens(&rows)?;
         Ok(Listing {

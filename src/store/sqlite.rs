@@ -66,7 +66,7 @@ use rusqlite::{
 use self::cells::{BadCell, Cells};
 use self::clock::{Clock, HostClock};
 use self::fault::Place;
-use self::file::{OpenFile, SCHEMA_2, SCHEMA_STEP, SCHEMA_VERSION, user_version};
+use self::file::{OpenFile, SCHEMA_2, SCHEMA_3, SCHEMA_STEP, SCHEMA_VERSION, user_version};
 use super::worker::{Answer, Request};
 use super::{
     ActQuery, Advanced, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store,
@@ -203,7 +203,7 @@ impl SqliteStore {
         let (version, oldest_reader) = (stored / SCHEMA_STEP, stored % SCHEMA_STEP);
         match version {
             SCHEMA_VERSION => Ok(()),
-            1 => self.add_line(),
+            1 | 2 => self.add_what_came_later(),
             newer if newer > SCHEMA_VERSION && oldest_reader <= SCHEMA_VERSION => Ok(()),
             newer if newer > SCHEMA_VERSION => Err(self.place.misconfigured(format!(
                 "its schema is version {newer}, for programs that know version {oldest_reader} or \
@@ -216,17 +216,20 @@ impl SqliteStore {
         }
     }
 
-    /// Makes of version 1 what this program makes. Whoever uses it goes on.
-    fn add_line(&self) -> Result<(), StoreError> {
-        let fault = |error: rusqlite::Error| self.fault("add the table of waiters", &error);
+    /// Makes of an older version what this program makes. Whoever uses it goes on.
+    fn add_what_came_later(&self) -> Result<(), StoreError> {
+        let fault =
+            |error: rusqlite::Error| self.fault("add what came later to its tables", &error);
         let immediate = TransactionBehavior::Immediate;
         let transaction = Transaction::new_unchecked(&self.connection, immediate).map_err(fault)?;
-        if stored_version(&transaction).map_err(fault)? / SCHEMA_STEP != 1 {
+        let steps = match stored_version(&transaction).map_err(fault)? / SCHEMA_STEP {
+            1 => [SCHEMA_2, SCHEMA_3].as_slice(),
+            2 => &[SCHEMA_3],
             // Another was quicker.
-            return Ok(());
-        }
-        let version = user_version();
-        let statements = format!("{SCHEMA_2}; PRAGMA user_version = {version};");
+            _ => return Ok(()),
+        };
+        let (steps, version) = (steps.concat(), user_version());
+        let statements = format!("{steps} PRAGMA user_version = {version};");
         transaction.execute_batch(&statements).map_err(fault)?;
         transaction.commit().map_err(fault)
     }

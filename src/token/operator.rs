@@ -173,6 +173,8 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         Act::Release { force: false } if running => return Effect::Running,
         Act::Release { .. } => {
             old_job_for = still_trusted(row, now);
+            let outcomes = &mut to.counters.outcomes;
+            outcomes.forced = outcomes.forced.saturating_add(i64::from(running));
             to.state = State::Free;
             to.session_version = None;
             to.lock_file = None;

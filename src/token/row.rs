@@ -60,6 +60,78 @@ pub struct Counters {
     pub takeovers: i64,
     /// Runs that lost their token or vanished.
     pub losses: i64,
+    /// How runs have ended, where the counts above do not tell.
+    pub outcomes: Outcomes,
+}
+
+/// How runs have ended: each is counted once, in the swap that takes its token. What its
+/// session records later changes history alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Outcomes {
+    /// Whose job succeeded.
+    pub succeeded: i64,
+    /// Whose job was killed by a signal. A failure.
+    pub signalled: i64,
+    /// Whose job was stopped at its time-out. A failure.
+    pub timed_out: i64,
+    /// Whose job was not started.
+    pub not_started: i64,
+    /// That vanished: another was granted their token. A loss.
+    pub unknown: i64,
+    /// Whose token an operator freed by force.
+    pub forced: i64,
+}
+
+impl Outcomes {
+    /// Counts a run that ended like this.
+    pub const fn count(&mut self, outcome: Outcome) {
+        let counter = match outcome {
+            Outcome::Succeeded => &mut self.succeeded,
+            Outcome::Signalled => &mut self.signalled,
+            Outcome::TimedOut => &mut self.timed_out,
+            Outcome::NotStarted => &mut self.not_started,
+            Outcome::Unknown => &mut self.unknown,
+            // Told by the failures and the losses, less what is counted here.
+            Outcome::Failed | Outcome::Lost | Outcome::Running => return,
+        };
+        *counter = counter.saturating_add(1);
+    }
+}
+
+impl Counters {
+    /// The runs that are over, by outcome in a word. `running`: the last one is not over. The
+    /// last word stands for those that an older tokenrun ended, which kept no such counts.
+    #[must_use]
+    pub fn by_outcome(&self, running: bool) -> [(&'static str, i64); 9] {
+        let Outcomes {
+            succeeded,
+            signalled,
+            timed_out,
+            not_started,
+            unknown,
+            forced,
+        } = self.outcomes;
+        let less = |all: i64, some: &[i64]| {
+            let left = some.iter().fold(all, |left, n| left.saturating_sub(*n));
+            left.max(0)
+        };
+        let told = [self.failures, self.losses, succeeded, not_started, forced];
+        let over = less(self.runs, &[i64::from(running)]);
+        [
+            (Outcome::Succeeded.as_str(), succeeded),
+            (
+                Outcome::Failed.as_str(),
+                less(self.failures, &[signalled, timed_out]),
+            ),
+            (Outcome::Signalled.as_str(), signalled),
+            (Outcome::TimedOut.as_str(), timed_out),
+            (Outcome::Lost.as_str(), less(self.losses, &[unknown])),
+            (Outcome::Unknown.as_str(), unknown),
+            (Outcome::NotStarted.as_str(), not_started),
+            ("forced", forced),
+            ("other", less(over, &told)),
+        ]
+    }
 }
 
 /// One group's token.

@@ -113,6 +113,7 @@ pub fn grant(
     to.counters.takeovers = to.counters.takeovers.saturating_add(takeover);
     if vanished.is_some() {
         to.counters.losses = to.counters.losses.saturating_add(1);
+        to.counters.outcomes.count(Outcome::Unknown);
         to.last_outcome = Some(Outcome::Unknown);
     }
     to.state = State::Running {
@@ -290,6 +291,7 @@ fn set_terms(row: &mut Row, claim: &Claim) {
 }
 
 const fn count_end(counters: &mut Counters, outcome: Outcome) {
+    counters.outcomes.count(outcome);
     match outcome {
         Outcome::Failed | Outcome::Signalled | Outcome::TimedOut => {
             counters.failures = counters.failures.saturating_add(1);

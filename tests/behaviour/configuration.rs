@@ -92,7 +92,7 @@ fn a_schema_from_the_future_asks_for_a_newer_tokenrun() {
 fn a_newer_schema_that_still_serves_this_version_is_used() {
     let store = Store::new();
     store.free_run("node-a").job(&["true"]).end().with_code(0);
-    let sql = "ALTER TABLE tokens ADD COLUMN colour TEXT; PRAGMA user_version = 2001";
+    let sql = "ALTER TABLE tokens ADD COLUMN colour TEXT; PRAGMA user_version = 4001";
     store.sql().execute_batch(sql).unwrap();
     store.free_run("node-a").job(&["true"]).end().with_code(0);
     assert_eq!(store.status()["runs"], 2);

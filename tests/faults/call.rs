@@ -42,6 +42,10 @@ pub(crate) struct Wishes {
     head_start: u64,
     timeout: Option<u64>,
     failback: bool,
+    /// How long it waits in line.
+    wait: Option<u64>,
+    /// Whether it has a key for `--once`, which calls of about that time share.
+    once: bool,
     report: bool,
     fullunread: bool,
 }
@@ -49,8 +53,15 @@ pub(crate) struct Wishes {
 /// The longest takeover-after, keep and head start, in milliseconds.
 const LONGEST: [u64; 3] = [6_000, 1_000, 300];
 
+/// How long who is dead keeps its place in line, at most, in milliseconds.
+const DEAD_IN_LINE: u64 = 3_000;
+
 /// How long a token may be kept from everybody, in nanoseconds.
-pub(crate) const LONGEST_WAIT: u64 = (LONGEST[0] + LONGEST[1] + LONGEST[2]) * 1_000_000;
+pub(crate) const LONGEST_WAIT: u64 =
+    (LONGEST[0] + LONGEST[1] + LONGEST[2] + DEAD_IN_LINE) * 1_000_000;
+
+/// How many calls have the same key.
+const CALLS_OF_A_KEY: usize = 16;
 
 impl Wishes {
     /// Short durations that fit: `heartbeat + 2 × store-timeout + kill-grace` and the
@@ -75,6 +86,8 @@ impl Wishes {
             head_start: random.range(0, longest_head_start),
             timeout: random.percent(8).then(|| random.range(200, 2_500)),
             failback: random.percent(5),
+            wait: random.percent(25).then(|| random.range(100, 3_000)),
+            once: random.percent(20),
             report: random.percent(50),
             fullunread: random.percent(4),
         }
@@ -85,13 +98,20 @@ impl Wishes {
         Self {
             keep: 0,
             timeout: None,
+            wait: None,
+            once: false,
             report: true,
             fullunread: false,
             ..Self::random(random)
         }
     }
 
-    fn words(&self, report: &Path) -> Vec<String> {
+    fn key(&self, number: usize) -> Option<String> {
+        self.once
+            .then(|| format!("key-{}", number / CALLS_OF_A_KEY))
+    }
+
+    fn words(&self, number: usize, report: &Path) -> Vec<String> {
         let mut words = vec![
             format!("--heartbeat={}ms", self.heartbeat),
             format!("--takeover-after={}ms", self.takeover_after),
@@ -101,6 +121,8 @@ impl Wishes {
             format!("--head-start={}ms", self.head_start),
         ];
         words.extend(self.timeout.map(|millis| format!("--timeout={millis}ms")));
+        words.extend(self.wait.map(|millis| format!("--wait={millis}ms")));
+        words.extend(self.key(number).map(|key| format!("--once={key}")));
         words.extend(self.failback.then(|| "--failback".to_owned()));
         words.extend(
             self.report
@@ -147,7 +169,7 @@ impl Live {
         let child = Command::new(&place.program)
             .args(["-g", group, "--client-id", client, "--expected=node-0"])
             .args(["--store", url, "--label", &number.to_string()])
-            .args(wishes.words(&place.file("reports", number)))
+            .args(wishes.words(number, &place.file("reports", number)))
             .arg("--")
             .args(plan.command(&slots[0]))
             .env_clear()
@@ -170,6 +192,7 @@ impl Live {
                 begun,
                 ended: None,
                 has_timeout: wishes.timeout.is_some(),
+                once: wishes.key(number),
                 hits: Vec::new(),
                 lives: Vec::new(),
                 report: None,

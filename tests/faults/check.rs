@@ -21,6 +21,8 @@ pub(crate) enum Broken {
     Left,
     /// History does not say what happened.
     History,
+    /// A key that was done was run again, or called done although it was not.
+    Once,
     /// An exit status does not say what happened.
     ExitStatus,
     /// `--report` does not say what happened.
@@ -51,6 +53,7 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
     checker.no_overlap_and_rising_fences();
     checker.nothing_left();
     checker.history();
+    checker.keys();
     for call in &evidence.calls {
         checker.one_session(call);
         checker.exit_status(call);
@@ -165,6 +168,40 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// A call that began after another with its key had said that it succeeded runs nothing;
+    /// and a call that says that its key is done is right.
+    fn keys(&mut self) {
+        let mut done: HashMap<(&str, &str), (u64, usize)> = HashMap::new();
+        let mut recorded = BTreeSet::new();
+        for call in &self.evidence.calls {
+            let Some(key) = call.key() else { continue };
+            let record = self.record_of(call);
+            if record.is_some_and(|record| record.outcome == "succeeded") {
+                recorded.insert(key);
+            }
+            if let Some((at, Ended::Code(0))) = call.ended
+                && !call.lives.is_empty()
+            {
+                let first = done.entry(key).or_insert((at, call.number));
+                *first = (*first).min((at, call.number));
+            }
+        }
+        for call in &self.evidence.calls {
+            let Some(key) = call.key() else { continue };
+            if let Some((at, number)) = done.get(&key)
+                && call.begun > *at
+                && !call.lives.is_empty()
+            {
+                let how = format!("{key:?}: run {number} had succeeded, then: {call:?}");
+                self.claim(Broken::Once, how);
+            }
+            let says_done = matches!(call.ended, Some((_, Ended::Code(0))));
+            if says_done && call.lives.is_empty() && !recorded.contains(&key) {
+                self.claim(Broken::Once, format!("{key:?} is not done: {call:?}"));
+            }
+        }
+    }
+
     fn record_of(&self, call: &Call) -> Option<&'a Record> {
         let history = &self.evidence.history;
         history
@@ -228,6 +265,10 @@ impl<'a> Checker<'a> {
             .iter()
             .all(|life| Some(life.fence) == report.fence);
         right &= match report.recorded {
+            // Its key was found to be done once it had the token.
+            Some(true) if report.outcome == "done" => {
+                record.is_some_and(|record| record.outcome == "not_started")
+            }
             Some(true) => record.is_some_and(|record| record.outcome == report.outcome),
             Some(false) => true,
             None => call.lives.is_empty(),
@@ -284,7 +325,7 @@ fn may_die_of(call: &Call, signal: i32) -> bool {
 /// said.
 fn may_be_unknown(call: &Call) -> bool {
     let perhaps_granted = |how| how == Ended::Code(69) && call.lives.is_empty();
-    let killed = |how| how == Ended::Signal(SIGKILL);
+    let killed = |how| matches!(how, Ended::Signal(SIGKILL) | Ended::Code(74));
     let is_right = |(_, how)| killed(how) || call.not_told || perhaps_granted(how);
     call.ended.is_some_and(is_right)
 }
@@ -326,6 +367,14 @@ fn is_right_code(code: i32, call: &Call, record: Option<&Record>) -> bool {
         71 => !job_ran && matches!(outcome, "none" | "not_started" | "unknown"),
         76 => matches!(outcome, "lost" | "unknown"),
         124 => call.has_timeout && matches!(outcome, "timed_out" | "unknown"),
+        0 if call.once.is_some() && !job_ran => {
+            matches!(outcome, "none" | "not_started" | "unknown")
+        }
+        // It may have been recorded all the same, or be another's already.
+        74 => {
+            let known = matches!(outcome, "succeeded" | "unknown" | "lost");
+            call.once.is_some() && meant_to_exit(call, Some(0)) && known
+        }
         0..=63 => {
             let expected = if code == 0 { "succeeded" } else { "failed" };
             meant_to_exit(call, Some(code)) && (outcome == expected || outcome == "unknown")

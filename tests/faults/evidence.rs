@@ -62,6 +62,8 @@ pub(crate) struct Call {
     pub(crate) ended: Option<(u64, Ended)>,
     /// Whether the job had a `--timeout`.
     pub(crate) has_timeout: bool,
+    /// Its key for `--once`.
+    pub(crate) once: Option<String>,
     pub(crate) hits: Vec<Hit>,
     pub(crate) lives: Vec<Life>,
     pub(crate) report: Option<Report>,
@@ -75,6 +77,11 @@ impl Call {
     pub(crate) fn was_hit(&self, part: Part, signals: &[i32]) -> bool {
         let is_it = |hit: &Hit| hit.part == part && signals.contains(&hit.signal);
         self.hits.iter().any(is_it)
+    }
+
+    /// Its group and its key for `--once`.
+    pub(crate) fn key(&self) -> Option<(&str, &str)> {
+        Some((&self.group, self.once.as_deref()?))
     }
 
     /// From the job's first sign of life to its last.

@@ -193,3 +193,79 @@ fn a_jobs_open_transaction_holds_a_takeover_off() {
     holder.kill().unwrap();
     holder.wait().unwrap();
 }
+
+/// What the tables of version 1 lack.
+const MAKE_IT_VERSION_1: &str = "DROP TABLE tokenrun.waiters, tokenrun.outcomes, \
+    tokenrun.resources, tokenrun.events, tokenrun.once; \
+    UPDATE tokenrun.meta SET value = '1' WHERE name = 'version'";
+
+const FAST: [&str; 2] = ["--heartbeat=200ms", "--kill-grace=500ms"];
+
+#[test]
+fn tables_of_version_1_are_added_to_while_a_holder_goes_on() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let site = Site::new(database.url());
+    let holder = site.run("holder").with(&FAST).start();
+    site.store.until_begun("holder");
+    database.sql(MAKE_IT_VERSION_1);
+    // A job's own transaction is open all the while: nothing of the upgrade waits for it.
+    let fence = database.sql("SELECT fence FROM tokenrun.tokens");
+    let mut transaction = postgres::Client::connect(&database.url(), postgres::NoTls).unwrap();
+    let mut transaction = transaction.transaction().unwrap();
+    let enforce = format!("SELECT tokenrun.tokenrun_fence('job', {fence})");
+    transaction.batch_execute(&enforce).unwrap();
+    // A listing changes nothing.
+    site.verb(&["status"]).end().with_code(0);
+    let version = || database.sql("SELECT value FROM tokenrun.meta WHERE name = 'version'");
+    assert_eq!(version(), "1");
+    let waiting = site.run("b").with(&["--wait"]).start();
+    waiting.until_says("waiting in line");
+    assert_eq!(version(), "3");
+    let beat = || database.sql("SELECT heartbeat_at FROM tokenrun.tokens");
+    let before = beat();
+    until("the heart of the holder beats", || {
+        let now = beat();
+        if now == before { Err(now) } else { Ok(()) }
+    });
+    transaction.commit().unwrap();
+    site.store.go(3);
+    let ended = holder.end().with_code(3);
+    assert_eq!(ended.messages(), [""; 0], "{ended:?}");
+    site.store.until_begun("b");
+    site.store.go(0);
+    waiting.end().with_code(0);
+    site.store.assert_no_overlap();
+    let metrics = site.verb(&["metrics"]).end().with_code(0).stdout;
+    for (outcome, count) in [("failed", 1), ("succeeded", 1), ("other", 0)] {
+        let sample = format!("outcome=\"{outcome}\"}} {count}");
+        assert!(metrics.contains(&sample), "{sample}: {metrics}");
+    }
+}
+
+#[test]
+fn a_poor_role_on_tables_of_version_1_is_told_and_works_once_they_are_added_to() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let site = Site::new(database.url());
+    let printed = site.verb(&["init", "--print-sql"]).end().with_code(0);
+    database.sql(&printed.stdout);
+    database.sql("CREATE ROLE etl LOGIN IN ROLE tokenrun");
+    let poor = Site::new(database.url().replace("postgres@", "etl@"));
+    let holder = poor.run("holder").with(&FAST).start();
+    poor.store.until_begun("holder");
+    database.sql(MAKE_IT_VERSION_1);
+    let refused = poor.short("b").end().with_code(77);
+    refused.says(&["lacks tables that came later", "tokenrun init"]);
+    poor.verb(&["status"]).end().with_code(0);
+    site.verb(&["init"]).end().with_code(0);
+    let waiting = poor.run("b").with(&["--wait"]).start();
+    waiting.until_says("waiting in line");
+    poor.store.go(0);
+    let ended = holder.end().with_code(0);
+    assert_eq!(ended.messages(), [""; 0], "{ended:?}");
+    poor.store.until_begun("b");
+    poor.store.go(0);
+    waiting.end().with_code(0);
+    poor.store.assert_no_overlap();
+}

@@ -81,6 +81,35 @@ fn a_release_wakes_who_waits_at_once() {
     assert!(places(&database).is_empty());
 }
 
+#[test]
+fn a_role_with_the_least_rights_may_wait() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let admin = Site::new(database.url());
+    let printed = admin.verb(&["init", "--print-sql"]).end().with_code(0);
+    database.sql(&printed.stdout);
+    database.sql("CREATE ROLE etl LOGIN IN ROLE tokenrun");
+    let site = Site::new(database.url().replace("postgres@", "etl@"));
+    let holder = site.run("holder").start();
+    site.store.until_begun("holder");
+    let first = waits(&site, &database, "first");
+    let second = waits(&site, &database, "second");
+    let begun = Instant::now();
+    site.short("third")
+        .with(&["--wait=300ms"])
+        .end()
+        .with_code(75);
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+    assert_eq!(places(&database), ["first", "second"]);
+    for (run, next) in [(holder, "first"), (first, "second")] {
+        store_goes(&site, run);
+        site.store.until_begun(next);
+    }
+    store_goes(&site, second);
+    assert!(places(&database).is_empty());
+    site.store.assert_no_overlap();
+}
+
 fn store_goes(site: &Site, holder: Run) {
     site.store.go(0);
     holder.end().with_code(0);

@@ -58,7 +58,8 @@ fn what_happened_is_counted(site: &Site) {
         "tokenrun_grants_total{group=\"job\"} 3",
         "tokenrun_runs_total{group=\"job\",outcome=\"failed\"} 1",
         "tokenrun_runs_total{group=\"job\",outcome=\"lost\"} 0",
-        "tokenrun_runs_total{group=\"job\",outcome=\"other\"} 1",
+        "tokenrun_runs_total{group=\"job\",outcome=\"succeeded\"} 1",
+        "tokenrun_runs_total{group=\"job\",outcome=\"other\"} 0",
         "tokenrun_takeovers_total{group=\"job\"} 1",
         "tokenrun_losses_total{group=\"job\"} 0",
         "tokenrun_paused{group=\"job\"} 1",
@@ -89,7 +90,7 @@ fn what_happened_is_counted(site: &Site) {
     assert_has(&text, "tokenrun_held{group=\"job\"} 0");
     assert_has(
         &text,
-        "tokenrun_runs_total{group=\"job\",outcome=\"other\"} 2",
+        "tokenrun_runs_total{group=\"job\",outcome=\"succeeded\"} 2",
     );
     assert!(!text.contains("tokenrun_heartbeat_age_seconds"), "{text}");
     let unknown = site.verb(&["metrics", "-g", "nigthly"]).end().with_code(78);

@@ -1,6 +1,6 @@
 //! What goes wrong, and what operators do in between.
 
-use super::world::{What, World, group};
+use super::world::{Planned, What, World, group};
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::{Pause, Version};
 
@@ -92,6 +92,25 @@ impl World {
 
     fn power_off(&mut self) {
         let node = self.any_node();
+        self.power_off_node(node);
+    }
+
+    /// What was planned comes about.
+    pub(super) fn planned(&mut self, planned: Planned) {
+        self.say(|| format!("as planned: {planned:?}"));
+        match planned {
+            Planned::Start { node, start } => self.start(node, start),
+            Planned::Cut { node, cut } => self.nodes[node].cut_off = cut,
+            Planned::PowerOff(node) => self.power_off_node(node),
+            Planned::Restart(set_by) => {
+                self.domain += 1;
+                self.tick_offset = i64::try_from(self.dice.within(0, 20_000_000)).unwrap();
+                self.wall_offset += set_by;
+            }
+        }
+    }
+
+    fn power_off_node(&mut self, node: usize) {
         self.say(|| format!("n{node} loses its power"));
         for process in 0..self.processes.len() {
             if self.processes[process].node == node {

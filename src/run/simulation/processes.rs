@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::world::{What, World, group};
+use super::world::{Start, What, World, group};
 use crate::job::messages::Deadline;
 use crate::run::event::{Action, Event, NotStarted, Note};
 use crate::run::machine::{Limits, Machine, Wait};
@@ -90,6 +90,16 @@ impl World {
         if self.nodes[node].suspended || running >= 3 {
             return;
         }
+        let start = Start {
+            locks: !self.dice.one_in(3),
+            wait: self.patience(),
+            once_key: None,
+        };
+        self.start(node, start);
+    }
+
+    /// A node starts the job's wrapper.
+    pub(super) fn start(&mut self, node: usize, start: Start) {
         let timing = self.nodes[node].timing;
         let index = self.processes.len();
         let claim = Claim {
@@ -102,12 +112,13 @@ impl World {
             timing,
             about: About {
                 program: "job".into(),
+                once_key: start.once_key,
                 ..About::default()
             },
         };
         let limits = Limits {
-            locks: !self.dice.one_in(3),
-            wait: self.patience(),
+            locks: start.locks,
+            wait: start.wait,
             ..Limits::default()
         };
         self.say(|| format!("p{index} starts on n{node} with {timing:?}"));
@@ -364,13 +375,16 @@ impl World {
             self.violated(format!("p{process}'s job was started too late"));
         }
         self.tally.jobs += 1;
-        let code = i32::from(self.dice.one_in(5));
+        let one_fails_in = self.jobs_last.map_or(5, |(_, _, one_in)| one_in);
+        let code = i32::from(self.dice.one_in(one_fails_in));
         self.processes[process].job = Some(Job {
             main: true,
             status: Status::Exited(code),
             told: false,
         });
-        let length = if self.dice.one_in(3) {
+        let length = if let Some((least, most, _)) = self.jobs_last {
+            self.dice.within(least, most)
+        } else if self.dice.one_in(3) {
             self.dice.within(10_000, 120_000)
         } else {
             self.dice.within(10, 5_000)
@@ -411,6 +425,7 @@ impl World {
             .as_ref()
             .is_none_or(|g| g.forced);
         self.say(|| format!("p{process}'s job ends: {status:?}, forced: {forced}"));
+        self.tally.successes += u64::from(status == Status::Exited(0) && !forced);
         let leftovers = self.dice.one_in(4);
         if leftovers {
             let delay = self.dice.within(1, 1_000);

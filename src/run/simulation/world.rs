@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use super::processes::{Node, Process};
 use crate::run::event::Event;
+use crate::run::machine::Wait;
 use crate::store::memory::Contents;
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::token::{
-    ClientId, Domain, Evidence, GroupName, History, Place, Row, SessionId, Stamp, State, StoreTime,
-    Swap, Swapped, Timing, Touch, Wishes,
+    ClientId, Domain, Evidence, GroupName, History, OnceMark, Place, Row, SessionId, Stamp, State,
+    StoreTime, Swap, Swapped, Timing, Touch, Wishes,
 };
 
 /// Randomness that a seed repeats (SplitMix64, Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]
-pub(super) struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
     pub(super) fn next(&mut self) -> u64 {
@@ -68,6 +69,29 @@ pub(super) enum What {
         process: usize,
         guard: bool,
     },
+    /// What a plan holds for a certain time.
+    Planned(Planned),
+}
+
+/// What happens because it was planned, and not by chance.
+#[derive(Debug)]
+pub(super) enum Planned {
+    /// A node starts the job's wrapper.
+    Start { node: usize, start: Start },
+    /// A node is cut off from the store, or not any more.
+    Cut { node: usize, cut: bool },
+    /// A node loses its power.
+    PowerOff(usize),
+    /// The store has been started anew; its wall clock was set by so many ms.
+    Restart(i64),
+}
+
+/// How a wrapper is started.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    pub(super) wait: Wait,
+    pub(super) locks: bool,
+    pub(super) once_key: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -76,6 +100,8 @@ pub(super) struct Tally {
     pub(super) takeovers: u64,
     pub(super) losses: u64,
     pub(super) jobs: u64,
+    /// Jobs whose own process ended well by itself.
+    pub(super) successes: u64,
 }
 
 pub(super) struct World {
@@ -109,6 +135,8 @@ pub(super) struct World {
     pub(super) in_line_since: BTreeMap<SessionId, u64>,
     /// The line before the last swap.
     pub(super) line_before: Vec<Place>,
+    /// How long jobs last, in ms, and one in how many fails; else both are left to chance.
+    pub(super) jobs_last: Option<(u64, u64, u64)>,
     pub(super) tally: Tally,
     pub(super) violation: Option<String>,
 }
@@ -142,6 +170,11 @@ impl World {
                 cut_off: false,
             })
             .collect();
+        Self::of(dice, nodes, lossy, traced)
+    }
+
+    /// A world of these nodes, in which nothing has been planned yet.
+    pub(super) fn of(dice: Dice, nodes: Vec<Node>, lossy: bool, traced: bool) -> Self {
         Self {
             dice,
             now: 0,
@@ -165,6 +198,7 @@ impl World {
             steps: Vec::new(),
             in_line_since: BTreeMap::new(),
             line_before: Vec::new(),
+            jobs_last: None,
             tally: Tally::default(),
             violation: None,
         }
@@ -213,10 +247,20 @@ impl World {
         self.after(1_000, What::Fault);
         self.after(3_000, What::Operator);
         self.after(HEAL_AT, What::Heal);
-        while let Some(Reverse(key)) = self.queue.pop() {
-            if key.0 > END_AT {
+        self.pass_until(END_AT)?;
+        if self.granted_since_heal {
+            Ok(())
+        } else {
+            Err("nobody got the token after the faults had ended".into())
+        }
+    }
+
+    /// Lets everything happen until then.
+    pub(super) fn pass_until(&mut self, end: u64) -> Result<(), String> {
+        while self.queue.peek().is_some_and(|Reverse(key)| key.0 <= end) {
+            let Some(Reverse(key)) = self.queue.pop() else {
                 break;
-            }
+            };
             self.now = key.0;
             let what = self.events.remove(&key).unwrap();
             self.happen(what);
@@ -225,11 +269,8 @@ impl World {
                 return Err(violation);
             }
         }
-        if self.granted_since_heal {
-            Ok(())
-        } else {
-            Err("nobody got the token after the faults had ended".into())
-        }
+        self.now = end;
+        Ok(())
     }
 
     fn happen(&mut self, what: What) {
@@ -253,6 +294,7 @@ impl World {
             What::Operator => self.operator(),
             What::Thaw(node) => self.thaw(node),
             What::Continue { process, guard } => self.carry_on(process, guard),
+            What::Planned(planned) => self.planned(planned),
         }
     }
 
@@ -295,7 +337,6 @@ impl World {
 
     fn arrive(&mut self, process: usize, call: u64, request: &Request) {
         let now = self.store_time();
-        let session = self.processes[process].machine.claim().session.clone();
         let event = match request {
             Request::Leave(group, session) => {
                 self.store.leave(group, session);
@@ -315,14 +356,14 @@ impl World {
                 Event::Looked(Ok((Box::new(reading), evidence)))
             }
             Request::Swap(swap) => Event::Swapped(Ok(self.swap(process, swap, &now))),
-            Request::Once { .. } => Event::OnceLooked(Ok(None)),
+            Request::Once { group, key } => {
+                let done = |mark: &&OnceMark| mark.group == *group && mark.key == *key;
+                let mark = self.store.marks.iter().find(done).cloned();
+                Event::OnceLooked(Ok(mark.map(Box::new)))
+            }
             Request::Prune { .. } => Event::Tick,
-            Request::Record { group, end, .. } => {
-                for run in &mut self.store.runs {
-                    if run.group == *group && run.session == session {
-                        run.close(end, &now);
-                    }
-                }
+            Request::Record { group, run, end } => {
+                self.store.close(group, run, end, &now);
                 Event::Recorded(Ok(()))
             }
         };

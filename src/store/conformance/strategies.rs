@@ -6,8 +6,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::token::{
-    ClientId, Counters, Domain, Fence, GrantKind, GroupName, Handoff, Outcome, Pause, Row,
-    RunRecord, SessionId, Stamp, State, Version,
+    ClientId, Counters, Domain, Fence, GrantKind, GroupName, Handoff, Outcome, Outcomes, Pause,
+    Row, RunRecord, SessionId, Stamp, State, Version,
 };
 
 /// 9999-12-31T23:59:59.999Z: stores keep wall times as people write them.
@@ -89,14 +89,35 @@ fn handoff() -> impl Strategy<Value = Handoff> {
 }
 
 fn counters() -> impl Strategy<Value = Counters> {
-    proptest::array::uniform4(0..=i64::MAX).prop_map(|[runs, failures, takeovers, losses]| {
-        Counters {
-            runs,
-            failures,
-            takeovers,
-            losses,
-        }
-    })
+    (
+        proptest::array::uniform4(0..=i64::MAX),
+        proptest::array::uniform6(0..=i64::MAX),
+    )
+        .prop_map(|(counted, ended)| {
+            let [runs, failures, takeovers, losses] = counted;
+            let [
+                succeeded,
+                signalled,
+                timed_out,
+                not_started,
+                unknown,
+                forced,
+            ] = ended;
+            Counters {
+                runs,
+                failures,
+                takeovers,
+                losses,
+                outcomes: Outcomes {
+                    succeeded,
+                    signalled,
+                    timed_out,
+                    not_started,
+                    unknown,
+                    forced,
+                },
+            }
+        })
 }
 
 prop_compose! {

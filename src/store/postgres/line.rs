@@ -13,7 +13,7 @@ const LOOKS: u32 = 3;
 
 /// Where the place in line begins in an answer of `token_read.sql`: after the time, the
 /// oldest reader, and the token's columns.
-const IN_READING: usize = 36;
+const IN_READING: usize = 42;
 
 /// The place in a row of `token_read.sql`, if there is one.
 pub(super) fn in_reading(row: &Row) -> Result<Option<Place>, BadCell> {

@@ -7,7 +7,7 @@ use super::statements::Statements;
 use crate::store::{StoreError, Trouble};
 
 /// The version that this program makes.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// Everything that makes the tables, as an administrator may run it, in one transaction.
 #[must_use]
@@ -58,7 +58,7 @@ pub(super) fn add(
     let batch = format!(
         "{}{}{}",
         statements.schema_create(),
-        statements.schema_2(),
+        statements.schema_later(),
         statements.schema_added()
     );
     session.batch(limit, &batch).map_err(|failed| {

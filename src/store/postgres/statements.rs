@@ -6,6 +6,9 @@ macro_rules! sql {
     };
 }
 
+/// How many counts of ends there are.
+pub(super) const COUNTS: usize = 6;
+
 /// What a swap does besides the token's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beside {
@@ -28,10 +31,22 @@ impl Beside {
 }
 
 impl Beside {
+    /// Whether it may end a run, which is counted.
+    pub(super) const fn counts(self) -> bool {
+        !matches!(self, Self::Nothing | Self::Begin)
+    }
+
     /// As [`Self::Begin`], of a session that leaves the line with it.
     const fn begins(self) -> bool {
         matches!(self, Self::Begin | Self::BeginAfterVanished)
     }
+}
+
+/// The part that writes the counts, whose parameters follow on so many others.
+fn counted_after(parameters: usize) -> String {
+    let numbers = (parameters + 1..=parameters + COUNTS).map(|n| format!("${n}"));
+    let numbers: Vec<String> = numbers.collect();
+    sql!("outcomes_set").replace("{counts}", &numbers.join(", "))
 }
 
 /// Fills the names into statements.
@@ -72,7 +87,12 @@ impl Statements {
     }
 
     pub(super) fn token_list(&self) -> String {
-        self.fill(sql!("token_list"))
+        self.fill(&sql!("token_list").replace("{outcomes}", "{schema}.outcomes"))
+    }
+
+    /// The same on tables of a version that counts no outcomes.
+    pub(super) fn token_list_of_older(&self) -> String {
+        self.fill(&sql!("token_list").replace("{outcomes}", sql!("outcomes_none")))
     }
 
     pub(super) fn history(&self, of_group: bool) -> String {
@@ -119,9 +139,15 @@ impl Statements {
         self.fill(sql!("token_lockers"))
     }
 
-    /// A swap of a row that is there. A new fence is a new key: nobody may have locked
+    /// A swap of a row that is there, with so many parameters before the counts. A new fence is a new key: nobody may have locked
     /// the old one.
-    pub(super) fn update(&self, new_fence: bool, beside: Beside, waited: bool) -> String {
+    pub(super) fn update(
+        &self,
+        new_fence: bool,
+        beside: Beside,
+        waited: bool,
+        parameters: usize,
+    ) -> String {
         let lock = if new_fence {
             "FOR UPDATE"
         } else {
@@ -132,15 +158,23 @@ impl Statements {
             Beside::End => sql!("token_ended"),
             _ => sql!("token_updated"),
         };
-        self.swap(&update, beside, waited, answer)
+        self.swap(&update, beside, waited, answer, parameters)
     }
 
     /// A swap of a row that is not there.
-    pub(super) fn insert(&self, beside: Beside, waited: bool) -> String {
-        self.swap(sql!("token_insert"), beside, waited, sql!("token_inserted"))
+    pub(super) fn insert(&self, beside: Beside, waited: bool, parameters: usize) -> String {
+        let (token, answer) = (sql!("token_insert"), sql!("token_inserted"));
+        self.swap(token, beside, waited, answer, parameters)
     }
 
-    fn swap(&self, token: &str, beside: Beside, waited: bool, answer: &str) -> String {
+    fn swap(
+        &self,
+        token: &str,
+        beside: Beside,
+        waited: bool,
+        answer: &str,
+        parameters: usize,
+    ) -> String {
         let runs: &[&str] = match beside {
             Beside::Nothing => &[],
             Beside::Begin => &[sql!("run_begin")],
@@ -151,7 +185,9 @@ impl Statements {
             Beside::Forget => &[sql!("event_add"), sql!("once_forget")],
         };
         let left = (waited && beside.begins()).then_some(sql!("line_left"));
-        let parts = [token].into_iter().chain(runs.iter().copied()).chain(left);
+        let counted = beside.counts().then(|| counted_after(parameters));
+        let parts = [token].into_iter().chain(runs.iter().copied());
+        let parts = parts.chain(left).chain(counted.as_deref());
         let parts: Vec<&str> = parts.collect();
         self.fill(&format!("WITH {}{answer}", parts.join(",\n")))
     }
@@ -177,12 +213,13 @@ impl Statements {
     }
 
     pub(super) fn schema(&self) -> String {
-        format!("{}\n{}", self.fill(sql!("schema")), self.schema_2())
+        format!("{}\n{}", self.fill(sql!("schema")), self.schema_later())
     }
 
-    /// What version 2 has beside version 1.
-    pub(super) fn schema_2(&self) -> String {
-        self.fill(sql!("schema_2"))
+    /// What versions 2 and 3 have beside version 1.
+    pub(super) fn schema_later(&self) -> String {
+        let later = [sql!("schema_2"), sql!("schema_3")];
+        self.fill(&later.concat())
     }
 
     pub(super) fn doctor_server(&self) -> String {

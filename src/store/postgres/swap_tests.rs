@@ -139,11 +139,11 @@ fn tables_for_newer_programs_are_refused_but_not_to_who_holds_a_token() {
     let mut holder = store(&database);
     let held = grant_to(&mut holder, "a", 1);
     database.sql(
-        "UPDATE tokenrun.meta SET value = '3'; ALTER TABLE tokenrun.tokens ADD new text DEFAULT 'x'",
+        "UPDATE tokenrun.meta SET value = '4'; ALTER TABLE tokenrun.tokens ADD new text DEFAULT 'x'",
     );
     let error = store(&database).read(&held.group).unwrap_err();
     assert_eq!(error.trouble, Trouble::Misconfigured);
-    assert!(error.message.contains("version 3 or later"), "{error}");
+    assert!(error.message.contains("version 4 or later"), "{error}");
     let now = holder.read(&held.group).unwrap().now;
     let beat = heartbeat(&held, version(2), now.plus(TIMEOUT));
     assert!(matches!(holder.swap(&beat).unwrap(), Swapped::Done(_)));

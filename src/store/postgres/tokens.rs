@@ -3,9 +3,10 @@
 use tokio_postgres::Row as Found;
 
 use super::cells::{BadCell, Cells, Value, bad};
+use super::statements::COUNTS;
 use crate::token::{
-    ClientId, Counters, Domain, Fence, GroupName, Handoff, Outcome, Pause, Row, SessionId, Stamp,
-    State, Touch, Version,
+    ClientId, Counters, Domain, Fence, GroupName, Handoff, Outcome, Outcomes, Pause, Row,
+    SessionId, Stamp, State, Touch, Version,
 };
 
 const FREE: &str = "free";
@@ -56,6 +57,19 @@ pub(super) fn to_values(row: &Row) -> Vec<Value> {
         Value::long(row.counters.losses),
         Value::long(row.version.number()),
         Value::Long(row.session_version.map(Version::number)),
+    ]
+}
+
+/// What is sent for the counts of ends, in the order of `outcomes_set.sql`.
+pub(super) fn outcomes(row: &Row) -> [Value; COUNTS] {
+    let outcomes = row.counters.outcomes;
+    [
+        Value::long(outcomes.succeeded),
+        Value::long(outcomes.signalled),
+        Value::long(outcomes.timed_out),
+        Value::long(outcomes.not_started),
+        Value::long(outcomes.unknown),
+        Value::long(outcomes.forced),
     ]
 }
 
@@ -174,6 +188,14 @@ pub(super) fn from_row(found: &Found, first: usize) -> Result<Option<Row>, BadCe
             failures: c.count()?,
             takeovers: c.count()?,
             losses: c.count()?,
+            outcomes: Outcomes {
+                succeeded: c.count()?,
+                signalled: c.count()?,
+                timed_out: c.count()?,
+                not_started: c.count()?,
+                unknown: c.count()?,
+                forced: c.count()?,
+            },
         },
         version: Version::from_stored(c.needed()?),
         session_version: c.cell()?.map(Version::from_stored),

@@ -4,8 +4,8 @@ use rusqlite::types::Value;
 
 use super::cells::{self, BadCell, Cells, agree, bad};
 use crate::token::{
-    ClientId, Counters, Domain, Fence, GroupName, Handoff, Outcome, Pause, Row, SessionId, Stamp,
-    State, Version,
+    ClientId, Counters, Domain, Fence, GroupName, Handoff, Outcome, Outcomes, Pause, Row,
+    SessionId, Stamp, State, Version,
 };
 
 /// The columns, in the order of the statements.
@@ -45,6 +45,12 @@ pub(super) const COLUMNS: &[&str] = &[
     "failures",
     "takeovers",
     "losses",
+    "succeeded",
+    "signalled",
+    "timed_out",
+    "not_started",
+    "vanished",
+    "forced",
     "version",
     "session_version",
 ];
@@ -66,6 +72,7 @@ pub(super) fn to_values(row: &Row) -> Vec<Value> {
     let [created_wall, created_tick] = cells::stamp(Some(row.created_at));
     let paused = row.paused.as_ref();
     let handoff = row.handoff.as_ref();
+    let outcomes = row.counters.outcomes;
     vec![
         cells::text(row.group.as_str()),
         cells::text(state),
@@ -102,6 +109,12 @@ pub(super) fn to_values(row: &Row) -> Vec<Value> {
         Value::Integer(row.counters.failures),
         Value::Integer(row.counters.takeovers),
         Value::Integer(row.counters.losses),
+        Value::Integer(outcomes.succeeded),
+        Value::Integer(outcomes.signalled),
+        Value::Integer(outcomes.timed_out),
+        Value::Integer(outcomes.not_started),
+        Value::Integer(outcomes.unknown),
+        Value::Integer(outcomes.forced),
         Value::Integer(row.version.number()),
         cells::number_or_null(row.session_version.map(Version::number)),
     ]
@@ -213,6 +226,14 @@ pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<Row, BadCell> {
             failures: c.count()?,
             takeovers: c.count()?,
             losses: c.count()?,
+            outcomes: Outcomes {
+                succeeded: c.count()?,
+                signalled: c.count()?,
+                timed_out: c.count()?,
+                not_started: c.count()?,
+                unknown: c.count()?,
+                forced: c.count()?,
+            },
         },
         version: Version::from_stored(c.needed_number()?),
         session_version: c.number()?.map(Version::from_stored),

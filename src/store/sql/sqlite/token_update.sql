@@ -10,5 +10,6 @@ UPDATE tokens SET
     paused_reason = ?26, paused_until = ?27, handoff_to = ?28,
     handoff_at = ?29, revoke_requested = ?30, last_outcome = ?31,
     runs = ?32, failures = ?33, takeovers = ?34, losses = ?35,
-    version = ?36, session_version = ?37
+    succeeded = ?36, signalled = ?37, timed_out = ?38, not_started = ?39,
+    vanished = ?40, forced = ?41, version = ?42, session_version = ?43
 WHERE token_group = ?1
