@@ -2,6 +2,7 @@
 
 pub mod act;
 pub mod check;
+pub mod config;
 pub mod explain;
 pub mod fence;
 pub mod history;

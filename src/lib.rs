@@ -8,6 +8,7 @@
 //! | wiring | [`run()`] here, [`wiring`] |
 //! | commands | [`commands`] |
 //! | command line | [`cli`] |
+//! | configuration files | [`config`] |
 //! | words | [`report`] |
 //! | a run | [`mod@run`] |
 //! | outside | [`store`], [`job`] |
@@ -16,6 +17,7 @@
 
 pub mod cli;
 pub mod commands;
+pub mod config;
 pub mod duration;
 pub mod exit;
 pub mod job;
@@ -153,6 +155,7 @@ fn dispatch(
             commands::fence::fence(store.as_mut(), &request, log)
         }
         Request::Init(request) => init(&request, log),
+        Request::Config(request) => wiring::config(request),
         Request::Print(text) => commands::print(&text),
         Request::Man(directory) => {
             let pages = cli::manual()

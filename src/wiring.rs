@@ -1,6 +1,9 @@
 //! Puts parts together for what is asked beside a run: the store, who asks, and from where.
 
 pub(crate) mod hold;
+mod settings;
+
+pub(crate) use settings::config;
 
 use super::{Failure, client_id, known_store, known_store_with_locks, nested_in};
 use crate::cli::{ActRequest, CheckRequest, ExplainRequest};

@@ -136,8 +136,25 @@ pub(super) struct RunFlags {
     command: Vec<OsString>,
 }
 
+impl RunFlags {
+    /// The group, if one was given.
+    pub(super) fn group(&self) -> Option<&str> {
+        self.group.as_deref()
+    }
+
+    /// The durations.
+    pub(super) fn timing(&self) -> Result<Timing, Unusable> {
+        self.claim.timing(None)
+    }
+
+    /// The store.
+    pub(super) fn store(self) -> StoreRequest {
+        self.store.into()
+    }
+}
+
 /// What `--wait` without a duration stands for.
-pub(super) const FOREVER: &str = "forever";
+pub(super) const FOREVER: &str = crate::config::FOREVER;
 
 pub(super) fn wait_value(text: &str) -> Result<Wait, duration::DurationError> {
     if text == FOREVER {

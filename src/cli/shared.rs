@@ -1,5 +1,6 @@
 //! What several commands understand: the store, the log, names and durations.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,7 +23,8 @@ pub(super) struct StoreFlags {
         long,
         value_name = "URL",
         env = "TOKENRUN_STORE",
-        hide_env_values = true
+        hide_env_values = true,
+        help_heading = "The store"
     )]
     store: Option<String>,
     /// A file that holds what would be written after --store: a mounted secret
@@ -32,9 +34,21 @@ pub(super) struct StoreFlags {
         long,
         value_name = "FILE",
         env = "TOKENRUN_STORE_FILE",
-        conflicts_with = "store"
+        conflicts_with = "store",
+        help_heading = "The store"
     )]
     store_file: Option<PathBuf>,
+    /// A configuration file, instead of the system's and the user's; '' for none
+    ///
+    /// Without it /etc/tokenrun/config.toml and $XDG_CONFIG_HOME/tokenrun/config.toml (or
+    /// ~/.config/tokenrun/config.toml) are read, if they are there. One that is named must be.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TOKENRUN_CONFIG",
+        help_heading = "The store"
+    )]
+    config: Option<OsString>,
 }
 
 #[derive(Debug, Args)]

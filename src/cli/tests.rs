@@ -107,3 +107,46 @@ fn bad_input_gets_one_line_that_says_what_to_write() {
     let long = "x".repeat(201);
     assert!(refused(&["tokenrun", "-g", &long, "--", "job"]).contains("201"));
 }
+
+/// Settings of a run that may not stand in a file.
+fn is_refused_in_files(name: &str) -> bool {
+    crate::config::REFUSED
+        .iter()
+        .any(|(refused, _)| *refused == name)
+}
+
+#[test]
+fn whatever_has_a_variable_may_stand_in_a_file_or_is_refused_by_name() {
+    let command = Cli::command();
+    let hold = command.find_subcommand("hold").unwrap();
+    let mut options: Vec<String> = command
+        .get_arguments()
+        .chain(hold.get_arguments())
+        .filter(|option| option.get_env().is_some())
+        .map(|option| option.get_long().unwrap().to_owned())
+        .filter(|name| !is_refused_in_files(name))
+        .collect();
+    options.sort_unstable();
+    options.dedup();
+    let mut keys: Vec<&str> = crate::config::KEYS.iter().map(|key| key.name).collect();
+    keys.sort_unstable();
+    assert_eq!(options, keys);
+}
+
+#[test]
+fn the_words_of_a_file_are_those_of_the_options() {
+    for key in crate::config::KEYS {
+        let crate::config::Kind::Word(words) = key.kind else {
+            continue;
+        };
+        let command = Cli::command();
+        let mut options = command.get_arguments();
+        let option = options.find(|it| it.get_long() == Some(key.name)).unwrap();
+        let values = option.get_possible_values();
+        let values: Vec<&str> = values
+            .iter()
+            .map(clap::builder::PossibleValue::get_name)
+            .collect();
+        assert_eq!(values, words);
+    }
+}
