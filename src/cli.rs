@@ -4,9 +4,11 @@
 mod acts;
 mod check;
 mod claim;
+mod completions;
 mod config;
 mod explain;
 mod fence;
+mod groups;
 mod hold;
 mod init;
 mod listing;
@@ -29,6 +31,7 @@ use self::check::CheckFlags;
 use self::config::ConfigFlags;
 use self::explain::ExplainFlags;
 use self::fence::FenceVerb;
+use self::groups::GroupsFlags;
 use self::hold::HoldFlags;
 use self::init::InitFlags;
 use self::listing::{HistoryFlags, StatusFlags};
@@ -36,12 +39,14 @@ use self::metrics::MetricsFlags;
 use self::once::OnceVerb;
 use self::run::{RunFlags, run_request};
 use self::settings::{Misread, Origins};
+use self::unusable::nothing_asked;
 
 pub use self::acts::{ActRequest, Wish};
 pub use self::check::{CheckRequest, Question};
 pub use self::config::ConfigRequest;
 pub use self::explain::ExplainRequest;
 pub use self::fence::{FenceQuestion, FenceRequest};
+pub use self::groups::GroupsRequest;
 pub use self::hold::{HoldRequest, STAND_IN, StandIn};
 pub use self::init::InitRequest;
 pub use self::listing::{HistoryRequest, StatusRequest};
@@ -124,6 +129,9 @@ enum Verb {
     ///
     /// With the options of a run: put the word config before them, and see what they do.
     Config(Box<ConfigFlags>),
+    /// Name the store's groups, for a shell that completes a line
+    #[command(hide = true)]
+    Groups(GroupsFlags),
     /// Print the completion script for a shell
     Completions {
         /// The shell
@@ -163,6 +171,8 @@ pub enum Request {
     Fence(FenceRequest),
     /// Change a token as an operator.
     Act(ActRequest),
+    /// Name groups.
+    Groups(GroupsRequest),
     /// Show settings.
     Config(ConfigRequest),
     /// Print this text to stdout.
@@ -188,6 +198,7 @@ impl Request {
             Self::Act(act) => Some(&act.store),
             Self::Init(init) => Some(&init.store),
             Self::Config(config) => Some(&config.store),
+            Self::Groups(groups) => Some(&groups.store),
             Self::StandIn(_) | Self::Print(_) | Self::Man(_) => None,
         }
     }
@@ -218,6 +229,9 @@ impl Request {
 /// # Errors
 /// One line that says what is wrong and what to write, or the help that was asked for.
 pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
+    if arguments.len() <= 1 {
+        return Err(nothing_asked());
+    }
     if is_plain_run(arguments) {
         match settings::read::<PlainRun>(arguments) {
             Ok(read) => {
@@ -232,6 +246,8 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     if let Some(order) = StandIn::of(arguments) {
         return Ok(Request::StandIn(order));
     }
+    let rewritten = groups::rewritten(arguments);
+    let arguments = rewritten.as_deref().unwrap_or(arguments);
     let read = settings::read::<Cli>(arguments).map_err(|error| error.told(arguments))?;
     request(read.flags, &read.origins).map_err(|unusable| read.origins.blame(unusable))
 }
@@ -260,6 +276,7 @@ fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
         Some(Verb::Fence(FenceVerb::Raise(flags))) => flags.try_into().map(Request::Act),
         Some(Verb::Init(flags)) => Ok(Request::Init(flags.into())),
         Some(Verb::Config(flags)) => flags.request(origins).map(Request::Config),
+        Some(Verb::Groups(flags)) => Ok(Request::Groups(flags.into())),
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),
     }

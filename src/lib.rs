@@ -80,6 +80,10 @@ pub fn run(arguments: &[OsString]) -> Exit {
                 Err(failure) => told(failure, Log::new(style(LogRequest::default()))),
             };
         }
+        Err(unusable) if unusable.is_page => {
+            commands::tell(&unusable.text);
+            return Exit::Code(unusable.code);
+        }
         Err(unusable) => {
             let failure = Failure::new(unusable.code, "usage", unusable.text);
             return told(failure, Log::new(style(LogRequest::default())));
@@ -156,6 +160,7 @@ fn dispatch(
         }
         Request::Init(request) => init(&request, log),
         Request::Config(request) => wiring::config(request),
+        Request::Groups(request) => wiring::groups(&request, log),
         Request::Print(text) => commands::print(&text),
         Request::Man(directory) => {
             let pages = cli::manual()
@@ -430,12 +435,13 @@ fn postgres_settings(text: &str, application: &str, log: &mut Log) -> Result<Set
 
 /// A store that must be there already: what is asked of it makes none.
 fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
-    Ok(known_store_with_locks(store, log)?.0)
+    Ok(known_store_with_locks(store, LISTING_TIMEOUT, log)?.0)
 }
 
 /// The same, with the directory for the locks of its runs on this host.
 fn known_store_with_locks(
     store: &StoreRequest,
+    timeout: Duration,
     log: &mut Log,
 ) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
     let url = store_url(store)?;
@@ -448,7 +454,7 @@ fn known_store_with_locks(
         );
         return Err(Failure::new(exit::CONFIG, "no_store", text));
     }
-    open(&url, LISTING_TIMEOUT, LISTING_TIMEOUT, "tokenrun", log)
+    open(&url, timeout, timeout, "tokenrun", log)
 }
 
 fn warn_of_unknown_variables(log: &mut Log) {

@@ -148,6 +148,7 @@ fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
         Config::load(given.map(OsString::as_os_str), &home).map_err(|refusal| Unusable {
             text: refusal.text,
             asked_for: false,
+            is_page: false,
             code: refusal.code,
         })?;
     let group = matches.try_get_one::<String>("group").ok().flatten();
@@ -235,6 +236,7 @@ impl Origins {
         Unusable {
             text: format!("{} ({})", unusable.text, places.join("; ")),
             asked_for: false,
+            is_page: false,
             code: exit::CONFIG,
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct StoreFlags {
     store: Option<String>,
     /// A file that holds what would be written after --store: a mounted secret
     ///
-    /// It is read anew by every run, so that what is in it may change in between.
+    /// [default: none]. It is read anew by every run, so that what is in it may change in between.
     #[arg(
         long,
         value_name = "FILE",
@@ -40,7 +40,7 @@ pub(super) struct StoreFlags {
     store_file: Option<PathBuf>,
     /// A configuration file, instead of the system's and the user's; '' for none
     ///
-    /// Without it /etc/tokenrun/config.toml and $XDG_CONFIG_HOME/tokenrun/config.toml (or
+    /// By default /etc/tokenrun/config.toml and $XDG_CONFIG_HOME/tokenrun/config.toml (or
     /// ~/.config/tokenrun/config.toml) are read, if they are there. One that is named must be.
     #[arg(
         long,
@@ -54,6 +54,8 @@ pub(super) struct StoreFlags {
 #[derive(Debug, Args)]
 pub(super) struct LogFlags {
     /// Say nothing
+    ///
+    /// The exit status tells, and --report. For cron, which mails what is written.
     #[arg(
         short,
         long,
@@ -63,9 +65,14 @@ pub(super) struct LogFlags {
     )]
     quiet: bool,
     /// Tell every step
+    ///
+    /// Each look at the store, what the rule said and why: for one who wonders why it does not
+    /// run.
     #[arg(short, long, env = "TOKENRUN_VERBOSE", help_heading = "Output")]
     verbose: bool,
     /// How messages are written to stderr
+    ///
+    /// What is JSON has a field `event` that stays as it is from release to release.
     #[arg(
         long,
         value_name = "FORMAT",
