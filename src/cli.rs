@@ -31,7 +31,7 @@ use self::check::CheckFlags;
 use self::config::ConfigFlags;
 use self::explain::ExplainFlags;
 use self::fence::FenceVerb;
-use self::groups::GroupsFlags;
+use self::groups::GroupsLine;
 use self::hold::HoldFlags;
 use self::init::InitFlags;
 use self::listing::{HistoryFlags, StatusFlags};
@@ -129,9 +129,6 @@ enum Verb {
     ///
     /// With the options of a run: put the word config before them, and see what they do.
     Config(Box<ConfigFlags>),
-    /// Name the store's groups, for a shell that completes a line
-    #[command(hide = true)]
-    Groups(GroupsFlags),
     /// Print the completion script for a shell
     Completions {
         /// The shell
@@ -246,8 +243,11 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     if let Some(order) = StandIn::of(arguments) {
         return Ok(Request::StandIn(order));
     }
-    let rewritten = groups::rewritten(arguments);
-    let arguments = rewritten.as_deref().unwrap_or(arguments);
+    if let Some(arguments) = groups::rewritten(arguments) {
+        let read = settings::read::<GroupsLine>(&arguments);
+        let read = read.map_err(|error| error.told(&arguments))?;
+        return Ok(Request::Groups(read.flags.into()));
+    }
     let read = settings::read::<Cli>(arguments).map_err(|error| error.told(arguments))?;
     request(read.flags, &read.origins).map_err(|unusable| read.origins.blame(unusable))
 }
@@ -276,7 +276,6 @@ fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
         Some(Verb::Fence(FenceVerb::Raise(flags))) => flags.try_into().map(Request::Act),
         Some(Verb::Init(flags)) => Ok(Request::Init(flags.into())),
         Some(Verb::Config(flags)) => flags.request(origins).map(Request::Config),
-        Some(Verb::Groups(flags)) => Ok(Request::Groups(flags.into())),
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),
     }

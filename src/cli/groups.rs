@@ -2,20 +2,19 @@
 
 use std::ffi::OsString;
 
-use clap::Args;
+use clap::Parser;
 
 use super::shared::{StoreFlags, StoreRequest};
 
 /// The command's name. No person writes it.
 const NAME: &str = "groups";
 
-#[derive(Debug, Args)]
-pub(super) struct GroupsFlags {
+/// It is no [`super::Verb`], so that completions do not offer it.
+#[derive(Debug, Parser)]
+#[command(name = "tokenrun", disable_help_flag = true)]
+pub(super) struct GroupsLine {
     #[command(flatten)]
     store: StoreFlags,
-    /// The line so far: its store counts
-    #[arg(last = true)]
-    line: Vec<OsString>,
 }
 
 /// The names of a store's groups.
@@ -25,11 +24,10 @@ pub struct GroupsRequest {
     pub store: StoreRequest,
 }
 
-impl From<GroupsFlags> for GroupsRequest {
-    fn from(flags: GroupsFlags) -> Self {
-        let GroupsFlags { store, line: _ } = flags;
+impl From<GroupsLine> for GroupsRequest {
+    fn from(line: GroupsLine) -> Self {
         Self {
-            store: store.into(),
+            store: line.store.into(),
         }
     }
 }
@@ -38,7 +36,7 @@ impl From<GroupsFlags> for GroupsRequest {
 const OPTIONS: [&str; 4] = ["-s", "--store", "--store-file", "--config"];
 
 /// The arguments with what the line that is being completed says of the store, if they ask
-/// for groups: `groups -- -g x --store S` is `groups --store=S`.
+/// for groups: `groups -- -g x --store S` is `--store S`.
 pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
     let [program, verb, separator, line @ ..] = arguments else {
         return None;
@@ -46,7 +44,7 @@ pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
     if verb != NAME || separator != "--" {
         return None;
     }
-    let mut rewritten = vec![program.clone(), verb.clone()];
+    let mut rewritten = vec![program.clone()];
     let mut words = line.iter().take_while(|word| *word != "--");
     while let Some(word) = words.next() {
         let Some(text) = word.to_str() else { continue };
@@ -78,15 +76,15 @@ mod tests {
             Some(words.collect::<Vec<_>>().join(" "))
         };
         for (line, becomes) in [
-            ("tokenrun groups -- status -g", "tokenrun groups"),
-            ("tokenrun groups -- -s /x -g y", "tokenrun groups -s /x"),
+            ("tokenrun groups -- status -g", "tokenrun"),
+            ("tokenrun groups -- -s /x -g y", "tokenrun -s /x"),
             (
                 "tokenrun groups -- --store=/x --store",
-                "tokenrun groups --store=/x",
+                "tokenrun --store=/x",
             ),
             (
                 "tokenrun groups -- --config c -g x -- -s y",
-                "tokenrun groups --config c",
+                "tokenrun --config c",
             ),
         ] {
             assert_eq!(rewritten(line).as_deref(), Some(becomes), "{line}");

@@ -62,7 +62,7 @@ fn every_command_honours_the_file() {
         vec!["resume", "-g", "job"],
         vec!["fence", "raise", "-g", "job"],
         vec!["check", "-g", "job", "--succeeded-within", "1h"],
-        vec!["groups"],
+        vec!["groups", "--"],
         vec!["init"],
     ] {
         store.bare(&words).end().with_code(0);
