@@ -34,9 +34,6 @@ _tokenrun() {
             tokenrun,fence)
                 cmd="tokenrun__subcmd__fence"
                 ;;
-            tokenrun,groups)
-                cmd="tokenrun__subcmd__groups"
-                ;;
             tokenrun,handoff)
                 cmd="tokenrun__subcmd__handoff"
                 ;;
@@ -95,7 +92,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --store --store-file --config --report --label --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release metrics once fence init config groups completions man"
+            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --store --store-file --config --report --label --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release metrics once fence init config completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -629,36 +626,6 @@ _tokenrun() {
                     ;;
                 --log-format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        tokenrun__subcmd__groups)
-            opts="-s -h --store --store-file --config --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --store)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -s)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --store-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

@@ -72,7 +72,6 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "once" -d 'Show or fo
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "fence" -d 'Check a fence, guard a resource by it, or raise it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "init" -d 'Make the store, or print how an administrator makes it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "config" -d 'Show the settings that a run would use, and where each came from'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "groups" -d 'Name the store\'s groups, for a shell that completes a line'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
@@ -309,10 +308,6 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s q -l quiet 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand groups" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand groups" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand groups" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand groups" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand man" -s h -l help -d 'Print help'
 
