@@ -43,6 +43,19 @@ _tokenrun_groups() {
 }
 "#;
 
+/// What zsh's function for a line begins with.
+const ZSH_BEGIN: &str = r#"
+_tokenrun() {
+    local dashes=${words[(i)--]}
+    if (( dashes < CURRENT )); then
+        # From here on it is the job's line.
+        shift $dashes words
+        (( CURRENT -= dashes ))
+        _normal
+        return
+    fi
+"#;
+
 /// Fish's function for a value.
 const FISH: &str = "
 # The names of groups come from the store.
@@ -76,6 +89,11 @@ fn of_bash(script: &str) -> String {
 
 fn of_zsh(script: &str) -> String {
     let script = script.replace("]:NAME:_default'", "]:NAME:_tokenrun_groups'");
+    let script = script.replacen("\n_tokenrun() {\n", ZSH_BEGIN, 1);
+    // The job would take the place of a command's name, and its options would not be known.
+    let lines = script.lines();
+    let kept = lines.filter(|line| !line.starts_with("'::command -- "));
+    let script: String = kept.map(|line| format!("{line}\n")).collect();
     let Some(at) = script.rfind("\nif [ \"$funcstack[1]\"") else {
         return script;
     };
