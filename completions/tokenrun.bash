@@ -22,8 +22,8 @@ _tokenrun() {
             tokenrun,completions)
                 cmd="tokenrun__subcmd__completions"
                 ;;
-            tokenrun,doctor)
-                cmd="tokenrun__subcmd__doctor"
+            tokenrun,config)
+                cmd="tokenrun__subcmd__config"
                 ;;
             tokenrun,expect)
                 cmd="tokenrun__subcmd__expect"
@@ -92,7 +92,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -s -E -q -v -h -V --group --store --store-file --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --report --label --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release metrics once fence init doctor completions man"
+            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --store --store-file --config --report --label --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release metrics once fence init config completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -103,18 +103,6 @@ _tokenrun() {
                     return 0
                     ;;
                 -g)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --store)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -s)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --store-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -190,6 +178,22 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --report)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -210,7 +214,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__check)
-            opts="-g -s -q -h --group --store --store-file --for --succeeded-within --runtime-file --json --quiet --help"
+            opts="-g -s -q -h --group --store --store-file --config --for --succeeded-within --runtime-file --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -233,6 +237,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -269,8 +277,8 @@ _tokenrun() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        tokenrun__subcmd__doctor)
-            opts="-g -s -h --group --store --store-file --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --json --help"
+        tokenrun__subcmd__config)
+            opts="-g -E -s -q -v -h --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --store --store-file --config --report --label --quiet --verbose --log-format --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -284,15 +292,11 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --store)
+                --client-id)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -s)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --store-file)
+                --expected)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -324,6 +328,70 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --leftovers)
+                    COMPREPLY=($(compgen -W "kill leave" -- "${cur}"))
+                    return 0
+                    ;;
+                --once)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --done-exit-code)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --once-retain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --history-retain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --conflict-exit-code)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -E)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --label)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -332,7 +400,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__expect)
-            opts="-g -s -q -v -h --group --store --store-file --reason --json --quiet --verbose --log-format --clear --help"
+            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --clear --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -355,6 +423,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -374,7 +446,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__explain)
-            opts="-g -s -h --group --store --store-file --client-id --failback --json --help"
+            opts="-g -s -h --group --store --store-file --config --client-id --failback --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -397,6 +469,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -426,7 +502,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__fence__subcmd__advance)
-            opts="-s -q -v -h --store --store-file --quiet --verbose --log-format --help"
+            opts="-s -q -v -h --store --store-file --config --quiet --verbose --log-format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -444,6 +520,10 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --log-format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
@@ -456,7 +536,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__fence__subcmd__raise)
-            opts="-g -s -q -v -h --group --store --store-file --reason --json --quiet --verbose --log-format --to --help"
+            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --to --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -482,6 +562,10 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --reason)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -502,7 +586,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__fence__subcmd__verify)
-            opts="-g -f -s -q -v -h --group --fence --store --store-file --quiet --verbose --log-format --help"
+            opts="-g -f -s -q -v -h --group --fence --store --store-file --config --quiet --verbose --log-format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -536,6 +620,10 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --log-format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
@@ -548,7 +636,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__handoff)
-            opts="-g -s -q -v -h --group --store --store-file --reason --json --quiet --verbose --log-format --to --help"
+            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --to --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -571,6 +659,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -594,7 +686,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__history)
-            opts="-g -s -n -h --group --store --store-file --client --outcome --since --limit --timeline --json --help"
+            opts="-g -s -n -h --group --store --store-file --config --client --outcome --since --limit --timeline --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -617,6 +709,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -648,7 +744,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__hold)
-            opts="-g -s -q -v -h --group --store --store-file --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --wait --on-change --runtime-file --history-retain --label --quiet --verbose --log-format --help"
+            opts="-g -s -q -v -h --group --store --store-file --config --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --wait --on-change --runtime-file --history-retain --label --quiet --verbose --log-format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -671,6 +767,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -742,7 +842,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__init)
-            opts="-s -h --store --store-file --print-sql --help"
+            opts="-s -h --store --store-file --config --print-sql --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -757,6 +857,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -782,7 +886,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__metrics)
-            opts="-g -s -h --group --store --store-file --textfile --help"
+            opts="-g -s -h --group --store --store-file --config --textfile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -805,6 +909,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -834,7 +942,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__once__subcmd__forget)
-            opts="-g -s -q -v -h --group --store --store-file --reason --json --quiet --verbose --log-format --help"
+            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -857,6 +965,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -876,7 +988,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__once__subcmd__list)
-            opts="-g -s -h --group --store --store-file --json --help"
+            opts="-g -s -h --group --store --store-file --config --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -902,6 +1014,10 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -910,7 +1026,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__pause)
-            opts="-g -s -q -v -h --group --store --store-file --reason --json --quiet --verbose --log-format --for --help"
+            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --for --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -933,6 +1049,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -956,7 +1076,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__release)
-            opts="-g -s -q -v -h --group --store --store-file --reason --json --quiet --verbose --log-format --force --help"
+            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -979,6 +1099,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -998,7 +1122,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__resume)
-            opts="-g -s -q -v -h --group --store --store-file --reason --json --quiet --verbose --log-format --help"
+            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1021,6 +1145,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1040,7 +1168,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__revoke)
-            opts="-g -s -q -v -h --group --store --store-file --reason --json --quiet --verbose --log-format --help"
+            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1063,6 +1191,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1082,7 +1214,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__status)
-            opts="-g -s -h --group --store --store-file --watch --json --help"
+            opts="-g -s -h --group --store --store-file --config --watch --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1108,6 +1240,10 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --watch)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1122,8 +1258,34 @@ _tokenrun() {
     esac
 }
 
+# The names of groups come from the store.
+_tokenrun_line() {
+    local cur="$2" prev="$3" before=("${COMP_WORDS[@]:0:COMP_CWORD}") line name word
+    if [[ "$cur" == "=" ]]; then
+        cur=""
+    elif [[ "$prev" == "=" ]]; then
+        prev="${COMP_WORDS[COMP_CWORD - 2]}"
+    fi
+    for word in "${before[@]}"; do
+        # From here on it is the job's line.
+        [[ "$word" == "--" ]] && prev=""
+    done
+    if [[ "$prev" != "-g" && "$prev" != "--group" ]]; then
+        _tokenrun "$@"
+        return
+    fi
+    COMPREPLY=()
+    compopt +o default +o bashdefault 2>/dev/null
+    read -ra line <<<"$COMP_LINE"
+    while IFS= read -r name; do
+        printf -v name %q "$name"
+        [[ "$name" == "$cur"* ]] && COMPREPLY+=("$name")
+    done < <("$1" groups -- "${line[@]:1}" 2>/dev/null)
+    return 0
+}
+
 if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
-    complete -F _tokenrun -o nosort -o bashdefault -o default tokenrun
+    complete -F _tokenrun_line -o nosort -o bashdefault -o default tokenrun
 else
-    complete -F _tokenrun -o bashdefault -o default tokenrun
+    complete -F _tokenrun_line -o bashdefault -o default tokenrun
 fi

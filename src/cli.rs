@@ -4,9 +4,12 @@
 mod acts;
 mod check;
 mod claim;
+mod completions;
+mod config;
 mod doctor;
 mod explain;
 mod fence;
+mod groups;
 mod hold;
 mod init;
 mod listing;
@@ -15,6 +18,7 @@ mod metrics;
 mod once;
 mod pages;
 mod run;
+mod settings;
 mod shared;
 mod unusable;
 
@@ -25,22 +29,27 @@ use clap::{Parser, Subcommand};
 
 use self::acts::{ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags};
 use self::check::CheckFlags;
+use self::config::ConfigFlags;
 use self::doctor::DoctorFlags;
 use self::explain::ExplainFlags;
 use self::fence::FenceVerb;
+use self::groups::GroupsLine;
 use self::hold::HoldFlags;
 use self::init::InitFlags;
 use self::listing::{HistoryFlags, StatusFlags};
 use self::metrics::MetricsFlags;
 use self::once::OnceVerb;
 use self::run::{RunFlags, run_request};
-use self::unusable::explained;
+use self::settings::{Misread, Origins};
+use self::unusable::nothing_asked;
 
 pub use self::acts::{ActRequest, Wish};
 pub use self::check::{CheckRequest, Question};
+pub use self::config::ConfigRequest;
 pub use self::doctor::DoctorRequest;
 pub use self::explain::ExplainRequest;
 pub use self::fence::{FenceQuestion, FenceRequest};
+pub use self::groups::GroupsRequest;
 pub use self::hold::{HoldRequest, STAND_IN, StandIn};
 pub use self::init::InitRequest;
 pub use self::listing::{HistoryRequest, StatusRequest};
@@ -48,6 +57,7 @@ pub use self::metrics::MetricsRequest;
 pub use self::once::OnceListRequest;
 pub use self::pages::{completion_files, completions, manual, variables};
 pub use self::run::{LeftoversFlag, RunRequest};
+pub use self::settings::{Effective, Origin};
 pub use self::shared::{LogFormat, LogRequest, StoreRequest};
 pub use self::unusable::Unusable;
 
@@ -118,6 +128,10 @@ enum Verb {
     Fence(FenceVerb),
     /// Make the store, or print how an administrator makes it
     Init(InitFlags),
+    /// Show the settings that a run would use, and where each came from
+    ///
+    /// With the options of a run: put the word config before them, and see what they do.
+    Config(Box<ConfigFlags>),
     /// Examine the store, step by step, and say what to do about what is wrong
     ///
     /// Nothing in it is changed. The exit status is 0 if nothing fails, else that of the first
@@ -164,6 +178,10 @@ pub enum Request {
     Fence(FenceRequest),
     /// Change a token as an operator.
     Act(ActRequest),
+    /// Name groups.
+    Groups(GroupsRequest),
+    /// Show settings.
+    Config(ConfigRequest),
     /// Print this text to stdout.
     Print(String),
     /// Write manual pages to this directory.
@@ -186,6 +204,8 @@ impl Request {
             Self::Fence(fence) => Some(&fence.store),
             Self::Act(act) => Some(&act.store),
             Self::Init(init) => Some(&init.store),
+            Self::Config(config) => Some(&config.store),
+            Self::Groups(groups) => Some(&groups.store),
             Self::Doctor(doctor) => Some(&doctor.store),
             Self::StandIn(_) | Self::Print(_) | Self::Man(_) => None,
         }
@@ -217,13 +237,33 @@ impl Request {
 /// # Errors
 /// One line that says what is wrong and what to write, or the help that was asked for.
 pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
-    if let Some(run) = plain_run(arguments) {
-        return run_request(run.run).map(|run| Request::Run(Box::new(run)));
+    if arguments.len() <= 1 {
+        return Err(nothing_asked());
+    }
+    if is_plain_run(arguments) {
+        match settings::read::<PlainRun>(arguments) {
+            Ok(read) => {
+                let run = run_request(read.flags.run).map_err(|it| read.origins.blame(it))?;
+                return Ok(Request::Run(Box::new(run)));
+            }
+            Err(Misread::File(unusable)) => return Err(unusable),
+            // Told by what knows all commands.
+            Err(Misread::Line(_)) => {}
+        }
     }
     if let Some(order) = StandIn::of(arguments) {
         return Ok(Request::StandIn(order));
     }
-    let cli = Cli::try_parse_from(arguments).map_err(|error| explained(&error, arguments))?;
+    if let Some(arguments) = groups::rewritten(arguments) {
+        let read = settings::read::<GroupsLine>(&arguments);
+        let read = read.map_err(|error| error.told(&arguments))?;
+        return Ok(Request::Groups(read.flags.into()));
+    }
+    let read = settings::read::<Cli>(arguments).map_err(|error| error.told(arguments))?;
+    request(read.flags, &read.origins).map_err(|unusable| read.origins.blame(unusable))
+}
+
+fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
     match cli.verb {
         None => run_request(cli.run).map(|run| Request::Run(Box::new(run))),
         Some(Verb::Status(flags)) => flags.try_into().map(Request::Status),
@@ -246,6 +286,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
         Some(Verb::Fence(FenceVerb::Advance(flags))) => flags.try_into().map(Request::Fence),
         Some(Verb::Fence(FenceVerb::Raise(flags))) => flags.try_into().map(Request::Act),
         Some(Verb::Init(flags)) => Ok(Request::Init(flags.into())),
+        Some(Verb::Config(flags)) => flags.request(origins).map(Request::Config),
         Some(Verb::Doctor(flags)) => (*flags)
             .try_into()
             .map(|doctor| Request::Doctor(Box::new(doctor))),
@@ -254,15 +295,13 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     }
 }
 
-/// A run, read without what other commands understand: to set that up takes longer
-/// than to read the line. `None` if it is no plain run, or not right.
-fn plain_run(arguments: &[OsString]) -> Option<PlainRun> {
+/// Whether it is a run, to be read without what other commands understand: to set that up takes longer
+/// than to read the line.
+fn is_plain_run(arguments: &[OsString]) -> bool {
     let starts_with_option = arguments
         .get(1)
         .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
-    (starts_with_option && arguments.iter().any(|word| word == "--"))
-        .then(|| PlainRun::try_parse_from(arguments).ok())
-        .flatten()
+    starts_with_option && arguments.iter().any(|word| word == "--")
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 pub mod act;
 pub mod check;
+pub mod config;
 pub mod doctor;
 pub mod explain;
 pub mod fence;
+pub mod groups;
 pub mod history;
 pub mod hold;
 pub mod init;
@@ -75,6 +77,11 @@ pub fn put(text: &str) -> Result<bool, Failure> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Failure::of_system("stdout can't be written", &error)),
     }
+}
+
+/// Writes a page to stderr: who sees none of it has its exit status.
+pub fn tell(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// Prints objects as a JSON array, an object a line.

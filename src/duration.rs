@@ -41,6 +41,12 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
     humantime::parse_duration(text).map_err(|_| DurationError::Unreadable)
 }
 
+/// Writes a duration without rounding it, as it could be given: `5m`, `1day`, `0s`.
+#[must_use]
+pub fn exact(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string()
+}
+
 /// Writes a duration for people: whole seconds from ten seconds on, else with
 /// one digit behind the point; never more precise than anybody wants to know.
 #[must_use]

@@ -8,6 +8,7 @@
 //! | wiring | [`run()`] here, [`wiring`] |
 //! | commands | [`commands`] |
 //! | command line | [`cli`] |
+//! | configuration files | [`config`] |
 //! | words | [`report`] |
 //! | a run | [`mod@run`] |
 //! | outside | [`store`], [`job`] |
@@ -16,6 +17,7 @@
 
 pub mod cli;
 pub mod commands;
+pub mod config;
 pub mod duration;
 pub mod exit;
 pub mod job;
@@ -77,6 +79,10 @@ pub fn run(arguments: &[OsString]) -> Exit {
                 Ok(exit) => exit,
                 Err(failure) => told(failure, Log::new(style(LogRequest::default()))),
             };
+        }
+        Err(unusable) if unusable.is_page => {
+            commands::tell(&unusable.text);
+            return Exit::Code(unusable.code);
         }
         Err(unusable) => {
             let failure = Failure::new(unusable.code, "usage", unusable.text);
@@ -153,6 +159,8 @@ fn dispatch(
             commands::fence::fence(store.as_mut(), &request, log)
         }
         Request::Init(request) => init(&request, log),
+        Request::Config(request) => wiring::config(request),
+        Request::Groups(request) => wiring::groups(&request, log),
         Request::Doctor(request) => wiring::doctor::doctor(&request, log),
         Request::Print(text) => commands::print(&text),
         Request::Man(directory) => {
@@ -428,12 +436,13 @@ fn postgres_settings(text: &str, application: &str, log: &mut Log) -> Result<Set
 
 /// A store that must be there already: what is asked of it makes none.
 fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
-    Ok(known_store_with_locks(store, log)?.0)
+    Ok(known_store_with_locks(store, LISTING_TIMEOUT, log)?.0)
 }
 
 /// The same, with the directory for the locks of its runs on this host.
 fn known_store_with_locks(
     store: &StoreRequest,
+    timeout: Duration,
     log: &mut Log,
 ) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
     let url = store_url(store)?;
@@ -446,7 +455,7 @@ fn known_store_with_locks(
         );
         return Err(Failure::new(exit::CONFIG, "no_store", text));
     }
-    open(&url, LISTING_TIMEOUT, LISTING_TIMEOUT, "tokenrun", log)
+    open(&url, timeout, timeout, "tokenrun", log)
 }
 
 fn warn_of_unknown_variables(log: &mut Log) {

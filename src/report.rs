@@ -13,6 +13,7 @@ pub mod log;
 pub mod messages;
 pub mod metrics;
 pub mod run_report;
+pub mod settings;
 pub mod tables;
 pub mod timeline;
 pub mod waiting;

@@ -2,9 +2,14 @@
 
 pub(crate) mod doctor;
 pub(crate) mod hold;
+mod settings;
 
-use super::{Failure, client_id, known_store, known_store_with_locks, nested_in};
-use crate::cli::{ActRequest, CheckRequest, ExplainRequest};
+pub(crate) use settings::config;
+
+use std::time::Duration;
+
+use super::{Failure, LISTING_TIMEOUT, client_id, known_store, known_store_with_locks, nested_in};
+use crate::cli::{ActRequest, CheckRequest, ExplainRequest, GroupsRequest};
 use crate::commands;
 use crate::exit::Exit;
 use crate::job::ancestry::is_inside;
@@ -48,7 +53,7 @@ pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit, Failu
 
 /// What the rule says to a run that this process could be.
 pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit, Failure> {
-    let (mut store, locks) = known_store_with_locks(&request.store, log)?;
+    let (mut store, locks) = known_store_with_locks(&request.store, LISTING_TIMEOUT, log)?;
     let host = process::host_name().ok();
     let client = client_id(request.client_id.as_ref(), host.as_deref())?;
     let mut claim = bystander(&request.group, client)?;
@@ -59,6 +64,16 @@ pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit, Fa
         locks.map_or(Evidence::None, evidence)
     };
     commands::explain::explain(store.as_mut(), &mut claim, prove, request.json)
+}
+
+/// How long a person who presses the tabulator waits for a store.
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The names of groups, for a shell.
+pub(crate) fn groups(request: &GroupsRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let store = known_store_with_locks(&request.store, COMPLETION_TIMEOUT, log)?.0;
+    let mut store = store;
+    commands::groups::groups(store.as_mut())
 }
 
 /// A claim that is never made: what is asked on behalf of nobody.

@@ -15,6 +15,8 @@ mod between_runs;
 mod blocked_messages;
 #[path = "behaviour/clocks.rs"]
 mod clocks;
+#[path = "behaviour/config_file.rs"]
+mod config_file;
 #[path = "behaviour/configuration.rs"]
 mod configuration;
 #[path = "behaviour/contention.rs"]

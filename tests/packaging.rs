@@ -19,6 +19,8 @@ mod server;
 #[allow(dead_code, unused_imports)]
 mod support;
 
+#[path = "packaging/completions.rs"]
+mod completions;
 #[path = "packaging/container.rs"]
 mod container;
 #[path = "packaging/cron.rs"]

@@ -6,12 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, from the bottom up. A module imports from its own and lower ones.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["token", "duration", "exit"],
     &["sys"],
     &["store", "job"],
     &["run"],
     &["report"],
+    &["config"],
     &["cli"],
     &["commands"],
     &["wiring"],

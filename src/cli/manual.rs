@@ -16,24 +16,36 @@ const SEE_ALSO: &str = ".SH \"SEE ALSO\"\n\\fBtokenrun\\fR(1)\n";
 /// The longest line of a page's source, in bytes: mandoc(1) asks for it.
 const WIDTH: usize = 80;
 
-/// A page for the program and one for each subcommand: file names and contents.
+/// A page for the program and one for each subcommand, theirs too: file names and contents.
 ///
 /// # Errors
 /// None that a memory buffer gives.
-pub(super) fn pages(command: &clap::Command) -> io::Result<Vec<(String, String)>> {
+pub(super) fn pages(command: &mut clap::Command) -> io::Result<Vec<(String, String)>> {
+    // Gives each command its name within the others.
+    command.build();
     let mut pages = vec![("tokenrun.1".to_owned(), main_page(command)?)];
-    for verb in command.get_subcommands() {
-        let name = format!("tokenrun-{}", verb.get_name());
-        let verb = verb.clone().name(name.clone());
-        pages.push((format!("{name}.1"), verb_page(&verb)?));
-    }
+    add_verbs(command, &mut pages)?;
     Ok(pages)
+}
+
+fn add_verbs(command: &clap::Command, pages: &mut Vec<(String, String)>) -> io::Result<()> {
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        pages.push((format!("{}.1", full_name(verb)), verb_page(verb)?));
+        add_verbs(verb, pages)?;
+    }
+    Ok(())
+}
+
+/// As `tokenrun-fence-verify`.
+fn full_name(command: &clap::Command) -> &str {
+    let name = command.get_display_name();
+    name.unwrap_or_else(|| command.get_name())
 }
 
 /// A command's page, without its sections.
 fn begun(command: &clap::Command) -> Man {
     Man::new(command.clone())
-        .title(command.get_name().to_uppercase())
+        .title(full_name(command).to_uppercase())
         .date(DATE)
         .source(concat!("tokenrun ", env!("CARGO_PKG_VERSION")))
         .manual("User Commands")
@@ -107,12 +119,18 @@ mod tests {
 
     #[test]
     fn every_page_names_its_section_and_its_release() {
-        let command = clap::Command::new("x").subcommand(clap::Command::new("y").about("z"));
-        let pages = pages(&command).unwrap();
+        let inner = clap::Command::new("y")
+            .about("z")
+            .subcommand(clap::Command::new("v"));
+        let mut command = clap::Command::new("x").disable_help_subcommand(true);
+        command = command.subcommand(inner.disable_help_subcommand(true));
+        let pages = pages(&mut command).unwrap();
         for (_, page) in &pages {
             assert!(page.contains(DATE), "{page}");
         }
         assert!(pages[0].1.contains("GUARANTEES AND LIMITS"));
         assert!(pages[1].1.contains("SEE ALSO"));
+        let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["tokenrun.1", "x-y.1", "x-y-v.1"]);
     }
 }

@@ -23,9 +23,7 @@ pub fn variables() -> Vec<String> {
 /// The completion script for a shell.
 #[must_use]
 pub fn completions(shell: clap_complete::Shell) -> String {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "tokenrun", &mut script);
-    String::from_utf8_lossy(&script).into_owned()
+    super::completions::script(shell, &mut Cli::command())
 }
 
 /// The completion scripts that come with tokenrun: file names and contents.
@@ -44,5 +42,5 @@ pub fn completion_files() -> Vec<(&'static str, String)> {
 /// # Errors
 /// None that a memory buffer gives.
 pub fn manual() -> std::io::Result<Vec<(String, String)>> {
-    super::manual::pages(&Cli::command())
+    super::manual::pages(&mut Cli::command())
 }

@@ -42,10 +42,11 @@ pub(super) struct RunFlags {
     #[arg(short, long, value_name = "NAME", help_heading = "The token")]
     group: Option<String>,
     #[command(flatten)]
-    store: StoreFlags,
-    #[command(flatten)]
     claim: ClaimFlags,
     /// The job's longest run; then it is ended, exit status 124 [default: none]
+    ///
+    /// It is ended as by a stop: TERM, --kill-grace, KILL, with all that it has started. A job
+    /// that hangs renews its lease for ever otherwise, and nobody takes over.
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_TIMEOUT", value_parser = duration_value, help_heading = "The job")]
     timeout: Option<Duration>,
     /// Wait in line while another has the token, or it may not be taken yet; at most for so long,
@@ -64,6 +65,9 @@ pub(super) struct RunFlags {
     )]
     wait: Option<Wait>,
     /// What happens to processes that the job leaves behind
+    ///
+    /// They are a part of the job: what still writes when the token is another's would be a
+    /// second run. A job that starts a daemon has it left alone.
     #[arg(
         long,
         value_name = "WHAT",
@@ -81,6 +85,7 @@ pub(super) struct RunFlags {
     close_lock: bool,
     /// Run only if no run with this key has succeeded in this group: a date, a batch, a version
     ///
+    /// [default: none: it runs each time].
     /// This is at-least-once with a memory, and not exactly-once: a job that died half-way, or
     /// whose success could not be recorded, is run again.
     #[arg(
@@ -91,6 +96,8 @@ pub(super) struct RunFlags {
     )]
     once: Option<String>,
     /// Exit status when the key is done [default: 0]
+    ///
+    /// Done is success, unless a script wants to know who did it.
     #[arg(
         long,
         value_name = "N",
@@ -99,12 +106,19 @@ pub(super) struct RunFlags {
     )]
     done_exit_code: Option<u8>,
     /// How long keys that are done are kept, at least [default: 400d]
+    ///
+    /// More than a year, so that a yearly job is not run again.
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_ONCE_RETAIN", value_parser = duration_value, help_heading = "Time")]
     once_retain: Option<Duration>,
     /// How long history is kept, at least [default: 30d]
+    ///
+    /// Older runs are removed by later ones, a few at a time. The newest stays.
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = duration_value, help_heading = "Time")]
     history_retain: Option<Duration>,
     /// Exit status when another holds the token [default: 75]
+    ///
+    /// 0 where being refused is no failure: cron sends no mail then. It stands for every refusal:
+    /// held, kept for another, too soon, paused, behind others.
     #[arg(
         short = 'E',
         long,
@@ -113,7 +127,12 @@ pub(super) struct RunFlags {
         help_heading = "The job"
     )]
     conflict_exit_code: Option<u8>,
+    #[command(flatten)]
+    store: StoreFlags,
     /// Write what happened to this file as JSON, at the end
+    ///
+    /// [default: none]. For scripts: it tells a job's own exit status from tokenrun's. The file is
+    /// replaced as a whole.
     #[arg(
         long,
         value_name = "FILE",
@@ -122,6 +141,8 @@ pub(super) struct RunFlags {
     )]
     report: Option<PathBuf>,
     /// Shown in status and history
+    ///
+    /// [default: none]. A job's arguments are not shown, because they can hold secrets.
     #[arg(
         long,
         value_name = "TEXT",
@@ -136,8 +157,25 @@ pub(super) struct RunFlags {
     command: Vec<OsString>,
 }
 
+impl RunFlags {
+    /// The group, if one was given.
+    pub(super) fn group(&self) -> Option<&str> {
+        self.group.as_deref()
+    }
+
+    /// The durations.
+    pub(super) fn timing(&self) -> Result<Timing, Unusable> {
+        self.claim.timing(None)
+    }
+
+    /// The store.
+    pub(super) fn store(self) -> StoreRequest {
+        self.store.into()
+    }
+}
+
 /// What `--wait` without a duration stands for.
-pub(super) const FOREVER: &str = "forever";
+pub(super) const FOREVER: &str = crate::config::FOREVER;
 
 pub(super) fn wait_value(text: &str) -> Result<Wait, duration::DurationError> {
     if text == FOREVER {

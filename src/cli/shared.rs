@@ -1,5 +1,6 @@
 //! What several commands understand: the store, the log, names and durations.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,24 +23,39 @@ pub(super) struct StoreFlags {
         long,
         value_name = "URL",
         env = "TOKENRUN_STORE",
-        hide_env_values = true
+        hide_env_values = true,
+        help_heading = "The store"
     )]
     store: Option<String>,
     /// A file that holds what would be written after --store: a mounted secret
     ///
-    /// It is read anew by every run, so that what is in it may change in between.
+    /// [default: none]. It is read anew by every run, so that what is in it may change in between.
     #[arg(
         long,
         value_name = "FILE",
         env = "TOKENRUN_STORE_FILE",
-        conflicts_with = "store"
+        conflicts_with = "store",
+        help_heading = "The store"
     )]
     store_file: Option<PathBuf>,
+    /// A configuration file, instead of the system's and the user's; '' for none
+    ///
+    /// By default /etc/tokenrun/config.toml and $XDG_CONFIG_HOME/tokenrun/config.toml (or
+    /// ~/.config/tokenrun/config.toml) are read, if they are there. One that is named must be.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TOKENRUN_CONFIG",
+        help_heading = "The store"
+    )]
+    config: Option<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct LogFlags {
     /// Say nothing
+    ///
+    /// The exit status tells, and --report. For cron, which mails what is written.
     #[arg(
         short,
         long,
@@ -49,9 +65,14 @@ pub(super) struct LogFlags {
     )]
     quiet: bool,
     /// Tell every step
+    ///
+    /// Each look at the store, what the rule said and why: for one who wonders why it does not
+    /// run.
     #[arg(short, long, env = "TOKENRUN_VERBOSE", help_heading = "Output")]
     verbose: bool,
     /// How messages are written to stderr
+    ///
+    /// What is JSON has a field `event` that stays as it is from release to release.
     #[arg(
         long,
         value_name = "FORMAT",

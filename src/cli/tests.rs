@@ -52,7 +52,6 @@ fn a_run_is_understood() {
 #[test]
 fn bad_input_gets_one_line_that_says_what_to_write() {
     for (line, words) in [
-        (vec!["tokenrun"], vec!["no group", "--group"]),
         (vec!["tokenrun", "--", "job"], vec!["no group"]),
         (vec!["tokenrun", "-g", "x"], vec!["no command", "--"]),
         (vec!["tokenrun", "-g", "x", "--"], vec!["no command"]),
@@ -63,7 +62,11 @@ fn bad_input_gets_one_line_that_says_what_to_write() {
         ),
         (
             vec!["tokenrun", "-g", "x", "--hartbeat", "3s", "--", "job"],
-            vec!["--hartbeat", "--heartbeat"],
+            vec![
+                "unknown option --hartbeat",
+                "did you mean --heartbeat DURATION?",
+                "tokenrun --group nightly --",
+            ],
         ),
         (
             vec!["tokenrun", "-g", "x", "--keep", "5M", "--", "job"],
@@ -97,7 +100,55 @@ fn bad_input_gets_one_line_that_says_what_to_write() {
             vec!["tokenrun", "-g", "x", "--client-id", "", "--", "job"],
             vec!["--client-id", "empty"],
         ),
-        (vec!["tokenrun", "statsu"], vec!["status"]),
+        (
+            vec!["tokenrun", "statsu"],
+            vec!["did you mean tokenrun status?", "--group nightly -- statsu"],
+        ),
+        (
+            vec!["tokenrun", "status", "--gruop", "x"],
+            vec![
+                "did you mean --group NAME?",
+                "as in tokenrun status --group nightly",
+            ],
+        ),
+        (
+            vec!["tokenrun", "status", "xyzzy"],
+            vec![
+                "unexpected \"xyzzy\"",
+                "as in tokenrun status --group nightly",
+            ],
+        ),
+        (
+            vec!["tokenrun", "status", "--xyzzy"],
+            vec!["unknown option --xyzzy", "tokenrun status --help"],
+        ),
+        (
+            vec!["tokenrun", "fence", "verfy"],
+            vec![
+                "did you mean tokenrun fence verify?",
+                "verify, advance, raise",
+            ],
+        ),
+        (
+            vec!["tokenrun", "handoff", "-g", "x"],
+            vec!["--to", "as in tokenrun handoff --group nightly --to node-b"],
+        ),
+        (
+            vec!["tokenrun", "expect", "-g", "x"],
+            vec!["as in tokenrun expect --group nightly node-b"],
+        ),
+        (
+            vec!["tokenrun", "history", "--outcome", "lots"],
+            vec!["'lots'", "lost", "as in tokenrun history --group nightly"],
+        ),
+        (
+            vec!["tokenrun", "completions", "csh"],
+            vec!["csh", "as in tokenrun completions bash"],
+        ),
+        (
+            vec!["tokenrun", "fence"],
+            vec!["as in tokenrun fence verify"],
+        ),
     ] {
         let text = refused(&line);
         for word in words {
@@ -106,4 +157,109 @@ fn bad_input_gets_one_line_that_says_what_to_write() {
     }
     let long = "x".repeat(201);
     assert!(refused(&["tokenrun", "-g", &long, "--", "job"]).contains("201"));
+}
+
+/// Settings of a run that may not stand in a file.
+fn is_refused_in_files(name: &str) -> bool {
+    crate::config::REFUSED
+        .iter()
+        .any(|(refused, _)| *refused == name)
+}
+
+#[test]
+fn whatever_has_a_variable_may_stand_in_a_file_or_is_refused_by_name() {
+    let command = Cli::command();
+    let hold = command.find_subcommand("hold").unwrap();
+    let mut options: Vec<String> = command
+        .get_arguments()
+        .chain(hold.get_arguments())
+        .filter(|option| option.get_env().is_some())
+        .map(|option| option.get_long().unwrap().to_owned())
+        .filter(|name| !is_refused_in_files(name))
+        .collect();
+    options.sort_unstable();
+    options.dedup();
+    let mut keys: Vec<&str> = crate::config::KEYS.iter().map(|key| key.name).collect();
+    keys.sort_unstable();
+    assert_eq!(options, keys);
+}
+
+#[test]
+fn the_words_of_a_file_are_those_of_the_options() {
+    for key in crate::config::KEYS {
+        let crate::config::Kind::Word(words) = key.kind else {
+            continue;
+        };
+        let command = Cli::command();
+        let mut options = command.get_arguments();
+        let option = options.find(|it| it.get_long() == Some(key.name)).unwrap();
+        let values = option.get_possible_values();
+        let values: Vec<&str> = values
+            .iter()
+            .map(clap::builder::PossibleValue::get_name)
+            .collect();
+        assert_eq!(values, words);
+    }
+}
+
+#[test]
+fn help_is_a_screen_and_all_of_it_a_word_away() {
+    let asked = |line: &[&str]| {
+        let error = parsed(line).unwrap_err();
+        assert!(error.asked_for && error.code == 0, "{line:?}");
+        error.text
+    };
+    let short = asked(&["tokenrun", "-h"]);
+    assert!(short.lines().count() <= 24, "{}", short.lines().count());
+    for line in short.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let command = Cli::command();
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        assert!(short.contains(verb.get_name()), "{}", verb.get_name());
+    }
+    let is_option = |word: &str| {
+        let mut options = command.get_arguments();
+        word == "help" || options.any(|option| option.get_long() == Some(word))
+    };
+    for word in short.split([' ', '[', '\n', ';', ',']) {
+        if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
+            assert!(is_option(long), "{word}");
+        }
+    }
+    assert_eq!(short, asked(&["tokenrun", "-g", "x", "-h"]));
+    assert!(asked(&["tokenrun", "status", "-h"]).contains("--watch"));
+    let long = asked(&["tokenrun", "--help"]);
+    let mut rest = long.as_str();
+    for heading in ["The token:", "Time:", "The job:", "The store:", "Output:"] {
+        let at = rest
+            .find(heading)
+            .unwrap_or_else(|| panic!("{heading}: {long}"));
+        rest = &rest[at..];
+    }
+    let nothing = parsed(&["tokenrun"]).unwrap_err();
+    assert_eq!(nothing.code, exit::USAGE);
+    assert!(nothing.is_page && nothing.text.contains(&short));
+}
+
+/// What the full help says of each option: its default, its variable and its reason.
+#[test]
+fn each_option_tells_its_default_its_variable_and_its_reason() {
+    for option in Cli::command().get_arguments() {
+        let Some(long) = option.get_long().filter(|long| *long != "group") else {
+            continue;
+        };
+        let variable = format!("TOKENRUN_{}", long.to_uppercase().replace('-', "_"));
+        let env = option
+            .get_env()
+            .map(|name| name.to_string_lossy().into_owned());
+        assert_eq!(env.as_ref(), Some(&variable));
+        let help = option.get_long_help().map(ToString::to_string);
+        let help = help.unwrap_or_else(|| panic!("--{long} has no reason"));
+        assert!(help.contains("\n\n"), "--{long} has no reason: {help}");
+        let has_default = help.to_lowercase().contains("default")
+            || !option.get_action().takes_values()
+            || !option.get_default_values().is_empty();
+        assert!(has_default, "--{long} has no default: {help}");
+    }
 }

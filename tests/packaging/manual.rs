@@ -5,6 +5,34 @@ use std::process::Command;
 
 use crate::repository;
 
+/// The pages of ours that a page names: what ends in `(1)`, without the formatter's marks.
+fn named(page: &str) -> Vec<String> {
+    let plain = ["\\fB", "\\fI", "\\fR", "\\"];
+    let text = plain
+        .iter()
+        .fold(page.to_owned(), |text, mark| text.replace(mark, ""));
+    let text = text.replace(" (1)", "(1)");
+    let words = text.split(|c: char| c.is_whitespace() || c == ',');
+    let names = words.filter_map(|word| word.split_once("(1)").map(|(name, _)| name));
+    let ours = names.filter(|name| name.starts_with("tokenrun"));
+    ours.map(str::to_owned).collect()
+}
+
+#[test]
+fn no_page_names_one_that_is_not_there() {
+    let mut looked_at = 0;
+    for page in fs::read_dir(repository("man")).unwrap() {
+        let page = page.unwrap().path();
+        for name in named(&fs::read_to_string(&page).unwrap()) {
+            let there = repository("man").join(format!("{name}.1"));
+            assert!(there.exists(), "{} names {name}(1)", page.display());
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 40, "only {looked_at} names were found");
+    assert!(repository("man/tokenrun-fence-verify.1").exists());
+}
+
 #[test]
 fn man_and_mandoc_find_nothing_wrong() {
     let mut looked_at = 0;

@@ -1,0 +1,73 @@
+//! Showing the settings of a run.
+
+use clap::Args;
+
+use super::run::{HISTORY_RETAIN, ONCE_RETAIN, RunFlags};
+use super::settings::{Effective, Origin, Origins};
+use super::shared::{StoreRequest, group_filter};
+use super::unusable::Unusable;
+use crate::exit;
+use crate::token::Timing;
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigFlags {
+    #[command(flatten)]
+    run: RunFlags,
+    /// An array of JSON objects instead of a table
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+/// The settings of a run.
+#[derive(Debug)]
+pub struct ConfigRequest {
+    /// Each, and where it comes from. What depends on this host is left open.
+    pub settings: Vec<Effective>,
+    /// The store.
+    pub store: StoreRequest,
+    /// JSON instead of a table.
+    pub json: bool,
+}
+
+impl ConfigFlags {
+    /// Refuses what a run would refuse.
+    pub(super) fn request(self, origins: &Origins) -> Result<ConfigRequest, Unusable> {
+        group_filter(self.run.group())?;
+        let timing = self.run.timing()?;
+        let mut settings = origins.all();
+        for setting in &mut settings {
+            if setting.origin == Origin::Default {
+                setting.value = default_value(setting.setting, &timing);
+            }
+        }
+        Ok(ConfigRequest {
+            settings,
+            store: self.run.store(),
+            json: self.json,
+        })
+    }
+}
+
+/// What a run does if nobody says otherwise; `None` for nothing, or if it depends on the host.
+fn default_value(setting: &str, timing: &Timing) -> Option<String> {
+    let duration = match setting {
+        "heartbeat" => timing.heartbeat,
+        "takeover-after" => timing.takeover_after,
+        "keep" => timing.keep,
+        "head-start" => timing.head_start,
+        "at-least" => timing.at_least,
+        "kill-grace" => timing.kill_grace,
+        "store-timeout" => timing.store_timeout,
+        "once-retain" => ONCE_RETAIN,
+        "history-retain" => HISTORY_RETAIN,
+        "leftovers" => return Some("kill".to_owned()),
+        "log-format" => return Some("text".to_owned()),
+        "conflict-exit-code" => return Some(exit::NOT_NOW.to_string()),
+        "done-exit-code" => return Some("0".to_owned()),
+        "failback" | "wait" | "close-lock" | "quiet" | "verbose" => {
+            return Some("false".to_owned());
+        }
+        _ => return None,
+    };
+    Some(crate::duration::exact(duration))
+}

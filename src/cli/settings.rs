@@ -1,0 +1,302 @@
+//! Options that the command line and the variables leave open, from the configuration files:
+//! they become the options' defaults, so that the precedence is flag, variable, file, default.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+
+use super::unusable::{Unusable, explained};
+use crate::config::{Config, Home, KEYS, Key, Kind, Setting, Source, without_password};
+use crate::exit;
+
+/// A command line that was read, with what the files add.
+pub(super) struct Read<P> {
+    /// Its options.
+    pub(super) flags: P,
+    /// Where they come from.
+    pub(super) origins: Origins,
+}
+
+/// Where each setting comes from.
+#[derive(Debug)]
+pub(super) struct Origins {
+    matches: ArgMatches,
+    /// What the files say of this line's group, whether it is heeded or not.
+    settings: Vec<Setting>,
+    /// The names of those that are.
+    heeded: Vec<&'static str>,
+}
+
+/// Where a setting comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The command line.
+    Flag,
+    /// This variable.
+    Environment(String),
+    /// A file.
+    File(Source),
+    /// Nobody has set it.
+    Default,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Flag => f.write_str("flag"),
+            Self::Environment(variable) => write!(f, "environment {variable}"),
+            Self::File(source) => source.fmt(f),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// A setting, as a run would use it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effective {
+    /// The option's long name.
+    pub setting: &'static str,
+    /// Its value, without passwords; `None` for none, or a default that depends on more than
+    /// the command line.
+    pub value: Option<String>,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Why a line was not read.
+pub(super) enum Misread {
+    /// It is wrong, or asks for help.
+    Line(clap::Error),
+    /// A file is.
+    File(Unusable),
+}
+
+impl From<clap::Error> for Misread {
+    fn from(error: clap::Error) -> Self {
+        Self::Line(error)
+    }
+}
+
+impl Misread {
+    pub(super) fn told(self, arguments: &[OsString]) -> Unusable {
+        match self {
+            Self::Line(error) => explained(&error, arguments),
+            Self::File(unusable) => unusable,
+        }
+    }
+}
+
+/// Reads a line, and the files if it is of a command that uses a store.
+pub(super) fn read<P>(arguments: &[OsString]) -> Result<Read<P>, Misread>
+where
+    P: CommandFactory + FromArgMatches,
+{
+    let mut command = P::command();
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    let settings = of_files(innermost(&matches)).map_err(Misread::File)?;
+    let mut heeded = Vec::new();
+    if !settings.is_empty() {
+        let path = names(&matches);
+        command = with_defaults(
+            P::command(),
+            &path,
+            innermost(&matches),
+            &settings,
+            &mut heeded,
+        );
+        matches = command.try_get_matches_from_mut(arguments)?;
+    }
+    let flags = P::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    Ok(Read {
+        flags,
+        origins: Origins {
+            matches,
+            settings,
+            heeded,
+        },
+    })
+}
+
+/// The names of the commands on a line, one within the other.
+fn names(matches: &ArgMatches) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut here = matches;
+    while let Some((name, inner)) = here.subcommand() {
+        names.push(name.to_owned());
+        here = inner;
+    }
+    names
+}
+
+fn innermost(matches: &ArgMatches) -> &ArgMatches {
+    matches
+        .subcommand()
+        .map_or(matches, |(_, inner)| innermost(inner))
+}
+
+/// What the files say of the group on the line; nothing if the command uses no store.
+fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
+    let Ok(given) = matches.try_get_one::<OsString>("config") else {
+        return Ok(Vec::new());
+    };
+    let home = Home {
+        xdg_config_home: std::env::var_os("XDG_CONFIG_HOME"),
+        home: std::env::var_os("HOME"),
+    };
+    let config =
+        Config::load(given.map(OsString::as_os_str), &home).map_err(|refusal| Unusable {
+            text: refusal.text,
+            asked_for: false,
+            is_page: false,
+            code: refusal.code,
+        })?;
+    let group = matches.try_get_one::<String>("group").ok().flatten();
+    let settings = config.settings(group.map(String::as_str));
+    Ok(settings.into_iter().cloned().collect())
+}
+
+/// The name that clap knows an option by.
+fn id(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// The variable that is read as an option.
+fn variable(name: &str) -> String {
+    format!("TOKENRUN_{}", id(name).to_uppercase())
+}
+
+/// Whether the line, or a variable, gives an option.
+fn is_given(matches: &ArgMatches, name: &str) -> bool {
+    let id = id(name);
+    if !matches!(matches.try_contains_id(&id), Ok(true)) {
+        return false;
+    }
+    let source = matches.value_source(&id);
+    matches!(
+        source,
+        Some(ValueSource::CommandLine | ValueSource::EnvVariable)
+    )
+}
+
+fn with_defaults(
+    command: Command,
+    path: &[String],
+    matches: &ArgMatches,
+    settings: &[Setting],
+    heeded: &mut Vec<&'static str>,
+) -> Command {
+    if let Some((name, rest)) = path.split_first() {
+        return command.mut_subcommand(name, |inner| {
+            with_defaults(inner, rest, matches, settings, heeded)
+        });
+    }
+    let mut command = command;
+    for setting in settings {
+        let key = setting.key;
+        let is_option = has_option(&command, key.name);
+        let rival = key.instead_of.is_some_and(|other| is_given(matches, other));
+        if !is_option || rival || is_given(matches, key.name) {
+            continue;
+        }
+        heeded.push(key.name);
+        if let Some(value) = setting.value.clone() {
+            command = command.mut_arg(id(key.name), |option| option.default_value(value));
+        }
+    }
+    command
+}
+
+/// Whether a command has this option of a run, and not another one of the same name: the
+/// variable tells.
+fn has_option(command: &Command, name: &str) -> bool {
+    let (id, variable) = (id(name), variable(name));
+    command.get_arguments().any(|option| {
+        option.get_id() == id.as_str() && option.get_env() == Some(OsStr::new(&variable))
+    })
+}
+
+impl Origins {
+    /// What a line is told that can't be used, if a file has a share in it: which.
+    pub(super) fn blame(&self, unusable: Unusable) -> Unusable {
+        if unusable.asked_for || unusable.code != exit::USAGE {
+            return unusable;
+        }
+        let named = |setting: &&Setting| {
+            let option = format!("--{}", setting.key.name);
+            self.heeded.contains(&setting.key.name)
+                && unusable.text.split(' ').any(|word| word == option)
+        };
+        let named = self.settings.iter().filter(named);
+        let places = named.map(|it| format!("--{} is set in {}", it.key.name, it.source));
+        let places: Vec<String> = places.collect();
+        if places.is_empty() {
+            return unusable;
+        }
+        Unusable {
+            text: format!("{} ({})", unusable.text, places.join("; ")),
+            asked_for: false,
+            is_page: false,
+            code: exit::CONFIG,
+        }
+    }
+
+    /// Each setting that a file may have, its value and where it comes from. What this command
+    /// has no option for is given by the others' variables and the files alone.
+    pub(super) fn all(&self) -> Vec<Effective> {
+        KEYS.iter().map(|key| self.one(key)).collect()
+    }
+
+    fn one(&self, key: &'static Key) -> Effective {
+        let matches = innermost(&self.matches);
+        let (id, variable) = (id(key.name), variable(key.name));
+        let is_option = matches.try_contains_id(&id).is_ok();
+        let origin = match is_option.then(|| matches.value_source(&id)).flatten() {
+            Some(ValueSource::CommandLine) => Origin::Flag,
+            Some(ValueSource::EnvVariable) => Origin::Environment(variable.clone()),
+            _ if !is_option && std::env::var_os(&variable).is_some() => {
+                Origin::Environment(variable.clone())
+            }
+            _ => self.of_file(key, is_option),
+        };
+        let value = match (&origin, is_option) {
+            (Origin::Default, _) => None,
+            (Origin::File(_), _) => self.setting(key).and_then(|it| it.value.clone()),
+            (_, true) => given_value(matches, key, &id),
+            (_, false) => std::env::var_os(&variable).map(|it| it.to_string_lossy().into_owned()),
+        };
+        let value = match key.kind {
+            Kind::Store => value.map(|text| without_password(&text)),
+            Kind::Switch | Kind::Wait => value.or_else(|| Some("false".to_owned())),
+            _ => value,
+        };
+        Effective {
+            setting: key.name,
+            value,
+            origin,
+        }
+    }
+
+    fn setting(&self, key: &Key) -> Option<&Setting> {
+        self.settings.iter().find(|it| it.key == key)
+    }
+
+    fn of_file(&self, key: &'static Key, is_option: bool) -> Origin {
+        let heeded = !is_option || self.heeded.contains(&key.name);
+        let setting = self.setting(key).filter(|_| heeded);
+        setting.map_or(Origin::Default, |it| Origin::File(it.source.clone()))
+    }
+}
+
+/// A value as it was given.
+fn given_value(matches: &ArgMatches, key: &Key, id: &str) -> Option<String> {
+    if key.kind == Kind::Switch {
+        return matches
+            .try_get_one::<bool>(id)
+            .ok()
+            .flatten()
+            .map(ToString::to_string);
+    }
+    let raw = matches.try_get_raw(id).ok().flatten()?.next_back();
+    raw.map(|text| text.to_string_lossy().into_owned())
+}

@@ -1,0 +1,20 @@
+//! `tokenrun groups`: names alone, for a shell that completes a line.
+
+use super::{Failure, print};
+use crate::exit::Exit;
+use crate::store::Store;
+
+/// Prints the name of each group, a line each; of those too whose token can't be read.
+///
+/// # Errors
+/// If the store can't be read, or the names can't be printed.
+pub fn groups(store: &mut dyn Store) -> Result<Exit, Failure> {
+    let listing = store.list().map_err(|error| Failure::of_store(&error))?;
+    let rows = listing.rows.iter().map(|row| row.group.to_string());
+    let unreadable = listing.unreadable.iter().map(|row| row.group.clone());
+    let names = rows
+        .chain(unreadable)
+        .filter(|name| !name.contains(char::is_control));
+    let names: String = names.map(|name| name + "\n").collect();
+    print(&names)
+}

@@ -1,0 +1,215 @@
+//! What may stand in a configuration file: the long names of options, and what their values
+//! look like.
+
+use std::path::Path;
+
+use crate::duration;
+use crate::store::postgres::conninfo::text::{is_conninfo, parse};
+use crate::store::url::StoreUrl;
+use crate::token::ClientId;
+
+/// A setting that may stand in a file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The option's long name.
+    pub name: &'static str,
+    /// What its value looks like.
+    pub kind: Kind,
+    /// The setting that it takes the place of.
+    pub instead_of: Option<&'static str>,
+}
+
+/// What a value looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A store; it may hold a password.
+    Store,
+    /// An absolute path.
+    Path,
+    /// A client's name.
+    Client,
+    /// A text that is shown in one line.
+    Line,
+    /// A command for a shell.
+    Command,
+    /// A duration: a text, or whole seconds.
+    Duration,
+    /// The same, or whether to.
+    Wait,
+    /// `true` or `false`.
+    Switch,
+    /// An exit status.
+    Status,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+const fn key(name: &'static str, kind: Kind) -> Key {
+    Key {
+        name,
+        kind,
+        instead_of: None,
+    }
+}
+
+const fn instead(name: &'static str, kind: Kind, other: &'static str) -> Key {
+    Key {
+        name,
+        kind,
+        instead_of: Some(other),
+    }
+}
+
+/// Every setting that may stand in a file, in the order in which they are shown.
+pub static KEYS: &[Key] = &[
+    instead("store", Kind::Store, "store-file"),
+    instead("store-file", Kind::Path, "store"),
+    key("client-id", Kind::Client),
+    key("expected", Kind::Client),
+    key("failback", Kind::Switch),
+    key("wait", Kind::Wait),
+    key("heartbeat", Kind::Duration),
+    key("takeover-after", Kind::Duration),
+    key("keep", Kind::Duration),
+    key("head-start", Kind::Duration),
+    key("at-least", Kind::Duration),
+    key("kill-grace", Kind::Duration),
+    key("store-timeout", Kind::Duration),
+    key("once-retain", Kind::Duration),
+    key("history-retain", Kind::Duration),
+    key("timeout", Kind::Duration),
+    key("leftovers", Kind::Word(&["kill", "leave"])),
+    key("close-lock", Kind::Switch),
+    key("conflict-exit-code", Kind::Status),
+    key("done-exit-code", Kind::Status),
+    key("on-change", Kind::Command),
+    key("runtime-file", Kind::Path),
+    key("label", Kind::Line),
+    instead("quiet", Kind::Switch, "verbose"),
+    instead("verbose", Kind::Switch, "quiet"),
+    key("log-format", Kind::Word(&["text", "json"])),
+];
+
+/// Options that make no sense in a file, and what to do instead.
+pub static REFUSED: &[(&str, &str)] = &[
+    ("group", "a group's settings stand in a table [groups.NAME]"),
+    ("command", "the job stands on the command line, after --"),
+    ("once", "a key belongs to one run: give it as --once"),
+    (
+        "report",
+        "each run would replace the last one's: give it as --report",
+    ),
+    ("config", "a file can't name another"),
+    ("json", "give it as --json"),
+];
+
+/// The key of this name.
+pub(super) fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// How like two names must be (1 is the same), so that the one was meant by the other.
+const LEAST_LIKENESS: f64 = 0.8;
+
+/// The name that was meant, if one is near.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase().replace('_', "-");
+    let likeness = |key: &'static Key| (strsim::jaro(key.name, &name), key.name);
+    let near = KEYS.iter().map(likeness);
+    let near = near.filter(|(likeness, _)| *likeness >= LEAST_LIKENESS);
+    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1)
+}
+
+impl Kind {
+    /// What is wrong with a text, in words that follow the name.
+    pub(super) fn check(self, text: &str) -> Result<(), String> {
+        match self {
+            Self::Store => store(text),
+            Self::Path => absolute(text),
+            Self::Client => ClientId::new(text)
+                .map(drop)
+                .map_err(|error| error.to_string()),
+            Self::Line => match text.chars().find(|c| c.is_control()) {
+                Some(bad) => Err(format!("has a control character ({bad:?})")),
+                None => Ok(()),
+            },
+            Self::Command if text.contains('\0') => Err("has a NUL in it".to_owned()),
+            Self::Command => Ok(()),
+            Self::Duration | Self::Wait => duration::parse(text)
+                .map(drop)
+                .map_err(|error| error.to_string()),
+            Self::Word(words) if words.contains(&text) => Ok(()),
+            Self::Word(words) => Err(format!("is {text:?}: write one of {}", words.join(", "))),
+            Self::Switch | Self::Status => Err(format!("must be {}", self.expected())),
+        }
+    }
+
+    /// What a value must be, for messages.
+    pub(super) fn expected(self) -> String {
+        match self {
+            Self::Store => "a text, as \"postgres://user@host/database\"".to_owned(),
+            Self::Path => "a text, as \"/etc/tokenrun/store\"".to_owned(),
+            Self::Client | Self::Line | Self::Command => "a text in \"…\"".to_owned(),
+            Self::Duration => "a duration, as \"5m\", or whole seconds".to_owned(),
+            Self::Wait => "a duration, as \"5m\", or true or false".to_owned(),
+            Self::Switch => "true or false".to_owned(),
+            Self::Status => "a whole number from 0 to 255".to_owned(),
+            Self::Word(words) => format!("one of \"{}\"", words.join("\", \"")),
+        }
+    }
+}
+
+fn absolute(text: &str) -> Result<(), String> {
+    if text.contains('\0') {
+        return Err("has a NUL in it".to_owned());
+    }
+    if Path::new(text).is_absolute() {
+        return Ok(());
+    }
+    Err(format!(
+        "is {text:?}, which would be another file in each directory: write an absolute path"
+    ))
+}
+
+fn store(text: &str) -> Result<(), String> {
+    if is_conninfo(text) {
+        return parse(text).map(drop).map_err(|error| error.to_string());
+    }
+    match StoreUrl::parse(text) {
+        Ok(StoreUrl::Sqlite(path)) => absolute(&path.to_string_lossy()),
+        Ok(StoreUrl::Postgres(_)) => Ok(()),
+        Err(error) => Err(format!("is not good: {error}")),
+    }
+}
+
+/// Whether what names a store holds a password too.
+pub(super) fn has_password(text: &str) -> bool {
+    is_conninfo(text)
+        && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| is_secret(name)))
+}
+
+fn is_secret(name: &str) -> bool {
+    name == "password" || name == "sslpassword"
+}
+
+/// What names a store, as it may be shown: without a password.
+#[must_use]
+pub fn without_password(text: &str) -> String {
+    if !is_conninfo(text) {
+        return match StoreUrl::parse(text) {
+            Ok(_) => text.to_owned(),
+            Err(_) => "(what can't be read is not shown)".to_owned(),
+        };
+    }
+    let Ok(pairs) = parse(text) else {
+        return "(what can't be read is not shown)".to_owned();
+    };
+    if !pairs.iter().any(|(name, _)| is_secret(name)) {
+        return text.to_owned();
+    }
+    let shown = pairs.iter().map(|(name, value)| match is_secret(name) {
+        true => format!("{name}=***"),
+        false => format!("{name}={value}"),
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,466 @@
+//! What a configuration file may say, and what bad ones are answered.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use super::*;
+use crate::exit;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn file(&self, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path("config.toml");
+        fs::write(&path, text).unwrap();
+        self.mode(&path, 0o600);
+        path
+    }
+
+    fn mode(&self, path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+}
+
+fn load(path: &Path) -> Result<Config, Refusal> {
+    Config::load(Some(path.as_os_str()), &Home::default())
+}
+
+#[track_caller]
+fn refused(path: &Path) -> Refusal {
+    let refusal = load(path).unwrap_err();
+    assert!(!refusal.text.contains('\n'), "{refusal}");
+    assert!(refusal.text.contains(path.to_str().unwrap()), "{refusal}");
+    refusal
+}
+
+fn values(config: &Config, group: Option<&str>) -> Vec<(&'static str, Option<String>, usize)> {
+    let settings = config.settings(group);
+    let settings = settings.into_iter();
+    let mut all: Vec<_> = settings
+        .map(|it| (it.key.name, it.value.clone(), it.source.line))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+const EXAMPLE: &str = r#"# What all jobs have in common.
+[defaults]
+store = "postgres://etl@db/jobs"
+keep = "10m"
+conflict-exit-code = 0
+quiet = true
+
+[groups.nightly]
+keep = 90
+wait = true
+expected = "node-a"
+
+[groups."x y"]
+store-file = "/etc/tokenrun/store"
+wait = false
+quiet = false
+"#;
+
+#[test]
+fn a_groups_table_comes_before_the_defaults_key_by_key() {
+    let place = Place::new();
+    let config = load(&place.file(EXAMPLE)).unwrap();
+    let some = |text: &str| Some(text.to_owned());
+    let defaults = [
+        ("conflict-exit-code", some("0"), 5),
+        ("keep", some("10m"), 4),
+        ("quiet", some("true"), 6),
+        ("store", some("postgres://etl@db/jobs"), 3),
+    ];
+    assert_eq!(values(&config, None), defaults);
+    assert_eq!(values(&config, Some("unknown")), defaults);
+    let nightly = [
+        ("conflict-exit-code", some("0"), 5),
+        ("expected", some("node-a"), 11),
+        ("keep", some("90"), 9),
+        ("quiet", some("true"), 6),
+        ("store", some("postgres://etl@db/jobs"), 3),
+        ("wait", some("forever"), 10),
+    ];
+    assert_eq!(values(&config, Some("nightly")), nightly);
+    // A store file leaves nothing of the default store, and `false` nothing of `true`.
+    let spaced = [
+        ("conflict-exit-code", some("0"), 5),
+        ("keep", some("10m"), 4),
+        ("quiet", None, 16),
+        ("store-file", some("/etc/tokenrun/store"), 14),
+        ("wait", None, 15),
+    ];
+    assert_eq!(values(&config, Some("x y")), spaced);
+    let settings = config.settings(Some("x y"));
+    let wait = settings.iter().find(|it| it.key.name == "wait").unwrap();
+    assert!(
+        wait.source
+            .to_string()
+            .ends_with("config.toml:15 [groups.\"x y\"]")
+    );
+}
+
+#[test]
+fn the_users_file_comes_before_the_systems_within_the_same_kind_of_table() {
+    let place = Place::new();
+    let read = |name: &str, text: &str| {
+        let path = place.path(name);
+        fs::write(&path, text).unwrap();
+        place.mode(&path, 0o644);
+        let mut config = Config::default();
+        config.add(&path, Missing::Refused).unwrap();
+        config.documents.remove(0)
+    };
+    let user = "[defaults]\nkeep = 1\nheartbeat = 2\n";
+    let system = "[defaults]\nkeep = 3\nlabel = \"x\"\n[groups.g]\nheartbeat = 4\n";
+    let config = Config {
+        documents: vec![read("user", user), read("system", system)],
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let none = [
+        ("heartbeat", some("2"), 3),
+        ("keep", some("1"), 2),
+        ("label", some("x"), 3),
+    ];
+    assert_eq!(values(&config, None), none);
+    let group = [
+        ("heartbeat", some("4"), 5),
+        ("keep", some("1"), 2),
+        ("label", some("x"), 3),
+    ];
+    assert_eq!(values(&config, Some("g")), group);
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_told_in_a_line_with_its_line() {
+    let place = Place::new();
+    for (text, line, words) in [
+        (
+            "[defaults]\ntakover-after = '5m'",
+            2,
+            vec!["\"takover-after\"", "did you mean takeover-after?"],
+        ),
+        (
+            "[defaults]\n\ntakeover_after = '5m'",
+            3,
+            vec!["did you mean takeover-after?"],
+        ),
+        (
+            "[defaults]\nxyzzy = 1",
+            2,
+            vec!["unknown key \"xyzzy\"", "long names"],
+        ),
+        (
+            "\nkeep = 1",
+            2,
+            vec!["keep stands in no table", "[defaults]"],
+        ),
+        (
+            "[groups]\nkeep = 1",
+            2,
+            vec!["keep stands in no group", "[groups.NAME]"],
+        ),
+        ("[groups]\nx = 1", 2, vec!["\"x\" must be a table"]),
+        ("defaults = 1", 1, vec!["\"defaults\" must be a table"]),
+        (
+            "[default]\nkeep = 1",
+            1,
+            vec!["unknown table \"default\"", "[defaults]"],
+        ),
+        ("[[groups.x]]\nkeep = 1", 1, vec!["must be a table"]),
+        ("[groups.\" \"]", 1, vec!["[groups.NAME]", "is empty"]),
+        ("[groups.\"a\\u0007\"]", 1, vec!["control character"]),
+        (
+            "[defaults]\ngroup = 'x'",
+            2,
+            vec!["group can't stand in a file", "[groups.NAME]"],
+        ),
+        (
+            "[defaults]\ncommand = 'x'",
+            2,
+            vec!["command can't", "after --"],
+        ),
+        (
+            "[groups.x]\nreport = 'x'",
+            2,
+            vec!["report can't", "--report"],
+        ),
+        ("[defaults]\nonce = 'x'", 2, vec!["once can't", "--once"]),
+        ("[defaults]\nconfig = 'x'", 2, vec!["config can't"]),
+        ("[defaults]\nkeep = '5M'", 2, vec!["keep", "months"]),
+        ("[defaults]\nkeep = -1", 2, vec!["keep must be a duration"]),
+        ("[defaults]\nkeep = 1.5", 2, vec!["keep must be a duration"]),
+        (
+            "[defaults]\nkeep = true",
+            2,
+            vec!["keep must be a duration"],
+        ),
+        (
+            "[defaults]\nkeep = 99999999999999999999",
+            2,
+            vec!["keep must be a duration"],
+        ),
+        ("[defaults]\nkeep = []", 2, vec!["keep must be a duration"]),
+        (
+            "[defaults]\nkeep = 2026-01-01",
+            2,
+            vec!["keep must be a duration"],
+        ),
+        (
+            "[defaults]\nwait = 'for ever'",
+            2,
+            vec!["wait", "is no duration"],
+        ),
+        (
+            "[defaults]\nwait = 'forever'",
+            2,
+            vec!["wait", "is no duration"],
+        ),
+        (
+            "[defaults]\nfailback = 'yes'",
+            2,
+            vec!["failback must be true or false"],
+        ),
+        (
+            "[defaults]\nconflict-exit-code = 256",
+            2,
+            vec!["from 0 to 255"],
+        ),
+        (
+            "[defaults]\nconflict-exit-code = '0'",
+            2,
+            vec!["from 0 to 255"],
+        ),
+        (
+            "[defaults]\nleftovers = 'eat'",
+            2,
+            vec!["leftovers", "kill, leave"],
+        ),
+        ("[defaults]\nclient-id = ''", 2, vec!["client-id is empty"]),
+        (
+            "[defaults]\nlabel = \"a\\nb\"",
+            2,
+            vec!["label has a control character"],
+        ),
+        (
+            "[defaults]\non-change = \"a\\u0000b\"",
+            2,
+            vec!["on-change has a NUL"],
+        ),
+        ("[defaults]\nstore-file = 'store'", 2, vec!["absolute path"]),
+        ("[defaults]\nstore-file = \"/a\\u0000\"", 2, vec!["NUL"]),
+        ("[defaults]\nstore = 'tokens.db'", 2, vec!["absolute path"]),
+        ("[defaults]\nstore = ''", 2, vec!["store", "empty"]),
+        ("[defaults]\nstore = 'redis://x'", 2, vec!["redis://"]),
+        (
+            "[defaults]\nstore = 'postgres://h/d?hots=x'",
+            2,
+            vec!["\"hots\""],
+        ),
+        (
+            "[defaults]\nstore = '/a'\nstore-file = '/b'",
+            3,
+            vec!["store-file takes the place of store in line 2"],
+        ),
+        (
+            "[groups.x]\nquiet = true\nverbose = true",
+            3,
+            vec!["line 2"],
+        ),
+        ("[defaults]\nkeep = 1\nkeep = 2", 3, vec!["duplicate"]),
+        ("[defaults]\nkeep = 1\n[defaults]", 3, vec!["duplicate"]),
+        ("[defaults\nkeep = 1", 1, vec![]),
+        ("[defaults]\nkeep 1", 2, vec![]),
+        ("[defaults]\nlabel = \"a\0b\"", 2, vec![]),
+        ("[defaults]\nlabel = 'a", 2, vec![]),
+        (&"[".repeat(100_000), 1, vec![]),
+    ] {
+        let refusal = refused(&place.file(text));
+        assert_eq!(refusal.code, exit::CONFIG, "{refusal}");
+        let place = format!("config.toml:{line}: ");
+        assert!(refusal.text.contains(&place), "{text:?}: {refusal}");
+        for word in words {
+            assert!(refusal.text.contains(word), "{text:?}: {refusal}");
+        }
+    }
+}
+
+#[test]
+fn deep_nesting_and_many_keys_are_refused_soon() {
+    let place = Place::new();
+    let deep = format!(
+        "[defaults]\nkeep = {}{}",
+        "[".repeat(50_000),
+        "]".repeat(50_000)
+    );
+    assert_eq!(refused(&place.file(deep)).code, exit::CONFIG);
+    let long = format!("[defaults]\n{}", "a.".repeat(100_000));
+    assert_eq!(refused(&place.file(long)).code, exit::CONFIG);
+}
+
+#[test]
+fn what_is_no_text_is_refused() {
+    let place = Place::new();
+    let refusal = refused(&place.file(b"[defaults]\nlabel = '\xff'\n"));
+    assert!(
+        refusal.text.contains("config.toml:2: is not UTF-8"),
+        "{refusal}"
+    );
+    let file = place.file("");
+    fs::File::options()
+        .write(true)
+        .open(&file)
+        .unwrap()
+        .set_len(100 << 20)
+        .unwrap();
+    assert!(refused(&file).text.contains("longer than 1 MiB"));
+    let directory = place.path("directory");
+    fs::create_dir(&directory).unwrap();
+    assert!(refused(&directory).text.contains("no regular file"));
+    let fifo = place.path("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert!(refused(&fifo).text.contains("no regular file"));
+    assert!(refused(Path::new("/dev/null")).text.contains("--config ''"));
+}
+
+#[test]
+fn a_file_that_is_named_must_be_there_and_others_need_not() {
+    let place = Place::new();
+    let refusal = refused(&place.path("missing.toml"));
+    assert_eq!(refusal.code, exit::CONFIG);
+    let home = |path: PathBuf| Home {
+        xdg_config_home: None,
+        home: Some(path.into_os_string()),
+    };
+    let of_home = |home: &Home| {
+        let mut config = Config::default();
+        config.add(&home.file().unwrap(), Missing::FineAndUnreachableToo)?;
+        Ok::<_, Refusal>(config)
+    };
+    assert!(
+        of_home(&home(place.path("nowhere")))
+            .unwrap()
+            .settings(None)
+            .is_empty()
+    );
+    // A file where a directory would be.
+    fs::write(place.path("file"), "").unwrap();
+    assert!(of_home(&home(place.path("file"))).is_ok());
+    // A link to nothing was meant to be something.
+    let directory = place.path("home/.config/tokenrun");
+    fs::create_dir_all(&directory).unwrap();
+    symlink("nothing", directory.join("config.toml")).unwrap();
+    let refusal = of_home(&home(place.path("home"))).unwrap_err();
+    assert_eq!(refusal.code, exit::CONFIG);
+    fs::write(directory.join("nothing"), "[defaults]\nkeep = 1").unwrap();
+    place.mode(&directory.join("nothing"), 0o644);
+    assert_eq!(
+        of_home(&home(place.path("home")))
+            .unwrap()
+            .settings(None)
+            .len(),
+        1
+    );
+    // None at all.
+    let none = Config::load(Some(OsStr::new("")), &home(place.path("home")));
+    assert!(none.unwrap().settings(None).is_empty());
+}
+
+#[test]
+fn a_home_is_an_absolute_path() {
+    let home = |xdg: Option<&str>, home: Option<&str>| Home {
+        xdg_config_home: xdg.map(OsString::from),
+        home: home.map(OsString::from),
+    };
+    let path = |text: &str| Some(PathBuf::from(text));
+    assert_eq!(
+        home(Some("/x"), Some("/h")).file(),
+        path("/x/tokenrun/config.toml")
+    );
+    assert_eq!(
+        home(Some("x"), Some("/h")).file(),
+        path("/h/.config/tokenrun/config.toml")
+    );
+    assert_eq!(home(Some(""), Some("h")).file(), None);
+    assert_eq!(home(None, None).file(), None);
+}
+
+#[test]
+fn a_password_is_for_its_owners_eyes() {
+    let place = Place::new();
+    for store in [
+        "postgres://etl:secret@db/jobs",
+        "postgres://etl@db/jobs?password=secret",
+        "host=db password = 'secret'",
+        "postgres://db/jobs?sslpassword=secret",
+    ] {
+        let path = place.file(format!("[defaults]\n\n[groups.x]\nstore = \"{store}\""));
+        assert!(load(&path).is_ok(), "{store}");
+        for mode in [0o640, 0o604, 0o644] {
+            place.mode(&path, mode);
+            let refusal = refused(&path);
+            assert_eq!(refusal.code, exit::CONFIG);
+            for words in [":4: store holds a password", "chmod 600"] {
+                assert!(refusal.text.contains(words), "{refusal}");
+            }
+            assert!(!refusal.text.contains("secret"), "{refusal}");
+        }
+    }
+    let path = place.file("[defaults]\nstore = \"postgres://etl@db/jobs\"");
+    place.mode(&path, 0o644);
+    assert!(load(&path).is_ok());
+}
+
+#[test]
+fn a_file_that_others_can_write_is_not_believed() {
+    let place = Place::new();
+    let path = place.file("[defaults]\nkeep = 1");
+    for mode in [0o620, 0o602, 0o666] {
+        place.mode(&path, mode);
+        let refusal = refused(&path);
+        assert_eq!(refusal.code, exit::CONFIG);
+        assert!(refusal.text.contains("chmod go-w"), "{refusal}");
+    }
+}
+
+#[test]
+fn a_store_is_shown_without_its_password() {
+    for (store, shown) in [
+        ("/var/x.db", "/var/x.db"),
+        ("postgres://etl@db/jobs", "postgres://etl@db/jobs"),
+        (
+            "postgres://etl:s%40cret@db/jobs",
+            "user=etl password=*** host=db dbname=jobs",
+        ),
+        ("password=secret host=db", "password=*** host=db"),
+    ] {
+        let text = without_password(store);
+        assert!(!text.contains("cret"), "{text}");
+        let sorted = |text: &str| {
+            let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            words.sort_unstable();
+            words.retain(|word| !word.starts_with("port="));
+            words
+        };
+        assert_eq!(sorted(&text), sorted(shown));
+    }
+    for unreadable in [
+        "postgres://u:secret@[h/d",
+        "mysql://u:secret@h",
+        "password='secret",
+    ] {
+        assert!(
+            !without_password(unreadable).contains("secret"),
+            "{unreadable}"
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! The settings of a run, and where each comes from.
+
+use serde::Serialize;
+
+use super::tables::{NONE, aligned};
+
+/// A setting as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shown {
+    /// The option's long name.
+    pub setting: &'static str,
+    /// Its value, without passwords.
+    pub value: Option<String>,
+    /// Where it comes from.
+    pub origin: String,
+}
+
+/// A table of settings, one a line.
+#[must_use]
+pub fn settings(all: &[Shown]) -> String {
+    let line = |it: &Shown| {
+        let value = it
+            .value
+            .as_deref()
+            .map_or_else(|| NONE.to_owned(), printable);
+        vec![it.setting.to_owned(), value, printable(&it.origin)]
+    };
+    aligned(&["SETTING", "VALUE", "ORIGIN"], all.iter().map(line))
+}
+
+/// A text in one line.
+fn printable(text: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_a_line_whatever_is_in_it() {
+        let shown = |setting, value: Option<&str>| Shown {
+            setting,
+            value: value.map(str::to_owned),
+            origin: "default".to_owned(),
+        };
+        let table = settings(&[shown("keep", None), shown("on-change", Some("a\nb\u{1b}"))]);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines.len(), 3, "{table}");
+        assert!(lines[1].contains(" - "), "{table}");
+        assert!(lines[2].contains(r"a\nb\u{1b}"), "{table}");
+    }
+}

@@ -1,0 +1,57 @@
+//! The settings of a run, with those defaults that depend on this host.
+
+use super::super::{Failure, client_id, place};
+use crate::cli::{ConfigRequest, Effective, Origin};
+use crate::commands;
+use crate::exit::Exit;
+use crate::store::url::StoreUrl;
+use crate::sys::process;
+
+/// The variable that names the client where no option does.
+const CLIENT_ID: &str = "CLIENT_ID";
+
+/// Shows the settings.
+pub(crate) fn config(request: ConfigRequest) -> Result<Exit, Failure> {
+    let settings = filled_in(request.settings);
+    let shown: Vec<_> = settings.iter().map(shown).collect();
+    commands::config::config(&shown, request.json)
+}
+
+/// Settings with what this host makes of those that nobody has set.
+pub(crate) fn filled_in(mut settings: Vec<Effective>) -> Vec<Effective> {
+    let has_file = settings
+        .iter()
+        .any(|it| it.setting == "store-file" && it.origin != Origin::Default);
+    for setting in &mut settings {
+        match setting.setting {
+            "store" if setting.origin == Origin::Default && !has_file => {
+                setting.value = default_store();
+            }
+            "client-id" if setting.origin == Origin::Default => {
+                let host = process::host_name().ok();
+                let client = client_id(None, host.as_deref()).ok();
+                setting.value = client.map(|client| client.to_string());
+                if std::env::var(CLIENT_ID).is_ok_and(|text| !text.is_empty()) {
+                    setting.origin = Origin::Environment(CLIENT_ID.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    settings
+}
+
+fn default_store() -> Option<String> {
+    match StoreUrl::default_for(&place()) {
+        Ok(StoreUrl::Sqlite(path)) => Some(format!("sqlite://{}", path.display())),
+        _ => None,
+    }
+}
+
+fn shown(setting: &Effective) -> crate::report::settings::Shown {
+    crate::report::settings::Shown {
+        setting: setting.setting,
+        value: setting.value.clone(),
+        origin: setting.origin.to_string(),
+    }
+}
