@@ -25,6 +25,9 @@ _tokenrun() {
             tokenrun,config)
                 cmd="tokenrun__subcmd__config"
                 ;;
+            tokenrun,doctor)
+                cmd="tokenrun__subcmd__doctor"
+                ;;
             tokenrun,expect)
                 cmd="tokenrun__subcmd__expect"
                 ;;
@@ -92,7 +95,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --store --store-file --config --report --label --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release metrics once fence init config completions man"
+            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --store --store-file --config --report --label --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release metrics once fence init config doctor completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -390,6 +393,72 @@ _tokenrun() {
                     ;;
                 --log-format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tokenrun__subcmd__doctor)
+            opts="-g -s -h --group --store --store-file --config --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --heartbeat)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --takeover-after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --head-start)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at-least)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kill-grace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

@@ -72,6 +72,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "once" -d 'Show or fo
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "fence" -d 'Check a fence, guard a resource by it, or raise it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "init" -d 'Make the store, or print how an administrator makes it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "config" -d 'Show the settings that a run would use, and where each came from'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "doctor" -d 'Examine the store, step by step, and say what to do about what is wrong'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
@@ -308,6 +309,19 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s q -l quiet 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s g -l group -d 'Compare the durations with those of this group, too' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l takeover-after -d 'How long a holder may be silent before another takes over [default: 5m]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l keep -d 'How long after a run other nodes are refused, so that a late clock does not run the job again; 0 releases at exit [default: 5m]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l head-start -d 'How long a node other than the last waits before it takes an open token [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l at-least -d 'The least time from this run\'s start to the next one\'s, on whichever node [default: 0]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l kill-grace -d 'Time between the job\'s TERM and its KILL [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l json -d 'An array of JSON objects instead of lines'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand man" -s h -l help -d 'Print help'
 
