@@ -13,6 +13,7 @@ const PAGE: usize = 4096;
 /// touch: in a virtual machine a page fault costs a microsecond or two, and a run has
 /// hundreds. Where the kernel can't (before Linux 5.14) nothing changes.
 pub fn touch_heap() {
+    grow_in_large_steps();
     let first: Box<u8> = Box::new(0);
     let used = std::ptr::from_ref(&*first).addr().next_multiple_of(PAGE);
     // SAFETY: sbrk(2) with 0 changes nothing and tells where the heap ends.
@@ -31,3 +32,18 @@ pub fn touch_heap() {
         };
     }
 }
+
+/// The heap grows and shrinks by system calls; in a short run these cost more than the
+/// memory that they save.
+#[cfg(target_env = "gnu")]
+fn grow_in_large_steps() {
+    const STEP: libc::c_int = 512 * 1024;
+    // SAFETY: mallopt(3) sets numbers that the allocator goes by; this is the only thread.
+    unsafe {
+        libc::mallopt(libc::M_TOP_PAD, STEP);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 2 * STEP);
+    }
+}
+
+#[cfg(not(target_env = "gnu"))]
+const fn grow_in_large_steps() {}
