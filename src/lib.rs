@@ -62,7 +62,7 @@ const SHORTEST_OPENING: Duration = Duration::from_millis(20);
 /// first of all, by the only thread.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> Exit {
-    sys::memory::touch_heap();
+    sys::memory::touch_memory();
     let inherited = match process_set_up() {
         Ok(inherited) => inherited,
         Err(error) => {
