@@ -64,7 +64,7 @@ const SHORTEST_OPENING: Duration = Duration::from_millis(20);
 /// first of all, by the only thread.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> Exit {
-    sys::memory::touch_heap();
+    sys::memory::touch_memory();
     let inherited = match process_set_up() {
         Ok(inherited) => inherited,
         Err(error) => {
@@ -301,7 +301,9 @@ fn warn_of_visible_password(arguments: &[OsString], request: &Request, log: &mut
             .any(|word| word.to_string_lossy().contains(text.as_str()))
     };
     let has_password = |text: &String| {
-        parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| name == "password"))
+        // A plain path need not be parsed.
+        text.contains(['@', '='])
+            && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| name == "password"))
     };
     if store.as_ref().filter(visible).is_some_and(has_password) {
         let text = "the password on the command line can be read by everybody on this host; \

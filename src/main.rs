@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::catch_unwind;
 
 use tokenrun::exit::{self, Exit};
+use tokenrun::sys::process::exit_now;
 use tokenrun::sys::signals::die_of;
 
 /// The program's entry point, called by the C runtime.
@@ -22,7 +23,8 @@ pub unsafe extern "C" fn main(argc: c_int, argv: *const *const c_char) -> c_int 
     // SAFETY: the caller promises what `words` asks for.
     let ending = catch_unwind(|| tokenrun::run(&unsafe { words(argc, argv) }));
     match ending {
-        Ok(Exit::Code(code)) => c_int::from(code),
+        // Nothing is left to be done at an exit: everything was flushed by who wrote it.
+        Ok(Exit::Code(code)) => exit_now(c_int::from(code)),
         Ok(Exit::Signal(signal)) => die_of(signal),
         Err(_) => c_int::from(exit::BUG),
     }

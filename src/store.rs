@@ -131,6 +131,15 @@ pub enum Advanced {
     Behind(Fence),
 }
 
+/// A swap that a store can prepare for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coming {
+    /// The token is asked for.
+    Grant,
+    /// The run that has just begun ends: nobody waits now, and somebody will then.
+    End,
+}
+
 /// A database that holds tokens. Calls block, each for at most the time-out
 /// that the store was opened with; they are made from one thread at a time.
 pub trait Store: Send {
@@ -144,9 +153,11 @@ pub trait Store: Send {
         None
     }
 
-    /// Prepares for the end of the run that has just begun: nobody waits now, and
-    /// somebody will then. It must not wait for anything itself.
-    fn get_ready(&mut self) {}
+    /// Prepares for a swap that comes soon. It must not wait for anything, and changes
+    /// nothing but how long that swap takes.
+    fn get_ready(&mut self, coming: Coming) {
+        let _ = coming;
+    }
 
     /// Reads a group's row together with the store's time.
     ///

@@ -70,6 +70,9 @@ impl Ready {
         lock: Option<BorrowedFd<'_>>,
     ) -> io::Result<Self> {
         let (socket, childs_end) = Packets::pair()?;
+        // Before the fork: what the child writes after it, the kernel must copy first. What
+        // is wrong with it is told when the word comes.
+        let prepared = Program::new(argv);
         let guard = pid();
         match fork()? {
             Forked::Parent { child } => Ok(Self {
@@ -78,7 +81,7 @@ impl Ready {
             }),
             Forked::Child => {
                 drop(socket);
-                let errno = become_program(&childs_end, argv, inherited, lock, guard);
+                let errno = become_program(&childs_end, prepared, inherited, lock, guard);
                 say(&childs_end, &Said::Failed(errno));
                 exit_now(NOT_EXECUTED)
             }
@@ -114,7 +117,7 @@ impl Drop for Ready {
 /// Returns only if that failed, with the errno.
 fn become_program(
     socket: &Packets,
-    argv: &[OsString],
+    prepared: io::Result<Program>,
     inherited: &Inherited,
     lock: Option<BorrowedFd<'_>>,
     guard: i32,
@@ -126,8 +129,6 @@ fn become_program(
         // It ended before its end could be told.
         exit_now(NOT_EXECUTED)
     }
-    // What takes time is done before the word comes; what is wrong is told after it.
-    let prepared = Program::new(argv);
     let program = match wait_for_word(socket).and_then(|env| prepared?.with(&env)) {
         Ok(program) => program,
         Err(err) => return errno_of(&err),

@@ -24,7 +24,7 @@ use super::machine::Machine;
 use crate::job::ancestry::is_inside;
 use crate::job::handle::Leftovers;
 use crate::store::worker::{Answer, Request, Worker};
-use crate::store::{Retention, Store};
+use crate::store::{Coming, Retention, Store};
 use crate::sys::clock::LocalClock;
 use crate::sys::procfs;
 use crate::sys::random;
@@ -97,6 +97,8 @@ pub fn drive(
     if !procfs::is_ours() {
         listener.hear(&Note::Blind, false);
     }
+    // Before the fork: what is written after it, the kernel must copy first.
+    store.get_ready(Coming::Grant);
     // Until here a stop ends this process by itself: nothing was taken.
     outside.inherited.block()?;
     let guarding = Guarding::fork(outside, machine.claim().timing.kill_grace)?;
@@ -284,7 +286,7 @@ impl Driver<'_> {
                 Action::StartJob { deadline, granted } => {
                     let env = environment::of(self.machine.claim(), &granted);
                     self.guarding.start(deadline, env);
-                    self.worker.get_ready();
+                    self.worker.get_ready(Coming::End);
                 }
                 Action::Extend(deadline) => self.guarding.extend(deadline),
                 Action::Pass(signal) => self.guarding.pass(signal),

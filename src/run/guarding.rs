@@ -23,6 +23,10 @@ const LEAVING: u16 = 100;
 /// How often it is noted who among this process's children is a stranger to the job.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// For how long a job runs before its supervisor lets go of what both inherited: who reads
+/// such a pipe waits that much longer at most, and a run that is shorter is spared the work.
+const LET_GO_AFTER: Duration = Duration::from_millis(50);
+
 /// What comes from the guard.
 #[derive(Debug)]
 pub(super) enum Heard {
@@ -58,6 +62,20 @@ pub(super) struct Guarding {
     closed: bool,
     /// When this process's other children are looked at next.
     look_at: Moment,
+    inherited: Inheritance,
+}
+
+/// The pipes and sockets that this process inherited and the job has too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inheritance {
+    /// The job may still need them.
+    Kept,
+    /// The job has just been started.
+    Handed,
+    /// The job has them. Held here too, a pipe would stay open that the job closes.
+    KeptUntil(Moment),
+    /// They are let go of.
+    LetGo,
 }
 
 impl Guarding {
@@ -76,6 +94,7 @@ impl Guarding {
             heard: Vec::new(),
             closed: false,
             look_at: Moment::default(),
+            inherited: Inheritance::Kept,
         })
     }
 
@@ -90,9 +109,10 @@ impl Guarding {
     }
 
     pub(super) const fn wake_at(&self) -> Option<Moment> {
-        match self.state {
-            State::Alone { again_at } => Some(again_at),
-            State::Waiting | State::Guarding | State::Finished | State::Over => None,
+        match (self.state, self.inherited) {
+            (State::Alone { again_at }, _) => Some(again_at),
+            (State::Guarding, Inheritance::KeptUntil(at)) => Some(at),
+            _ => None,
         }
     }
 
@@ -205,12 +225,24 @@ impl Guarding {
     /// What has happened since the last call.
     pub(super) fn events(&mut self, now: Moment) -> io::Result<Vec<Heard>> {
         self.receive()?;
+        self.let_go(now);
         if self.state == State::Guarding && now >= self.look_at {
             self.look_at = now.plus(LOOK_EVERY);
             self.handle.note_strangers();
         }
         self.end_tree(now)?;
         Ok(std::mem::take(&mut self.heard))
+    }
+
+    fn let_go(&mut self, now: Moment) {
+        self.inherited = match self.inherited {
+            Inheritance::Handed => Inheritance::KeptUntil(now.plus(LET_GO_AFTER)),
+            Inheritance::KeptUntil(at) if now >= at => {
+                let_go_of_inherited();
+                Inheritance::LetGo
+            }
+            other => other,
+        };
     }
 
     fn end_tree(&mut self, now: Moment) -> io::Result<()> {
@@ -240,9 +272,7 @@ impl Guarding {
     fn hear(&mut self, message: FromGuard) {
         let heard = match message {
             FromGuard::Started { .. } => {
-                // The job has them. Held here too, a pipe would stay open that the job
-                // closes.
-                let_go_of_inherited();
+                self.inherited = Inheritance::Handed;
                 Heard::Event(Event::JobStarted)
             }
             FromGuard::NotStarted { stage, errno, what } => {

@@ -69,8 +69,8 @@ use self::fault::Place;
 use self::file::{OpenFile, SCHEMA_2, SCHEMA_3, SCHEMA_STEP, SCHEMA_VERSION, user_version};
 use super::worker::{Answer, Request};
 use super::{
-    ActQuery, Advanced, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store,
-    StoreError, Trouble, Unreadable,
+    ActQuery, Advanced, Bell, Coming, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention,
+    Store, StoreError, Trouble, Unreadable,
 };
 use crate::token::{
     self, ActRecord, Fence, GroupName, History, OnceMark, Outcome, ResourceName, Row, RunEnd,
@@ -485,7 +485,9 @@ fn begin(
     }
     let mut run = run.clone();
     run.started_at_ms = now.stamp.wall_ms;
-    let begun = transaction.execute(sql!("run_begin"), params_from_iter(runs::to_values(&run)));
+    let begun = transaction
+        .prepare_cached(sql!("run_begin"))?
+        .execute(params_from_iter(runs::to_values(&run)));
     match begun {
         Ok(_) => Ok(()),
         Err(rusqlite::Error::SqliteFailure(failure, _))
@@ -544,9 +546,15 @@ impl Store for SqliteStore {
         (!locked).then_some(answer)
     }
 
-    fn get_ready(&mut self) {
-        // Parsed by what the connection knows, without a look at the file.
-        let _ = self.connection.prepare_cached(sql!("run_end"));
+    fn get_ready(&mut self, coming: Coming) {
+        let statements: &[&str] = match coming {
+            Coming::Grant => &[sql!("token_update"), sql!("run_begin")],
+            Coming::End => &[sql!("run_end")],
+        };
+        for statement in statements {
+            // Parsed by what the connection knows, without a look at the file.
+            let _ = self.connection.prepare_cached(statement);
+        }
     }
 
     fn name(&self) -> &str {

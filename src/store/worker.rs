@@ -10,7 +10,7 @@ use std::thread;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use super::{Bell, Reading, Retention, Store, StoreError};
+use super::{Bell, Coming, Reading, Retention, Store, StoreError};
 use crate::token::{GroupName, OnceMark, RunEnd, RunId, SessionId, Swap, Swapped, Waiter};
 
 /// A request to a store.
@@ -164,10 +164,10 @@ impl Worker {
         }
     }
 
-    /// Lets a store that is here still prepare for the end of a run.
-    pub fn get_ready(&mut self) {
+    /// Lets a store that is here still prepare for a swap.
+    pub fn get_ready(&mut self, coming: Coming) {
         if let Some(store) = &mut self.store {
-            store.get_ready();
+            store.get_ready(coming);
         }
     }
 

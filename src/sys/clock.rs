@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 
 use crate::token::Moment;
 
@@ -44,18 +44,20 @@ impl LocalClock {
 
 /// What CLOCK_BOOTTIME says.
 pub(super) fn boottime() -> Duration {
-    read(ClockId::Boottime)
+    read(ClockId::CLOCK_BOOTTIME)
 }
 
 fn monotonic_raw() -> Duration {
-    read(ClockId::MonotonicRaw)
+    read(ClockId::CLOCK_MONOTONIC_RAW)
 }
 
+/// Were the call ever to fail, every deadline would be over.
 fn read(clock: ClockId) -> Duration {
-    let time = clock_gettime(clock);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
-    Duration::new(seconds, nanos)
+    clock_gettime(clock).map_or(Duration::MAX, |time| {
+        let seconds = u64::try_from(time.tv_sec()).unwrap_or_default();
+        let nanos = u32::try_from(time.tv_nsec()).unwrap_or_default();
+        Duration::new(seconds, nanos)
+    })
 }
 
 #[cfg(test)]

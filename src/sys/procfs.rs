@@ -1,6 +1,6 @@
 //! What /proc says about processes.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -52,6 +52,20 @@ impl Process {
             threads: field(20)?.parse().ok()?,
             started: field(22)?.parse().ok()?,
         })
+    }
+}
+
+/// The text of a small file in /proc, by as few calls as there can be: the kernel makes
+/// it anew for each reader, and its size is not known before.
+///
+/// # Errors
+/// There is no such file, it can't be read, or has more than a quarter of a KiB.
+pub fn read_short(path: &str) -> io::Result<String> {
+    let mut bytes = [0; 256];
+    let length = File::open(path)?.read(&mut bytes)?;
+    match bytes.get(..length).filter(|_| length < bytes.len()) {
+        Some(text) => Ok(String::from_utf8_lossy(text).into_owned()),
+        None => Err(io::ErrorKind::FileTooLarge.into()),
     }
 }
 

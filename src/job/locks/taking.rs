@@ -41,14 +41,14 @@ impl AsFd for JobLock {
 /// The directory can't be made or written, is not on a local file system, the disk is
 /// full, descriptors have run out, or the kernel has no such locks. Nothing is left then.
 pub fn take(directory: &Path, bits: u128, inherited: bool) -> io::Result<(RunLock, JobLock)> {
-    let draft = directory.join(format!("{DRAFT}{bits:032x}"));
-    let taken = reuse(directory, &draft)
-        .and_then(|file| lock_and_name(file, directory, &draft, bits, inherited));
-    if let Ok(taken) = taken {
-        return Ok(taken);
+    let spare = directory.join(SPARE);
+    match reuse(directory, &spare, bits, inherited) {
+        Ok(taken) => return Ok(taken),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        // What an earlier job left behind still holds its lock, or another run was quicker.
+        Err(_) => drop(fs::remove_file(&spare)),
     }
-    // There is none, or what an earlier job left behind still holds its lock.
-    let _ = fs::remove_file(&draft);
+    let draft = directory.join(format!("{DRAFT}{bits:032x}"));
     let taken = make(directory, &draft)
         .and_then(|file| lock_and_name(file, directory, &draft, bits, inherited));
     if taken.is_err() {
@@ -72,13 +72,26 @@ fn lock_and_name(
     Ok((RunLock { file, path, name }, JobLock(job)))
 }
 
-/// Takes the file that an earlier run has left for the next one: only one can.
-fn reuse(directory: &Path, draft: &Path) -> io::Result<File> {
-    fs::rename(directory.join(SPARE), draft)?;
-    let file = open(draft, false)?;
+/// Takes the file that an earlier run has left for the next one: only one can lock it.
+fn reuse(
+    directory: &Path,
+    spare: &Path,
+    bits: u128,
+    inherited: bool,
+) -> io::Result<(RunLock, JobLock)> {
+    let file = open(spare, false)?;
     // What sweeps goes by age.
     file.set_modified(SystemTime::now())?;
-    Ok(file)
+    let taken = lock_and_name(file, directory, spare, bits, inherited)?;
+    let (run, _) = &taken;
+    // Before it was locked another may have had it, and a third have left its own there.
+    let named = open(&run.path, false).and_then(Identity::of);
+    if named.is_ok_and(|named| run.name.is_of(&named)) {
+        return Ok(taken);
+    }
+    // Nobody has it: it was left for the next run, and is not locked by this one.
+    let _ = fs::remove_file(&run.path);
+    Err(io::Error::other("another file was put in its place"))
 }
 
 fn make(directory: &Path, draft: &Path) -> io::Result<File> {

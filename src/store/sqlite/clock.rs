@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use nix::time::{ClockId, clock_gettime};
 
+use crate::sys::procfs;
 use crate::token::{Domain, Stamp, StoreTime};
 
 /// What a store tells the time by.
@@ -88,8 +89,8 @@ fn read_origin() -> Origin {
     let link = |name: &str| {
         fs::read_link(format!("/proc/self/ns/{name}")).map(|l| l.to_string_lossy().into_owned())
     };
-    let offsets = fs::read_to_string("/proc/self/timens_offsets");
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+    let offsets = procfs::read_short("/proc/self/timens_offsets");
+    let boot = procfs::read_short("/proc/sys/kernel/random/boot_id").ok();
     let offset_ms = offset(&offsets, || (link("time"), link("time_for_children")));
     origin(boot.as_deref(), offset_ms, random)
 }
