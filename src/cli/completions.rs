@@ -94,6 +94,8 @@ fn of_zsh(script: &str) -> String {
     let lines = script.lines();
     let kept = lines.filter(|line| !line.starts_with("'::command -- "));
     let script: String = kept.map(|line| format!("{line}\n")).collect();
+    // The command's name is the first word without it, not the second.
+    let script = script.replace("$line[2]", "$line[1]");
     let Some(at) = script.rfind("\nif [ \"$funcstack[1]\"") else {
         return script;
     };

@@ -114,8 +114,7 @@ fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
 fn clap_says(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let mut parts: Vec<String> = Vec::new();
-    let mut lines = text.lines().map(str::trim).peekable();
-    while let Some(line) = lines.next() {
+    for line in text.lines().map(str::trim) {
         let line = line
             .trim_start_matches("error: ")
             .trim_start_matches("tip: ");

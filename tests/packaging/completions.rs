@@ -104,7 +104,10 @@ impl Shell {
         until(&format!("the terminal shows {words:?}"), || {
             let mut screen = self.screen.lock().unwrap();
             match screen.find(words) {
-                Some(at) => Ok(drop(screen.drain(..at + words.len()))),
+                Some(at) => {
+                    screen.drain(..at + words.len());
+                    Ok(())
+                }
                 None => Err(screen.clone()),
             }
         });
