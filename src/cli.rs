@@ -287,8 +287,8 @@ fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
         Some(Verb::Fence(FenceVerb::Raise(flags))) => flags.try_into().map(Request::Act),
         Some(Verb::Init(flags)) => Ok(Request::Init(flags.into())),
         Some(Verb::Config(flags)) => flags.request(origins).map(Request::Config),
-        Some(Verb::Doctor(flags)) => (*flags)
-            .try_into()
+        Some(Verb::Doctor(flags)) => flags
+            .request(origins)
             .map(|doctor| Request::Doctor(Box::new(doctor))),
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),

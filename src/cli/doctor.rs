@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::claim::TimingFlags;
+use super::settings::{Effective, Origin, Origins};
 use super::shared::{StoreFlags, StoreRequest, group_filter};
 use super::unusable::Unusable;
 use crate::token::{GroupName, Timing};
@@ -30,19 +31,23 @@ pub struct DoctorRequest {
     pub store: StoreRequest,
     /// The durations of a run, which are to suit the store.
     pub timing: Timing,
+    /// What somebody has set, and where.
+    pub settings: Vec<Effective>,
     /// JSON instead of lines.
     pub json: bool,
 }
 
-impl TryFrom<DoctorFlags> for DoctorRequest {
-    type Error = Unusable;
-
-    fn try_from(flags: DoctorFlags) -> Result<Self, Unusable> {
-        Ok(Self {
-            group: group_filter(flags.group.as_deref())?,
-            store: flags.store.into(),
-            timing: flags.times.timing(None)?,
-            json: flags.json,
+impl DoctorFlags {
+    /// Refuses what a run would refuse.
+    pub(super) fn request(self, origins: &Origins) -> Result<DoctorRequest, Unusable> {
+        let mut settings = origins.all();
+        settings.retain(|setting| setting.origin != Origin::Default);
+        Ok(DoctorRequest {
+            group: group_filter(self.group.as_deref())?,
+            store: self.store.into(),
+            timing: self.times.timing(None)?,
+            settings,
+            json: self.json,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Examining a store: which one, and by which of its parts.
 
-use crate::cli::DoctorRequest;
+use crate::cli::{DoctorRequest, Effective};
 use crate::commands::{self, Failure};
 use crate::exit::{self, Exit};
 use crate::report::log::Log;
@@ -19,6 +19,9 @@ pub(crate) fn doctor(request: &DoctorRequest, log: &mut Log) -> Result<Exit, Fai
 }
 
 fn examine(request: &DoctorRequest, tell: &mut Tell<'_>) {
+    for setting in &request.settings {
+        tell(Check::fine("setting", said(setting)));
+    }
     let url = match crate::store_url(&request.store) {
         Ok(url) => url,
         Err(failure) => {
@@ -56,6 +59,12 @@ fn examine(request: &DoctorRequest, tell: &mut Tell<'_>) {
             }
         },
     }
+}
+
+/// What a setting is, and who says so.
+fn said(setting: &Effective) -> String {
+    let value = setting.value.as_deref().unwrap_or("nothing");
+    format!("{} is {value}, by {}", setting.setting, setting.origin)
 }
 
 /// There is no store to examine: the message says what to do after its last semicolon or

@@ -42,6 +42,7 @@ fn a_store_that_is_well_is_left_as_it_is() {
     assert_eq!(
         steps,
         [
+            "setting",
             "store",
             "path",
             "file_system",
@@ -236,4 +237,42 @@ fn needs_root_there_is_no_default_store_in_a_container() {
         .bare(&["doctor"])
         .env("KUBERNETES_SERVICE_HOST", "10.0.0.1");
     says(&found(line, 78), "store", "FAIL", &["Kubernetes"]);
+}
+
+#[test]
+fn it_says_who_set_what() {
+    let site = site();
+    site.short("a").end().with_code(0);
+    let file = site.store.path().join("settings.toml");
+    fs::write(&file, "[groups.nightly]\nkeep = \"6h\"\n").unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    let line = site.verb(&[
+        "doctor",
+        "-g",
+        "nightly",
+        "--config",
+        &file,
+        "--head-start=9s",
+    ]);
+    let all = found(line.env("TOKENRUN_HEARTBEAT", "2s"), 0);
+    let settings = all.iter().filter(|it| it["step"] == "setting");
+    let settings: Vec<_> = settings.map(|it| it["found"].as_str().unwrap()).collect();
+    assert!(
+        settings.contains(&"heartbeat is 2s, by environment TOKENRUN_HEARTBEAT"),
+        "{settings:?}"
+    );
+    assert!(
+        settings.contains(&"head-start is 9s, by flag"),
+        "{settings:?}"
+    );
+    let keep = settings.iter().find(|it| it.starts_with("keep")).unwrap();
+    assert!(
+        keep.starts_with("keep is 6h, by ") && keep.contains("settings.toml:2"),
+        "{keep}"
+    );
+    assert!(
+        !settings.iter().any(|it| it.starts_with("takeover-after")),
+        "{settings:?}"
+    );
 }
