@@ -571,7 +571,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__fence__subcmd__advance)
-            opts="-s -q -v -h --store --store-file --config --quiet --verbose --log-format --help"
+            opts="-s -q -v -h --json --store --store-file --config --quiet --verbose --log-format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -655,7 +655,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__fence__subcmd__verify)
-            opts="-g -f -s -q -v -h --group --fence --store --store-file --config --quiet --verbose --log-format --help"
+            opts="-g -f -s -q -v -h --group --fence --json --store --store-file --config --quiet --verbose --log-format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

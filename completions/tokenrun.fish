@@ -249,6 +249,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l json -d 'The answer, as an array of one JSON object, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -257,6 +258,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l json -d 'The answer, as an array of one JSON object, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s q -l quiet -d 'Say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -53,6 +53,8 @@ mod doctor;
 mod explain;
 #[path = "verbs/fence.rs"]
 mod fence;
+#[path = "verbs/fields.rs"]
+mod fields;
 #[path = "verbs/hold.rs"]
 mod hold;
 #[path = "verbs/listings.rs"]

@@ -25,6 +25,9 @@ pub(super) struct VerifyFlags {
     /// The fence
     #[arg(short, long, value_name = "N", env = "TOKENRUN_FENCE", value_parser = fence_value)]
     fence: Fence,
+    /// The answer, as an array of one JSON object, on stdout
+    #[arg(long, help_heading = "Output")]
+    json: bool,
     #[command(flatten)]
     store: StoreFlags,
     #[command(flatten)]
@@ -39,6 +42,9 @@ pub(super) struct AdvanceFlags {
     /// The fence
     #[arg(value_name = "N", env = "TOKENRUN_FENCE", value_parser = fence_value)]
     fence: Fence,
+    /// The answer, as an array of one JSON object, on stdout
+    #[arg(long, help_heading = "Output")]
+    json: bool,
     #[command(flatten)]
     store: StoreFlags,
     #[command(flatten)]
@@ -63,6 +69,8 @@ pub struct FenceRequest {
     pub fence: Fence,
     /// In which store.
     pub store: StoreRequest,
+    /// JSON on stdout besides.
+    pub json: bool,
     /// How much is said, and how.
     pub log: LogRequest,
 }
@@ -75,6 +83,7 @@ impl TryFrom<VerifyFlags> for FenceRequest {
             question: FenceQuestion::Verify(group_name(&flags.group)?),
             fence: flags.fence,
             store: flags.store.into(),
+            json: flags.json,
             log: flags.log.into(),
         })
     }
@@ -90,6 +99,7 @@ impl TryFrom<AdvanceFlags> for FenceRequest {
             question: FenceQuestion::Advance(resource),
             fence: flags.fence,
             store: flags.store.into(),
+            json: flags.json,
             log: flags.log.into(),
         })
     }

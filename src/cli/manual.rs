@@ -10,6 +10,12 @@ const DATE: &str = "2026-11-21";
 /// What no option tells: the main page's other sections.
 const SECTIONS: &str = include_str!("manual.roff");
 
+/// What is in the JSON of each command.
+const FIELDS: &str = include_str!("fields.txt");
+
+/// Before which of those the fields stand.
+const LIMITS: &str = ".SH \"GUARANTEES AND LIMITS\"";
+
 /// The end of a subcommand's page.
 const SEE_ALSO: &str = ".SH \"SEE ALSO\"\n\\fBtokenrun\\fR(1)\n";
 
@@ -60,15 +66,49 @@ fn main_page(command: &clap::Command) -> io::Result<String> {
     page.render_description_section(&mut text)?;
     page.render_options_section(&mut text)?;
     page.render_subcommands_section(&mut text)?;
-    text.extend(SECTIONS.as_bytes());
+    let (before, after) = SECTIONS.split_at(SECTIONS.find(LIMITS).unwrap_or(SECTIONS.len()));
+    text.extend(
+        [before, &fields(full_name(command)), after]
+            .concat()
+            .bytes(),
+    );
     Ok(tidied(&String::from_utf8_lossy(&text)))
 }
 
 fn verb_page(command: &clap::Command) -> io::Result<String> {
     let mut text = Vec::new();
     begun(command).render(&mut text)?;
+    text.extend(fields(full_name(command)).bytes());
     text.extend(SEE_ALSO.as_bytes());
     Ok(tidied(&String::from_utf8_lossy(&text)))
+}
+
+/// The section that tells what is in a command's JSON; nothing if it has none.
+fn fields(page: &str) -> String {
+    let act = ["pause", "resume", "handoff", "expect", "revoke", "release"]
+        .map(|verb| format!("tokenrun-{verb}"))
+        .into_iter()
+        .chain(["tokenrun-once-forget", "tokenrun-fence-raise"].map(str::to_owned))
+        .any(|act| act == page);
+    let title = format!("[{}]", if act { "act" } else { page });
+    let lines = FIELDS.lines().skip_while(|line| *line != title).skip(1);
+    let lines = lines.take_while(|line| !line.starts_with('['));
+    let mut section = String::new();
+    for line in lines.filter(|line| !line.is_empty()) {
+        let text = match line.split_once(": ") {
+            Some((name, meaning)) => format!(".TP\n.B {name}\n{}\n", escaped(meaning)),
+            None => format!(".PP\n{}\n", escaped(line)),
+        };
+        section.push_str(&text);
+    }
+    match section.as_str() {
+        "" => section,
+        section => format!(".SH JSON\n{}", section.trim_start_matches(".PP\n")),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('-', "\\-")
 }
 
 /// A page that man(1) and mandoc(1) find nothing wrong with.

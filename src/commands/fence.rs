@@ -1,10 +1,10 @@
 //! `tokenrun fence verify` and `tokenrun fence advance`: whether a job may go on writing.
 
-use super::Failure;
 use super::status::unknown_group;
+use super::{Failure, print_json};
 use crate::cli::{FenceQuestion, FenceRequest};
 use crate::exit::{self, Exit};
-use crate::report::fence::{advanced, behind, current, stale};
+use crate::report::fence::{Marked, Verified, advanced, behind, current, stale};
 use crate::report::log::Log;
 use crate::store::{Advanced, Store};
 
@@ -25,14 +25,36 @@ pub fn fence(
             let Some(row) = reading.row else {
                 return Err(unknown_group(store.name(), group));
             };
-            match row.fence == fence {
+            let is_current = row.fence == fence;
+            if request.json {
+                print_json(&[Verified {
+                    group: row.group.as_str(),
+                    fence: fence.0,
+                    current: row.fence.0,
+                    is_current,
+                }])?;
+            }
+            match is_current {
                 true => (true, current(&row, store.name())),
                 false => (false, stale(&row, fence, store.name())),
             }
         }
         FenceQuestion::Advance(resource) => {
             let answer = store.advance(resource, fence);
-            match answer.map_err(|error| Failure::of_store(&error))? {
+            let answer = answer.map_err(|error| Failure::of_store(&error))?;
+            if request.json {
+                let highest = match answer {
+                    Advanced::Stored => fence,
+                    Advanced::Behind(mark) => mark,
+                };
+                print_json(&[Marked {
+                    resource: resource.as_str(),
+                    fence: fence.0,
+                    highest: highest.0,
+                    is_stale: highest != fence,
+                }])?;
+            }
+            match answer {
                 Advanced::Stored => (true, advanced(resource, fence, store.name())),
                 Advanced::Behind(mark) => (false, behind(resource, fence, mark, store.name())),
             }

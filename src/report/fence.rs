@@ -1,7 +1,35 @@
 //! What is said of a fence.
 
+use serde::Serialize;
+
 use super::messages::{Level, Message};
 use crate::token::{Fence, ResourceName, Row};
+
+/// Whether a fence is current, as `fence verify --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Verified<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// The fence that was asked about.
+    pub fence: i64,
+    /// The group's current one.
+    pub current: i64,
+    /// Whether they are the same.
+    pub is_current: bool,
+}
+
+/// What has become of a resource's mark, as `fence advance --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Marked<'a> {
+    /// The resource.
+    pub resource: &'a str,
+    /// The fence that was given.
+    pub fence: i64,
+    /// The highest that has used the resource.
+    pub highest: i64,
+    /// Whether that is another.
+    pub is_stale: bool,
+}
 
 /// It is the row's.
 #[must_use]

@@ -75,7 +75,7 @@ fn a_store_that_is_well_is_left_as_it_is() {
     says(&other, "group", "warn", &["no group", "other"]);
     let text = site.verb(&["doctor"]).end().with_code(0).stdout;
     assert!(
-        text.lines().count() == all.len() - 1 && text.starts_with("ok    store"),
+        text.lines().count() == all.len() - 1 && text.starts_with("ok    setting"),
         "{text}"
     );
 }
