@@ -65,11 +65,7 @@ fn of_what_is_listed() {
         &["check", "-g", GROUP, "--succeeded-within=1h"],
     ));
     same(names(&checked), &["tokenrun-check"], &[]);
-    same(
-        names(&shown(&site, &["doctor"])),
-        &["tokenrun-doctor"],
-        &["server"],
-    );
+    same(names(&shown(&site, &["doctor"])), &["tokenrun-doctor"], &[]);
     same(
         names(&shown(&site, &["config", "-g", GROUP])),
         &["tokenrun-config"],
