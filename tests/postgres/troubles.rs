@@ -169,6 +169,18 @@ fn done(command: &mut std::process::Command) {
     assert!(command.status().unwrap().success(), "{command:?}");
 }
 
+/// Text that can't be compressed, so that a row of it needs room of its own.
+fn dense(seed: u64) -> String {
+    let mut state = seed;
+    let word = std::iter::repeat_with(|| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        format!("{:08x}", state >> 32)
+    });
+    word.take(750).collect()
+}
+
 const SHORT_LEASE: [&str; 3] = ["--takeover-after=8s", "--heartbeat=1s", "--kill-grace=1s"];
 
 #[test]
@@ -186,8 +198,8 @@ fn needs_root_a_server_whose_disk_is_full() {
     let mut number = 0;
     until("there is no room for another group", || {
         number += 1;
-        let label = format!("--label={}", "x".repeat(6000));
-        // One may be granted and find no room for its end: it tries for as long as its lease.
+        let label = format!("--label={}", dense(number));
+        // One that finds no room for its end tries for as long as its lease.
         let short = site.short_in(&format!("g{number}"));
         let ended = short.with(&[&label]).with(&SHORT_LEASE).end();
         if ended.code == Some(69) {
