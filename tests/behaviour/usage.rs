@@ -6,7 +6,7 @@ use crate::support::Store;
 fn what_is_wrong_with_a_command_line_is_said_in_one_line() {
     let store = Store::new();
     let job = ["--", "true"];
-    let cases: [(&[&str], &[&str]); 22] = [
+    let cases: [(&[&str], &[&str]); 24] = [
         (&["-g", ""], &["--group", "empty"]),
         (&["-g", "a\nb"], &["--group", "control character"]),
         (&[], &["no group"]),
@@ -44,6 +44,11 @@ fn what_is_wrong_with_a_command_line_is_said_in_one_line() {
             &["--label", "control character"],
         ),
         (&["-g", "x", "-g", "y"], &["--group"]),
+        (&["-g", "x", "--once="], &["--once", "empty"]),
+        (
+            &["-g", "x", "--once=$(JOB_NAME)"],
+            &["$(JOB_NAME)", "expanded"],
+        ),
     ];
     for (words, says) in cases {
         let ended = store.bare(words).with(&job).end().with_code(64);
@@ -93,5 +98,9 @@ fn help_and_version_are_printed_on_demand() {
     }
     assert_eq!(help.stderr, "");
     let version = store.bare(&["--version"]).end().with_code(0);
-    assert!(version.stdout.starts_with("tokenrun "), "{version:?}");
+    let wanted = concat!("tokenrun ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(version.stdout, wanted);
+    // By the way that other words take.
+    let version = store.bare(&["-q", "--version"]).end().with_code(0);
+    assert_eq!(version.stdout, wanted);
 }

@@ -9,20 +9,24 @@ use std::sync::OnceLock;
 
 use nix::sys::signal::Signal;
 
-use crate::kubernetes::{Container, nightly};
+use crate::kubernetes::{Container, nightly, scheduler, sidecar};
 use crate::programs::build;
 use crate::server::{Database, Server};
 use crate::support::{Line, Store, signal, until};
 
 /// What a container runtime does: the image's files, those that the kubelet adds, and no
-/// rights. The root's folder, tokenrun, the job, and the folder with the other files.
+/// rights. The root's folder, tokenrun, the job, and the folder with the other files: those of
+/// the image, and what containers of one pod share.
 const RUNTIME: &str = r#"
 set -e
 mount -t tmpfs root "$1"
 cd "$1"
 mkdir -p etc/ssl/certs opt/etl proc run/secrets/tokenrun tmp usr/local/bin
+mkdir -p run/tokenrun
 cp "$2" usr/local/bin/tokenrun
 cp "$3" opt/etl/run.sh
+cp -a "$4/image/." .
+[ ! -e bin/sh ] || { mkdir dev; touch dev/null; mount --bind /dev/null dev/null; }
 cp "$4/hosts" "$4/resolv.conf" etc
 cp "$4/ca.crt" etc/ssl/certs/ca-certificates.crt
 cp "$4/store" run/secrets/tokenrun
@@ -31,6 +35,7 @@ chmod 0440 run/secrets/tokenrun/store
 mount -t proc proc proc
 mount -o remount,ro .
 mount -t tmpfs tmp tmp
+mount --bind "$4/runtime" run/tokenrun
 shift 4
 exec setpriv --no-new-privs chroot --userspec=65532:65532 --groups=65532 . "$@"
 "#;
@@ -141,7 +146,6 @@ fn owner(metadata: &fs::Metadata) -> (u32, u32) {
 /// Where containers run.
 struct Site {
     store: Store,
-    container: Container,
 }
 
 impl Site {
@@ -154,14 +158,19 @@ impl Site {
         .unwrap();
         fs::write(store.file("resolv.conf"), "").unwrap();
         fs::write(store.file("ca.crt"), "").unwrap();
-        let container = nightly();
-        Self { store, container }
+        fs::create_dir(store.file("image")).unwrap();
+        // As the kubelet makes an emptyDir of a pod that has an fsGroup.
+        fs::create_dir(store.file("runtime")).unwrap();
+        std::os::unix::fs::chown(store.file("runtime"), None, Some(65532)).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o2777);
+        fs::set_permissions(store.file("runtime"), mode).unwrap();
+        Self { store }
     }
 
-    /// The container in this cluster, with these words instead of the manifest's.
-    fn run(&self, cluster: &str, url: &str, words: &[String]) -> Line {
+    /// This container, on the node of this name.
+    fn run(&self, node: &str, url: &str, container: &Container) -> Line {
         fs::write(self.store.file("store"), url).unwrap();
-        let root = self.store.file(&format!("root-{cluster}"));
+        let root = self.store.file(&format!("root-{node}"));
         fs::create_dir_all(&root).unwrap();
         static JOB: OnceLock<PathBuf> = OnceLock::new();
         let job = JOB.get_or_init(|| build("contained"));
@@ -170,17 +179,71 @@ impl Site {
         line = line.under(&["--propagation", "private", "sh", "-c", RUNTIME, "sh"]);
         line = line.under(&[root.to_str().unwrap(), crate::support::TOKENRUN]);
         line = line.under(&[job.to_str().unwrap(), self.store.path().to_str().unwrap()]);
-        for (name, value) in &self.container.environment {
-            line = line.env(name, value.as_deref().unwrap_or(cluster));
+        for (name, value) in &container.environment {
+            line = line.env(name, value);
         }
         // As container runtimes set it for a user without a name.
         line = line
             .env("HOME", "/")
             .env("KUBERNETES_SERVICE_HOST", "10.0.0.1");
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let words: Vec<&str> = container.command.iter().map(String::as_str).collect();
         line.program(words[0]).with(&words[1..])
     }
+
+    /// A shell in the image, for the commands of an agent, and one of these.
+    fn add_shell(&self, command: &str, script: &str) {
+        let image = self.store.file("image");
+        let script_path = image.join(command.trim_start_matches('/'));
+        let lines = "cd \"$1\"; mkdir -p bin \"$(dirname \"$2\")\"; cp /bin/dash bin/sh
+             cp --parents -L $(ldd /bin/dash | grep -o '/[^ ]*') .
+             cat > \"$2\"; chmod 755 \"$2\"";
+        let mut make = Command::new("sh");
+        make.args(["-ec", lines, "sh"]).args([&image, &script_path]);
+        let input = self.store.file("script");
+        fs::write(&input, script).unwrap();
+        crate::output_of(make.stdin(fs::File::open(input).unwrap()));
+    }
 }
+
+/// The container with other values of these options.
+fn with(mut container: Container, options: &[&str]) -> Container {
+    for option in options {
+        let begin = &option[..=option.find('=').unwrap()];
+        let end = container.command.iter().position(|word| word == "--");
+        let end = end.unwrap_or(container.command.len());
+        match container.command[..end]
+            .iter()
+            .position(|it| it.starts_with(begin))
+        {
+            Some(at) => container.command[at] = (*option).to_owned(),
+            None => container.command.insert(end, (*option).to_owned()),
+        }
+    }
+    container
+}
+
+/// The container with another job.
+fn with_job(mut container: Container, job: &[&str]) -> Container {
+    let end = container
+        .command
+        .iter()
+        .position(|word| word == "--")
+        .unwrap();
+    container.command.truncate(end + 1);
+    container
+        .command
+        .extend(job.iter().copied().map(str::to_owned));
+    container
+}
+
+/// Durations with which a takeover takes some seconds.
+const HASTY: [&str; 5] = [
+    "--heartbeat=1s",
+    "--takeover-after=5s",
+    "--kill-grace=300ms",
+    "--store-timeout=500ms",
+    "--head-start=100ms",
+];
 
 fn url(database: &Database<'_>, host: &str, rest: &str) -> String {
     let (port, name) = (database.server.port(), &database.name);
@@ -212,9 +275,8 @@ fn needs_root_two_clusters_run_the_manifests_container() {
         "db.example.com",
         "sslmode=verify-full&sslrootcert=system",
     );
-    let words = &site.container.command;
 
-    let east = site.run("east", &url, words).start();
+    let east = site.run("east", &url, &nightly("east")).start();
     let begun = east.until_says("job: begun");
     assert_eq!(begun, "job: begun east bind --full as 65532:65532");
     let first = east.guard();
@@ -231,8 +293,17 @@ fn needs_root_two_clusters_run_the_manifests_container() {
         }
     });
 
-    let west = site.run("west", &url, words).end().with_code(0);
-    west.says(&["nightly is held by east", "db.example.com"]);
+    let hurried = with(nightly("west"), &["--wait=0"]);
+    let west = site.run("west", &url, &hurried).end().with_code(0);
+    let said = west.messages();
+    assert_eq!(
+        said.len(),
+        2,
+        "that it waits, and that it was refused: {said:?}"
+    );
+    for words in ["nightly is held by east", "db.example.com"] {
+        assert!(said[1].contains(words), "{said:?}");
+    }
     assert!(!west.stderr.contains("secret"), "{}", west.stderr);
 
     // The kubelet ends the pod.
@@ -249,17 +320,89 @@ fn needs_root_host_names_are_found_in_an_empty_root() {
     let server = Server::start(&[]);
     server.sql("postgres", "CREATE ROLE etl LOGIN SUPERUSER");
     let database = server.database();
-    let mut words = site.container.command.clone();
-    words.truncate(words.iter().position(|word| word == "--").unwrap() + 1);
-    words.insert(1, "--keep=0".to_owned());
-    words.extend(["/usr/local/bin/tokenrun", "--version"].map(str::to_owned));
+    let version = ["/usr/local/bin/tokenrun", "--version"];
     for host in ["localhost", "db-host", "127.0.0.1"] {
         let url = url(&database, host, "sslmode=disable");
-        let ended = site.run("east", &url, &words).end().with_code(0);
+        let keyed = with_job(
+            with(nightly("east"), &[&format!("--once={host}")]),
+            &version,
+        );
+        let ended = site.run("east", &url, &keyed).end().with_code(0);
         assert!(ended.stdout.starts_with("tokenrun "), "{ended:?}");
         assert_eq!(ended.stderr, "");
     }
     let url = url(&database, "no-such-host", "sslmode=disable");
-    let ended = site.run("east", &url, &words).end().with_code(69);
+    let hurried = with(nightly("east"), &["--wait=0"]);
+    let ended = site.run("east", &url, &hurried).end().with_code(69);
     assert!(ended.stderr.contains("no-such-host"), "{}", ended.stderr);
+}
+
+#[test]
+fn needs_root_a_night_runs_once_and_a_pod_that_died_is_made_up_for() {
+    let site = Site::new();
+    let server = Server::start(&[]);
+    server.sql("postgres", "CREATE ROLE etl LOGIN SUPERUSER");
+    let database = server.database();
+    let url = url(&database, "127.0.0.1", "sslmode=disable");
+    let in_time = |cluster| with(nightly(cluster), &HASTY);
+
+    // The first pod dies in the middle, as when its memory is up. The Job starts another, of
+    // the same client, while the token still looks held.
+    let first = site.run("east", &url, &in_time("east")).start();
+    first.until_says("job: begun east bind");
+    signal(first.guard(), Signal::SIGKILL);
+    first.end();
+    let version = ["/usr/local/bin/tokenrun", "--version"];
+    let second = site.run("east", &url, &with_job(in_time("east"), &version));
+    let second = second.end().with_code(0);
+    assert!(second.stdout.starts_with("tokenrun "), "{second:?}");
+
+    // A cluster whose clock is late.
+    let west = site.run("west", &url, &in_time("west")).end().with_code(0);
+    west.says(&["nightly-29728920", "done"]);
+    let runs = database.sql("SELECT count(*) FROM tokenrun.runs");
+    assert_eq!(runs, "2");
+}
+
+#[test]
+fn needs_root_an_agent_has_its_command_run_when_the_token_comes_and_goes() {
+    let site = Site::new();
+    site.add_shell(
+        "/opt/scheduler/role.sh",
+        "#!/bin/sh\necho \"role: $1\" >&2\n",
+    );
+    let server = Server::start(&[]);
+    server.sql("postgres", "CREATE ROLE etl LOGIN SUPERUSER");
+    let database = server.database();
+    let url = url(&database, "127.0.0.1", "sslmode=disable");
+
+    let agent = site.run("scheduler-0", &url, &scheduler()).start();
+    agent.until_says("role: gain");
+    signal(agent.guard(), Signal::SIGTERM);
+    let ended = agent.end().with_code(0);
+    assert!(ended.stderr.contains("role: loss"), "{}", ended.stderr);
+    let row = database.sql("SELECT state FROM tokenrun.tokens");
+    assert_eq!(row, "free");
+}
+
+#[test]
+fn needs_root_a_service_asks_the_agent_in_the_container_beside_it() {
+    let site = Site::new();
+    let server = Server::start(&[]);
+    server.sql("postgres", "CREATE ROLE etl LOGIN SUPERUSER");
+    let database = server.database();
+    let url = url(&database, "127.0.0.1", "sslmode=disable");
+    let (agent, service) = sidecar();
+
+    site.run("service", &url, &service).end().with_code(75);
+    let agent = site.run("agent", &url, &agent).start();
+    until("the service may act", || {
+        match site.run("service", &url, &service).end() {
+            ended if ended.code == Some(0) => Ok(()),
+            ended => Err(format!("{ended:?} {}", agent.stderr())),
+        }
+    });
+    signal(agent.guard(), Signal::SIGTERM);
+    agent.end().with_code(0);
+    site.run("service", &url, &service).end().with_code(75);
 }

@@ -37,12 +37,60 @@ fn manifest(name: &str) -> Value {
     serde_json::from_str(&json).unwrap()
 }
 
-/// What a manifest says of its container.
+/// What a manifest says of a container, as the kubelet starts it.
 pub(crate) struct Container {
     /// Command and arguments.
     pub(crate) command: Vec<String>,
-    /// Variables; those without a value here have the cluster's name.
-    pub(crate) environment: Vec<(String, Option<String>)>,
+    /// The variables that it has in this cluster.
+    pub(crate) environment: Vec<(String, String)>,
+}
+
+/// The Job that a CronJob makes for one night: its name ends with the minute that it was
+/// scheduled for, and so is the same in every cluster.
+const JOB_NAME: &str = "nightly-29728920";
+
+impl Container {
+    fn read(container: &Value, cluster: &str) -> Self {
+        let entries = container["env"].as_array().unwrap().iter();
+        let environment: Vec<(String, String)> = entries
+            .map(|entry| (text(&entry["name"]), value(entry, cluster)))
+            .collect();
+        let words = container["command"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
+        let expand = |word: &Value| {
+            let known = environment.iter();
+            let word = known.fold(text(word), |word, (name, value)| {
+                word.replace(&format!("$({name})"), value)
+            });
+            assert!(!word.contains("$("), "{word} names no variable");
+            word
+        };
+        Self {
+            command: words.iter().map(expand).collect(),
+            environment,
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// The value of a variable.
+fn value(entry: &Value, cluster: &str) -> String {
+    let source = &entry["valueFrom"];
+    if let Some(key) = source["configMapKeyRef"]["key"].as_str() {
+        let map = manifest(&format!("cluster-{cluster}.yaml"));
+        return text(&map["data"][key]);
+    }
+    if !source["fieldRef"].is_null() {
+        // The label that the controller of Jobs gives to a Job's pods.
+        let label = "metadata.labels['batch.kubernetes.io/job-name']";
+        assert_eq!(source["fieldRef"]["fieldPath"], label);
+        return JOB_NAME.to_owned();
+    }
+    text(&entry["value"])
 }
 
 /// The pod of nightly.yaml.
@@ -50,19 +98,33 @@ fn pod() -> Value {
     manifest("nightly.yaml")["spec"]["jobTemplate"]["spec"]["template"]["spec"].take()
 }
 
-/// The container of nightly.yaml.
-pub(crate) fn nightly() -> Container {
-    let container = pod()["containers"][0].take();
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let command = container["command"].as_array().unwrap();
-    let environment = container["env"].as_array().unwrap();
-    Container {
-        command: command.iter().map(text).collect(),
-        environment: environment
-            .iter()
-            .map(|it| (text(&it["name"]), it["value"].as_str().map(str::to_owned)))
-            .collect(),
-    }
+/// The pod of a Deployment.
+fn deployed(file: &str) -> Value {
+    manifest(file)["spec"]["template"]["spec"].take()
+}
+
+/// The container of nightly.yaml in this cluster.
+pub(crate) fn nightly(cluster: &str) -> Container {
+    Container::read(&pod()["containers"][0], cluster)
+}
+
+/// The container of scheduler.yaml.
+pub(crate) fn scheduler() -> Container {
+    Container::read(&deployed("scheduler.yaml")["containers"][0], "east")
+}
+
+/// The agent of sidecar.yaml, and the service beside it; the service's command is what its
+/// comment says of it.
+pub(crate) fn sidecar() -> (Container, Container) {
+    let pod = deployed("sidecar.yaml");
+    let agent = Container::read(&pod["initContainers"][0], "east");
+    let mut service = Container::read(&pod["containers"][0], "east");
+    let file = fs::read_to_string(repository("examples/kubernetes/sidecar.yaml")).unwrap();
+    let mut lines = file.lines().map(|line| line.trim_start_matches([' ', '#']));
+    let asks = lines.find(|line| line.starts_with("tokenrun check "));
+    service.command = asks.unwrap().split(' ').map(str::to_owned).collect();
+    service.command[0] = "/usr/local/bin/tokenrun".to_owned();
+    (agent, service)
 }
 
 /// An option of the command, in seconds.
@@ -80,7 +142,7 @@ fn manifests_are_valid_by_the_published_schemas() {
         let output = output_of(&mut validate);
         assert_eq!(
             output.matches(" passed for resource ").count(),
-            5,
+            6,
             "{output}"
         );
     }
@@ -97,74 +159,85 @@ fn a_manifest_with_a_mistake_is_not_valid() {
     assert!(!output.status.success(), "{output:?}");
 }
 
+/// Every container of the manifests, with its pod.
+fn containers() -> Vec<(Value, Value)> {
+    let pods = [pod(), deployed("scheduler.yaml"), deployed("sidecar.yaml")];
+    let mut all = Vec::new();
+    for pod in pods {
+        for list in ["initContainers", "containers"] {
+            let containers = pod[list].as_array().cloned().unwrap_or_default();
+            all.extend(containers.into_iter().map(|it| (pod.clone(), it)));
+        }
+    }
+    all
+}
+
 #[test]
-fn the_pod_has_time_to_end_and_no_rights() {
-    let pod = pod();
-    let command = nightly().command;
-    let needed = seconds(&command, "--kill-grace") + 6 * seconds(&command, "--store-timeout");
-    assert!(pod["terminationGracePeriodSeconds"].as_u64().unwrap() > needed);
-    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
-    assert_eq!(
-        pod["securityContext"]["seccompProfile"]["type"],
-        "RuntimeDefault"
-    );
-    let own = &pod["containers"][0]["securityContext"];
-    assert_eq!(own["readOnlyRootFilesystem"], true);
-    assert_eq!(own["allowPrivilegeEscalation"], false);
-    assert_eq!(own["capabilities"]["drop"][0], "ALL");
+fn pods_have_time_to_end_and_no_rights() {
+    for (pod, container) in containers() {
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+        let profile = &pod["securityContext"]["seccompProfile"]["type"];
+        assert_eq!(profile, "RuntimeDefault");
+        let own = &container["securityContext"];
+        assert_eq!(own["readOnlyRootFilesystem"], true);
+        assert_eq!(own["allowPrivilegeEscalation"], false);
+        assert_eq!(own["capabilities"]["drop"][0], "ALL");
+        let command = Container::read(&container, "east").command;
+        if command.is_empty() {
+            continue;
+        }
+        let needed = seconds(&command, "--kill-grace") + 6 * seconds(&command, "--store-timeout");
+        assert!(pod["terminationGracePeriodSeconds"].as_u64().unwrap() > needed);
+    }
+}
+
+#[test]
+fn a_night_has_the_same_key_in_every_cluster_and_clients_have_not_the_pods_name() {
+    for cluster in ["east", "west"] {
+        let container = nightly(cluster);
+        let key = format!("--once={JOB_NAME}");
+        assert!(container.command.contains(&key), "{:?}", container.command);
+        let client = ("TOKENRUN_CLIENT_ID".to_owned(), cluster.to_owned());
+        assert!(container.environment.contains(&client));
+    }
+    // Who waits this long and still finds the token held knows that the holder is alive.
+    let wait = nightly("east").command;
+    let wait = wait.iter().find_map(|word| word.strip_prefix("--wait="));
+    assert_eq!(wait, Some("10m"));
 }
 
 #[test]
 fn the_manifests_fit_each_other() {
-    let pod = pod();
     let secret = manifest("store.yaml");
-    assert_eq!(
-        pod["volumes"][0]["secret"]["secretName"],
-        secret["metadata"]["name"]
-    );
-    let container = &pod["containers"][0];
-    let file = container["env"][0]["value"].as_str().unwrap();
-    let mount = container["volumeMounts"][0]["mountPath"].as_str().unwrap();
-    let key = file.strip_prefix(mount).unwrap().trim_start_matches('/');
-    assert!(secret["stringData"][key].is_string());
-    let reference = &container["env"][1]["valueFrom"]["configMapKeyRef"];
+    for (pod, container) in containers() {
+        assert_eq!(pod["volumes"][0]["name"], "store");
+        let name = &pod["volumes"][0]["secret"]["secretName"];
+        assert_eq!(*name, secret["metadata"]["name"]);
+        let file = text(&container["env"][0]["value"]);
+        assert_eq!(container["volumeMounts"][0]["name"], "store");
+        let mount = text(&container["volumeMounts"][0]["mountPath"]);
+        let key = file.strip_prefix(&mount).unwrap().trim_start_matches('/');
+        assert!(secret["stringData"][key].is_string());
+    }
     for cluster in ["east", "west"] {
         let map = manifest(&format!("cluster-{cluster}.yaml"));
+        let reference = &pod()["containers"][0]["env"][2]["valueFrom"]["configMapKeyRef"];
         assert_eq!(map["metadata"]["name"], reference["name"]);
-        assert_eq!(map["data"][reference["key"].as_str().unwrap()], cluster);
+        assert_eq!(map["data"][text(&reference["key"])], cluster);
     }
 }
 
 #[test]
 fn the_agent_and_who_asks_it_fit_each_other() {
-    let mut scheduler = manifest("scheduler.yaml");
-    let pod = scheduler["spec"]["template"]["spec"].take();
-    let (agent, asker) = (&pod["containers"][0], &pod["containers"][1]);
-    let command: Vec<String> = serde_json::from_value(agent["command"].clone()).unwrap();
-    let needed = seconds(&command, "--kill-grace") + 6 * seconds(&command, "--store-timeout");
-    assert!(pod["terminationGracePeriodSeconds"].as_u64().unwrap() > needed);
-    // The durations fit: tokenrun would say so before anything else.
-    let mut tokenrun = Command::new(crate::support::TOKENRUN);
-    let words = command[1..].iter();
-    tokenrun.args(words.filter(|word| !word.starts_with("--runtime-file")));
-    tokenrun.args(["--runtime-file=/nowhere/at/all"]);
-    let output = tokenrun.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(78), "{said}");
-    assert!(said.contains("/nowhere/at/all"), "{said}");
-    let file = format!(
-        "--runtime-file={}",
-        asker["env"][1]["value"].as_str().unwrap()
-    );
-    assert!(command.contains(&file));
-    assert_eq!(asker["env"][1]["name"], "TOKENRUN_RUNTIME_FILE");
-    assert_eq!(asker["env"][0], agent["env"][0]);
-    assert_eq!(
-        pod["volumes"][0]["secret"]["secretName"],
-        manifest("store.yaml")["metadata"]["name"]
-    );
-    for container in [agent, asker] {
-        assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
+    let pod = deployed("sidecar.yaml");
+    let (agent, asker) = sidecar();
+    let file = format!("--runtime-file={}", asker.environment[1].1);
+    assert!(agent.command.contains(&file));
+    assert_eq!(asker.environment[1].0, "TOKENRUN_RUNTIME_FILE");
+    assert_eq!(asker.environment[0], agent.environment[0]);
+    // It begins before the service, and ends after it.
+    assert_eq!(pod["initContainers"][0]["restartPolicy"], "Always");
+    for container in [&pod["initContainers"][0], &pod["containers"][0]] {
         assert_eq!(container["volumeMounts"][1]["mountPath"], "/run/tokenrun");
         assert_eq!(container["volumeMounts"][1]["name"], "runtime");
     }
