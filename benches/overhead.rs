@@ -1,28 +1,32 @@
-//! What tokenrun costs, as a ratio to `flock` in the same run.
+//! What tokenrun costs, as a ratio to `flock` in the same run, and what its start costs, as a
+//! ratio to that of `true`.
 //!
 //! `cargo bench --bench overhead` prints a table. Each line is the median of
 //! interleaved pairs: what else the machine does slows both sides of a pair.
 
 #![allow(clippy::expect_used)]
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::processes::{HOLDING, Holder, children, pss_kib, timed};
+use common::{Folder, median, milliseconds};
 
 /// Pairs per line; the first tenth is not counted.
 const PAIRS: usize = 300;
 
-/// The name of the copy of tokenrun that is measured.
-const INSTALLED: &str = "tokenrun";
-
 fn main() {
-    let folder = Folder::new();
+    let folder = Folder::new("overhead");
     println!("{PAIRS} interleaved pairs each; medians in ms; the ratio is to flock\n");
     println!("| what | tokenrun | flock | ratio | bound | aim |");
     println!("|---|---|---|---|---|---|");
     wrapping_true(&folder);
     being_refused(&folder);
+    println!("\n| start | tokenrun | true | ratio | bound |\n|---|---|---|---|---|");
+    starting(&folder);
     println!("\n| what | MiB | bound |\n|---|---|---|");
     memory(&folder);
 }
@@ -32,56 +36,51 @@ fn wrapping_true(folder: &Folder) {
     let lock = folder.file("lock");
     let store = folder.file("wrap.db");
     let line = pairs(
-        || {
-            tokenrun(&store, "g")
-                .args(["--", "true"])
-                .to_owned_command()
-        },
-        || flock(&lock).arg("true").to_owned_command(),
-        0,
+        || tokenrun(folder, &store, &["--", "true"]),
+        || flock(&lock, &["true"]),
+        true,
     );
-    line.print("wrapping `true`", "1.9", "1.5");
+    line.print("wrapping `true`", "1.9 | 1.5");
 }
 
 /// Another holds the token.
 fn being_refused(folder: &Folder) {
     let lock = folder.file("held-lock");
     let store = folder.file("held.db");
-    let mut holders = [
-        Holder::start(
-            flock(&lock)
-                .args(["sh", "-c", "echo; read line"])
-                .to_owned_command(),
-        ),
-        Holder::start(
-            tokenrun(&store, "g")
-                .args(["--client-id", "other", "--", "sh", "-c", "echo; read line"])
-                .to_owned_command(),
-        ),
-    ];
+    let mut ours = tokenrun(folder, &store, &["--client-id", "other", "--"]);
+    ours.args(HOLDING);
+    let mut holders = [flock(&lock, &HOLDING), ours].map(Holder::start);
     let line = pairs(
-        || {
-            tokenrun(&store, "g")
-                .args(["-q", "--", "true"])
-                .to_owned_command()
-        },
-        || flock(&lock).arg("true").to_owned_command(),
-        1,
+        || tokenrun(folder, &store, &["-q", "--", "true"]),
+        || flock(&lock, &["true"]),
+        false,
     );
-    line.print("being refused", "2.0", "1.5");
+    line.print("being refused", "2.0 | 1.5");
     for holder in &mut holders {
         holder.end();
+    }
+}
+
+/// `--version`, which needs nothing but to be loaded and to read its words.
+fn starting(folder: &Folder) {
+    let quiet = |program: &Path| {
+        let mut command = Command::new(program);
+        command.arg("--version").stdout(Stdio::null());
+        command
+    };
+    let ours = folder.tokenrun();
+    for other in ["true", "/usr/bin/true"] {
+        let line = pairs(|| quiet(&ours), || quiet(Path::new(other)), true);
+        line.print(&format!("`--version`, next to {other}"), "1.2");
     }
 }
 
 /// Supervisor and guard together, while a job sleeps.
 fn memory(folder: &Folder) {
     let store = folder.file("memory.db");
-    let mut holder = Holder::start(
-        tokenrun(&store, "g")
-            .args(["--", "sh", "-c", "echo; read line"])
-            .to_owned_command(),
-    );
+    let mut command = tokenrun(folder, &store, &["--"]);
+    command.args(HOLDING);
+    let mut holder = Holder::start(command);
     let supervisor = holder.child.id();
     let guard = children(supervisor).first().copied().expect("a guard");
     let sum = pss_kib(supervisor) + pss_kib(guard);
@@ -92,28 +91,16 @@ fn memory(folder: &Folder) {
     holder.end();
 }
 
-/// On a copy, as whoever installs tokenrun has one: what a linker has written lies in the
-/// page cache in the smallest pieces, and its page faults take an eighth longer.
-fn tokenrun(store: &Path, group: &str) -> Command {
-    let mut command = Command::new(store.with_file_name(INSTALLED));
-    command.arg("-s").arg(store).args(["-g", group]);
+fn tokenrun(folder: &Folder, store: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(folder.tokenrun());
+    command.arg("-s").arg(store).args(["-g", "g"]).args(words);
     command
 }
 
-fn flock(lock: &Path) -> Command {
+fn flock(lock: &Path, words: &[&str]) -> Command {
     let mut command = Command::new("flock");
-    command.arg("-n").arg(lock);
+    command.arg("-n").arg(lock).args(words);
     command
-}
-
-trait ToOwnedCommand {
-    fn to_owned_command(&mut self) -> Command;
-}
-
-impl ToOwnedCommand for Command {
-    fn to_owned_command(&mut self) -> Command {
-        std::mem::replace(self, Command::new("true"))
-    }
 }
 
 struct Line {
@@ -122,18 +109,17 @@ struct Line {
 }
 
 impl Line {
-    fn print(&self, what: &str, bound: &str, aim: &str) {
-        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
-        let ratio = ms(self.ours) / ms(self.theirs);
-        let (ours, theirs) = (ms(self.ours), ms(self.theirs));
-        println!("| {what} | {ours:.2} | {theirs:.2} | {ratio:.2} | {bound} | {aim} |");
+    fn print(&self, what: &str, bounds: &str) {
+        let (ours, theirs) = (milliseconds(self.ours), milliseconds(self.theirs));
+        let ratio = ours / theirs;
+        println!("| {what} | {ours:.2} | {theirs:.2} | {ratio:.2} | {bounds} |");
     }
 }
 
-fn pairs(ours: impl Fn() -> Command, theirs: impl Fn() -> Command, code_is_error: i32) -> Line {
+fn pairs(ours: impl Fn() -> Command, theirs: impl Fn() -> Command, succeed: bool) -> Line {
     let (mut one, mut other) = (Vec::new(), Vec::new());
     for pair in 0..PAIRS + PAIRS / 10 {
-        let times = [timed(ours(), code_is_error), timed(theirs(), code_is_error)];
+        let times = [timed(ours(), succeed), timed(theirs(), succeed)];
         if pair >= PAIRS / 10 {
             one.push(times[0]);
             other.push(times[1]);
@@ -142,88 +128,5 @@ fn pairs(ours: impl Fn() -> Command, theirs: impl Fn() -> Command, code_is_error
     Line {
         ours: median(one),
         theirs: median(other),
-    }
-}
-
-fn timed(mut command: Command, fails: i32) -> Duration {
-    let begun = Instant::now();
-    let status = command
-        .status()
-        .expect("the command starts (is util-linux installed?)");
-    let took = begun.elapsed();
-    assert_eq!(status.success(), fails == 0, "{command:?}: {status}");
-    took
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
-/// A process that holds something until its standard input ends.
-struct Holder {
-    child: Child,
-}
-
-impl Holder {
-    /// Waits until it holds: it prints a line then.
-    fn start(mut command: Command) -> Self {
-        use std::io::Read;
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
-        let mut line = [0];
-        let out = child.stdout.as_mut().expect("a pipe");
-        out.read_exact(&mut line).expect("it holds");
-        Self { child }
-    }
-
-    fn end(&mut self) {
-        drop(self.child.stdin.take());
-        self.child.wait().expect("it ends");
-    }
-}
-
-fn children(of: u32) -> Vec<u32> {
-    let path = format!("/proc/{of}/task/{of}/children");
-    let text = fs::read_to_string(path).expect("/proc shows children");
-    text.split_whitespace()
-        .filter_map(|pid| pid.parse().ok())
-        .collect()
-}
-
-fn pss_kib(pid: u32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("/proc shows memory");
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("Pss:"))
-        .expect("a line");
-    line.trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .expect("a number")
-}
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("tokenrun-bench-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a temporary directory");
-        let built = env!("CARGO_BIN_EXE_tokenrun");
-        fs::copy(built, path.join(INSTALLED)).expect("a copy of tokenrun");
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -70,6 +70,18 @@ const AFTER_HELP: &str = "\
 EXIT STATUS: the job's own; 64 usage; 69 store not reached; 74 --once, success not recorded; 75 not now (another holds the token); \
 76 token lost; 77 permission; 78 configuration; 124 timed out; 126, 127 as in the shell; 128+N signal N";
 
+/// What `--version` prints, if that is all that is asked for: then nothing else has to be
+/// built, and the start is that of any small program.
+#[must_use]
+pub fn version_alone(arguments: &[OsString]) -> Option<&'static str> {
+    match arguments {
+        [_, only] if only == "--version" || only == "-V" => {
+            Some(concat!("tokenrun ", env!("CARGO_PKG_VERSION"), "\n"))
+        }
+        _ => None,
+    }
+}
+
 #[derive(Debug, Parser)]
 #[command(
     name = "tokenrun",

@@ -64,7 +64,6 @@ const SHORTEST_OPENING: Duration = Duration::from_millis(20);
 /// first of all, by the only thread.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> Exit {
-    sys::memory::touch_memory();
     let inherited = match process_set_up() {
         Ok(inherited) => inherited,
         Err(error) => {
@@ -72,6 +71,13 @@ pub fn run(arguments: &[OsString]) -> Exit {
             return told(failure, Log::new(style(LogRequest::default())));
         }
     };
+    if let Some(version) = cli::version_alone(arguments) {
+        return match commands::print(version) {
+            Ok(exit) => exit,
+            Err(failure) => told(failure, Log::new(style(LogRequest::default()))),
+        };
+    }
+    sys::memory::touch_memory();
     let request = match cli::parse(arguments) {
         Ok(request) => request,
         Err(unusable) if unusable.asked_for => {

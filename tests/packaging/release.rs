@@ -162,7 +162,9 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
         "/usr/share/fish/vendor_completions.d/tokenrun.fish",
         "/usr/share/doc/tokenrun/examples/cron/nightly",
         "/usr/share/doc/tokenrun/examples/systemd/nightly.service.d/postgres.conf",
+        "/usr/share/doc/tokenrun/examples/systemd/scheduler.service",
         "/usr/share/doc/tokenrun/examples/kubernetes/nightly.yaml",
+        "/usr/share/doc/tokenrun/examples/prometheus/alerts.yml",
     ] {
         assert!(
             installed.iter().any(|it| it == file),
@@ -190,6 +192,39 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
     );
     let data = |file: &String| file.starts_with("/var/lib/tokenrun");
     assert!(left.iter().all(data), "{left:?}");
+}
+
+/// What the program may weigh, with both stores, TLS and the manual's text in it.
+const LARGEST: u64 = 8_000_000;
+
+#[test]
+fn the_program_as_it_is_released_is_static_and_not_too_large() {
+    // Optimised as for users; where tests/run-all or anybody has built it, this is quick.
+    let mut cargo = Command::new("cargo");
+    cargo
+        .current_dir(repository(""))
+        .env_remove("CARGO_TARGET_DIR");
+    for setting in ["LTO", "OPT_LEVEL", "CODEGEN_UNITS", "STRIP", "DEBUG"] {
+        cargo.env_remove(format!("CARGO_PROFILE_RELEASE_{setting}"));
+    }
+    cargo.args(["build", "--release", "--locked", "--bin", "tokenrun"]);
+    let output = output_of(cargo.arg("--message-format=json-render-diagnostics"));
+    let lines = output.lines().filter(|line| line.starts_with('{'));
+    let messages = lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let programs: Vec<String> = messages
+        .filter_map(|message| message["executable"].as_str().map(str::to_owned))
+        .collect();
+    let [program] = &programs[..] else {
+        panic!("one program is built: {programs:?}");
+    };
+    let size = fs::metadata(program).unwrap().len();
+    assert!(size <= LARGEST, "{program} has {size} bytes");
+    let headers = output_of(
+        Command::new("readelf")
+            .arg("--program-headers")
+            .arg(program),
+    );
+    assert!(!headers.contains("INTERP"), "not static: {headers}");
 }
 
 #[test]

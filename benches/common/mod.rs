@@ -1,0 +1,60 @@
+//! What the benches share: a folder with a copy of tokenrun, numbers, processes, hand-overs,
+//! and a server of etcd.
+
+// Each bench uses its part.
+#![allow(dead_code)]
+
+pub(crate) mod etcd;
+pub(crate) mod handover;
+pub(crate) mod processes;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The name of the copy of tokenrun that is measured.
+const INSTALLED: &str = "tokenrun";
+
+/// A folder that is removed at the end.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// With a copy of tokenrun, as whoever installs it has one: what a linker has written lies
+    /// in the page cache in the smallest pieces, and its page faults take an eighth longer.
+    pub(crate) fn new(bench: &str) -> Self {
+        let name = format!("tokenrun-{bench}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).expect("a temporary directory");
+        let built = env!("CARGO_BIN_EXE_tokenrun");
+        fs::copy(built, path.join(INSTALLED)).expect("a copy of tokenrun");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The copy of tokenrun.
+    pub(crate) fn tokenrun(&self) -> PathBuf {
+        self.file(INSTALLED)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+pub(crate) fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
