@@ -97,12 +97,54 @@ impl PostgresStore {
         }
     }
 
-    fn explain(&mut self, swap: &Swap) {
+    /// Whether the server did.
+    fn explain(&mut self, swap: &Swap) -> bool {
         let (_, statement, values) = self.asked(swap);
         let limit = LIMIT.min(self.timeout);
+        let explain = format!("EXPLAIN {statement}");
         // Where it fails nothing is lost.
-        let _ = self
-            .session
-            .ask(limit, &format!("EXPLAIN {statement}"), &values);
+        self.session.ask(limit, &explain, &values).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::server::Server;
+    use super::super::settings;
+    use super::*;
+    use crate::store::Store as _;
+    use crate::store::conformance::{claim, version};
+    use crate::token::GrantKind::Bind;
+    use crate::token::swap;
+
+    #[test]
+    fn what_is_prepared_for_is_understood_and_writes_nothing() {
+        let database = Server::shared().database();
+        let timeout = Duration::from_secs(10);
+        let mut store = PostgresStore::new(settings(&database.url(), "test").unwrap(), timeout);
+        let claim = claim("g", "a", "s1");
+        let reading = store.read(&claim.group).unwrap();
+        let taken = swap::grant(&claim, Bind, None, &reading.now, version(1));
+        assert!(!store.is_unprepared());
+        assert!(matches!(store.swap(&taken), Ok(Swapped::Done(_))));
+        let everything = "SELECT string_agg(xmin || ' ' || xmax || ' ' || version, ',')
+            FROM tokenrun.tokens";
+        let before = (database.sql(everything), store.read(&claim.group).unwrap());
+        let coming = store.coming.clone().unwrap();
+        assert!(store.explain(&coming), "the end");
+        let waiter = Waiter {
+            session: claim.session.clone(),
+            client: claim.client.clone(),
+            failback: false,
+        };
+        let coming = grant(&before.1, &waiter).unwrap();
+        assert!(store.explain(&coming), "the grant");
+        assert_eq!(database.sql(everything), before.0);
+        assert_eq!(store.read(&claim.group).unwrap().row, before.1.row);
+        // Once for each run, and once for each connection.
+        store.prepare();
+        assert!(!store.is_unprepared());
+        assert!(store.prepare_for_grant(&before.1, &waiter));
+        assert!(!store.prepare_for_grant(&before.1, &waiter));
     }
 }
