@@ -159,6 +159,15 @@ pub trait Store: Send {
         let _ = coming;
     }
 
+    /// Whether [`Store::prepare`] would be of use.
+    fn is_unprepared(&self) -> bool {
+        false
+    }
+
+    /// Prepares for the swap that will come next, by asking the database. It is called when
+    /// nobody has asked anything for a while, and changes nothing but how long that swap takes.
+    fn prepare(&mut self) {}
+
     /// Reads a group's row together with the store's time.
     ///
     /// # Errors

@@ -25,6 +25,7 @@ mod fault;
 mod habits;
 mod line;
 mod once;
+mod prepare;
 mod runs;
 mod session;
 mod statements;
@@ -74,6 +75,8 @@ pub struct PostgresStore {
     /// Whether notifications get through: not behind a pooler that changes the server's
     /// process under this one's connection.
     is_told: bool,
+    /// The end of the run that was granted last, until it is prepared for.
+    coming: Option<Box<Swap>>,
     /// Whether the tables are known to serve this program. Asked once: what holds a
     /// token goes on, whatever becomes of the tables meanwhile.
     checked: bool,
@@ -108,6 +111,7 @@ impl PostgresStore {
             session: Session::new(settings, place),
             timeout,
             is_told: true,
+            coming: None,
             checked: false,
         }
     }
@@ -302,6 +306,33 @@ enum Answer {
 }
 
 impl PostgresStore {
+    /// The statement that carries a swap out, and what is sent with it.
+    fn asked(&self, swap: &Swap) -> (Beside, String, Vec<Value>) {
+        let (beside, new_fence) = match &swap.history {
+            History::Nothing => (Beside::Nothing, false),
+            History::Begin { vanished: None, .. } => (Beside::Begin, true),
+            History::Begin { .. } => (Beside::BeginAfterVanished, true),
+            History::Act(act) if act.once_key.is_some() => (Beside::Forget, false),
+            History::Act(act) => (Beside::Act, act.raised_fence()),
+            History::End { end, .. } if end.marks_once => (Beside::EndOnce, false),
+            History::End { .. } => (Beside::End, false),
+        };
+        let waited = matches!(swap.history, History::Begin { waited: true, .. });
+        let mut values = values_of(swap);
+        if beside == Beside::End && swap.from.is_some() {
+            let channel = self.statements.channel(swap.group().as_str());
+            values.push(Value::text(&channel));
+        }
+        let statement = match swap.from {
+            None => self.statements.insert(beside, waited, values.len()),
+            Some(_) => (self.statements).update(new_fence, beside, waited, values.len()),
+        };
+        if beside.counts() {
+            values.extend(tokens::outcomes(&swap.to));
+        }
+        (beside, statement, values)
+    }
+
     fn swap_once(
         &mut self,
         statement: &str,
@@ -370,7 +401,12 @@ impl Store for PostgresStore {
 
     fn join(&mut self, group: &GroupName, waiter: &Waiter) -> Result<Reading, StoreError> {
         self.get_into_line(group, waiter)?;
-        self.read_in_line(group)
+        let reading = self.read_in_line(group)?;
+        if self.prepare_for_grant(&reading, waiter) {
+            // What is told meanwhile is heard only here.
+            return self.read_in_line(group);
+        }
+        Ok(reading)
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
@@ -387,28 +423,7 @@ impl Store for PostgresStore {
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         let begun = Instant::now();
-        let (beside, new_fence) = match &swap.history {
-            History::Nothing => (Beside::Nothing, false),
-            History::Begin { vanished: None, .. } => (Beside::Begin, true),
-            History::Begin { .. } => (Beside::BeginAfterVanished, true),
-            History::Act(act) if act.once_key.is_some() => (Beside::Forget, false),
-            History::Act(act) => (Beside::Act, act.raised_fence()),
-            History::End { end, .. } if end.marks_once => (Beside::EndOnce, false),
-            History::End { .. } => (Beside::End, false),
-        };
-        let waited = matches!(swap.history, History::Begin { waited: true, .. });
-        let mut values = values_of(swap);
-        if beside == Beside::End && swap.from.is_some() {
-            let channel = self.statements.channel(swap.group().as_str());
-            values.push(Value::text(&channel));
-        }
-        let statement = match swap.from {
-            None => self.statements.insert(beside, waited, values.len()),
-            Some(_) => (self.statements).update(new_fence, beside, waited, values.len()),
-        };
-        if beside.counts() {
-            values.extend(tokens::outcomes(&swap.to));
-        }
+        let (beside, statement, values) = self.asked(swap);
         let patience = LOCKED_FOR.min(self.timeout / 2);
         let mut pause = FIRST_PAUSE;
         loop {
@@ -423,7 +438,10 @@ impl Store for PostgresStore {
                 answer => answer,
             };
             match answer.map_err(|failed| self.explained(failed, swap))? {
-                Answer::Swapped(swapped) => return Ok(swapped),
+                Answer::Swapped(swapped) => {
+                    self.coming = prepare::end_after(swap, &swapped);
+                    return Ok(swapped);
+                }
                 Answer::Locked if begun.elapsed() >= patience => {
                     let left = self.timeout.saturating_sub(begun.elapsed());
                     return Err(self.held(swap.group(), left));
@@ -432,6 +450,14 @@ impl Store for PostgresStore {
             }
             pause = pause.saturating_mul(2);
         }
+    }
+
+    fn is_unprepared(&self) -> bool {
+        self.coming.is_some()
+    }
+
+    fn prepare(&mut self) {
+        self.prepare_for_end();
     }
 
     fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError> {

@@ -38,6 +38,8 @@ pub(super) struct Link {
     pub(super) rang: Arc<AtomicBool>,
     /// Whether the server was asked for notifications.
     pub(super) listens: bool,
+    /// Whether the server has prepared for a grant.
+    pub(super) expects_grant: bool,
 }
 
 /// Moves a connection's bytes, and notes what the server tells without being asked.
@@ -75,6 +77,7 @@ impl Link {
             socket: Arc::new(socket),
             rang,
             listens: false,
+            expects_grant: false,
         }
     }
 }

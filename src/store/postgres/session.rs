@@ -78,6 +78,13 @@ impl Session {
         }
     }
 
+    /// Whether the server has not prepared for a grant on this connection yet; from now on
+    /// it counts as asked to.
+    pub(super) fn expects_grant_now(&mut self) -> bool {
+        let link = self.link.as_mut();
+        link.is_some_and(|link| !std::mem::replace(&mut link.expects_grant, true))
+    }
+
     /// Whether this connection was asked to listen.
     pub(super) fn listens(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.listens)

@@ -1,4 +1,3 @@
-WITH clock AS MATERIALIZED ({clock})
 SELECT
     now, now_domain,
     (SELECT value FROM {schema}.meta WHERE name = 'oldest_reader'),
@@ -13,7 +12,7 @@ SELECT
     coalesce(forced, 0) AS forced, version, session_version,
     waiter_session, waiter_place, waiter_client, waiter_failback, waiter_seen_at,
     waiter_domain
-FROM clock
+FROM ({clock}) AS clock
 LEFT JOIN {schema}.tokens AS token ON token.token_group = $1
 LEFT JOIN {schema}.outcomes AS outcome ON outcome.token_group = $1
 -- A row for each who waits; one where nobody does.

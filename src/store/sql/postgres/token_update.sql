@@ -1,10 +1,9 @@
 -- $34: the columns that the server's time goes into. $35, $36: after this time, or in
 -- another domain, nothing happens any more. $37: the version that was read. A row that
 -- another has locked is not waited for: it is not found.
-clock AS MATERIALIZED ({clock}),
-durable AS MATERIALIZED ({durable}),
-expired AS MATERIALIZED (
-    SELECT now > $35 OR now_domain <> $36 AS yes FROM clock
+clock AS MATERIALIZED (
+    SELECT now, now_domain, now > $35 OR now_domain <> $36 AS expired, ({durable}) AS durable
+    FROM ({clock}) AS server
 ),
 found AS MATERIALIZED (
     SELECT version FROM {schema}.tokens WHERE token_group = $1
@@ -25,7 +24,7 @@ swapped AS (
         handoff_to = $24, handoff_at = $25, revoke_requested = $26,
         last_outcome = $27, runs = $28, failures = $29, takeovers = $30,
         losses = $31, version = $32, session_version = $33
-    FROM clock, durable, expired, found
-    WHERE token.token_group = $1 AND found.version = $37 AND NOT expired.yes
+    FROM clock, found
+    WHERE token.token_group = $1 AND found.version = $37 AND NOT clock.expired
     RETURNING 1
 )

@@ -1,0 +1,145 @@
+//! What a run costs on PostgreSQL, as a ratio to `psql -Xc 'select 1'` in the same run.
+//!
+//! `cargo bench --bench postgres` prints a table. Each line is the median of interleaved
+//! pairs: what else the machine does slows both sides of a pair. The server is one of the
+//! bench's own, on a disk that it waits for (`fsync` is on). It ends with the bench, however
+//! that ends.
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+// The fixture for the tests; not all of it is used here.
+#[allow(dead_code, unused_imports, clippy::panic)]
+#[path = "../tests/support/postgres.rs"]
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use server::{Server, program};
+
+/// Pairs per line; the first tenth is not counted.
+const PAIRS: usize = 300;
+
+const PASSWORD: &str = "a-password-of-usual-length";
+
+fn main() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    // A copy, as whoever installs tokenrun has one: what a linker has written lies in the page
+    // cache in the smallest pieces.
+    let tokenrun = folder.path().join("tokenrun");
+    std::fs::copy(env!("CARGO_BIN_EXE_tokenrun"), &tokenrun).expect("a copy of tokenrun");
+    let server = Server::start(&["fsync = on"]);
+    let ca = secure(&server, folder.path());
+    println!("{PAIRS} interleaved pairs each; medians in ms; the ratio is to psql\n");
+    println!("| a run of `true` | tokenrun | psql | ratio | bound | aim |");
+    println!("|---|---|---|---|---|---|");
+    let socket = server.socket().display().to_string();
+    let port = server.port();
+    let tls = format!("host=localhost port={port} user=scram dbname=postgres");
+    for (what, place, aim) in [
+        (
+            "Unix socket, trust",
+            format!("host={socket} port={port} user=postgres dbname=postgres"),
+            "0.70",
+        ),
+        (
+            "TLS (`require`), SCRAM",
+            format!("{tls} sslmode=require"),
+            "",
+        ),
+        (
+            "TLS (`verify-full`), SCRAM",
+            format!("{tls} sslmode=verify-full sslrootcert={}", ca.display()),
+            "",
+        ),
+    ] {
+        let [ours, theirs] = pairs(&tokenrun, &place);
+        let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
+        println!(
+            "| {what} | {:.2} | {:.2} | {ratio:.2} | 0.80 | {aim} |",
+            ms(ours),
+            ms(theirs)
+        );
+    }
+}
+
+/// Lets in over TLS by SCRAM alone, over the Unix socket without asking. Returns the
+/// certificate to trust.
+fn secure(server: &Server, folder: &Path) -> PathBuf {
+    let words = "req -x509 -newkey rsa:2048 -nodes -days 9 -subj /CN=localhost \
+                 -addext subjectAltName=DNS:localhost -keyout server.key -out server.crt";
+    let made = Command::new("openssl")
+        .args(words.split_whitespace())
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .expect("openssl is missing: install it");
+    assert!(made.status.success(), "{made:?}");
+    let data = server.data();
+    for (name, mode) in [("server.crt", "644"), ("server.key", "600")] {
+        // The server reads no key of another user's: it is its own user who writes it.
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        let mut command = Server::command(Path::new("sh"));
+        command.args(["-c", "printf %s \"$1\" > \"$2\"; chmod \"$3\" \"$2\"", "sh"]);
+        command.arg(text).arg(data.join(name)).arg(mode);
+        assert!(command.status().expect("sh starts").success());
+    }
+    let hba = "local all all trust\nhostssl all scram 127.0.0.1/32 scram-sha-256\n";
+    std::fs::write(data.join("pg_hba.conf"), hba).unwrap();
+    let role = format!("CREATE ROLE scram LOGIN SUPERUSER PASSWORD '{PASSWORD}'");
+    server.sql("postgres", &role);
+    server.sql("postgres", "ALTER SYSTEM SET ssl = on");
+    server.ctl(&["reload"]);
+    let is_secure = || server.sql("postgres", "SHOW ssl") == "on";
+    while !is_secure() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    folder.join("server.crt")
+}
+
+fn pairs(tokenrun: &Path, place: &str) -> [Duration; 2] {
+    let ours = || {
+        let mut command = Command::new(tokenrun);
+        command.args(["-q", "-s", place, "-g", "g", "--", "true"]);
+        command
+    };
+    let theirs = || {
+        // The program itself: Debian's on the PATH is a wrapper in Perl.
+        let mut command = Command::new(program("psql"));
+        command.args(["-Xc", "select 1", place]);
+        command
+    };
+    let mut times = [Vec::new(), Vec::new()];
+    for pair in 0..PAIRS + PAIRS / 10 {
+        let pair_times = [timed(ours()), timed(theirs())];
+        for (times, time) in times.iter_mut().zip(pair_times) {
+            if pair >= PAIRS / 10 {
+                times.push(time);
+            }
+        }
+    }
+    times.map(median)
+}
+
+fn timed(mut command: Command) -> Duration {
+    command.env_clear().env("PATH", "/usr/bin:/bin");
+    command
+        .env("HOME", "/nonexistent")
+        .env("PGPASSWORD", PASSWORD);
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
+    let begun = Instant::now();
+    let status = quiet.status().expect("the command starts");
+    let took = begun.elapsed();
+    assert!(status.success(), "{command:?}: {status}");
+    took
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
