@@ -73,7 +73,13 @@ fn main() {
     );
     let (reader, writer) = pipe().expect("a pipe");
     let mut holders: Vec<Child> = Vec::new();
+    let mut alone = 0.0;
     for number in 0..count {
+        if number == 1 {
+            // While nothing of the program is shared with others.
+            watch.until_held(1);
+            alone = memory(&holders)[0];
+        }
         let stdin = reader.try_clone().expect("a descriptor");
         holders.push(run(&tokenrun, &store, &format!("g{number}"), stdin.into()));
         std::thread::sleep(BETWEEN_STARTS);
@@ -83,7 +89,7 @@ fn main() {
     let seen = watch.watch(count, watched);
     let memory = memory(&holders);
     let ended = end(&mut watch, holders, writer);
-    report(count, watched, &seen, &memory, ended);
+    report(count, watched, &seen, (alone, &memory), ended);
 }
 
 /// A job that lasts as long as its standard input.
@@ -265,7 +271,13 @@ fn end(watch: &mut Watch, holders: Vec<Child>, writer: PipeWriter) -> [i64; 4] {
     [well, number(succeeded), number(lost), number(takeovers)]
 }
 
-fn report(count: usize, watched: Duration, seen: &Seen, memory: &[f64], ended: [i64; 4]) {
+fn report(
+    count: usize,
+    watched: Duration,
+    seen: &Seen,
+    (alone, memory): (f64, &[f64]),
+    ended: [i64; 4],
+) {
     let [well, succeeded, lost, takeovers] = ended;
     let late = seen.oldest + LOOK.as_secs_f64() - HEARTBEAT.as_secs_f64();
     let cost = seen.server / seen.beats as f64;
@@ -287,7 +299,10 @@ fn report(count: usize, watched: Duration, seen: &Seen, memory: &[f64], ended: [
     let worst = memory.last().copied().unwrap_or_default();
     let median = memory.get(memory.len() / 2).copied().unwrap_or_default();
     println!(
-        "| PSS of a supervisor with its guard, median and most | {median:.1}, {worst:.1} MiB | {MEMORY} MiB |"
+        "| PSS of a supervisor with its guard, where they are alone | {alone:.1} MiB | {MEMORY} MiB |"
+    );
+    println!(
+        "| the same among the others, median and most | {median:.1}, {worst:.1} MiB | {MEMORY} MiB |"
     );
     println!(
         "| heartbeats | {} in {:.0} s, {:.0} a second | |",
@@ -321,7 +336,7 @@ fn report(count: usize, watched: Duration, seen: &Seen, memory: &[f64], ended: [
         .all(|n| *n == count as i64);
     let no_loss = lost == 0 && takeovers == 0;
     assert!(
-        all_well && no_loss && late <= LATE && worst <= MEMORY,
+        all_well && no_loss && late <= LATE && worst.max(alone) <= MEMORY,
         "a bound is missed"
     );
 }
