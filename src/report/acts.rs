@@ -105,7 +105,9 @@ pub fn done(
         Act::Handoff(to) if running => {
             format!("{group} goes to {to} when the job of {holder} has ended")
         }
-        Act::Handoff(to) => format!("{group} goes to {to} at its next run"),
+        Act::Handoff(to) => format!(
+            "{group} goes to {to} at its next run; others may have it when keep has passed, after their head start"
+        ),
         Act::Expect(Some(client)) => format!("{client} is expected to run {group}"),
         Act::Expect(None) => format!("nobody is expected to run {group}"),
         Act::Revoke => format!(

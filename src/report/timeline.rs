@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{GrantKind, Outcome, Row, RunRecord, StoreTime};
+use crate::token::{Outcome, Row, RunRecord, StoreTime};
 
 /// What fewer columns than that show is no picture.
 const LEAST_COLUMNS: usize = 10;
@@ -82,9 +82,11 @@ pub fn timeline<'a>(
             let padding = " ".repeat(names - client.chars().count() + 2);
             text.push_str(&format!("{client}{padding}{}\n", painted(&lane, colours)));
         }
-        for run in runs.iter().filter(|run| moved(run)) {
-            let from = run.previous_client.as_ref();
-            let from = from.map_or("nobody", |client| client.as_str());
+        // Who is handed its own token, or takes over its own dead run, moves nothing.
+        let moves = runs
+            .iter()
+            .filter_map(|run| Some((run.previous_client.as_ref()?, run)));
+        for (from, run) in moves {
             text.push_str(&format!(
                 "  {}  {from} -> {} ({})\n",
                 rfc3339(run.started_at_ms),
@@ -95,11 +97,6 @@ pub fn timeline<'a>(
     }
     text.push_str(&format!("\n{LEGEND}\n"));
     text
-}
-
-fn moved(run: &RunRecord) -> bool {
-    let kinds = [GrantKind::Takeover, GrantKind::Failback, GrantKind::Handoff];
-    run.previous_client.is_some() || kinds.contains(&run.grant)
 }
 
 struct Scale {
@@ -160,7 +157,7 @@ fn painted(lane: &[char], colours: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::{ClientId, Domain, Fence, GroupName, SessionId, Stamp};
+    use crate::token::{ClientId, Domain, Fence, GrantKind, GroupName, SessionId, Stamp};
 
     fn run(client: &str, started: i64, ended: Option<i64>, outcome: Outcome) -> RunRecord {
         RunRecord {
@@ -212,6 +209,14 @@ mod tests {
         assert!(text.contains("b  ..........====..!!!!"), "{text}");
         assert!(text.contains("a -> b (takeover)"), "{text}");
         assert!(text.contains("a column is 50s"), "{text}");
+    }
+
+    #[test]
+    fn who_had_the_token_already_moves_nothing() {
+        let mut handed = run("a", 0, Some(199_999), Outcome::Succeeded);
+        handed.grant = GrantKind::Handoff;
+        let text = drawn(&[handed], 1_000_000);
+        assert!(!text.contains("->"), "{text}");
     }
 
     #[test]
