@@ -27,13 +27,13 @@ fn a_thousand_heartbeats_leak_no_descriptor_and_no_memory() {
     let store = Store::new();
     let run = store.free_run("node-a").with(&["--heartbeat=1ms"]).start();
     store.until_begun("node-a");
-    store.watch_writes();
     let both = [run.pid(), run.guard()];
+    // Counted in the row: a table that grows would fill the holder's page cache, which is no leak.
     // One connection: each that closes makes the holder wait.
     let connection = store.sql();
     let after = |beats: i64| {
         until(&format!("{beats} heartbeats"), || {
-            let sql = "SELECT COALESCE(MAX(number), 0) FROM writes";
+            let sql = "SELECT version FROM tokens";
             let seen: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
             (seen >= beats).then_some(()).ok_or(seen.to_string())
         });
@@ -46,7 +46,7 @@ fn a_thousand_heartbeats_leak_no_descriptor_and_no_memory() {
     );
     for ((open, kib), (open_then, kib_then)) in before.into_iter().zip(then) {
         assert_eq!(open_then, open);
-        assert!(kib_then <= kib + 32, "{before:?} {then:?}");
+        assert!(kib_then <= kib + 16, "{before:?} {then:?}");
     }
     store.go(0);
     run.end().with_code(0);
