@@ -225,6 +225,19 @@ fn the_program_as_it_is_released_is_static_and_not_too_large() {
             .arg(program),
     );
     assert!(!headers.contains("INTERP"), "not static: {headers}");
+    let sections = output_of(
+        Command::new("readelf")
+            .args(["-W", "--sections"])
+            .arg(program),
+    );
+    let hot = sections.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip_while(|it| *it != ".text.hot");
+        u64::from_str_radix(words.nth(4)?, 16).ok()
+    });
+    assert!(
+        hot > Some(1_000_000),
+        "what a short run needs does not lie side by side (packaging/layout): {sections}"
+    );
 }
 
 #[test]
