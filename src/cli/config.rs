@@ -2,8 +2,9 @@
 
 use clap::Args;
 
-use super::run::{HISTORY_RETAIN, ONCE_RETAIN, RunFlags};
+use super::run::{ONCE_RETAIN, RunFlags};
 use super::settings::{Effective, Origin, Origins};
+use super::shared::HISTORY_RETAIN;
 use super::shared::{StoreRequest, group_filter};
 use super::unusable::Unusable;
 use crate::exit;

@@ -113,10 +113,7 @@ fn a_configuration_file(site: &Site, block: &Block) {
         let shown = shown.with_code(0).json();
         let settings = shown.as_array().unwrap();
         let found = settings.iter().find(|it| it["setting"] == key).unwrap();
-        let value = match (key, value.trim_matches('"')) {
-            ("keep", "0") => "0s",
-            (_, other) => other,
-        };
+        let value = value.trim_matches('"');
         assert_eq!(found["value"], value, "{line}: {found}");
         assert!(found.to_string().contains("config.toml:"), "{found}");
         count += 1;
