@@ -107,8 +107,6 @@ pub(super) struct RunFlags {
     /// More than a year, so that a yearly job is not run again.
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_ONCE_RETAIN", value_parser = duration_value, help_heading = "Time")]
     once_retain: Option<Duration>,
-    #[command(flatten)]
-    history: HistoryFlags,
     /// Exit status when another holds the token [default: 75]
     ///
     /// 0 where being refused is no failure: cron sends no mail then. It stands for every refusal:
@@ -123,6 +121,8 @@ pub(super) struct RunFlags {
     conflict_exit_code: Option<u8>,
     #[command(flatten)]
     store: StoreFlags,
+    #[command(flatten)]
+    history: HistoryFlags,
     /// Write what happened to this file as JSON, at the end
     ///
     /// [default: none]. For scripts: it tells a job's own exit status from tokenrun's. The file is
