@@ -57,6 +57,7 @@ fn line(store: &Store, command: &str, fence: &str) -> Line {
         match name {
             Some((_, "9")) => fence.to_owned(),
             Some((_, name)) => (*name).to_owned(),
+            None if word == "/etc/tokenrun/store" => "store".to_owned(),
             None => word.to_owned(),
         }
     };
@@ -78,6 +79,8 @@ fn every_command_in_a_sentence_is_run() {
         let code = other.map_or(0, |(_, code)| *code);
         for variant in both(command) {
             let store = Store::new();
+            let path = store.database().into_os_string().into_encoded_bytes();
+            std::fs::write(store.file("store"), path).unwrap();
             let run = |group: &str| {
                 let words = ["--client-id", "vm-1", "--once", "2026-11-21", "-g", group];
                 let line = store.bare(&words).env("TOKENRUN_STORE", store.database());
