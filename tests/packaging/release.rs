@@ -171,6 +171,8 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
     let package = package();
 
     let machine = Machine::start("node-a", &target());
+    // Somebody may have used tokenrun on the machine that this one is like.
+    machine.shell("rm -rf /var/lib/tokenrun");
     let before = files(&machine);
     let install = format!("dpkg --install {} 2>&1", package.display());
     let purge = "dpkg --purge tokenrun 2>&1";
