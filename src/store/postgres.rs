@@ -4,7 +4,8 @@
 //! a pooler that changes the server's process under it, and needs no session state. It
 //! never waits for a row's lock: a row that another transaction has locked is not
 //! found, and the swap is tried again for a moment, then said to be held. It sees to
-//! its own expiry by the server's clock, and to its own durability.
+//! its own expiry by the server's clock, and to its own durability. It answers with a row
+//! if it was carried out; if not, another statement asks what was in the way.
 //!
 //! The clock is `clock_timestamp()`, in milliseconds; the domain is the server process's
 //! start and the timeline, so that no stamp is compared across a restart or a failover.
