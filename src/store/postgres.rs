@@ -218,7 +218,7 @@ impl PostgresStore {
         let first = rows.first().ok_or_else(|| self.no_answer())?;
         let now = self.now(first)?;
         if !self.checked {
-            let oldest: Option<&str> = first.try_get(3).ok().flatten();
+            let oldest: Option<&str> = first.try_get(tokens::IN_ANSWER - 1).ok().flatten();
             schema::check(self.session.place(), oldest)?;
             self.checked = true;
         }
@@ -229,7 +229,7 @@ impl PostgresStore {
             lines: Vec::new(),
         };
         for row in rows {
-            match tokens::from_row(row, 4) {
+            match tokens::from_row(row, tokens::IN_ANSWER) {
                 Ok(token) => listing.rows.extend(token),
                 Err(bad) => listing.unreadable.push(Unreadable {
                     group: row.try_get("token_group").unwrap_or("?").to_owned(),

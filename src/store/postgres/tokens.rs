@@ -11,6 +11,10 @@ use crate::token::{
     SessionId, Stamp, State, Swap, Touch, Version,
 };
 
+/// Where the token begins in an answer of `token_read.sql` or `token_list.sql`: after the time and
+/// the oldest reader.
+pub(super) const IN_ANSWER: usize = 4;
+
 /// The columns, in the order of [`to_values`].
 const COLUMNS: [&str; 33] = [
     "token_group",
