@@ -8,6 +8,7 @@
 
 mod common;
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -29,6 +30,8 @@ fn main() {
     starting(&folder);
     println!("\n| what | MiB | bound |\n|---|---|---|");
     memory(&folder);
+    println!("\n| page faults | tokenrun | flock |\n|---|---|---|");
+    page_faults(&folder);
 }
 
 /// Token, history, guard and release included.
@@ -89,6 +92,34 @@ fn memory(folder: &Folder) {
         sum as f64 / 1024.0
     );
     holder.end();
+}
+
+/// Of all processes of a run of `true`. They tell at once when the linker's script
+/// (`packaging/layout`) has grown old.
+fn page_faults(folder: &Folder) {
+    let (store, lock) = (folder.file("wrap.db"), folder.file("lock"));
+    let ours = faults_of(|| tokenrun(folder, &store, &["--", "true"]));
+    let theirs = faults_of(|| flock(&lock, &["true"]));
+    println!("| wrapping `true` | {ours} | {theirs} |");
+}
+
+/// The median of the minor page faults of a program and what it has waited for.
+fn faults_of(command: impl Fn() -> Command) -> u64 {
+    let waited_for = || {
+        let stat = fs::read_to_string("/proc/self/stat").expect("proc(5)");
+        let (_, fields) = stat.rsplit_once(") ").expect("a name in parentheses");
+        let count = fields.split(' ').nth(8).and_then(|it| it.parse().ok());
+        count.unwrap_or(0_u64)
+    };
+    let mut counts: Vec<u64> = (0..PAIRS)
+        .map(|_| {
+            let before = waited_for();
+            timed(command(), true);
+            waited_for() - before
+        })
+        .collect();
+    counts.sort_unstable();
+    counts[PAIRS / 2]
 }
 
 fn tokenrun(folder: &Folder, store: &Path, words: &[&str]) -> Command {

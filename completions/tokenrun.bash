@@ -95,7 +95,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --store --store-file --config --report --label --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release metrics once fence init config doctor completions man"
+            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release metrics once fence init config doctor completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -169,10 +169,6 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --history-retain)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --conflict-exit-code)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -197,11 +193,15 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --report)
+                --history-retain)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --label)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -281,7 +281,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__config)
-            opts="-g -E -s -q -v -h --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --history-retain --conflict-exit-code --store --store-file --config --report --label --quiet --verbose --log-format --json --help"
+            opts="-g -E -s -q -v -h --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -355,10 +355,6 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --history-retain)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --conflict-exit-code)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -383,11 +379,15 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --report)
+                --history-retain)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --label)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tokenrun_global_optspecs
-    string join \n g/group= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= wait= leftovers= close-lock once= done-exit-code= once-retain= history-retain= E/conflict-exit-code= s/store= store-file= config= report= label= q/quiet v/verbose log-format= h/help V/version
+    string join \n g/group= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= wait= leftovers= close-lock once= done-exit-code= once-retain= E/conflict-exit-code= s/store= store-file= config= history-retain= label= report= q/quiet v/verbose log-format= h/help V/version
 end
 
 function __fish_tokenrun_needs_command
@@ -41,13 +41,13 @@ leave\t'They are left alone'"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l once -d 'Run only if no run with this key has succeeded in this group: a date, a batch, a version' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l done-exit-code -d 'Exit status when the key is done [default: 0]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l once-retain -d 'How long keys that are done are kept, at least [default: 400d]' -r
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -l history-retain -d 'How long history is kept, at least [default: 30d]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s E -l conflict-exit-code -d 'Exit status when another holds the token [default: 75]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -l report -d 'Write what happened to this file as JSON, at the end' -r -F
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l history-retain -d 'How long history is kept, at least [default: 30d]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l label -d 'Shown in status and history' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l report -d 'Write what happened to this file as JSON, at the end' -r -F
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l failback -d 'As the expected client, take the token back when it is idle'
@@ -296,13 +296,13 @@ leave\t'They are left alone'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l once -d 'Run only if no run with this key has succeeded in this group: a date, a batch, a version' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l done-exit-code -d 'Exit status when the key is done [default: 0]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l once-retain -d 'How long keys that are done are kept, at least [default: 400d]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l history-retain -d 'How long history is kept, at least [default: 30d]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s E -l conflict-exit-code -d 'Exit status when another holds the token [default: 75]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l report -d 'Write what happened to this file as JSON, at the end' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l history-retain -d 'How long history is kept, at least [default: 30d]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l label -d 'Shown in status and history' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l report -d 'Write what happened to this file as JSON, at the end' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l failback -d 'As the expected client, take the token back when it is idle'

@@ -44,7 +44,6 @@ use store::Store;
 use store::filesystem;
 use store::postgres::PostgresStore;
 use store::postgres::conninfo::settings::Settings;
-use store::postgres::conninfo::text::parse;
 use store::sqlite::SqliteStore;
 use store::url::{Place, StoreUrl, state_directory};
 use sys::clock::LocalClock;
@@ -296,22 +295,22 @@ fn place() -> Place {
     }
 }
 
-/// A password on the command line is in every listing of processes.
+/// A password on the command line is in every listing of processes; one in a file may be
+/// open to all.
 fn warn_of_visible_password(arguments: &[OsString], request: &Request, log: &mut Log) {
-    let Some(StoreRequest { store, .. }) = request.store() else {
+    let Some(StoreRequest { store, file }) = request.store() else {
         return;
     };
+    if let Some(path) = file {
+        wiring::store_file::warn_if_shared(path, log);
+    }
     let visible = |text: &&String| {
         let own = arguments.iter().take_while(|word| *word != "--");
         own.into_iter()
             .any(|word| word.to_string_lossy().contains(text.as_str()))
     };
-    let has_password = |text: &String| {
-        // A plain path need not be parsed.
-        text.contains(['@', '='])
-            && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| name == "password"))
-    };
-    if store.as_ref().filter(visible).is_some_and(has_password) {
+    let visible = store.as_ref().filter(visible);
+    if visible.is_some_and(|text| config::has_password(text)) {
         let text = "the password on the command line can be read by everybody on this host; \
                     give TOKENRUN_STORE, --store-file or ~/.pgpass instead";
         warn(log, "visible_password", text.into());
@@ -340,18 +339,10 @@ fn init(request: &InitRequest, log: &mut Log) -> Result<Exit, Failure> {
 
 /// What is after `--store`, or in the file after `--store-file`.
 fn given(store: &StoreRequest) -> Result<Option<String>, Failure> {
-    let Some(path) = &store.file else {
-        return Ok(store.store.clone());
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let code = match error.kind() {
-            std::io::ErrorKind::PermissionDenied => exit::DENIED,
-            _ => exit::CONFIG,
-        };
-        let text = format!("the store file {} can't be read: {error}", path.display());
-        Failure::new(code, "no_store", text)
-    })?;
-    Ok(Some(text.trim().to_owned()))
+    match &store.file {
+        Some(path) => wiring::store_file::read(path).map(Some),
+        None => Ok(store.store.clone()),
+    }
 }
 
 fn store_url(store: &StoreRequest) -> Result<StoreUrl, Failure> {

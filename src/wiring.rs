@@ -3,6 +3,7 @@
 pub(crate) mod doctor;
 pub(crate) mod hold;
 mod settings;
+pub(crate) mod store_file;
 
 pub(crate) use settings::config;
 

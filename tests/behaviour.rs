@@ -61,6 +61,8 @@ mod report;
 mod signals;
 #[path = "behaviour/stopping.rs"]
 mod stopping;
+#[path = "behaviour/store_file.rs"]
+mod store_file;
 #[path = "behaviour/suspended.rs"]
 mod suspended;
 #[path = "behaviour/terminal.rs"]

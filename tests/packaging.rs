@@ -8,6 +8,9 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/readme.rs"]
+#[allow(dead_code)]
+mod blocks;
 #[path = "packaging/machine.rs"]
 mod machine;
 #[path = "support/programs.rs"]

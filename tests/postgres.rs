@@ -5,6 +5,9 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/readme.rs"]
+#[allow(dead_code)]
+mod blocks;
 #[path = "support/postgres.rs"]
 #[allow(dead_code)]
 mod server;
@@ -33,6 +36,8 @@ mod hanging;
 mod pooler;
 #[path = "postgres/proxy.rs"]
 mod proxy;
+#[path = "postgres/readme.rs"]
+mod readme;
 #[path = "postgres/site.rs"]
 mod site;
 #[path = "postgres/troubles.rs"]

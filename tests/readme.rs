@@ -1,171 +1,43 @@
-//! Every command in README.md is run, and prints what README.md says.
-//!
-//! The `console` blocks are typed into one bash, a command at a time: the next is
-//! typed when the lines that are shown have come. `[..]` stands for anything.
+//! Every command in README.md is run, and prints what README.md says. What needs
+//! PostgreSQL is run in `tests/postgres/readme.rs`, the recipes in `tests/packaging/`.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+#[path = "support/readme.rs"]
+mod blocks;
+#[allow(dead_code, unused_imports)]
+mod support;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+#[path = "readme/commands.rs"]
+mod commands;
+#[path = "readme/console.rs"]
+mod console;
+#[path = "readme/sentences.rs"]
+mod sentences;
 
-/// A command, and the lines that it prints.
-struct Step {
-    command: String,
-    lines: Vec<String>,
-}
-
-fn steps(readme: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    let mut inside = false;
-    for line in readme.lines() {
-        match line {
-            "```console" => inside = true,
-            "```" => inside = false,
-            _ if !inside => {}
-            _ => match (line.strip_prefix("$ "), steps.last_mut()) {
-                (Some(command), _) => steps.push(Step {
-                    command: command.to_owned(),
-                    lines: Vec::new(),
-                }),
-                (None, Some(step)) => step.lines.push(line.to_owned()),
-                (None, None) => panic!("output before any command: {line}"),
-            },
-        }
-    }
-    steps
-}
-
-/// Whether a line is as it is shown; runs of blanks count as one.
-fn matches(shown: &str, line: &str) -> bool {
-    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (shown, line) = (squeeze(shown), squeeze(line));
-    let mut parts = shown.split("[..]");
-    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else {
-        return false;
-    };
-    let mut last = "";
-    for part in parts {
-        last = part;
-        match rest.find(part.trim()) {
-            Some(at) => rest = &rest[at + part.trim().len()..],
-            None => return false,
-        }
-    }
-    rest.is_empty() || (shown.contains("[..]") && last.is_empty())
-}
-
-/// What is left of a picture when its times and lengths are taken out: a run of the same
-/// characters is one of them, all digits are the same, and dots are nothing.
-fn shape(line: &str) -> String {
-    let mut shape: Vec<char> = line
-        .chars()
-        .map(|it| if it.is_ascii_digit() { '0' } else { it })
-        .filter(|it| *it != '.')
-        .collect();
-    shape.dedup();
-    shape.into_iter().collect()
-}
-
-/// A picture is shown as it came out once.
-fn is_as_shown(command: &str, shown: &str, line: &str) -> bool {
-    if command.ends_with(" --timeline") {
-        return shape(shown) == shape(line);
-    }
-    matches(shown, line)
-}
-
-struct Shell {
-    child: Child,
-    input: ChildStdin,
-    lines: Receiver<String>,
-}
-
-impl Shell {
-    fn start(folder: &Path) -> Self {
-        let mut child = Command::new("bash")
-            .args(["-c", "exec 2>&1; exec bash"])
-            .current_dir(folder)
-            .env_clear()
-            .env("PATH", format!("{}:/usr/bin:/bin", folder.display()))
-            .env("XDG_STATE_HOME", folder)
-            .env("TOKENRUN_STORE", folder.join("first.db"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("bash starts");
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        let input = child.stdin.take().unwrap();
-        Self {
-            child,
-            input,
-            lines,
-        }
-    }
-
-    fn run(&mut self, step: &Step) {
-        writeln!(self.input, "{}", step.command).unwrap();
-        for shown in &step.lines {
-            let line = self
-                .lines
-                .recv_timeout(PATIENCE)
-                .unwrap_or_else(|_| panic!("$ {}\nnever printed: {shown}", step.command));
-            assert!(
-                is_as_shown(&step.command, shown, &line),
-                "$ {}\nshown:   {shown}\nprinted: {line}",
-                step.command
-            );
-        }
-    }
-
-    fn finish(mut self) {
-        drop(self.input);
-        let status = self.child.wait().unwrap();
-        assert!(status.success(), "the last command failed: {status}");
-        let more: Vec<String> = self.lines.iter().collect();
-        assert!(more.is_empty(), "README does not show: {more:?}");
-    }
-}
+use blocks::{By, all_blocks, listed};
 
 #[test]
-fn every_command_in_the_readme_does_what_it_says() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let binary = env!("CARGO_BIN_EXE_tokenrun");
-    std::os::unix::fs::symlink(binary, folder.path().join("tokenrun")).unwrap();
-    let mut shell = Shell::start(folder.path());
-    let mut steps = steps(&readme);
-    assert!(steps.len() > 8);
-    for step in &mut steps {
-        // It has been built already: these are the same command but for the build.
-        step.command = step.command.replace("cargo run --release -- ", "tokenrun ");
-        shell.run(step);
+fn a_test_runs_each_block() {
+    let blocks = all_blocks();
+    assert!(blocks.len() > 20);
+    for begin in listed() {
+        let (_, begin) = begin.split_once('\n').unwrap();
+        let count = blocks.iter().filter(|block| block.is(begin)).count();
+        assert_eq!(count, 1, "blocks that begin with {begin:?}");
     }
-    shell.finish();
 }
 
+/// It can't run itself; that it is a script, and is there, is what can be said.
 #[test]
-fn shown_lines_match_as_they_should() {
-    assert!(matches("a [..] c", "a   b c"));
-    assert!(matches("a [..]", "a b c"));
-    assert!(!matches("a", "a b"));
-    assert!(!matches("a [..] d", "a b c"));
-    let picture = "history --timeline";
-    assert!(is_as_shown(picture, "a  ==..x..", "a  ====x.."));
-    assert!(is_as_shown(picture, "12.5s", "3s"));
-    assert!(!is_as_shown(picture, "a  ==..x..", "a  ==....."));
-    assert!(!is_as_shown("history", "12", "13"));
+fn what_passes_all_tests_is_a_script() {
+    for block in blocks::blocks(By::WhoeverTests) {
+        let script = block.text().trim();
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
+        let mut bash = std::process::Command::new("bash");
+        let status = bash.arg("-n").arg(&path).status().unwrap();
+        assert!(status.success());
+        let mode = std::os::unix::fs::MetadataExt::mode(&path.metadata().unwrap());
+        assert_ne!(mode & 0o100, 0, "{script} can't be executed");
+    }
 }

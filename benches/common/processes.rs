@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 /// How long a command takes. Whether it succeeds must be as is said.
 pub(crate) fn timed(mut command: Command, succeeds: bool) -> Duration {
+    // Cargo's, in which every dynamic program but no static one would look for its libraries.
+    command.env_remove("LD_LIBRARY_PATH");
     let begun = Instant::now();
     let status = command
         .status()

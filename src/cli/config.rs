@@ -1,10 +1,12 @@
 //! Showing the settings of a run.
 
+use std::time::Duration;
+
 use clap::Args;
 
-use super::run::{HISTORY_RETAIN, ONCE_RETAIN, RunFlags};
+use super::run::{ONCE_RETAIN, RunFlags};
 use super::settings::{Effective, Origin, Origins};
-use super::shared::{StoreRequest, group_filter};
+use super::shared::{HISTORY_RETAIN, StoreRequest, group_filter};
 use super::unusable::Unusable;
 use crate::exit;
 use crate::token::Timing;
@@ -58,8 +60,8 @@ fn default_value(setting: &str, timing: &Timing) -> Option<String> {
         "at-least" => timing.at_least,
         "kill-grace" => timing.kill_grace,
         "store-timeout" => timing.store_timeout,
-        "once-retain" => ONCE_RETAIN,
-        "history-retain" => HISTORY_RETAIN,
+        "once-retain" => return Some(days(ONCE_RETAIN)),
+        "history-retain" => return Some(days(HISTORY_RETAIN)),
         "leftovers" => return Some("kill".to_owned()),
         "log-format" => return Some("text".to_owned()),
         "conflict-exit-code" => return Some(exit::NOT_NOW.to_string()),
@@ -70,4 +72,9 @@ fn default_value(setting: &str, timing: &Timing) -> Option<String> {
         _ => return None,
     };
     Some(crate::duration::exact(duration))
+}
+
+/// As the help has it: 400 days are a year, a month and some hours otherwise.
+fn days(duration: Duration) -> String {
+    format!("{}d", duration.as_secs() / (24 * 3_600))
 }

@@ -8,8 +8,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::claim::ClaimFlags;
-use super::run::{FOREVER, HISTORY_RETAIN, LeftoversFlag, ONCE_RETAIN, RunRequest, wait_value};
-use super::shared::{LogFlags, StoreFlags, duration_value, group_name, plain_text};
+use super::run::{FOREVER, LeftoversFlag, ONCE_RETAIN, RunRequest, wait_value};
+use super::shared::{HistoryFlags, LogFlags, StoreFlags, group_name};
 use super::unusable::Unusable;
 use crate::exit;
 use crate::run::machine::Wait;
@@ -62,17 +62,8 @@ pub(super) struct HoldFlags {
         help_heading = "What it tells"
     )]
     runtime_file: Option<PathBuf>,
-    /// How long history is kept, at least [default: 30d]
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = duration_value, help_heading = "Time")]
-    history_retain: Option<Duration>,
-    /// Shown in status and history
-    #[arg(
-        long,
-        value_name = "TEXT",
-        env = "TOKENRUN_LABEL",
-        help_heading = "Output"
-    )]
-    label: Option<String>,
+    #[command(flatten)]
+    history: HistoryFlags,
     #[command(flatten)]
     log: LogFlags,
 }
@@ -134,9 +125,9 @@ impl TryFrom<HoldFlags> for HoldRequest {
             once: None,
             done_exit_code: 0,
             once_retain: ONCE_RETAIN,
-            history_retain: flags.history_retain.unwrap_or(HISTORY_RETAIN),
+            history_retain: flags.history.retain(),
             report: None,
-            label: plain_text("--label", flags.label)?,
+            label: flags.history.label()?,
             log: flags.log.into(),
             command: Vec::new(),
         };

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::claim::ClaimFlags;
 use super::shared::{
-    LogFlags, LogRequest, StoreFlags, StoreRequest, duration_value, group_name, plain_text,
+    HistoryFlags, LogFlags, LogRequest, StoreFlags, StoreRequest, duration_value, group_name,
 };
 use super::unusable::{Unusable, shell_word};
 use crate::duration;
@@ -18,9 +18,6 @@ use crate::token::{ClientId, GroupName, OnceKey, Timing};
 
 /// A year and a month: a yearly job is not run again because its key was forgotten.
 pub(super) const ONCE_RETAIN: Duration = Duration::from_secs(400 * 24 * 3_600);
-
-/// A month.
-pub(super) const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// What happens to processes that the job leaves behind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -110,11 +107,6 @@ pub(super) struct RunFlags {
     /// More than a year, so that a yearly job is not run again.
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_ONCE_RETAIN", value_parser = duration_value, help_heading = "Time")]
     once_retain: Option<Duration>,
-    /// How long history is kept, at least [default: 30d]
-    ///
-    /// Older runs are removed by later ones, a few at a time. The newest stays.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = duration_value, help_heading = "Time")]
-    history_retain: Option<Duration>,
     /// Exit status when another holds the token [default: 75]
     ///
     /// 0 where being refused is no failure: cron sends no mail then. It stands for every refusal:
@@ -129,6 +121,8 @@ pub(super) struct RunFlags {
     conflict_exit_code: Option<u8>,
     #[command(flatten)]
     store: StoreFlags,
+    #[command(flatten)]
+    history: HistoryFlags,
     /// Write what happened to this file as JSON, at the end
     ///
     /// [default: none]. For scripts: it tells a job's own exit status from tokenrun's. The file is
@@ -140,16 +134,6 @@ pub(super) struct RunFlags {
         help_heading = "Output"
     )]
     report: Option<PathBuf>,
-    /// Shown in status and history
-    ///
-    /// [default: none]. A job's arguments are not shown, because they can hold secrets.
-    #[arg(
-        long,
-        value_name = "TEXT",
-        env = "TOKENRUN_LABEL",
-        help_heading = "Output"
-    )]
-    label: Option<String>,
     #[command(flatten)]
     log: LogFlags,
     /// The job: a program and its arguments
@@ -278,9 +262,9 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
         once,
         done_exit_code: flags.done_exit_code.unwrap_or(0),
         once_retain: flags.once_retain.unwrap_or(ONCE_RETAIN),
-        history_retain: flags.history_retain.unwrap_or(HISTORY_RETAIN),
+        history_retain: flags.history.retain(),
         report: flags.report,
-        label: plain_text("--label", flags.label)?,
+        label: flags.history.label()?,
         log: flags.log.into(),
         command: flags.command,
     })

@@ -3,6 +3,8 @@
 
 use std::ffi::{OsStr, OsString};
 
+use clap::builder::Resettable;
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
@@ -93,13 +95,21 @@ where
     P: CommandFactory + FromArgMatches,
 {
     let mut command = P::command();
-    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    let mut hidden = Vec::new();
+    let mut matches = match command.try_get_matches_from_mut(arguments) {
+        Err(error) if error.kind() == ErrorKind::ArgumentConflict => {
+            hidden = rivals_of_flags::<P>(arguments);
+            command = without_variables(P::command(), &hidden);
+            command.try_get_matches_from_mut(arguments)?
+        }
+        read => read?,
+    };
     let settings = of_files(innermost(&matches)).map_err(Misread::File)?;
     let mut heeded = Vec::new();
     if !settings.is_empty() {
         let path = names(&matches);
         command = with_defaults(
-            P::command(),
+            without_variables(P::command(), &hidden),
             &path,
             innermost(&matches),
             &settings,
@@ -116,6 +126,38 @@ where
             heeded,
         },
     })
+}
+
+/// The options whose variables count for nothing, because a flag takes their place: that of
+/// `TOKENRUN_STORE_FILE` is taken by `--store` too.
+fn rivals_of_flags<P: CommandFactory>(arguments: &[OsString]) -> Vec<&'static str> {
+    let all = || {
+        KEYS.iter()
+            .filter_map(|key| Some((key.name, key.instead_of?)))
+    };
+    let names: Vec<&str> = all().map(|(name, _)| name).collect();
+    let mut flags = without_variables(P::command(), &names);
+    match flags.try_get_matches_from_mut(arguments) {
+        Err(_) => Vec::new(),
+        Ok(flags) => all()
+            .filter(|(_, rival)| is_given(innermost(&flags), rival))
+            .map(|(name, _)| name)
+            .collect(),
+    }
+}
+
+/// A command that does not read the variables of these options.
+fn without_variables(mut command: Command, names: &[&str]) -> Command {
+    for name in names {
+        if has_option(&command, name) {
+            command = command.mut_arg(id(name), |option| option.env(Resettable::Reset));
+        }
+    }
+    let inner = command.get_subcommands().map(|it| it.get_name().to_owned());
+    for name in inner.collect::<Vec<_>>() {
+        command = command.mut_subcommand(name, |inner| without_variables(inner, names));
+    }
+    command
 }
 
 /// The names of the commands on a line, one within the other.

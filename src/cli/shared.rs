@@ -10,6 +10,9 @@ use super::unusable::Unusable;
 use crate::duration;
 use crate::token::{ClientId, Fence, GroupName};
 
+/// A month.
+pub(super) const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600);
+
 #[derive(Debug, Args)]
 pub(super) struct StoreFlags {
     /// Where the tokens are: postgres://user@host/database or another connection string of
@@ -30,6 +33,7 @@ pub(super) struct StoreFlags {
     /// A file that holds what would be written after --store: a mounted secret
     ///
     /// [default: none]. It is read anew by every run, so that what is in it may change in between.
+    /// If everybody on the host may read a password in it, a warning says so.
     #[arg(
         long,
         value_name = "FILE",
@@ -49,6 +53,38 @@ pub(super) struct StoreFlags {
         help_heading = "The store"
     )]
     config: Option<OsString>,
+}
+
+/// What is kept of a run.
+#[derive(Debug, Args)]
+pub(super) struct HistoryFlags {
+    /// How long history is kept, at least [default: 30d]
+    ///
+    /// Older runs are removed by later ones, a few at a time. The newest stays.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = duration_value, help_heading = "Time")]
+    history_retain: Option<Duration>,
+    /// Shown in status and history
+    ///
+    /// [default: none]. Arguments are not shown, because they can hold secrets.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "TOKENRUN_LABEL",
+        help_heading = "Output"
+    )]
+    label: Option<String>,
+}
+
+impl HistoryFlags {
+    /// How long history is kept.
+    pub(super) fn retain(&self) -> Duration {
+        self.history_retain.unwrap_or(HISTORY_RETAIN)
+    }
+
+    /// What the user calls the run.
+    pub(super) fn label(self) -> Result<Option<String>, Unusable> {
+        plain_text("--label", self.label)
+    }
 }
 
 #[derive(Debug, Args)]

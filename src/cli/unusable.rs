@@ -106,8 +106,35 @@ fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
         ) if !word.starts_with('-') && !arguments.iter().any(|it| it == "--") => {
             unexpected(command, &word)
         }
-        _ => format!("{}; {example}", clap_says(error)),
+        _ => {
+            let text = clap_says(error);
+            let variables = variables_in(&text, command, arguments);
+            format!("{text}{variables}; {example}")
+        }
     }
+}
+
+/// Which of the options in a message nobody has written on the line, but set by a variable.
+fn variables_in(text: &str, command: &clap::Command, arguments: &[OsString]) -> String {
+    let own = || arguments.iter().skip(1).take_while(|word| *word != "--");
+    let is_written = |word: &str| own().any(|it| it.to_string_lossy().starts_with(word));
+    let mut said = String::new();
+    for option in command.get_arguments() {
+        let (Some(long), Some(variable)) = (option.get_long(), option.get_env()) else {
+            continue;
+        };
+        let (long, variable) = (format!("--{long}"), variable.to_string_lossy());
+        let short = option.get_short().map(|short| format!("-{short}"));
+        let named = text.split([' ', '\'']).any(|word| word == long);
+        if named
+            && !is_written(&long)
+            && !short.is_some_and(|short| is_written(&short))
+            && std::env::var_os(&*variable).is_some()
+        {
+            said.push_str(&format!(" ({long} is set by the variable {variable})"));
+        }
+    }
+    said
 }
 
 /// What clap says, without its usage and hints of many lines.

@@ -183,7 +183,8 @@ fn store(text: &str) -> Result<(), String> {
 }
 
 /// Whether what names a store holds a password too.
-pub(super) fn has_password(text: &str) -> bool {
+#[must_use]
+pub fn has_password(text: &str) -> bool {
     is_conninfo(text)
         && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| is_secret(name)))
 }

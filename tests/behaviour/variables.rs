@@ -41,12 +41,47 @@ fn a_flag_beats_a_variable() {
     assert_eq!(store.status()["client"], "node-a");
 }
 
+/// Of two options one of which takes the place of the other, too.
 #[test]
-fn a_bad_variable_is_refused_like_a_bad_option() {
+fn a_flag_beats_the_variable_of_another_option() {
     let store = Store::new();
-    let line = store.run("node-a").job(&["true"]);
-    let ended = line.env("TOKENRUN_KEEP", "5M").end().with_code(64);
-    ended.says(&["--keep", "months"]);
+    let line = store.free_run("node-a").job(&["true"]);
+    let line = line.env("TOKENRUN_STORE_FILE", "/nowhere");
+    let verbose = line.env("TOKENRUN_QUIET", "true").with(&["-v"]);
+    assert!(verbose.end().with_code(0).stderr.contains("looked at"));
+    let words = ["status", "--json"];
+    let status = store.verb(&words).env("TOKENRUN_STORE_FILE", "/nowhere");
+    assert_eq!(status.end().with_code(0).json()[0]["group"], "job");
+
+    let file = store.file("store");
+    std::fs::write(&file, store.database().as_os_str().as_encoded_bytes()).unwrap();
+    let words = ["-g", "job", "--store-file", "store", "--client-id=node-a"];
+    let line = store.bare(&words).job(&["true"]);
+    line.env("TOKENRUN_STORE", "redis://x").end().with_code(0);
+    let words = ["config", "-g", "job", "--store-file", "store", "--json"];
+    let line = store.bare(&words).env("TOKENRUN_STORE", "redis://x");
+    let settings = line.end().with_code(0).json();
+    assert_eq!(settings[0]["value"], serde_json::Value::Null);
+    assert_eq!(settings[1]["origin"], "flag");
+}
+
+#[test]
+fn a_bad_variable_is_refused_like_a_bad_option_and_named() {
+    let store = Store::new();
+    let run = || store.bare(&["-g", "job"]).job(&["true"]);
+    let ended = run().env("TOKENRUN_KEEP", "5M").end().with_code(64);
+    ended.says(&["--keep", "months", "set by the variable TOKENRUN_KEEP"]);
+    let both = run()
+        .env("TOKENRUN_STORE", "a.db")
+        .env("TOKENRUN_STORE_FILE", "b");
+    both.end().with_code(64).says(&[
+        "--store is set by the variable TOKENRUN_STORE)",
+        "--store-file is set by the variable TOKENRUN_STORE_FILE)",
+    ]);
+    // Of what stands on the line no variable is blamed.
+    let line = run().with(&["--keep=5M"]).env("TOKENRUN_KEEP", "5m");
+    let ended = line.end().with_code(64);
+    assert!(!ended.stderr.contains("variable"), "{ended:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::blocks::{By, all_blocks};
 use crate::repository;
 
 /// A file without its comments and the empty lines around them.
@@ -13,27 +14,23 @@ fn without_comments(text: &str) -> String {
     text.trim().to_owned()
 }
 
+/// Short examples are shown whole, of longer ones a part, line by line.
 #[test]
 fn recipes_are_the_examples() {
-    let readme = fs::read_to_string(repository("README.md")).unwrap();
-    for file in ["cron/nightly", "systemd/nightly.timer"] {
+    let readme = crate::blocks::readme();
+    let mut count = 0;
+    for block in all_blocks() {
+        let By::Example(file) = block.by else {
+            continue;
+        };
         let example = fs::read_to_string(repository("examples").join(file)).unwrap();
-        let recipe = format!("```text\n{}\n```", without_comments(&example));
-        assert!(readme.contains(&recipe), "README.md has no more:\n{recipe}");
-    }
-    // Of longer files it shows a part, line by line.
-    for (file, begin) in [
-        ("systemd/nightly.service", "[Service]\n"),
-        ("kubernetes/nightly.yaml", "          containers:\n"),
-    ] {
-        let example = fs::read_to_string(repository("examples").join(file)).unwrap();
-        let whole = without_comments(&example);
-        let part = readme.split(&format!("```text\n{begin}")).nth(1);
-        let part = part.unwrap_or_else(|| panic!("README.md shows nothing of {file}"));
-        let part = format!("{begin}{}", part.split("\n```").next().unwrap());
-        assert!(whole.contains(&part), "{file} has no more:\n{part}");
-    }
-    for folder in ["cron", "systemd", "kubernetes"] {
+        let (whole, shown) = (without_comments(&example), block.text().trim_end());
+        let is_whole = ["cron/nightly", "systemd/nightly.timer"].contains(&file);
+        assert!(!is_whole || whole == shown, "{file} is:\n{whole}");
+        assert!(whole.contains(shown), "{file} has no more:\n{shown}");
+        let folder = file.split('/').next().unwrap();
         assert!(readme.contains(&format!("(examples/{folder}/)")));
+        count += 1;
     }
+    assert_eq!(count, 4);
 }

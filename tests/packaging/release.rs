@@ -1,10 +1,11 @@
-//! The image and the package, from one build: the steps of the Dockerfile on a machine that
-//! is thrown away, then the package of what they built.
+//! What README.md says of packages, from one build: the steps of the Dockerfile on a machine
+//! that is thrown away, an installation, then the package of what they built.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::blocks::{By, blocks};
 use crate::machine::Machine;
 use crate::{output_of, repository};
 
@@ -121,13 +122,25 @@ fn new_files(machine: &Machine, before: &[String]) -> Vec<String> {
     files
 }
 
+/// README.md's command that begins like this.
+fn command(begin: &str) -> String {
+    let [block] = &blocks(By::Release)[..] else {
+        panic!("one block is about packages");
+    };
+    let lines = block.text().lines().map(|line| line.split('#').next());
+    let lines: Vec<&str> = lines.flatten().map(str::trim).collect();
+    assert_eq!(lines.len(), 4, "this test does not know all of {lines:?}");
+    let found = lines.iter().find(|line| line.starts_with(begin));
+    (*found.unwrap_or_else(|| panic!("README.md has no {begin}"))).to_owned()
+}
+
+/// The package of what has been built.
 fn package() -> PathBuf {
     let file = target().join("tokenrun.deb");
-    let host = output_of(Command::new("rustc").args(["--print", "host-tuple"]));
-    let mut deb = Command::new("cargo");
+    let script = format!("{} --no-build --output \"$0\"", command("cargo deb "));
+    let mut deb = Command::new("sh");
     for_cargo(&mut deb).current_dir(repository(""));
-    deb.args(["deb", "--no-build", "--target", host.trim(), "--output"]);
-    output_of(deb.arg(&file));
+    output_of(deb.args(["-ec", &script]).arg(&file));
     let mut lintian = Command::new("lintian");
     let found = output_of(
         lintian
@@ -142,12 +155,24 @@ fn package() -> PathBuf {
 fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
     let machine = Machine::start("builder", &target());
     build_image(&machine);
+    assert_eq!(command("docker build "), "docker build -t tokenrun .");
+    // The image's build has run the second of these.
+    let mut run = instructions().into_iter().filter(|(it, _)| it == "RUN");
+    let (_, run) = run.next().unwrap();
+    assert_eq!(command("packaging/"), run.replace("/out", "/usr/local"));
+    let install = format!("cd /src && {}", command("cargo install "));
+    let mut shell = machine.command("sh");
+    for_cargo(shell.args(["-ec", &install])).env("CARGO_INSTALL_ROOT", "/installed");
+    output_of(&mut shell);
+    machine.shell("/installed/bin/tokenrun --version");
     let program = machine.shell("readelf --program-headers /out/bin/tokenrun");
     assert!(!program.contains("INTERP"), "not static: {program}");
     drop(machine);
     let package = package();
 
     let machine = Machine::start("node-a", &target());
+    // Somebody may have used tokenrun on the machine that this one is like.
+    machine.shell("rm -rf /var/lib/tokenrun");
     let before = files(&machine);
     let install = format!("dpkg --install {} 2>&1", package.display());
     let purge = "dpkg --purge tokenrun 2>&1";
@@ -225,6 +250,19 @@ fn the_program_as_it_is_released_is_static_and_not_too_large() {
             .arg(program),
     );
     assert!(!headers.contains("INTERP"), "not static: {headers}");
+    let sections = output_of(
+        Command::new("readelf")
+            .args(["-W", "--sections"])
+            .arg(program),
+    );
+    let hot = sections.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip_while(|it| *it != ".text.hot");
+        u64::from_str_radix(words.nth(4)?, 16).ok()
+    });
+    assert!(
+        hot > Some(1_000_000),
+        "what a short run needs does not lie side by side (packaging/layout): {sections}"
+    );
 }
 
 #[test]

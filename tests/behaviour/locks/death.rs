@@ -41,7 +41,10 @@ fn killed_with_guard_and_job_it_is_taken_over_by_the_next_look() {
 #[test]
 fn another_client_leaves_it_the_head_start_and_no_more() {
     let store = Store::new();
-    kill_both(start(&store));
+    let run = start(&store);
+    let job = store.until_begun("node-a");
+    kill_both(run);
+    until_dead(job);
     let ended = next(&store, "node-b").end().with_code(0);
     assert_eq!(ended.stdout, "takeover from node-a\n");
     let [waiting, took] = ended.messages()[..] else {

@@ -1,0 +1,95 @@
+//! The commands that stand in README.md's sentences and tables: each does what it says, in
+//! a store where each group has run once.
+
+use crate::blocks::readme;
+use crate::support::{Line, Store};
+
+/// What is written for a name of the reader's own, and the name.
+const NAMES: [(&str, &str); 5] = [
+    ("GROUP", "nightly"),
+    ("ID", "vm-2"),
+    ("RESOURCE", "bucket"),
+    ("KEY", "2026-11-21"),
+    ("N", "9"),
+];
+
+/// Those that do not end with 0, and why.
+const OTHERS: [(&str, i32); 3] = [
+    // The subcommand's name; what a command is like is shown in a block.
+    ("tokenrun hold", 64),
+    // This node has no run.
+    ("tokenrun check -g GROUP", 75),
+    ("tokenrun check --group scheduler", 75),
+];
+
+/// README.md's words of code outside of blocks that begin with tokenrun's name.
+fn commands() -> Vec<String> {
+    let mut inside = false;
+    let mut sentences = String::new();
+    for line in readme().lines() {
+        if line.starts_with("```") {
+            inside = !inside;
+        } else if !inside {
+            sentences.push_str(line);
+            sentences.push(' ');
+        }
+    }
+    let code = sentences.split('`').skip(1).step_by(2);
+    let commands = code.filter(|code| code.starts_with("tokenrun "));
+    commands.map(str::to_owned).collect()
+}
+
+/// A command without what is in brackets, and with it.
+fn both(command: &str) -> Vec<String> {
+    match command.split_once(" [") {
+        None => vec![command.to_owned()],
+        Some((before, option)) => {
+            let option = option.strip_suffix(']').unwrap();
+            vec![before.to_owned(), format!("{before} {option}")]
+        }
+    }
+}
+
+/// A command with names in it, as in a job of the group.
+fn line(store: &Store, command: &str, fence: &str) -> Line {
+    let named = |word: &str| -> String {
+        let name = NAMES.iter().find(|(written, _)| *written == word);
+        match name {
+            Some((_, "9")) => fence.to_owned(),
+            Some((_, name)) => (*name).to_owned(),
+            None if word == "/etc/tokenrun/store" => "store".to_owned(),
+            None => word.to_owned(),
+        }
+    };
+    let words: Vec<String> = command.split(' ').skip(1).map(named).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    store
+        .bare(&words)
+        .env("TOKENRUN_STORE", store.database())
+        .env("TOKENRUN_GROUP", "nightly")
+        .env("TOKENRUN_FENCE", fence)
+}
+
+#[test]
+fn every_command_in_a_sentence_is_run() {
+    let commands = commands();
+    assert!(commands.len() > 25, "{commands:?}");
+    for command in &commands {
+        let other = OTHERS.iter().find(|(begin, _)| begin == command);
+        let code = other.map_or(0, |(_, code)| *code);
+        for variant in both(command) {
+            let store = Store::new();
+            let path = store.database().into_os_string().into_encoded_bytes();
+            std::fs::write(store.file("store"), path).unwrap();
+            let run = |group: &str| {
+                let words = ["--client-id", "vm-1", "--once", "2026-11-21", "-g", group];
+                let line = store.bare(&words).env("TOKENRUN_STORE", store.database());
+                line.script("echo $TOKENRUN_FENCE").end().with_code(0)
+            };
+            run("scheduler");
+            let fence = run("nightly").stdout;
+            let ended = line(&store, &variant, fence.trim()).end();
+            assert_eq!(ended.code, Some(code), "{variant}: {ended:?}");
+        }
+    }
+}

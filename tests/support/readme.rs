@@ -1,0 +1,155 @@
+//! README.md's fenced blocks, and by which test each is run.
+
+use std::path::Path;
+
+/// What runs a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// `tests/readme/console.rs`: all `console` blocks that are not another's, in one shell.
+    Console,
+    /// `tests/readme/commands.rs`: on a file in a folder of the test's.
+    Commands,
+    /// `tests/postgres/readme.rs`: on real servers.
+    Postgres,
+    /// `tests/packaging/readme.rs`: it is this example's text, which cron, systemd or a
+    /// container runs in a test.
+    Example(&'static str),
+    /// `tests/packaging/release.rs`: on a machine that is thrown away.
+    Release,
+    /// Whoever runs the tests.
+    WhoeverTests,
+}
+
+/// How a block begins, its fence too; and who runs it.
+const RUN: [(&str, By); 15] = [
+    (
+        "```sh\ntokenrun --group nightly -- /opt/etl/run.sh --full\n",
+        By::Commands,
+    ),
+    ("```sh\ntests/run-all\n", By::WhoeverTests),
+    ("```text\nPATH=", By::Example("cron/nightly")),
+    ("```ini\n[Unit]\n", By::Example("systemd/nightly.timer")),
+    (
+        "```ini\n[Service]\n",
+        By::Example("systemd/nightly.service"),
+    ),
+    (
+        "```yaml\n          containers:\n",
+        By::Example("kubernetes/nightly.yaml"),
+    ),
+    ("```sh\ncargo install ", By::Release),
+    ("```toml\n[defaults]\n", By::Commands),
+    ("```sh\ntokenrun --store postgres://", By::Postgres),
+    ("```sh\ntokenrun init --print-sql ", By::Postgres),
+    ("```console\n$ tokenrun doctor ", By::Postgres),
+    ("```sh\ntokenrun hold ", By::Commands),
+    ("```text\n0 2 * * *  tokenrun ", By::Commands),
+    ("```sql\nSELECT tokenrun.tokenrun_fence(", By::Postgres),
+    ("```sql\nALTER ROLE app ", By::Postgres),
+];
+
+/// A fenced block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// With its first fence, without its last.
+    text: String,
+    pub(crate) by: By,
+}
+
+impl Block {
+    /// What is between the fences.
+    pub(crate) fn text(&self) -> &str {
+        self.text.split_once('\n').unwrap().1
+    }
+
+    /// Whether it begins like this.
+    pub(crate) fn is(&self, begin: &str) -> bool {
+        self.text().starts_with(begin)
+    }
+
+    /// The commands of a `console` block, each with the lines that are shown below it.
+    pub(crate) fn steps(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut steps: Vec<(&str, Vec<&str>)> = Vec::new();
+        for line in self.text().lines() {
+            match (line.strip_prefix("$ "), steps.last_mut()) {
+                (Some(command), _) => steps.push((command, Vec::new())),
+                (None, Some((_, shown))) => shown.push(line),
+                (None, None) => panic!("output before any command: {line}"),
+            }
+        }
+        steps
+    }
+}
+
+/// README.md.
+pub(crate) fn readme() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// All blocks, in their order. One that nobody runs is an error.
+pub(crate) fn all_blocks() -> Vec<Block> {
+    let mut blocks: Vec<String> = Vec::new();
+    let mut inside = false;
+    for line in readme().lines() {
+        match (inside, line.starts_with("```")) {
+            (false, true) => {
+                blocks.push(format!("{line}\n"));
+                inside = true;
+            }
+            (true, true) => inside = false,
+            (true, false) => {
+                let block = blocks.last_mut().unwrap();
+                block.push_str(line);
+                block.push('\n');
+            }
+            (false, false) => {}
+        }
+    }
+    assert!(!inside, "the last block has no end");
+    let by = |text: String| Block {
+        by: runner(&text),
+        text,
+    };
+    blocks.into_iter().map(by).collect()
+}
+
+fn runner(block: &str) -> By {
+    let listed = RUN.iter().find(|(begin, _)| block.starts_with(begin));
+    match listed {
+        Some((_, by)) => *by,
+        None if block.starts_with("```console\n") => By::Console,
+        None => panic!("no test runs this block of README.md (tests/support/readme.rs):\n{block}"),
+    }
+}
+
+/// Those that this test runs.
+pub(crate) fn blocks(by: By) -> Vec<Block> {
+    let mut blocks = all_blocks();
+    blocks.retain(|block| block.by == by);
+    blocks
+}
+
+/// How those begin that somebody else than [`By::Console`] runs.
+pub(crate) fn listed() -> Vec<&'static str> {
+    RUN.iter().map(|(begin, _)| *begin).collect()
+}
+
+/// Whether a line is as it is shown: `…` stands for anything, runs of blanks count as one.
+pub(crate) fn matches(shown: &str, line: &str) -> bool {
+    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (shown, line) = (squeeze(shown), squeeze(line));
+    let mut parts = shown.split('…');
+    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut last = "";
+    for part in parts {
+        last = part;
+        match rest.find(part.trim()) {
+            Some(at) => rest = &rest[at + part.trim().len()..],
+            None => return false,
+        }
+    }
+    rest.is_empty() || (shown.contains('…') && last.is_empty())
+}
