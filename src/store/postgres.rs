@@ -4,7 +4,8 @@
 //! a pooler that changes the server's process under it, and needs no session state. It
 //! never waits for a row's lock: a row that another transaction has locked is not
 //! found, and the swap is tried again for a moment, then said to be held. It sees to
-//! its own expiry by the server's clock, and to its own durability.
+//! its own expiry by the server's clock, and to its own durability. It answers with a row
+//! if it was carried out; if not, another statement asks what was in the way.
 //!
 //! The clock is `clock_timestamp()`, in milliseconds; the domain is the server process's
 //! start and the timeline, so that no stamp is compared across a restart or a failover.
@@ -55,8 +56,8 @@ use super::{
     StoreError, Unreadable,
 };
 use crate::token::{
-    ActRecord, Domain, Fence, GroupName, History, OnceMark, Outcome, ResourceName, RunEnd, RunId,
-    RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
+    ActRecord, Fence, GroupName, History, OnceMark, Outcome, ResourceName, Row, RunEnd, RunId,
+    RunRecord, SessionId, StoreTime, Swap, Swapped, Version, Waiter,
 };
 
 /// How long a row may be locked before the swap is said to be held: far longer than
@@ -75,6 +76,8 @@ pub struct PostgresStore {
     /// Whether notifications get through: not behind a pooler that changes the server's
     /// process under this one's connection.
     is_told: bool,
+    /// The row that was read or written last.
+    last: Option<Row>,
     /// The end of the run that was granted last, until it is prepared for.
     coming: Option<Box<Swap>>,
     /// Whether the tables are known to serve this program. Asked once: what holds a
@@ -111,6 +114,7 @@ impl PostgresStore {
             session: Session::new(settings, place),
             timeout,
             is_told: true,
+            last: None,
             coming: None,
             checked: false,
         }
@@ -118,7 +122,7 @@ impl PostgresStore {
 
     /// The same, by another clock than the server's: a statement of the time and its domain.
     #[cfg(test)]
-    pub(crate) fn with_clock(mut self, clock: &'static str) -> Self {
+    pub(crate) fn with_clock(mut self, clock: &str) -> Self {
         self.statements = self.statements.with_clock(clock);
         self
     }
@@ -187,15 +191,16 @@ impl PostgresStore {
         ))
     }
 
-    /// The server's time, from the first two columns of an answer.
+    /// The server's time, from the first three columns of an answer.
     fn now(&self, row: &tokio_postgres::Row) -> Result<StoreTime, StoreError> {
         let cells = &mut Cells::new(row, 0);
         let mut read = || -> Result<StoreTime, BadCell> {
             let wall = cells.wall()?;
             let wall = cells.there(wall)?;
+            let started = cells.instant()?.map(|(at, _)| at);
             Ok(StoreTime {
                 stamp: stamp(wall),
-                domain: Domain(cells.needed()?),
+                domain: tokens::domain(started, cells.needed()?),
             })
         };
         read().map_err(|bad| self.bad_cell("tokens", &bad))
@@ -213,7 +218,7 @@ impl PostgresStore {
         let first = rows.first().ok_or_else(|| self.no_answer())?;
         let now = self.now(first)?;
         if !self.checked {
-            let oldest: Option<&str> = first.try_get(2).ok().flatten();
+            let oldest: Option<&str> = first.try_get(tokens::IN_ANSWER - 1).ok().flatten();
             schema::check(self.session.place(), oldest)?;
             self.checked = true;
         }
@@ -224,7 +229,7 @@ impl PostgresStore {
             lines: Vec::new(),
         };
         for row in rows {
-            match tokens::from_row(row, 3) {
+            match tokens::from_row(row, tokens::IN_ANSWER) {
                 Ok(token) => listing.rows.extend(token),
                 Err(bad) => listing.unreadable.push(Unreadable {
                     group: row.try_get("token_group").unwrap_or("?").to_owned(),
@@ -269,18 +274,15 @@ impl PostgresStore {
 
 /// What a swap sends, in the order of the statements.
 fn values_of(swap: &Swap) -> Vec<Value> {
-    let mut values = tokens::to_values(&swap.to);
-    values.push(Value::Texts(tokens::touched(&swap.to, swap.touch)));
-    values.push(Value::time(Some(swap.expiry.stamp.tick_ms)));
-    values.push(Value::text(&swap.expiry.domain));
-    values.push(Value::Long(swap.from.map(crate::token::Version::number)));
+    let mut values = tokens::to_values(swap);
+    values.push(Value::Long(swap.from.map(Version::number)));
     match &swap.history {
         History::Nothing => {}
         History::Begin { run, vanished, .. } => {
             values.extend(runs::to_values(run));
             values.push(Value::maybe(vanished.as_ref()));
         }
-        History::Act(act) => values.extend(events::to_values(act)),
+        History::Act(act) => values.extend(events::to_values(act, &swap.expiry.domain)),
         History::End { run, end } => {
             values.push(Value::long(run.fence.0));
             values.push(Value::text(&run.session));
@@ -324,8 +326,15 @@ impl PostgresStore {
             values.push(Value::text(&channel));
         }
         let statement = match swap.from {
-            None => self.statements.insert(beside, waited, values.len()),
-            Some(_) => (self.statements).update(new_fence, beside, waited, values.len()),
+            None => {
+                let row = tokens::insertion(swap);
+                (self.statements).insert(&row, (beside, waited), values.len())
+            }
+            Some(_) => {
+                let changes = tokens::changes(swap, self.last.as_ref());
+                let count = values.len();
+                (self.statements).update(&changes, new_fence, (beside, waited), count)
+            }
         };
         if beside.counts() {
             values.extend(tokens::outcomes(&swap.to));
@@ -335,24 +344,44 @@ impl PostgresStore {
 
     fn swap_once(
         &mut self,
+        swap: &Swap,
         statement: &str,
         values: &[Value],
         limit: Duration,
     ) -> Result<Answer, Failed> {
+        let begun = Instant::now();
         let rows = self.session.ask(limit, statement, values)?;
-        let told = |error| Failed {
-            error,
-            no_schema: false,
-            code: None,
+        let Some(row) = rows.first() else {
+            return self.why_not(swap, limit.saturating_sub(begun.elapsed()));
         };
-        let row = rows.first().ok_or_else(|| told(self.no_answer()))?;
-        let now = self.now(row).map_err(told)?;
-        let flag = |name| row.try_get::<_, bool>(name).unwrap_or(false);
-        Ok(match (flag("done"), flag("locked"), flag("conflict")) {
-            (true, _, _) => Answer::Swapped(Swapped::Done(now)),
-            (_, true, _) => Answer::Locked,
-            (_, _, true) => Answer::Swapped(Swapped::Conflict),
-            _ => Answer::Swapped(Swapped::Expired(now)),
+        let mut cells = Cells::new(row, 0);
+        let wall = cells.wall().and_then(|wall| cells.there(wall));
+        let wall = wall.map_err(|bad| Failed::by(self.bad_cell("tokens", &bad)))?;
+        Ok(Answer::Swapped(Swapped::Done(StoreTime {
+            stamp: stamp(wall),
+            // In another it would have expired.
+            domain: swap.expiry.domain.clone(),
+        })))
+    }
+
+    /// Nothing has happened; this asks what was in the way.
+    fn why_not(&mut self, swap: &Swap, limit: Duration) -> Result<Answer, Failed> {
+        let statement = self.statements.token_state();
+        let rows = (self.session).ask(limit, &statement, &[Value::text(swap.group())])?;
+        let row = rows.first().ok_or_else(|| Failed::by(self.no_answer()))?;
+        let now = self.now(row).map_err(Failed::by)?;
+        let version: Option<i64> = row.try_get("version").ok().flatten();
+        if version != swap.from.map(Version::number) {
+            return Ok(Answer::Swapped(Swapped::Conflict));
+        }
+        let expiry = &swap.expiry;
+        if now.domain != expiry.domain || now.stamp.tick_ms > expiry.stamp.tick_ms {
+            return Ok(Answer::Swapped(Swapped::Expired(now)));
+        }
+        Ok(match swap.from {
+            Some(_) => Answer::Locked,
+            // Another's row was in the way, and is gone.
+            None => Answer::Swapped(Swapped::Conflict),
         })
     }
 
@@ -392,8 +421,10 @@ impl Store for PostgresStore {
         if let Some(unreadable) = found.unreadable.pop() {
             return Err(unreadable.error);
         }
+        let row = found.rows.pop();
+        self.last.clone_from(&row);
         Ok(Reading {
-            row: found.rows.pop(),
+            row,
             now: found.now,
             line: self.line(&rows, line::in_reading)?,
         })
@@ -428,17 +459,22 @@ impl Store for PostgresStore {
         let mut pause = FIRST_PAUSE;
         loop {
             let left = self.timeout.saturating_sub(begun.elapsed());
-            let answer = match self.swap_once(&statement, &values, left) {
+            let answer = match self.swap_once(swap, &statement, &values, left) {
                 // Made by a program that knew no such table. Nothing has happened.
                 Err(failed) if failed.no_schema && beside.needs_added_tables() => {
                     self.add_tables(left)?;
                     let left = self.timeout.saturating_sub(begun.elapsed());
-                    self.swap_once(&statement, &values, left)
+                    self.swap_once(swap, &statement, &values, left)
                 }
                 answer => answer,
             };
             match answer.map_err(|failed| self.explained(failed, swap))? {
                 Answer::Swapped(swapped) => {
+                    if let Swapped::Done(now) = &swapped {
+                        let mut row = swap.to.clone();
+                        row.stamp(swap.touch, now);
+                        self.last = Some(row);
+                    }
                     self.coming = prepare::end_after(swap, &swapped);
                     return Ok(swapped);
                 }

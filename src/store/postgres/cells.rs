@@ -110,6 +110,11 @@ impl<'a> Cells<'a> {
 
     /// A time, in milliseconds since 1970.
     pub(super) fn wall(&mut self) -> Result<Option<i64>, BadCell> {
+        Ok(self.instant()?.map(|(_, wall_ms)| wall_ms))
+    }
+
+    /// A time, and the same in milliseconds since 1970.
+    pub(super) fn instant(&mut self) -> Result<Option<(SystemTime, i64)>, BadCell> {
         let Some(at) = self.cell::<SystemTime>()? else {
             return Ok(None);
         };
@@ -120,7 +125,7 @@ impl<'a> Cells<'a> {
         if wall_ms > LAST_WALL_MS {
             return Err(self.bad("lies beyond the year 9999"));
         }
-        Ok(Some(wall_ms))
+        Ok(Some((at, wall_ms)))
     }
 
     pub(super) fn stamp(&mut self) -> Result<Option<Stamp>, BadCell> {
@@ -137,10 +142,9 @@ pub(super) const fn stamp(wall_ms: i64) -> Stamp {
 }
 
 /// A value that is sent.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Text(Option<String>),
-    Texts(Vec<&'static str>),
     Long(Option<i64>),
     Int(Option<i32>),
     Flag(bool),
@@ -177,7 +181,6 @@ impl Value {
     pub(super) fn parameter(&self) -> (&(dyn ToSql + Sync), Type) {
         match self {
             Self::Text(value) => (value, Type::TEXT),
-            Self::Texts(value) => (value, Type::TEXT_ARRAY),
             Self::Long(value) => (value, Type::INT8),
             Self::Int(value) => (value, Type::INT4),
             Self::Flag(value) => (value, Type::BOOL),

@@ -5,8 +5,9 @@ use tokio_postgres::Row;
 use super::cells::{BadCell, Cells, Value};
 use crate::token::{ActRecord, Actor, ClientId, Domain, Fence, GroupName, StoreTime, Version};
 
-/// What is sent for an act, after the group, in the order of `event_add.sql`.
-pub(super) fn to_values(act: &ActRecord) -> Vec<Value> {
+/// What is sent for an act, after the group, in the order of `event_add.sql`. `domain`: where
+/// its time comes from.
+pub(super) fn to_values(act: &ActRecord, domain: &Domain) -> Vec<Value> {
     vec![
         Value::long(act.version.number()),
         Value::text(&act.act),
@@ -17,6 +18,7 @@ pub(super) fn to_values(act: &ActRecord) -> Vec<Value> {
         Value::text(&act.actor.by),
         Value::maybe(act.actor.host.as_ref()),
         Value::maybe(act.actor.reason.as_ref()),
+        Value::text(domain),
     ]
 }
 

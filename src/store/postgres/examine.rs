@@ -238,7 +238,7 @@ impl Server<'_, '_> {
         let Some(row) = rows.as_ref().and_then(|rows| rows.first()) else {
             return Ok(());
         };
-        let check = match tokens::from_row(row, 3) {
+        let check = match tokens::from_row(row, tokens::IN_ANSWER) {
             Ok(row) => advice::group(group, row.as_ref(), timing),
             Err(bad) => Check::fail(
                 "group",

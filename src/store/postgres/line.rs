@@ -13,7 +13,7 @@ const LOOKS: u32 = 3;
 
 /// Where the place in line begins in an answer of `token_read.sql`: after the time, the
 /// oldest reader, and the token's columns.
-const IN_READING: usize = 42;
+const IN_READING: usize = 43;
 
 /// The place in a row of `token_read.sql`, if there is one.
 pub(super) fn in_reading(row: &Row) -> Result<Option<Place>, BadCell> {
@@ -57,9 +57,10 @@ impl PostgresStore {
         place: impl Fn(&Row) -> Result<Option<Place>, BadCell>,
     ) -> Result<Vec<Place>, StoreError> {
         let places = rows.iter().filter_map(|row| place(row).transpose());
-        places
-            .map(|place| place.map_err(|bad| self.bad_cell("waiters", &bad)))
-            .collect()
+        let places = places.map(|place| place.map_err(|bad| self.bad_cell("waiters", &bad)));
+        let mut places: Vec<Place> = places.collect::<Result<_, _>>()?;
+        places.sort_by_key(|place| place.number);
+        Ok(places)
     }
 
     /// Everybody in line, by group.

@@ -41,6 +41,17 @@ pub(super) struct Failed {
     pub(super) code: Option<String>,
 }
 
+impl Failed {
+    /// A call that failed by this, and by nothing that the server has said.
+    pub(super) const fn by(error: StoreError) -> Self {
+        Self {
+            error,
+            no_schema: false,
+            code: None,
+        }
+    }
+}
+
 impl Session {
     pub(super) const fn new(settings: Settings, place: String) -> Self {
         Self {
@@ -141,7 +152,7 @@ impl Session {
     fn run(&mut self, limit: Duration, question: &Question<'_>) -> Result<Vec<Row>, Failed> {
         let runtime = self
             .runtime()
-            .map_err(|text| failed(StoreError::unavailable(text)))?;
+            .map_err(|text| Failed::by(StoreError::unavailable(text)))?;
         let answer = runtime.block_on(self.try_hosts(Deadline::after(limit), question));
         self.runtime = Some(runtime);
         answer
@@ -231,10 +242,10 @@ impl Session {
             told.push(self.told(*host, fault));
         }
         let Some(first) = told.first().cloned() else {
-            return failed(StoreError::misconfigured("the store has no server"));
+            return Failed::by(StoreError::misconfigured("the store has no server"));
         };
         if told.len() == 1 {
-            return failed(first);
+            return Failed::by(first);
         }
         let same = told.iter().all(|error| error.trouble == first.trouble);
         let trouble = if same {
@@ -249,7 +260,7 @@ impl Session {
                 Some(format!("{host}: {}", fault.words()))
             })
             .collect();
-        failed(StoreError {
+        Failed::by(StoreError {
             trouble,
             message: format!(
                 "the store {} can't be used: {}",
@@ -266,14 +277,6 @@ impl Drop for Session {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
-    }
-}
-
-const fn failed(error: StoreError) -> Failed {
-    Failed {
-        error,
-        no_schema: false,
-        code: None,
     }
 }
 
@@ -330,9 +333,9 @@ async fn ask(
         .bound(Doing::Asking, both)
         .await?
         .map_err(Fault::Driver)?;
-    // A statement that tells the time says NULL for its domain on a standby.
+    // A statement that tells the time says NULL for its timeline on a standby.
     let on_standby = rows.first().is_some_and(|row| {
-        let domain = row.columns().iter().position(|c| c.name() == "now_domain");
+        let domain = row.columns().iter().position(|c| c.name() == "timeline");
         domain.is_some_and(|at| matches!(row.try_get::<_, Option<&str>>(at), Ok(None)))
     });
     if on_standby {

@@ -54,7 +54,7 @@ fn counted_after(parameters: usize) -> String {
 pub(super) struct Statements {
     schema: String,
     schema_text: String,
-    clock: &'static str,
+    clock: String,
 }
 
 impl Statements {
@@ -63,20 +63,23 @@ impl Statements {
         Self {
             schema: format!("\"{}\"", schema.replace('"', "\"\"")),
             schema_text: format!("'{}'", schema.replace('\'', "''")),
-            clock: sql!("clock"),
+            clock: sql!("clock").to_owned(),
         }
     }
 
     /// The same, with another clock than the server's.
     #[cfg(test)]
-    pub(super) const fn with_clock(mut self, clock: &'static str) -> Self {
-        self.clock = clock;
+    pub(super) fn with_clock(mut self, clock: &str) -> Self {
+        self.clock = format!(
+            "SELECT now, NULL::timestamptz AS started, now_domain AS timeline FROM ({clock}) AS turned"
+        );
         self
     }
 
     fn fill(&self, statement: &str) -> String {
         statement
-            .replace("{clock}", self.clock)
+            .replace("{clock}", &self.clock)
+            .replace("{domain}", sql!("domain"))
             .replace("{durable}", sql!("durable"))
             .replace("{schema_text}", &self.schema_text)
             .replace("{schema}", &self.schema)
@@ -139,13 +142,18 @@ impl Statements {
         self.fill(sql!("token_lockers"))
     }
 
-    /// A swap of a row that is there, with so many parameters before the counts. A new fence is a new key: nobody may have locked
-    /// the old one.
+    /// Why a swap was not carried out.
+    pub(super) fn token_state(&self) -> String {
+        self.fill(sql!("token_state"))
+    }
+
+    /// A swap of a row that is there: what it sets, and how many parameters come before the
+    /// counts. A new fence is a new key: nobody may have locked the old one.
     pub(super) fn update(
         &self,
+        changes: &str,
         new_fence: bool,
-        beside: Beside,
-        waited: bool,
+        (beside, waited): (Beside, bool),
         parameters: usize,
     ) -> String {
         let lock = if new_fence {
@@ -154,24 +162,30 @@ impl Statements {
             "FOR NO KEY UPDATE"
         };
         let update = sql!("token_update").replace("{lock}", lock);
+        let update = update.replace("{changes}", changes);
         let answer = match beside {
             Beside::End => sql!("token_ended"),
-            _ => sql!("token_updated"),
+            _ => sql!("token_swapped"),
         };
-        self.swap(&update, beside, waited, answer, parameters)
+        self.swap(&update, (beside, waited), answer, parameters)
     }
 
-    /// A swap of a row that is not there.
-    pub(super) fn insert(&self, beside: Beside, waited: bool, parameters: usize) -> String {
-        let (token, answer) = (sql!("token_insert"), sql!("token_inserted"));
-        self.swap(token, beside, waited, answer, parameters)
+    /// A swap of a row that is not there: its columns, and what goes into them.
+    pub(super) fn insert(
+        &self,
+        (columns, values): &(String, String),
+        (beside, waited): (Beside, bool),
+        parameters: usize,
+    ) -> String {
+        let insert = sql!("token_insert").replace("{columns}", columns);
+        let insert = insert.replace("{values}", values);
+        self.swap(&insert, (beside, waited), sql!("token_swapped"), parameters)
     }
 
     fn swap(
         &self,
         token: &str,
-        beside: Beside,
-        waited: bool,
+        (beside, waited): (Beside, bool),
         answer: &str,
         parameters: usize,
     ) -> String {

@@ -9,7 +9,7 @@ use super::{PostgresStore, settings};
 use crate::store::conformance::{claim, version};
 use crate::store::{Store, Trouble};
 use crate::token::swap::{grant, heartbeat};
-use crate::token::{GrantKind, GroupName, Row, Swapped};
+use crate::token::{Domain, GrantKind, GroupName, Row, SessionId, Swapped, Waiter};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -88,6 +88,75 @@ fn a_swap_is_on_the_disk_even_where_the_sites_commits_are_not() {
     let behind = database
         .sql("CREATE TABLE t (); SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()");
     assert_eq!(behind, "f");
+}
+
+#[test]
+fn the_domain_is_written_as_every_version_of_this_program_has_written_it() {
+    let database = Server::shared().database();
+    let mut store = store(&database);
+    let held = grant_to(&mut store, "a", 1);
+    let written = "SELECT to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC',
+            'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')
+        || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)";
+    assert_eq!(held.domain.0, database.sql(written));
+    assert_eq!(Some(&held.domain), held.granted_domain.as_ref());
+    let waiter = Waiter {
+        session: SessionId::new("s2").unwrap(),
+        client: held.client_bound().unwrap().clone(),
+        failback: false,
+    };
+    let line = store.join(&held.group, &waiter).unwrap().line;
+    assert_eq!(line[0].domain.0, database.sql(written));
+}
+
+#[test]
+fn a_swap_leaves_what_it_does_not_change() {
+    let database = Server::shared().database();
+    let mut store = store(&database);
+    let held = grant_to(&mut store, "a", 1);
+    // By hand, without a new version. Of what was not read before, everything is written.
+    let change = "UPDATE tokenrun.tokens SET label = 'by hand'";
+    for (reads, label) in [(true, Some("by hand")), (false, None)] {
+        let mut other = PostgresStore::new(settings(&database.url(), "test").unwrap(), TIMEOUT);
+        let now = store.read(&held.group).unwrap().now;
+        let held = store.read(&held.group).unwrap().row.unwrap();
+        if reads {
+            other.read(&held.group).unwrap();
+        }
+        database.sql(change);
+        let next = version(if reads { 2 } else { 3 });
+        let mut beat = heartbeat(&held, next, now.plus(TIMEOUT));
+        beat.to.label = None;
+        assert!(matches!(other.swap(&beat).unwrap(), Swapped::Done(_)));
+        let found = store.read(&held.group).unwrap().row.unwrap();
+        assert_eq!(found.label.as_deref(), label, "read before: {reads}");
+        assert_eq!(found.version, next);
+        database.sql("UPDATE tokenrun.tokens SET label = NULL");
+    }
+}
+
+#[test]
+fn a_swap_in_another_domain_has_expired() {
+    let database = Server::shared().database();
+    let mut store = store(&database);
+    let held = grant_to(&mut store, "a", 1);
+    let now = store.read(&held.group).unwrap().now;
+    let (started, timeline) = now.domain.0.split_once(' ').unwrap();
+    for other in [
+        format!("{started} 7FFFFFFF"),
+        format!("2001-01-01T00:00:00.000001Z {timeline}"),
+        format!("{started}  {timeline}"),
+        timeline.to_owned(),
+        format!(" {timeline}"),
+        String::new(),
+    ] {
+        let mut expiry = now.plus(TIMEOUT);
+        expiry.domain = Domain(other.clone());
+        let beat = heartbeat(&held, version(2), expiry);
+        let answer = store.swap(&beat).unwrap();
+        assert!(matches!(answer, Swapped::Expired(_)), "{other:?}");
+    }
+    assert_eq!(store.read(&held.group).unwrap().row, Some(held));
 }
 
 #[test]

@@ -2,19 +2,140 @@
 
 use tokio_postgres::Row as Found;
 
+use std::time::SystemTime;
+
 use super::cells::{BadCell, Cells, Value, bad};
 use super::statements::COUNTS;
 use crate::token::{
     ClientId, Counters, Domain, Fence, GroupName, Handoff, Outcome, Outcomes, Pause, Row,
-    SessionId, Stamp, State, Touch, Version,
+    SessionId, Stamp, State, Swap, Touch, Version,
 };
+
+/// Where the token begins in an answer of `token_read.sql` or `token_list.sql`: after the time and
+/// the oldest reader.
+pub(super) const IN_ANSWER: usize = 4;
+
+/// The columns, in the order of [`to_values`].
+const COLUMNS: [&str; 33] = [
+    "token_group",
+    "state",
+    "client_bound",
+    "expected_client",
+    "session",
+    "fence",
+    "host",
+    "pid",
+    "label",
+    "heartbeat_at",
+    "acquired_at",
+    "released_at",
+    "created_at",
+    "domain",
+    "granted_domain",
+    "takeover_after_ms",
+    "keep_ms",
+    "head_start_ms",
+    "not_before_ms",
+    "lock_file",
+    "paused_by",
+    "paused_reason",
+    "paused_until",
+    "handoff_to",
+    "handoff_at",
+    "revoke_requested",
+    "last_outcome",
+    "runs",
+    "failures",
+    "takeovers",
+    "losses",
+    "version",
+    "session_version",
+];
 
 const FREE: &str = "free";
 const IDLE: &str = "idle";
 const RUNNING: &str = "running";
 
-/// What is sent for a row, in the order of `token_insert.sql`.
-pub(super) fn to_values(row: &Row) -> Vec<Value> {
+/// What is sent for a swap's row: its columns, and when the swap expires. What the server's time
+/// goes into is sent and not used.
+pub(super) fn to_values(swap: &Swap) -> Vec<Value> {
+    let mut values = row_values(&swap.to);
+    let domain = COLUMNS.iter().position(|column| *column == "domain");
+    // The time that is put in is one of this domain: in another the swap expires.
+    if swap.touch != Touch::Nothing
+        && let Some(value) = domain.and_then(|domain| values.get_mut(domain))
+    {
+        *value = Value::text(&swap.expiry.domain);
+    }
+    let (started, timeline) = incarnation(&swap.expiry.domain);
+    values.push(Value::time(Some(swap.expiry.stamp.tick_ms)));
+    values.push(Value::Time(started));
+    values.push(Value::text(timeline));
+    values
+}
+
+/// When the server was started, and its timeline, as [`domain`] has put them together.
+fn incarnation(of: &Domain) -> (Option<SystemTime>, &str) {
+    let parts = of.0.split_once(' ').and_then(|(started, timeline)| {
+        let at = humantime::parse_rfc3339(started).ok()?;
+        (domain(Some(at), timeline) == *of).then_some((Some(at), timeline))
+    });
+    // Then it is not this server's.
+    parts.unwrap_or((None, &of.0))
+}
+
+/// The domain of a server that was started then, with this timeline.
+pub(super) fn domain(started: Option<SystemTime>, timeline: &str) -> Domain {
+    Domain(match started {
+        Some(at) => format!("{} {timeline}", humantime::format_rfc3339_micros(at)),
+        None => timeline.to_owned(),
+    })
+}
+
+/// What a swap sets, of a row that is there. `last`: a row that was read or written; if it is
+/// this very one, what stays as it is need not be set, which costs the server less.
+pub(super) fn changes(swap: &Swap, last: Option<&Row>) -> String {
+    let same = |last: &&Row| Some(last.version) == swap.from && last.group == swap.to.group;
+    let old = last.filter(same).map(row_values);
+    let new = row_values(&swap.to);
+    let touched = touched(&swap.to, swap.touch);
+    let mut changes = Vec::new();
+    for (index, column) in COLUMNS.iter().enumerate().skip(1) {
+        if touched.contains(column) {
+            changes.push(format!("{column} = {}", source(column, index)));
+        } else if old
+            .as_ref()
+            .is_none_or(|old| old.get(index) != new.get(index))
+        {
+            changes.push(format!("{column} = ${}", index + 1));
+        }
+    }
+    changes.join(", ")
+}
+
+/// What a swap of a row that is not there inserts.
+pub(super) fn insertion(swap: &Swap) -> (String, String) {
+    let touched = touched(&swap.to, swap.touch);
+    let values = COLUMNS.iter().enumerate().map(|(index, column)| {
+        if touched.contains(column) {
+            source(column, index)
+        } else {
+            format!("${}", index + 1)
+        }
+    });
+    (COLUMNS.join(", "), values.collect::<Vec<_>>().join(", "))
+}
+
+/// Where the value of a column comes from that is touched.
+fn source(column: &str, index: usize) -> String {
+    if column == "domain" {
+        format!("${}", index + 1)
+    } else {
+        "now".to_owned()
+    }
+}
+
+fn row_values(row: &Row) -> Vec<Value> {
     let (state, heartbeat_at, released_at) = match &row.state {
         State::Free => (FREE, None, None),
         State::Idle { released_at, .. } => (IDLE, None, Some(*released_at)),
@@ -74,7 +195,7 @@ pub(super) fn outcomes(row: &Row) -> [Value; COUNTS] {
 }
 
 /// The columns that the server puts its own time into: [`Row::stamp`], in its words.
-pub(super) fn touched(row: &Row, touch: Touch) -> Vec<&'static str> {
+fn touched(row: &Row, touch: Touch) -> Vec<&'static str> {
     let running = matches!(row.state, State::Running { .. }).then_some("heartbeat_at");
     let idle = matches!(row.state, State::Idle { .. }).then_some("released_at");
     let stamps = match touch {

@@ -1,3 +1,5 @@
 -- For this statement alone, whatever the site's default is. What is stricter stays.
-SELECT CASE WHEN current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')
-    THEN set_config('synchronous_commit', 'on', true) END AS setting
+CASE current_setting('synchronous_commit')
+        WHEN 'on' THEN NULL WHEN 'remote_apply' THEN NULL
+        ELSE set_config('synchronous_commit', 'on', true)
+    END

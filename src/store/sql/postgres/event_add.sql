@@ -3,6 +3,6 @@ event AS (
         token_group, at, domain, version, act, client, until, once_key, fence, act_by, host,
         reason
     )
-    SELECT $1, now, now_domain, $38, $39, $40, $41, $42, $43, $44, $45, $46
+    SELECT $1, now, $47, $38, $39, $40, $41, $42, $43, $44, $45, $46
     FROM swapped, clock
 )

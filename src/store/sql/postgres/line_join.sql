@@ -8,11 +8,11 @@ forgotten AS (
 ),
 joined AS (
     INSERT INTO {schema}.waiters (token_group, session, client, failback, seen_at, domain)
-    SELECT $1, $2, $3, $4, now, now_domain FROM clock, fleeting
+    SELECT $1, $2, $3, $4, now, {domain} FROM clock, fleeting
     ON CONFLICT (token_group, session)
         DO UPDATE SET seen_at = EXCLUDED.seen_at, domain = EXCLUDED.domain
 )
 SELECT
-    now, now_domain,
+    now, timeline,
     EXISTS (SELECT FROM pg_listening_channels() AS channel WHERE channel = $5) AS listening
 FROM clock

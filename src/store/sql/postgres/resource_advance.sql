@@ -1,4 +1,4 @@
-WITH durable AS MATERIALIZED ({durable}),
+WITH durable AS MATERIALIZED (SELECT {durable} AS setting),
 clock AS MATERIALIZED ({clock}),
 advanced AS (
     INSERT INTO {schema}.resources AS mark (resource, fence, advanced_at)
@@ -8,4 +8,4 @@ advanced AS (
         WHERE mark.fence <= EXCLUDED.fence
     RETURNING 1
 )
-SELECT now, now_domain, EXISTS (SELECT FROM advanced) AS stored FROM clock
+SELECT now, timeline, EXISTS (SELECT FROM advanced) AS stored FROM clock

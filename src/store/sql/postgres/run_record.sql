@@ -1,5 +1,5 @@
 -- As run_end.sql, by itself.
-WITH durable AS MATERIALIZED ({durable}),
+WITH durable AS MATERIALIZED (SELECT {durable} AS setting),
 clock AS MATERIALIZED ({clock})
 UPDATE {schema}.runs
 SET outcome = $4, exit_code = $5, signal = $6, ended_at = now

@@ -1,5 +1,5 @@
 -- As run_end_once.sql, by itself.
-WITH durable AS MATERIALIZED ({durable}),
+WITH durable AS MATERIALIZED (SELECT {durable} AS setting),
 clock AS MATERIALIZED ({clock}),
 ended AS (
     UPDATE {schema}.runs AS run

@@ -1,6 +1,6 @@
 WITH clock AS MATERIALIZED ({clock})
 SELECT
-    now, now_domain,
+    now, started, timeline,
     (SELECT value FROM {schema}.meta WHERE name = 'oldest_reader'),
     token.token_group, state, client_bound, expected_client, session, fence,
     host, pid, label, heartbeat_at, acquired_at, released_at, created_at,
