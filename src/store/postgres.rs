@@ -321,7 +321,7 @@ impl PostgresStore {
         };
         let waited = matches!(swap.history, History::Begin { waited: true, .. });
         let mut values = values_of(swap);
-        if beside == Beside::End && swap.from.is_some() {
+        if beside.ends() && swap.from.is_some() {
             let channel = self.statements.channel(swap.group().as_str());
             values.push(Value::text(&channel));
         }

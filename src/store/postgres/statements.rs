@@ -36,6 +36,11 @@ impl Beside {
         !matches!(self, Self::Nothing | Self::Begin)
     }
 
+    /// Whether it ends a run, of which those in line are told.
+    pub(super) const fn ends(self) -> bool {
+        matches!(self, Self::End | Self::EndOnce)
+    }
+
     /// As [`Self::Begin`], of a session that leaves the line with it.
     const fn begins(self) -> bool {
         matches!(self, Self::Begin | Self::BeginAfterVanished)
@@ -164,7 +169,7 @@ impl Statements {
         let update = sql!("token_update").replace("{lock}", lock);
         let update = update.replace("{changes}", changes);
         let answer = match beside {
-            Beside::End => sql!("token_ended"),
+            _ if beside.ends() => sql!("token_ended"),
             _ => sql!("token_swapped"),
         };
         self.swap(&update, (beside, waited), answer, parameters)

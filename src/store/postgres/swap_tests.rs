@@ -1,15 +1,19 @@
 //! What only a server can show: locks, durability, its own clock, its own tables.
 
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use ::postgres::{Client, NoTls};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::server::{Database, Server};
 use super::{PostgresStore, settings};
 use crate::store::conformance::{claim, version};
 use crate::store::{Store, Trouble};
-use crate::token::swap::{grant, heartbeat};
-use crate::token::{Domain, GrantKind, GroupName, Row, SessionId, Swapped, Waiter};
+use crate::token::swap::{grant, heartbeat, release};
+use crate::token::{
+    Domain, GrantKind, GroupName, Outcome, Row, RunEnd, SessionId, Swapped, Waiter,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -157,6 +161,40 @@ fn a_swap_in_another_domain_has_expired() {
         assert!(matches!(answer, Swapped::Expired(_)), "{other:?}");
     }
     assert_eq!(store.read(&held.group).unwrap().row, Some(held));
+}
+
+#[test]
+fn each_end_of_a_run_rings_for_those_in_line() {
+    let database = Server::shared().database();
+    let mut holder = store(&database);
+    let mut waiter = store(&database);
+    for (n, marks_once) in [(1, false), (2, true)] {
+        let held = grant_to(&mut holder, "a", n * 10);
+        let session = SessionId::new(&format!("w{n}")).unwrap();
+        let in_line = Waiter {
+            session: session.clone(),
+            client: held.client_bound().unwrap().clone(),
+            failback: false,
+        };
+        waiter.join(&held.group, &in_line).unwrap();
+        let now = waiter.read(&held.group).unwrap().now;
+        let bell = waiter.bell().unwrap();
+        let end = RunEnd {
+            outcome: Outcome::Succeeded,
+            exit_code: Some(0),
+            signal: None,
+            marks_once,
+        };
+        let limit = now.plus(TIMEOUT);
+        let swap = release(&held, held.run().unwrap(), end, version(n * 10 + 1), limit);
+        let Swapped::Done(_) = holder.swap(&swap).unwrap() else {
+            panic!("the release should have happened");
+        };
+        let mut rung = [PollFd::new(bell.0.as_fd(), PollFlags::POLLIN)];
+        let timeout = PollTimeout::try_from(TIMEOUT).unwrap();
+        assert_eq!(poll(&mut rung, timeout).unwrap(), 1, "once: {marks_once}");
+        waiter.leave(&held.group, &session).unwrap();
+    }
 }
 
 #[test]
