@@ -105,9 +105,17 @@ pub fn done(
         Act::Handoff(to) if running => {
             format!("{group} goes to {to} when the job of {holder} has ended")
         }
-        Act::Handoff(to) => format!(
-            "{group} goes to {to} at its next run; others may have it when keep has passed, after their head start"
-        ),
+        Act::Handoff(to) => {
+            let others = match row.client_bound() {
+                // It is bound to it as before.
+                Some(bound) if bound != to => format!(
+                    "{bound} may have it after its head start, others when keep has passed too"
+                ),
+                Some(_) => "others may have it when keep has passed".to_owned(),
+                None => "others may have it after their head start".to_owned(),
+            };
+            format!("{group} goes to {to} at its next run; {others}")
+        }
         Act::Expect(Some(client)) => format!("{client} is expected to run {group}"),
         Act::Expect(None) => format!("nobody is expected to run {group}"),
         Act::Revoke => format!(

@@ -94,16 +94,23 @@ fn orders(row: &Row, now: &StoreTime) -> Lines {
     ]
 }
 
+fn numbered(count: i64, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
 fn past(row: &Row) -> Lines {
     let counted = row.counters;
     vec![
         ("last outcome", or_none(row.last_outcome)),
         (
             "so far",
-            format!(
-                "{} runs, {} failures, {} takeovers, {} losses",
-                counted.runs, counted.failures, counted.takeovers, counted.losses
-            ),
+            [
+                numbered(counted.runs, "run", "runs"),
+                numbered(counted.failures, "failure", "failures"),
+                numbered(counted.takeovers, "takeover", "takeovers"),
+                numbered(counted.losses, "loss", "losses"),
+            ]
+            .join(", "),
         ),
     ]
 }

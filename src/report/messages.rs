@@ -8,7 +8,7 @@ use crate::duration::rounded;
 use crate::job::messages::Unkillable;
 use crate::run::ending::{Ending, JobEnd, Loss, Unstarted, Why};
 use crate::run::event::{Granted, GuardNews, NotStarted, Note};
-use crate::store::StoreError;
+use crate::store::{StoreError, Trouble};
 use crate::sys::wait::Status;
 use crate::token::{GroupName, OnceMark, Refusal, Row, StoreTime, Verdict};
 
@@ -330,10 +330,16 @@ fn ended(cx: &Context<'_>, ending: &Ending, seen: Option<(&Row, &StoreTime)>) ->
             } else {
                 String::new()
             };
+            // The other troubles' messages say what to do.
+            let remedy = if error.trouble == Trouble::Unavailable {
+                "; tokenrun doctor looks closer"
+            } else {
+                ""
+            };
             Message::new(
                 Warning,
                 "store_failed",
-                format!("{error}; {program} was not started{perhaps}"),
+                format!("{error}; {program} was not started{perhaps}{remedy}"),
             )
         }
         Ending::NoGuard => Message::new(

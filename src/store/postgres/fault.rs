@@ -109,7 +109,8 @@ impl Fault {
         let words = self.words();
         let advice = match (self.code(), self.trouble()) {
             (Some(code), _) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
-                "; have a database administrator run what tokenrun init --print-sql prints"
+                "; have a database administrator run what tokenrun init --print-sql prints, and \
+                 then GRANT tokenrun TO this role"
             }
             _ => "",
         };

@@ -1,0 +1,131 @@
+//! The stores, each with a clock that a test turns.
+
+use super::*;
+
+pub(super) struct InMemory(MemoryStore);
+
+impl InMemory {
+    pub(super) fn new() -> Self {
+        Self(MemoryStore::new())
+    }
+}
+
+impl Fixture for InMemory {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(self.0.clone())
+    }
+
+    fn now(&self) -> StoreTime {
+        self.0.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        self.0.set_clock(to);
+    }
+}
+
+/// A clock that stands still until it is turned.
+pub(crate) struct TurnedClock(Mutex<StoreTime>);
+
+impl TurnedClock {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(MemoryStore::new().now()))
+    }
+
+    pub(crate) fn set(&self, to: StoreTime) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = to;
+    }
+}
+
+impl Clock for TurnedClock {
+    fn now(&self) -> StoreTime {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+pub(super) struct InSqlite {
+    directory: tempfile::TempDir,
+    clock: Arc<TurnedClock>,
+}
+
+impl InSqlite {
+    pub(super) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            clock: Arc::new(TurnedClock::new()),
+        }
+    }
+}
+
+impl Fixture for InSqlite {
+    fn store(&self) -> Box<dyn Store> {
+        let path = self.directory.path().join("tokens.db");
+        let clock = Box::new(Arc::clone(&self.clock));
+        Box::new(SqliteStore::open_with_clock(&path, Duration::from_secs(10), clock).unwrap())
+    }
+
+    fn now(&self) -> StoreTime {
+        self.clock.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        self.clock.set(to);
+    }
+}
+
+pub(super) struct InPostgres {
+    database: Database<'static>,
+    clock: TurnedClock,
+}
+
+/// What [`InPostgres`] turns.
+pub(super) const TURNED: &str = "SELECT now, now_domain FROM turned LIMIT 1";
+
+impl InPostgres {
+    pub(super) fn new() -> Self {
+        let this = Self {
+            database: Server::shared().database(),
+            clock: TurnedClock::new(),
+        };
+        this.database
+            .sql("CREATE TABLE turned (now timestamptz NOT NULL, now_domain text NOT NULL)");
+        this.set_clock(this.clock.now());
+        this
+    }
+}
+
+impl Fixture for InPostgres {
+    fn store(&self) -> Box<dyn Store> {
+        let settings = settings(&self.database.url(), "conformance").unwrap();
+        let mut store = PostgresStore::new(settings, Duration::from_secs(10)).with_clock(TURNED);
+        store.init().unwrap();
+        Box::new(store)
+    }
+
+    fn now(&self) -> StoreTime {
+        self.clock.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        let wall_ms = to.stamp.wall_ms;
+        let domain = to.domain.0.replace('\'', "''");
+        self.clock.set(StoreTime {
+            stamp: self.told(to.stamp),
+            ..to
+        });
+        self.database.sql(&format!(
+            "BEGIN; DELETE FROM turned; INSERT INTO turned
+             VALUES ('epoch'::timestamptz + {wall_ms} * interval '1 ms', '{domain}'); COMMIT"
+        ));
+    }
+
+    fn told(&self, stamp: Stamp) -> Stamp {
+        Stamp {
+            tick_ms: stamp.wall_ms,
+            ..stamp
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The records of runs.
+
+use super::*;
+
+pub(super) fn every_column_of_a_record_comes_back_as_written(fixture: &dyn Fixture) {
+    let store = Mutex::new(fixture.store());
+    let token = grant_to(fixture.store().as_mut(), &claim("g", "a", "s1"), 1);
+    let fence = std::cell::Cell::new(0);
+    proptest!(|(written in strategies::records())| {
+        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        fence.set(fence.get() + 1);
+        let run = RunRecord {
+            started_at_ms: fixture.now().stamp.wall_ms,
+            fence: Fence(fence.get()),
+            ..written
+        };
+        let begin = History::Begin { run: Box::new(run.clone()), vanished: None, waited: false };
+        let to = Row { group: run.group.clone(), ..token.clone() };
+        put(store.as_mut(), fixture, &to, begin);
+        let query = HistoryQuery { group: Some(run.group.clone()), ..HistoryQuery::default() };
+        let found = store.history(&query).unwrap();
+        prop_assert!(found.contains(&run), "{run:?} is not in {found:?}");
+    });
+}
+
+pub(super) fn a_grant_opens_a_record_and_makes_the_vanished_one_unknown(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let first = grant_to(store, &claim("g", "a", "s1"), 1);
+    let other = grant_to(store, &claim("other", "a", "s1"), 2);
+    fixture.advance(Duration::from_secs(600));
+    let second = grant_to(store, &claim("g", "b", "s2"), 3);
+    let outcomes: Vec<_> = runs(store)
+        .into_iter()
+        .map(|run| {
+            (
+                run.group.to_string(),
+                run.fence,
+                run.outcome,
+                run.ended_at_ms,
+            )
+        })
+        .collect();
+    assert_eq!(
+        outcomes[0],
+        ("g".into(), second.fence, Outcome::Running, None)
+    );
+    assert!(outcomes.contains(&("g".into(), first.fence, Outcome::Unknown, None)));
+    assert!(
+        outcomes.contains(&("other".into(), other.fence, Outcome::Running, None)),
+        "another group's record is left alone"
+    );
+    assert_eq!(
+        runs(store)[0].previous_client.as_ref().unwrap().as_str(),
+        "a"
+    );
+}
+
+pub(super) fn a_vanished_record_that_was_closed_stays_closed(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let first = claim("g", "a", "s1");
+    let run = grant_to(store, &first, 1).run().unwrap();
+    store.record(&first.group, &run, &SUCCESS).unwrap();
+    grant_to(store, &claim("g", "b", "s2"), 2);
+    let closed = runs(store)
+        .into_iter()
+        .find(|run| run.session == first.session);
+    assert_eq!(closed.unwrap().outcome, Outcome::Succeeded);
+}
+
+pub(super) fn a_release_closes_the_record_in_the_same_swap(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let held = grant_to(store, &claim("g", "a", "s1"), 1);
+    fixture.advance(Duration::from_secs(5));
+    let end = RunEnd {
+        marks_once: false,
+        outcome: Outcome::Signalled,
+        exit_code: None,
+        signal: Some(9),
+    };
+    let swap = release(
+        &held,
+        held.run().unwrap(),
+        end,
+        version(2),
+        ten_seconds_from(fixture),
+    );
+    done(store.swap(&swap).unwrap());
+    let run = runs(store).pop().unwrap();
+    assert_eq!(run.outcome, Outcome::Signalled);
+    assert_eq!((run.exit_code, run.signal), (None, Some(9)));
+    assert_eq!(run.ended_at_ms, Some(fixture.now().stamp.wall_ms));
+    let idle = row(store, "g");
+    assert_eq!(idle.session(), None);
+    assert_eq!(idle.last_outcome, Some(Outcome::Signalled));
+    assert_eq!(idle.counters.failures, 1);
+}
+
+pub(super) fn a_release_that_does_not_happen_closes_no_record(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let held = grant_to(store, &claim("g", "a", "s1"), 1);
+    let conflicting = release(
+        &Row {
+            version: version(7),
+            ..held.clone()
+        },
+        held.run().unwrap(),
+        SUCCESS,
+        version(2),
+        ten_seconds_from(fixture),
+    );
+    let expired = release(
+        &held,
+        held.run().unwrap(),
+        SUCCESS,
+        version(3),
+        fixture.now(),
+    );
+    fixture.advance(Duration::from_secs(1));
+    assert_eq!(store.swap(&conflicting).unwrap(), Swapped::Conflict);
+    assert_eq!(
+        store.swap(&expired).unwrap(),
+        Swapped::Expired(fixture.now())
+    );
+    assert_eq!(runs(store)[0].outcome, Outcome::Running);
+}
+
+pub(super) fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let first = claim("g", "a", "s1");
+    let id = grant_to(store, &first, 1).run().unwrap();
+    let second = grant_to(store, &claim("g", "b", "s2"), 2).run().unwrap();
+    let before = row(store, "g");
+    fixture.advance(Duration::from_secs(60));
+    let lost = RunEnd {
+        marks_once: false,
+        outcome: Outcome::Lost,
+        exit_code: Some(143),
+        signal: None,
+    };
+    store.record(&first.group, &id, &lost).unwrap();
+    let closed_at = fixture.now().stamp.wall_ms;
+    fixture.advance(Duration::from_secs(60));
+    store.record(&first.group, &id, &SUCCESS).unwrap();
+    let foreign = RunId {
+        session: id.session,
+        ..second
+    };
+    store.record(&first.group, &foreign, &SUCCESS).unwrap();
+    let run = runs(store)
+        .into_iter()
+        .find(|run| run.session == first.session);
+    let run = run.unwrap();
+    assert_eq!((run.outcome, run.exit_code), (Outcome::Lost, Some(143)));
+    assert_eq!(run.ended_at_ms, Some(closed_at));
+    assert_eq!(row(store, "g"), before, "the token is not touched");
+    let others = runs(store)
+        .into_iter()
+        .find(|run| run.session != first.session);
+    assert_eq!(others.unwrap().outcome, Outcome::Running);
+}
+
+pub(super) fn nobodys_run() -> RunId {
+    RunId {
+        fence: Fence(1),
+        session: claim("g", "a", "s1").session,
+    }
+}
+
+pub(super) fn a_record_of_nobody_is_no_error(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let group = GroupName::new("g").unwrap();
+    store.record(&group, &nobodys_run(), &SUCCESS).unwrap();
+    assert_eq!(everything(store.as_mut()), (vec![], vec![]));
+}
+
+pub(super) fn history_is_newest_first_by_group_and_limited(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    for n in 0..6 {
+        let group = if n % 2 == 0 { "even" } else { "odd" };
+        grant_to(store, &claim(group, "a", &format!("s{n}")), n);
+        fixture.advance(Duration::from_secs(1));
+    }
+    let mut sessions = |group: Option<&str>, limit| {
+        let group = group.map(|group| GroupName::new(group).unwrap());
+        let query = HistoryQuery {
+            group,
+            limit,
+            ..HistoryQuery::default()
+        };
+        let found = store.history(&query).unwrap();
+        let names = found.iter().map(|run| run.session.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(sessions(None, None), "s5 s4 s3 s2 s1 s0");
+    assert_eq!(sessions(None, Some(2)), "s5 s4");
+    assert_eq!(sessions(None, Some(0)), "");
+    assert_eq!(sessions(Some("even"), None), "s4 s2 s0");
+    assert_eq!(sessions(Some("odd"), Some(1)), "s5");
+    assert_eq!(sessions(Some("none"), Some(9)), "");
+}
+
+pub(super) fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let mut third = fixture.now();
+    for n in 0..4u64 {
+        let client = if n % 2 == 0 { "a" } else { "b" };
+        let held = grant_to(store, &claim("g", client, &format!("s{n}")), 10 + n);
+        let end = RunEnd {
+            marks_once: false,
+            outcome: if n == 2 {
+                Outcome::Failed
+            } else {
+                Outcome::Succeeded
+            },
+            exit_code: Some(0),
+            signal: None,
+        };
+        let limit = ten_seconds_from(fixture);
+        let swap = release(&held, held.run().unwrap(), end, version(20 + n), limit);
+        done(store.swap(&swap).unwrap());
+        fixture.advance(Duration::from_secs(1));
+        if n == 1 {
+            third = fixture.now();
+        }
+    }
+    let mut sessions = |query: HistoryQuery| {
+        let found = store.history(&query).unwrap();
+        assert!(found.iter().all(|run| query.wants(run)));
+        let names = found.iter().map(|run| run.session.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let all = HistoryQuery::default();
+    for group in [None, Some(GroupName::new("g").unwrap())] {
+        let all = HistoryQuery {
+            group,
+            ..all.clone()
+        };
+        let of_b = HistoryQuery {
+            client: Some(ClientId::new("b").unwrap()),
+            ..all.clone()
+        };
+        assert_eq!(sessions(of_b), "s3 s1");
+        let failed = HistoryQuery {
+            outcome: Some(Outcome::Failed),
+            ..all.clone()
+        };
+        assert_eq!(sessions(failed), "s2");
+        let since = HistoryQuery {
+            since_ms: Some(third.stamp.wall_ms),
+            ..all.clone()
+        };
+        assert_eq!(sessions(since), "s3 s2");
+        let both = HistoryQuery {
+            outcome: Some(Outcome::Succeeded),
+            since_ms: Some(third.stamp.wall_ms),
+            limit: Some(5),
+            ..all
+        };
+        assert_eq!(sessions(both), "s3");
+    }
+}
