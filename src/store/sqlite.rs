@@ -21,6 +21,18 @@
 //! only in a process that knows of the checkpoint, and after the last commit
 //! that knowledge is lost, so that the work would be done twice.
 
+/// A statement, by the name of its file.
+macro_rules! sql {
+    ($name:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/store/sql/sqlite/",
+            $name,
+            ".sql"
+        ))
+    };
+}
+
 pub mod clock;
 pub mod examine;
 
@@ -33,6 +45,8 @@ mod line;
 mod lock_owner;
 mod once;
 mod runs;
+mod schema;
+mod swap;
 mod tokens;
 mod wall;
 
@@ -58,15 +72,13 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::types::Value;
-use rusqlite::{
-    Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior,
-    params, params_from_iter,
-};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 
 use self::cells::{BadCell, Cells};
 use self::clock::{Clock, HostClock};
 use self::fault::Place;
-use self::file::{OpenFile, SCHEMA_2, SCHEMA_3, SCHEMA_STEP, SCHEMA_VERSION, user_version};
+use self::file::OpenFile;
+use self::swap::{Kept, WriteError, carry_out, close};
 use super::worker::{Answer, Request};
 use super::{
     ActQuery, Advanced, Bell, Coming, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention,
@@ -74,19 +86,13 @@ use super::{
 };
 use crate::token::{
     self, ActRecord, Fence, GroupName, History, OnceMark, Outcome, ResourceName, Row, RunEnd,
-    RunId, RunRecord, SessionId, StoreTime, Swap, Swapped, Version, Waiter,
+    RunId, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
 /// 64 and 200 pages of 1, 2 and 4 KiB the whole cost of a run, checkpoints and
 /// the next opener's reading included, was least at 64 pages of 4 KiB.
 const LOG_PAGES: c_int = 64;
-
-macro_rules! sql {
-    ($name:literal) => {
-        include_str!(concat!("sql/sqlite/", $name, ".sql"))
-    };
-}
 
 /// What makes the tables, as an administrator may run it.
 pub const SCHEMA: &str = file::SCHEMA;
@@ -195,43 +201,6 @@ impl SqliteStore {
 
     fn fault(&self, doing: &str, error: &rusqlite::Error) -> StoreError {
         self.place.sqlite(doing, error, self.timeout)
-    }
-
-    fn check_schema(&self) -> Result<(), StoreError> {
-        let read = |error: rusqlite::Error| self.fault("read its schema", &error);
-        let stored = stored_version(&self.connection).map_err(read)?;
-        let (version, oldest_reader) = (stored / SCHEMA_STEP, stored % SCHEMA_STEP);
-        match version {
-            SCHEMA_VERSION => Ok(()),
-            1 | 2 => self.add_what_came_later(),
-            newer if newer > SCHEMA_VERSION && oldest_reader <= SCHEMA_VERSION => Ok(()),
-            newer if newer > SCHEMA_VERSION => Err(self.place.misconfigured(format!(
-                "its schema is version {newer}, for programs that know version {oldest_reader} or \
-                 later, and this tokenrun knows {SCHEMA_VERSION}; install a newer tokenrun"
-            ))),
-            older => Err(self.place.misconfigured(format!(
-                "its schema is version {older}, which no tokenrun ever made; move the file away, \
-                 or put a backup back"
-            ))),
-        }
-    }
-
-    /// Makes of an older version what this program makes. Whoever uses it goes on.
-    fn add_what_came_later(&self) -> Result<(), StoreError> {
-        let fault =
-            |error: rusqlite::Error| self.fault("add what came later to its tables", &error);
-        let immediate = TransactionBehavior::Immediate;
-        let transaction = Transaction::new_unchecked(&self.connection, immediate).map_err(fault)?;
-        let steps = match stored_version(&transaction).map_err(fault)? / SCHEMA_STEP {
-            1 => [SCHEMA_2, SCHEMA_3].as_slice(),
-            2 => &[SCHEMA_3],
-            // Another was quicker.
-            _ => return Ok(()),
-        };
-        let (steps, version) = (steps.concat(), user_version());
-        let statements = format!("{steps} PRAGMA user_version = {version};");
-        transaction.execute_batch(&statements).map_err(fault)?;
-        transaction.commit().map_err(fault)
     }
 
     /// Prepares the connection for its first write.
@@ -368,28 +337,6 @@ impl SqliteStore {
     }
 }
 
-/// What a transaction answers, and whether it is committed.
-enum Kept<T> {
-    Yes(T),
-    No(T),
-}
-
-/// What can go wrong while a transaction is open.
-enum WriteError {
-    Sqlite(rusqlite::Error),
-    Store(StoreError),
-}
-
-impl From<rusqlite::Error> for WriteError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-fn stored_version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
-}
-
 /// What the first column, the group, says about itself: for messages.
 fn group_in(row: &rusqlite::Row<'_>) -> String {
     match row.get_ref(0) {
@@ -414,121 +361,6 @@ fn waiter(
 ) -> Result<(GroupName, token::Place), StoreError> {
     line::from_cells(Cells::new(row, line::COLUMNS))
         .map_err(|bad: BadCell| place.bad_cell("waiters", &group_in(row), &bad))
-}
-
-/// Carries a swap out, or says why not. The lock is held.
-fn carry_out(
-    transaction: &Transaction<'_>,
-    swap: &Swap,
-    place: &Place,
-    now: &StoreTime,
-) -> Result<Kept<Swapped>, WriteError> {
-    let group = swap.group();
-    // The statement of the look before: to prepare another would cost more than to run it.
-    let found = transaction
-        .prepare_cached(sql!("token_read"))?
-        .query_row([group.as_str()], |row| row.get("version"))
-        .optional()?
-        .map(Version::from_stored);
-    if found != swap.from {
-        return Ok(Kept::No(Swapped::Conflict));
-    }
-    if now.is_past(&swap.expiry) {
-        return Ok(Kept::No(Swapped::Expired(now.clone())));
-    }
-    let mut row = swap.to.clone();
-    row.stamp(swap.touch, now);
-    let statement = if found.is_some() {
-        sql!("token_update")
-    } else {
-        sql!("token_insert")
-    };
-    // Kept for the next swap of this run: to read the statement costs more than to
-    // carry it out.
-    let mut statement = transaction.prepare_cached(statement)?;
-    statement.execute(params_from_iter(tokens::to_values(&row)))?;
-    match &swap.history {
-        History::Nothing => {}
-        History::Begin {
-            run,
-            vanished,
-            waited,
-        } => {
-            if *waited {
-                line::leave(transaction, group, &run.session)?;
-            }
-            begin(transaction, run, vanished.as_ref(), place, now)?;
-        }
-        History::Act(act) => {
-            transaction.execute_batch(sql!("events_create"))?;
-            let values = events::to_values(act, now);
-            transaction.execute(sql!("event_add"), params_from_iter(values))?;
-            if let Some(key) = &act.once_key {
-                transaction.execute_batch(sql!("once_create"))?;
-                transaction.execute(sql!("once_forget"), [group.as_str(), key])?;
-            }
-        }
-        History::End { run, end } => close(transaction, group, run, end, now)?,
-    }
-    Ok(Kept::Yes(Swapped::Done(now.clone())))
-}
-
-fn begin(
-    transaction: &Transaction<'_>,
-    run: &RunRecord,
-    vanished: Option<&SessionId>,
-    place: &Place,
-    now: &StoreTime,
-) -> Result<(), WriteError> {
-    if let Some(session) = vanished {
-        transaction.execute(sql!("run_vanished"), [run.group.as_str(), session.as_str()])?;
-    }
-    let mut run = run.clone();
-    run.started_at_ms = now.stamp.wall_ms;
-    let begun = transaction
-        .prepare_cached(sql!("run_begin"))?
-        .execute(params_from_iter(runs::to_values(&run)));
-    match begun {
-        Ok(_) => Ok(()),
-        Err(rusqlite::Error::SqliteFailure(failure, _))
-            if failure.code == ErrorCode::ConstraintViolation =>
-        {
-            Err(WriteError::Store(place.misconfigured(format!(
-                "group {:?} has a run with the fence {} in its history already, so its token was \
-                 deleted or put back; set its fence above those in the history with sqlite3",
-                run.group.as_str(),
-                run.fence
-            ))))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn close(
-    transaction: &Transaction<'_>,
-    group: &GroupName,
-    run: &RunId,
-    end: &RunEnd,
-    now: &StoreTime,
-) -> Result<(), WriteError> {
-    let mut statement = transaction.prepare_cached(sql!("run_end"))?;
-    let ended_at = wall::to_text(now.stamp.wall_ms);
-    let closed = statement.execute(params![
-        group.as_str(),
-        run.fence.0,
-        run.session.as_str(),
-        end.outcome.as_str(),
-        end.exit_code,
-        end.signal,
-        ended_at,
-    ])?;
-    if closed > 0 && end.marks_once {
-        transaction.execute_batch(sql!("once_create"))?;
-        let (fence, session) = (run.fence.0, run.session.as_str());
-        let values = params![group.as_str(), fence, session, ended_at];
-        transaction.execute(sql!("once_mark"), values)?;
-    }
-    Ok(())
 }
 
 /// How long a call waits for a lock when its caller has no time.

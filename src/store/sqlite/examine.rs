@@ -12,11 +12,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::{Access, CWD, Mode, OFlags, openat};
 
+use super::SqliteStore;
 use super::clock::{Clock as _, HostClock};
 use super::fault::Place;
 use super::file::{SCHEMA_STEP, SCHEMA_VERSION, check_header, companion, locate};
 use super::lock_owner::lock_owner;
-use super::{SqliteStore, stored_version};
+use super::schema::stored_version;
 use crate::duration::rounded;
 use crate::store::checkup::{Check, Tell, advice, directory};
 use crate::store::{Store as _, StoreError, Trouble, filesystem};

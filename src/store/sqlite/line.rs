@@ -8,12 +8,6 @@ use super::{WriteError, waiter as place_of, wall};
 use crate::token::line::FORGOTTEN;
 use crate::token::{ClientId, Domain, GroupName, Place, SessionId, StoreTime, Waiter};
 
-macro_rules! sql {
-    ($name:literal) => {
-        include_str!(concat!("../sql/sqlite/", $name, ".sql"))
-    };
-}
-
 /// The columns, in the order of the statements.
 pub(super) const COLUMNS: &[&str] = &[
     "token_group",
