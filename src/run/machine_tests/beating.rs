@@ -1,0 +1,199 @@
+//! While it holds the token.
+
+use super::*;
+
+#[test]
+fn an_operators_write_is_adopted_and_trust_starts_at_the_own_swaps_sending() {
+    let mut rig = Rig::beating();
+    let beat_at = rig.now;
+    // The heartbeat happens, its answer is lost; then an operator writes.
+    rig.answer_is_lost();
+    rig.operates(&Act::Handoff(client("b")));
+    rig.wait(s(2));
+    assert_eq!(sent(&rig.wait(s(0))), [], "the next is out already");
+    let did = rig.answered();
+    assert!(
+        matches!(did[..], [Action::Send(Request::Read(_))]),
+        "{did:?}"
+    );
+    rig.wait(s(3));
+    let did = rig.answered();
+    assert_eq!(kill_at(&did), Some(beat_at.plus(TRUSTED)));
+    assert!(did.iter().any(|a| matches!(a, Action::Say(Note::Adopted))));
+}
+
+#[test]
+fn an_adopted_row_is_what_the_next_heartbeat_starts_from() {
+    let mut rig = Rig::beating();
+    rig.operates(&Act::Handoff(client("b")));
+    rig.answered();
+    let did = rig.answered();
+    assert_eq!(
+        sent(&did),
+        [Touch::Heartbeat],
+        "at once: nothing was renewed"
+    );
+    rig.answered();
+    assert!(rig.row().handoff.is_some());
+}
+
+#[test]
+fn a_conflict_with_anothers_grant_is_a_loss() {
+    let mut rig = Rig::beating();
+    rig.taken_by_another();
+    rig.answered();
+    let did = rig.answered();
+    assert_eq!(kill_at(&did), Some(rig.now.plus(GRACE)));
+    made_to_exit(&mut rig);
+    let Some(Request::Record { end, .. }) = &rig.out else {
+        panic!("{:?}", rig.out);
+    };
+    assert_eq!(end.outcome, Outcome::Lost);
+    let session = rig.row().session().cloned();
+    rig.answered();
+    assert_eq!(
+        rig.row().session().cloned(),
+        session,
+        "the row is another's"
+    );
+    assert_eq!(last_outcome(&rig), Some(Outcome::Lost));
+    let Ending::Ran { end, recorded, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert_eq!((end, *recorded), (&JobEnd::Lost(Loss::Taken), true));
+}
+
+#[test]
+fn a_job_that_ended_by_itself_gives_its_own_code_though_the_token_was_lost() {
+    let mut rig = Rig::beating();
+    rig.taken_by_another();
+    rig.answered();
+    rig.answered();
+    let did = rig.job_ends(Status::Exited(3));
+    assert!(
+        did.iter()
+            .any(|a| matches!(a, Action::Say(Note::LostAfterEnd)))
+    );
+    rig.answered();
+    let Ending::Ran { end, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert_eq!(*end, JobEnd::Itself(Status::Exited(3)));
+    assert_eq!(last_outcome(&rig), Some(Outcome::Failed));
+}
+
+#[test]
+fn an_expired_heartbeat_is_tried_again_at_once_and_then_after_a_pause() {
+    let mut rig = Rig::beating();
+    rig.out = None;
+    let expired = |rig: &Rig| Event::Swapped(Ok(crate::token::Swapped::Expired(rig.store.now())));
+    let event = expired(&rig);
+    assert_eq!(sent(&rig.tell(event)), [Touch::Heartbeat]);
+    for (half_ms, tries) in [(100, 2), (200, 3), (400, 4)] {
+        rig.out = None;
+        let event = expired(&rig);
+        assert_eq!(sent(&rig.tell(event)), [], "try {tries}");
+        let pause = Duration::from_millis(half_ms);
+        assert_eq!(sent(&rig.wait(pause - MS)), []);
+        assert_eq!(sent(&rig.wait(MS)), [Touch::Heartbeat]);
+    }
+}
+
+#[test]
+fn an_expired_heartbeat_teaches_the_stores_time_in_its_new_domain() {
+    let mut rig = Rig::beating();
+    let mut clock = rig.store.now();
+    clock.domain = crate::token::Domain("memory-1".into());
+    rig.store.set_clock(clock);
+    assert_eq!(sent(&rig.answered()), [Touch::Heartbeat]);
+    let did = rig.answered();
+    assert_eq!(kill_at(&did), Some(rig.now.plus(TRUSTED)));
+}
+
+#[test]
+fn no_heartbeat_is_sent_once_the_lease_cannot_be_trusted() {
+    let mut rig = Rig::beating();
+    let granted_at = Moment(s(100));
+    rig.now = granted_at.plus(TRUSTED - MS);
+    assert_eq!(sent(&rig.fails()), [], "a pause");
+    rig.now = granted_at.plus(TRUSTED);
+    assert_eq!(sent(&rig.tell(Event::Tick)), []);
+    for _ in 0..10 {
+        assert_eq!(sent(&rig.wait(s(1))), []);
+    }
+    // When the job is gone it releases what may still be its own.
+    assert_eq!(sent(&made_to_exit(&mut rig)), [Touch::Release]);
+}
+
+#[test]
+fn the_job_is_asked_to_end_when_its_grace_must_begin() {
+    let mut rig = Rig::running();
+    rig.wait(s(10));
+    rig.fails();
+    rig.out = None;
+    let granted_at = Moment(s(100));
+    rig.now = granted_at.plus(LAST_START - MS);
+    assert_eq!(kill_at(&rig.tell(Event::Tick)), None);
+    rig.now = granted_at.plus(LAST_START);
+    let did = rig.tell(Event::Tick);
+    assert_eq!(kill_at(&did), Some(granted_at.plus(TRUSTED)));
+}
+
+#[test]
+fn a_revoked_job_is_ended_and_the_token_freed() {
+    let mut rig = Rig::beating();
+    rig.operates(&Act::Revoke);
+    rig.answered();
+    let did = rig.answered();
+    assert_eq!(kill_at(&did), Some(rig.now.plus(GRACE)));
+    // The token is renewed as long as the job lives; then it is freed.
+    rig.answered();
+    made_to_exit(&mut rig);
+    rig.answered();
+    assert_eq!(rig.row().state, State::Free);
+    let Ending::Ran { end, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert_eq!(*end, JobEnd::Lost(Loss::Revoked));
+}
+
+/// The job runs, the first heartbeat is out, and the operator hands the token off.
+fn handed_off(yields: bool, to: &str) -> (Rig, Vec<Action>) {
+    let limits = Limits {
+        yields,
+        ..Limits::default()
+    };
+    let mut rig = Rig::of(claim_of("a"), limits, MemoryStore::new());
+    rig.answered();
+    rig.answered();
+    rig.tell(Event::JobStarted);
+    rig.wait(s(10));
+    rig.operates(&Act::Handoff(client(to)));
+    rig.answered();
+    let did = rig.answered();
+    (rig, did)
+}
+
+#[test]
+fn who_yields_ends_its_job_for_a_handoff() {
+    let (mut rig, did) = handed_off(true, "b");
+    assert_eq!(kill_at(&did), Some(rig.now.plus(GRACE)));
+    rig.answered();
+    made_to_exit(&mut rig);
+    rig.answered();
+    let Ending::Ran { end, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert!(matches!(end, JobEnd::Itself(_)), "{end:?}");
+    let to = rig.row().handoff.map(|handoff| handoff.to);
+    assert_eq!(to, Some(client("b")), "it is for that client");
+}
+
+#[test]
+fn who_does_not_yield_goes_on_and_so_does_who_is_the_target() {
+    for (yields, to) in [(false, "b"), (true, "a")] {
+        let (_, did) = handed_off(yields, to);
+        let ends = did.iter().any(|it| matches!(it, Action::End { .. }));
+        assert!(!ends, "{yields} {to}");
+    }
+}

@@ -1,0 +1,233 @@
+//! Release, record, keys.
+
+use super::*;
+
+#[test]
+fn a_release_whose_answer_is_lost_is_settled_by_the_runs_record() {
+    let mut rig = Rig::running();
+    rig.job_ends(Status::Exited(0));
+    rig.answer_is_lost();
+    // Another has the token by now: the row says nothing of the release.
+    rig.taken_by_another();
+    rig.wait(s(1));
+    rig.answered();
+    assert!(
+        matches!(rig.out, Some(Request::Record { .. })),
+        "{:?}",
+        rig.out
+    );
+    rig.answered();
+    let Ending::Ran { end, recorded, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert_eq!((end, *recorded), (&JobEnd::Itself(Status::Exited(0)), true));
+    assert_eq!(last_outcome(&rig), Some(Outcome::Succeeded));
+}
+
+#[test]
+fn a_release_waits_for_the_heartbeat_that_is_out() {
+    let mut rig = Rig::beating();
+    rig.job_ends(Status::Exited(0));
+    assert_eq!(sent(&rig.answered()), [Touch::Release]);
+    rig.answered();
+    assert!(matches!(rig.row().state, State::Idle { .. }));
+}
+
+#[test]
+fn a_release_survives_an_operators_write() {
+    let mut rig = Rig::running();
+    rig.job_ends(Status::Exited(0));
+    rig.operates(&Act::Handoff(client("b")));
+    rig.answered();
+    assert_eq!(sent(&rig.answered()), [Touch::Release]);
+    rig.answered();
+    let row = rig.row();
+    assert!(matches!(row.state, State::Idle { .. }));
+    assert!(row.handoff.is_some());
+}
+
+#[test]
+fn whoever_cannot_release_gives_up_after_six_timeouts_and_says_so() {
+    let mut rig = Rig::running();
+    rig.job_ends(Status::Exited(0));
+    let ended_at = rig.now;
+    while rig.machine.ending().is_none() {
+        if rig.out.is_some() {
+            rig.fails();
+        }
+        let Some(at) = rig.machine.wake_at() else {
+            break;
+        };
+        let by = at.since(rig.now);
+        rig.wait(by);
+    }
+    assert_eq!(rig.now.since(ended_at), 6 * TIMEOUT);
+    let Ending::Ran { end, recorded, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert_eq!(
+        (end, *recorded),
+        (&JobEnd::Itself(Status::Exited(0)), false)
+    );
+}
+
+#[test]
+fn a_stop_while_finishing_shortens_the_patience() {
+    let mut rig = Rig::running();
+    rig.job_ends(Status::Exited(0));
+    rig.tell(stop(15));
+    assert_eq!(rig.machine.wake_at(), Some(rig.now.plus(TIMEOUT)));
+    rig.wait(TIMEOUT);
+    assert!(matches!(
+        rig.ending(),
+        Ending::Ran {
+            recorded: false,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn a_store_that_never_answers_is_given_up_after_two_timeouts() {
+    let mut rig = Rig::looking();
+    rig.wait(2 * TIMEOUT - MS);
+    assert!(rig.machine.ending().is_none());
+    rig.wait(MS);
+    assert!(matches!(
+        rig.ending(),
+        Ending::StoreFailed {
+            perhaps_granted: false,
+            ..
+        }
+    ));
+    let mut rig = Rig::claiming();
+    rig.wait(2 * TIMEOUT);
+    assert!(matches!(
+        rig.ending(),
+        Ending::StoreFailed {
+            perhaps_granted: true,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn an_answer_to_an_ended_machine_changes_nothing() {
+    let mut rig = Rig::looking();
+    rig.tell(stop(2));
+    let event = rig.arrives();
+    assert!(rig.tell(event).is_empty());
+    assert_eq!(*rig.ending(), Ending::Stopped(2));
+}
+
+/// A machine with a key for `--once` that has asked whether that is done.
+fn with_key(store: crate::store::memory::MemoryStore) -> Rig {
+    let mut claim = claim_of("a");
+    claim.about.once_key = Some("2026-11-21".into());
+    let rig = Rig::of(claim, crate::run::machine::Limits::default(), store);
+    assert!(matches!(rig.out, Some(Request::Once { .. })));
+    rig
+}
+
+fn started(did: &[Action]) -> bool {
+    did.iter().any(|a| matches!(a, Action::StartJob { .. }))
+}
+
+/// Runs the job with its key, which ends with this status.
+fn ran_with_key(mut rig: Rig, status: Status) -> Rig {
+    // Not done; the row; the grant; still not done.
+    for _ in 0..3 {
+        assert!(!started(&rig.answered()));
+    }
+    assert!(started(&rig.answered()));
+    rig.tell(Event::JobStarted);
+    rig.job_ends(status);
+    rig.answered();
+    rig
+}
+
+#[test]
+fn a_key_is_done_by_the_success_of_its_run_and_by_nothing_else() {
+    for (status, done) in [
+        (Status::Exited(0), true),
+        (Status::Exited(3), false),
+        (Status::Signalled(9), false),
+    ] {
+        let rig = ran_with_key(with_key(Default::default()), status);
+        assert_eq!(rig.store.contents().marks.len(), usize::from(done));
+        let mut next = with_key(rig.store.clone());
+        next.answered();
+        let is_done = matches!(next.machine.ending(), Some(Ending::Done(_)));
+        assert_eq!(is_done, done);
+    }
+}
+
+#[test]
+fn a_key_that_was_done_before_the_token_was_held_starts_no_job() {
+    let mut rig = with_key(Default::default());
+    rig.answered();
+    rig.answered();
+    let other = ran_with_key(with_key(Default::default()), Status::Exited(0));
+    let mut contents = rig.store.contents();
+    contents.marks = other.store.contents().marks;
+    rig.store.restore(contents);
+    rig.answered();
+    assert!(matches!(rig.out, Some(Request::Once { .. })), "asked again");
+    let did = rig.answered();
+    assert!(!started(&did));
+    assert_eq!(sent(&did), [Touch::Release]);
+    rig.answered();
+    let Ending::Ran { end, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert!(matches!(end, JobEnd::NotStarted(Unstarted::Done(_))));
+    assert_eq!(last_outcome(&rig), Some(Outcome::NotStarted));
+}
+
+#[test]
+fn a_key_that_can_not_be_asked_after_starts_no_job() {
+    let mut rig = with_key(Default::default());
+    for _ in 0..3 {
+        rig.answered();
+    }
+    let held_since = rig.now;
+    while rig.now < held_since.plus(LAST_START) {
+        assert!(!started(&rig.fails()));
+        assert!(!started(&rig.wait(s(1))));
+        if !matches!(rig.out, Some(Request::Once { .. })) {
+            break;
+        }
+    }
+    rig.answered();
+    let Ending::Ran { end, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    let too_late = JobEnd::NotStarted(Unstarted::Guard(NotStarted::TooLate));
+    assert_eq!(*end, too_late);
+}
+
+#[test]
+fn success_that_can_not_be_recorded_is_tried_as_long_as_the_lease_can_be_trusted() {
+    let mut rig = with_key(Default::default());
+    for _ in 0..4 {
+        rig.answered();
+    }
+    rig.tell(Event::JobStarted);
+    rig.job_ends(Status::Exited(0));
+    let trusted_until = Moment(s(100)).plus(TRUSTED);
+    while rig.now.plus(s(1)) < trusted_until {
+        if rig.out.is_some() {
+            rig.fails();
+        }
+        rig.wait(s(1));
+        assert!(rig.machine.ending().is_none(), "at {:?}", rig.now);
+    }
+    rig.wait(s(2));
+    let codes = |once| crate::run::ending::Codes {
+        not_now: 75,
+        done: 0,
+        once,
+    };
+    assert_eq!(rig.ending().exit(codes(true)), crate::exit::Exit::Code(74));
+    assert_eq!(rig.ending().exit(codes(false)), crate::exit::Exit::OK);
+}

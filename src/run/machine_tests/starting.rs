@@ -1,0 +1,191 @@
+//! From the locks to the start of the job.
+
+use super::*;
+
+fn grant_in(did: &[Action]) -> Option<&crate::token::Swap> {
+    did.iter().find_map(|action| match action {
+        Action::Send(Request::Swap(swap)) => Some(swap.as_ref()),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_locks_are_taken_before_the_grant_is_sent_and_its_row_names_them() {
+    let mut rig = Rig::locking();
+    assert!(rig.out.is_none(), "nothing is sent before");
+    let did = rig.tell(Event::LocksTaken(Ok("file".into())));
+    let swap = grant_in(&did).unwrap();
+    assert_eq!(swap.to.lock_file.as_deref(), Some("file"));
+    rig.answered();
+    assert_eq!(rig.row().lock_file.as_deref(), Some("file"));
+    rig.tell(Event::JobStarted);
+    rig.wait(s(10));
+    rig.answered();
+    assert_eq!(rig.row().lock_file.as_deref(), Some("file"));
+    rig.job_ends(Status::Exited(0));
+    rig.answered();
+    assert_eq!(rig.row().lock_file, None);
+}
+
+#[test]
+fn without_locks_the_job_runs_all_the_same_and_the_row_names_none() {
+    let mut rig = Rig::locking();
+    let did = rig.tell(Event::LocksTaken(Err("full".into())));
+    assert!(matches!(&did[0], Action::Say(Note::NoLocks { why }) if why == "full"));
+    assert_eq!(grant_in(&did).unwrap().to.lock_file, None);
+    assert!(kill_at(&rig.answered()).is_some());
+}
+
+#[test]
+fn locks_are_taken_once() {
+    let mut rig = Rig::locking();
+    let did = rig.tell(Event::LocksTaken(Ok("file".into())));
+    assert!(grant_in(&did).is_some());
+    // Another was quicker, and is gone again.
+    rig.out = None;
+    let did = rig.tell(Event::Swapped(Ok(Swapped::Conflict)));
+    assert_eq!(words(&did, rig.now), "read");
+    let did = rig.answered();
+    assert_eq!(words(&did, rig.now), "grant");
+    assert_eq!(
+        grant_in(&did).unwrap().to.lock_file.as_deref(),
+        Some("file")
+    );
+}
+
+#[test]
+fn a_stop_while_the_locks_are_taken_ends_the_run() {
+    let mut rig = Rig::locking();
+    rig.tell(stop(15));
+    assert_eq!(*rig.ending(), Ending::Stopped(15));
+    assert!(rig.tell(Event::LocksTaken(Ok("file".into()))).is_empty());
+}
+
+#[test]
+fn whether_the_earlier_run_was_dead_or_silent_is_told() {
+    for evidence in [Evidence::Dead, Evidence::None] {
+        let earlier = Rig::running();
+        earlier.store.advance(s(60));
+        let again = but(claim_of("a"), |claim| claim.session = session("a2"));
+        let mut rig = Rig::of(again, Limits::default(), earlier.store);
+        let Event::Looked(Ok((reading, _))) = rig.arrives() else {
+            panic!("no reading");
+        };
+        rig.tell(Event::Looked(Ok((reading, evidence.clone()))));
+        let did = rig.answered();
+        let told = did.iter().find_map(|action| match action {
+            Action::Say(Note::Acquired {
+                vanished, proven, ..
+            }) => Some((vanished.clone(), *proven)),
+            _ => None,
+        });
+        let proven = evidence == Evidence::Dead;
+        assert_eq!(told, Some((Some(session("a1")), proven)));
+    }
+}
+
+#[test]
+fn trust_starts_when_the_grant_was_sent_not_when_it_was_answered() {
+    let mut rig = Rig::claiming();
+    let sent_at = rig.now;
+    rig.wait(s(3));
+    assert_eq!(kill_at(&rig.answered()), Some(sent_at.plus(TRUSTED)));
+}
+
+/// The grant's answer is lost, and the machine is away for `away` before it looks again.
+fn granted_unclearly(away: Duration) -> (Rig, Vec<Action>) {
+    let mut rig = Rig::claiming();
+    rig.answer_is_lost();
+    rig.wait(away);
+    let did = rig.answered();
+    (rig, did)
+}
+
+#[test]
+fn an_unclear_grant_is_asked_after_and_trusted_from_its_sending() {
+    let (_, did) = granted_unclearly(s(3));
+    assert_eq!(kill_at(&did), Some(Moment(s(100)).plus(TRUSTED)));
+}
+
+#[test]
+fn no_job_is_started_after_the_last_start() {
+    let (_, did) = granted_unclearly(LAST_START - MS);
+    assert!(did.iter().any(|a| matches!(a, Action::StartJob { .. })));
+    let (mut rig, did) = granted_unclearly(LAST_START);
+    assert!(!did.iter().any(|a| matches!(a, Action::StartJob { .. })));
+    assert_eq!(sent(&did), [Touch::Release]);
+    rig.answered();
+    let Ending::Ran { end, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    let too_late = JobEnd::NotStarted(Unstarted::Guard(NotStarted::TooLate));
+    assert_eq!(*end, too_late);
+    assert_eq!(last_outcome(&rig), Some(Outcome::NotStarted));
+}
+
+#[test]
+fn a_grant_that_conflicts_is_no_longer_in_doubt() {
+    let mut rig = Rig::claiming();
+    rig.taken_by_another();
+    rig.answered();
+    rig.fails();
+    let Ending::StoreFailed {
+        perhaps_granted, ..
+    } = rig.ending()
+    else {
+        panic!("{:?}", rig.ending());
+    };
+    assert!(!perhaps_granted);
+}
+
+#[test]
+fn a_stop_before_the_grant_is_settled_releases_it_unused() {
+    let mut rig = Rig::claiming();
+    assert!(rig.tell(stop(15)).is_empty(), "the grant may happen");
+    let did = rig.answered();
+    assert_eq!(sent(&did), [Touch::Release]);
+    rig.answered();
+    let Ending::Ran { end, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert_eq!(*end, JobEnd::NotStarted(Unstarted::Signal(15)));
+    assert_eq!(last_outcome(&rig), Some(Outcome::NotStarted));
+}
+
+#[test]
+fn a_stop_while_an_unclear_grant_is_asked_after_releases_it_too() {
+    let mut rig = Rig::claiming();
+    rig.tell(stop(15));
+    rig.answer_is_lost();
+    rig.wait(s(1));
+    assert_eq!(sent(&rig.answered()), [Touch::Release]);
+}
+
+#[test]
+fn a_stop_after_an_unclear_grant_settles_it_first() {
+    // While the machine waits before it asks, and while it asks.
+    for asks in [false, true] {
+        let mut rig = Rig::claiming();
+        rig.answer_is_lost();
+        if asks {
+            rig.wait(s(1));
+        }
+        assert!(rig.tell(stop(15)).is_empty());
+        if !asks {
+            rig.wait(s(1));
+        }
+        assert_eq!(sent(&rig.answered()), [Touch::Release]);
+        rig.answered();
+        assert_eq!(last_outcome(&rig), Some(Outcome::NotStarted));
+    }
+}
+
+#[test]
+fn a_stop_after_a_grant_that_did_not_happen_ends_the_run() {
+    let mut rig = Rig::claiming();
+    rig.fails();
+    rig.tell(stop(15));
+    rig.wait(s(1));
+    rig.answered();
+    assert_eq!(*rig.ending(), Ending::Stopped(15));
+}
