@@ -1,5 +1,8 @@
 //! A server that hangs, refuses, dies or comes back, with a job running and with none.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
 use nix::sys::signal::Signal;
 
 use super::server::Server;
@@ -163,7 +166,9 @@ fn a_password_is_never_shown_and_one_on_the_command_line_is_warned_of() {
         "{ended:?}"
     );
     // Not from a file or a variable.
-    std::fs::write(site.file("store"), format!("{url}\n")).unwrap();
+    let file = site.file("store");
+    std::fs::write(&file, format!("{url}\n")).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     let quiet = site
         .store
         .bare(&["-g", "g", "--store-file=store"])
