@@ -121,7 +121,7 @@ fn a_group_is_shown_in_detail(site: &Site) {
     );
     assert!(line("paused").contains("a migration"), "{text}");
     assert!(line("terms").contains("takeover-after 5m"), "{text}");
-    assert!(line("so far").contains("1 runs, 0 failures"), "{text}");
+    assert!(line("so far").contains("1 run, 0 failures"), "{text}");
     site.store.go(0);
     run.end().with_code(0);
 }
