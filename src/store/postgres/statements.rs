@@ -28,9 +28,7 @@ impl Beside {
     pub(super) const fn needs_added_tables(self) -> bool {
         matches!(self, Self::EndOnce | Self::Act | Self::Forget)
     }
-}
 
-impl Beside {
     /// Whether it may end a run, which is counted.
     pub(super) const fn counts(self) -> bool {
         !matches!(self, Self::Nothing | Self::Begin)
@@ -168,9 +166,10 @@ impl Statements {
         };
         let update = sql!("token_update").replace("{lock}", lock);
         let update = update.replace("{changes}", changes);
-        let answer = match beside {
-            _ if beside.ends() => sql!("token_ended"),
-            _ => sql!("token_swapped"),
+        let answer = if beside.ends() {
+            sql!("token_ended")
+        } else {
+            sql!("token_swapped")
         };
         self.swap(&update, (beside, waited), answer, parameters)
     }
