@@ -153,6 +153,10 @@ pub trait Store: Send {
         None
     }
 
+    /// Begins to reach the database, as far as that takes no waiting; the next call goes on
+    /// with it.
+    fn approach(&mut self) {}
+
     /// Prepares for a swap that comes soon. It must not wait for anything, and changes
     /// nothing but how long that swap takes.
     fn get_ready(&mut self, coming: Coming) {

@@ -146,10 +146,13 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
     }
     let name = settings.argv.first().cloned().unwrap_or_default();
     let name = name.to_string_lossy();
-    let ready = start
-        .ready
-        .map_or_else(|| get_ready(ears, settings, start.lock.as_ref()), Ok);
-    let (pid, report) = match ready.and_then(|ready| ready.go(&start.env)) {
+    let fresh = || get_ready(ears, settings, start.lock.as_ref())?.go(&start.env);
+    // One that was killed while it waited has started nothing.
+    let started = match start.ready.map(|ready| ready.go(&start.env)) {
+        Some(Ok(started)) => Ok(started),
+        Some(Err(_)) | None => fresh(),
+    };
+    let (pid, report) = match started {
         Ok(started) => started,
         Err(err) => {
             link.say(&not_started(Stage::Fork, &err, "fork"));

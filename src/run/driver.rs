@@ -102,6 +102,8 @@ pub fn drive(
     // Until here a stop ends this process by itself: nothing was taken.
     outside.inherited.block()?;
     let guarding = Guarding::fork(outside, machine.claim().timing.kill_grace)?;
+    // After the fork: the guard must not have the connection too.
+    store.approach();
     let mut driver = Driver {
         signals: SignalFd::new(&outside.inherited)?,
         timer: Timer::new()?,
@@ -245,6 +247,7 @@ impl Driver<'_> {
                     rung: false,
                 }
             } else {
+                self.take_locks_ahead();
                 self.sleep()?
             };
             if self.guarding.has_answered()? {
@@ -263,6 +266,14 @@ impl Driver<'_> {
                 self.tell(Event::Rung)?;
             }
             self.hear_guard()?;
+        }
+    }
+
+    /// While there is nothing to do but to wait for the token: who is granted it then has
+    /// less to do before its job starts.
+    fn take_locks_ahead(&mut self) {
+        if self.machine.seeks() && self.machine.claim().nested_in.is_none() {
+            self.locking.take_ahead(&mut self.guarding);
         }
     }
 

@@ -24,8 +24,18 @@ pub(super) struct Locking<'a> {
     settings: &'a LockSettings,
     /// This run's, once it is taken.
     own: Option<RunLock>,
+    ahead: Ahead,
     /// The session that the last look proved dead, and its file.
     dead: Option<(SessionId, LockName)>,
+}
+
+/// Whether the locks were taken before they were asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ahead {
+    NotYet,
+    Taken,
+    /// They could not be, or were asked for meanwhile.
+    Tried,
 }
 
 impl<'a> Locking<'a> {
@@ -33,6 +43,7 @@ impl<'a> Locking<'a> {
         Self {
             settings,
             own: None,
+            ahead: Ahead::NotYet,
             dead: None,
         }
     }
@@ -64,6 +75,25 @@ impl<'a> Locking<'a> {
     /// # Errors
     /// Why there are no locks, in a line.
     pub(super) fn take(&mut self, guarding: &mut Guarding) -> Result<String, String> {
+        let ahead = std::mem::replace(&mut self.ahead, Ahead::Tried);
+        match &self.own {
+            Some(own) if ahead == Ahead::Taken => Ok(own.name().to_string()),
+            _ => self.take_now(guarding),
+        }
+    }
+
+    /// Takes them before they are asked for, once. What keeps them from being taken is told
+    /// when they are asked for.
+    pub(super) fn take_ahead(&mut self, guarding: &mut Guarding) {
+        if self.ahead == Ahead::NotYet && self.own.is_none() {
+            self.ahead = match self.take_now(guarding) {
+                Ok(_) => Ahead::Taken,
+                Err(_) => Ahead::Tried,
+            };
+        }
+    }
+
+    fn take_now(&mut self, guarding: &mut Guarding) -> Result<String, String> {
         let directory = &self.settings.directory;
         let said = |error: std::io::Error| format!("{}: {error}", directory.display());
         let bits = random::bits128().map_err(said)?;

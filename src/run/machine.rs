@@ -197,6 +197,12 @@ impl Machine {
         }
     }
 
+    /// Whether it has not been granted the token yet, and goes on for it.
+    #[must_use]
+    pub const fn seeks(&self) -> bool {
+        matches!(self.phase, Phase::Seeking(_))
+    }
+
     /// Whether [`Event::Rung`] would make it look: the store's bell is heard now only.
     #[must_use]
     pub fn listens(&self) -> bool {

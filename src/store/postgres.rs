@@ -404,6 +404,10 @@ impl Store for PostgresStore {
         self.session.place()
     }
 
+    fn approach(&mut self) {
+        self.session.approach();
+    }
+
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         let begun = Instant::now();
         let statement = self.statements.token_read();

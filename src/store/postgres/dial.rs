@@ -3,14 +3,17 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream as BegunStream;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket, sockopt,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout_at};
@@ -123,10 +126,29 @@ impl Deadline {
     }
 }
 
-/// Connects to a server, at one of its addresses. A witness notes what is met.
+/// Asks a server that has a socket on this host for a connection, without waiting. What is
+/// wrong with that is found again by [`dial`], and told.
+pub(super) fn knock(host: &Host) -> Option<BegunStream> {
+    let Address::Unix(directory) = &host.address else {
+        return None;
+    };
+    let path = socket_path(directory, host.port);
+    let address = match path.strip_prefix('\0') {
+        Some(name) => UnixAddr::new_abstract(name.as_bytes()),
+        None => UnixAddr::new(path.as_str()),
+    };
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None).ok()?;
+    connect(stream.as_raw_fd(), &address.ok()?).ok()?;
+    Some(BegunStream::from(stream))
+}
+
+/// Connects to a server, at one of its addresses; over the connection that was `begun`, if
+/// one was. A witness notes what is met.
 pub(super) async fn dial(
     settings: &Settings,
     host: &Host,
+    begun: Option<BegunStream>,
     deadline: Deadline,
     witness: Option<&Witness>,
 ) -> Result<Link, Fault> {
@@ -134,8 +156,14 @@ pub(super) async fn dial(
         Address::Unix(directory) => {
             let path = socket_path(directory, host.port);
             let deadline = deadline.at_most(settings.connect_timeout);
+            let connecting = async {
+                match begun {
+                    Some(begun) => UnixStream::from_std(begun),
+                    None => UnixStream::connect(&path).await,
+                }
+            };
             let stream = deadline
-                .bound(Doing::Connecting, UnixStream::connect(&path))
+                .bound(Doing::Connecting, connecting)
                 .await?
                 .map_err(|error| Fault::Io(Doing::Connecting, error))?;
             if let Some(witness) = witness {

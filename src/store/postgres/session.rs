@@ -3,6 +3,7 @@
 
 use std::future::{Future as _, poll_fn};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +15,7 @@ use tokio_postgres::Row;
 
 use super::cells::Value;
 use super::conninfo::settings::Settings;
-use super::dial::{Deadline, Link, dial};
+use super::dial::{self, Deadline, Link, dial};
 use super::fault::{Doing, Fault};
 use super::witness::Witness;
 use crate::store::{StoreError, Trouble};
@@ -26,6 +27,8 @@ pub(super) struct Session {
     /// Made by the first call, on the thread that makes the calls.
     runtime: Option<Runtime>,
     link: Option<Link>,
+    /// What [`Session::approach`] has begun, with the first host.
+    begun: Option<UnixStream>,
     /// Which host the connection is to, or the next is tried with first.
     host: usize,
 }
@@ -59,12 +62,21 @@ impl Session {
             place,
             runtime: None,
             link: None,
+            begun: None,
             host: 0,
         }
     }
 
     pub(super) fn place(&self) -> &str {
         &self.place
+    }
+
+    /// Begins to connect, where that is done at once: the server has a process ready that much
+    /// earlier.
+    pub(super) fn approach(&mut self) {
+        if self.link.is_none() {
+            self.begun = self.settings.hosts.first().and_then(dial::knock);
+        }
     }
 
     /// Asks one statement, with its answer to come within `limit`.
@@ -125,7 +137,7 @@ impl Session {
                 return Err(Fault::Settings("the store has no server".into()));
             };
             let deadline = Deadline::after(limit);
-            dial(&self.settings, host, deadline, Some(witness)).await
+            dial(&self.settings, host, None, deadline, Some(witness)).await
         };
         let made = runtime.block_on(connecting);
         self.runtime = Some(runtime);
@@ -185,14 +197,15 @@ impl Session {
             let Some(host) = self.settings.hosts.get(index) else {
                 continue;
             };
-            let mut link =
-                match dial(&self.settings, host, deadline.share(count - step), None).await {
-                    Ok(link) => link,
-                    Err(fault) => {
-                        faults.push((index, fault));
-                        continue;
-                    }
-                };
+            let begun = self.begun.take().filter(|_| index == 0);
+            let share = deadline.share(count - step);
+            let mut link = match dial(&self.settings, host, begun, share, None).await {
+                Ok(link) => link,
+                Err(fault) => {
+                    faults.push((index, fault));
+                    continue;
+                }
+            };
             self.host = index;
             match ask(&mut link, deadline, question).await {
                 Ok(rows) => {
