@@ -50,7 +50,7 @@ use self::conninfo::resolve::resolve;
 use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
 use self::session::{Failed, Session};
-use self::statements::{Beside, Statements};
+use self::statements::{Beside, Named, Statements, numbered};
 use super::{
     ActQuery, Advanced, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store,
     StoreError, Unreadable,
@@ -200,7 +200,7 @@ impl PostgresStore {
             let started = cells.instant()?.map(|(at, _)| at);
             Ok(StoreTime {
                 stamp: stamp(wall),
-                domain: tokens::domain(started, cells.needed()?),
+                domain: tokens::domain_of(started, cells.needed()?),
             })
         };
         read().map_err(|bad| self.bad_cell("tokens", &bad))
@@ -272,21 +272,21 @@ impl PostgresStore {
     }
 }
 
-/// What a swap sends, in the order of the statements.
-fn values_of(swap: &Swap) -> Vec<Value> {
+/// What a swap sends.
+fn values_of(swap: &Swap) -> Named {
     let mut values = tokens::to_values(swap);
-    values.push(Value::Long(swap.from.map(Version::number)));
     match &swap.history {
         History::Nothing => {}
         History::Begin { run, vanished, .. } => {
             values.extend(runs::to_values(run));
-            values.push(Value::maybe(vanished.as_ref()));
+            values.push(("vanished_session", Value::maybe(vanished.as_ref())));
         }
         History::Act(act) => values.extend(events::to_values(act, &swap.expiry.domain)),
         History::End { run, end } => {
-            values.push(Value::long(run.fence.0));
-            values.push(Value::text(&run.session));
-            values.extend(end_values(end));
+            let names = ["run_outcome", "run_exit_code", "run_signal"];
+            values.push(("run_fence", Value::long(run.fence.0)));
+            values.push(("run_session", Value::text(&run.session)));
+            values.extend(names.into_iter().zip(end_values(end)));
         }
     }
     values
@@ -308,8 +308,9 @@ enum Answer {
 }
 
 impl PostgresStore {
-    /// The statement that carries a swap out, and what is sent with it.
-    fn asked(&self, swap: &Swap) -> (Beside, String, Vec<Value>) {
+    /// The statement that carries a swap out, and what is sent with it. `from`: the version
+    /// that is to be found.
+    fn asked(&self, swap: &Swap) -> (Beside, String, Named) {
         let (beside, new_fence) = match &swap.history {
             History::Nothing => (Beside::Nothing, false),
             History::Begin { vanished: None, .. } => (Beside::Begin, true),
@@ -321,24 +322,15 @@ impl PostgresStore {
         };
         let waited = matches!(swap.history, History::Begin { waited: true, .. });
         let mut values = values_of(swap);
-        if beside.ends() && swap.from.is_some() {
-            let channel = self.statements.channel(swap.group().as_str());
-            values.push(Value::text(&channel));
-        }
+        let channel = self.statements.channel(swap.group().as_str());
+        values.push(("channel", Value::text(&channel)));
         let statement = match swap.from {
-            None => {
-                let row = tokens::insertion(swap);
-                (self.statements).insert(&row, (beside, waited), values.len())
-            }
+            None => (self.statements).insert(&tokens::insertion(swap), beside, waited),
             Some(_) => {
                 let changes = tokens::changes(swap, self.last.as_ref());
-                let count = values.len();
-                (self.statements).update(&changes, new_fence, (beside, waited), count)
+                (self.statements).update(&changes, new_fence, beside, waited)
             }
         };
-        if beside.counts() {
-            values.extend(tokens::outcomes(&swap.to));
-        }
         (beside, statement, values)
     }
 
@@ -420,7 +412,13 @@ impl Store for PostgresStore {
             }
             answer => answer,
         };
-        let rows = rows.map_err(|failed| failed.error)?;
+        let mut rows = rows.map_err(|failed| failed.error)?;
+        if rows.is_empty() {
+            let left = self.timeout.saturating_sub(begun.elapsed());
+            let statement = self.statements.token_seek();
+            let sought = self.session.ask(left, &statement, &values);
+            rows = sought.map_err(|failed| failed.error)?;
+        }
         let mut found = self.tokens(&rows)?;
         if let Some(unreadable) = found.unreadable.pop() {
             return Err(unreadable.error);
@@ -458,7 +456,8 @@ impl Store for PostgresStore {
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         let begun = Instant::now();
-        let (beside, statement, values) = self.asked(swap);
+        let (beside, statement, named) = self.asked(swap);
+        let (statement, values) = numbered(&statement, named);
         let patience = LOCKED_FOR.min(self.timeout / 2);
         let mut pause = FIRST_PAUSE;
         loop {
@@ -526,13 +525,7 @@ impl Store for PostgresStore {
 
     fn list(&mut self) -> Result<Listing, StoreError> {
         let statement = self.statements.token_list();
-        let rows = match self.session.ask(self.timeout, &statement, &[]) {
-            Err(failed) if failed.no_schema => {
-                let statement = self.statements.token_list_of_older();
-                self.session.ask(self.timeout, &statement, &[])
-            }
-            answer => answer,
-        };
+        let rows = self.session.ask(self.timeout, &statement, &[]);
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let listing = self.tokens(&rows)?;
         Ok(Listing {

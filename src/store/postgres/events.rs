@@ -3,22 +3,22 @@
 use tokio_postgres::Row;
 
 use super::cells::{BadCell, Cells, Value};
+use super::statements::Named;
 use crate::token::{ActRecord, Actor, ClientId, Domain, Fence, GroupName, StoreTime, Version};
 
-/// What is sent for an act, after the group, in the order of `event_add.sql`. `domain`: where
-/// its time comes from.
-pub(super) fn to_values(act: &ActRecord, domain: &Domain) -> Vec<Value> {
+/// What is sent for an act, but for its group. `domain`: where its time comes from.
+pub(super) fn to_values(act: &ActRecord, domain: &Domain) -> Named {
     vec![
-        Value::long(act.version.number()),
-        Value::text(&act.act),
-        Value::maybe(act.client.as_ref()),
-        Value::time(act.until_wall_ms),
-        Value::maybe(act.once_key.as_ref()),
-        Value::long(act.fence.0),
-        Value::text(&act.actor.by),
-        Value::maybe(act.actor.host.as_ref()),
-        Value::maybe(act.actor.reason.as_ref()),
-        Value::text(domain),
+        ("act_version", Value::long(act.version.number())),
+        ("act", Value::text(&act.act)),
+        ("act_client", Value::maybe(act.client.as_ref())),
+        ("act_until", Value::time(act.until_wall_ms)),
+        ("act_once_key", Value::maybe(act.once_key.as_ref())),
+        ("act_fence", Value::long(act.fence.0)),
+        ("act_by", Value::text(&act.actor.by)),
+        ("act_host", Value::maybe(act.actor.host.as_ref())),
+        ("act_reason", Value::maybe(act.actor.reason.as_ref())),
+        ("act_domain", Value::text(domain)),
     ]
 }
 

@@ -46,6 +46,22 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// What a server has said in place of an answer. A standby does not tell the name of a
+    /// file of its log, which the statements ask for.
+    pub(super) fn of_answer(error: tokio_postgres::Error) -> Self {
+        let said = error.as_db_error();
+        let routine = said.and_then(|said| said.routine());
+        match error.code() {
+            Some(code)
+                if *code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
+                    && routine == Some("pg_walfile_name") =>
+            {
+                Self::Standby
+            }
+            _ => Self::Driver(error),
+        }
+    }
+
     pub(super) fn code(&self) -> Option<&SqlState> {
         match self {
             Self::Driver(error) => error.code(),

@@ -1,11 +1,14 @@
 //! What a server does once for each of its processes: it looks up tables, types and
 //! functions when a statement first needs them, which takes as long as the statement itself.
-//! EXPLAIN makes it do so in advance. It plans a statement and does nothing: it takes no
-//! row's lock, and writes nothing. Where that fails, the swap only takes longer.
+//! A rehearsal makes it do so in advance: the very statement, for a version that no row has. It
+//! finds nothing, so it takes no row's lock and writes nothing. Where that fails, the swap only
+//! takes longer.
 
 use std::time::Duration;
 
 use super::PostgresStore;
+use super::cells::Value;
+use super::statements::numbered;
 use crate::store::Reading;
 use crate::token::{
     GrantKind, History, Outcome, RunEnd, RunId, RunRecord, StoreTime, Swap, Swapped, Touch, Waiter,
@@ -83,7 +86,7 @@ impl PostgresStore {
         };
         let is_new = self.session.expects_grant_now();
         if is_new {
-            self.explain(&swap);
+            self.rehearse(&swap);
         }
         is_new
     }
@@ -93,17 +96,26 @@ impl PostgresStore {
         if let Some(swap) = self.coming.take()
             && self.session.is_connected()
         {
-            self.explain(&swap);
+            self.rehearse(&swap);
         }
     }
 
     /// Whether the server did.
-    fn explain(&mut self, swap: &Swap) -> bool {
-        let (_, statement, values) = self.asked(swap);
+    fn rehearse(&mut self, swap: &Swap) -> bool {
+        let (_, statement, mut named) = self.asked(swap);
+        for (name, value) in &mut named {
+            match *name {
+                // Of no row: the one that may have the token has another version just now.
+                "from" => *value = Value::long(!swap.to.version.number()),
+                // Should one have that version, the swap has expired.
+                "expires" => *value = Value::time(Some(0)),
+                _ => {}
+            }
+        }
+        let (statement, values) = numbered(&statement, named);
         let limit = LIMIT.min(self.timeout);
-        let explain = format!("EXPLAIN {statement}");
         // Where it fails nothing is lost.
-        self.session.ask(limit, &explain, &values).is_ok()
+        self.session.ask(limit, &statement, &values).is_ok()
     }
 }
 
@@ -131,14 +143,14 @@ mod tests {
             FROM tokenrun.tokens";
         let before = (database.sql(everything), store.read(&claim.group).unwrap());
         let coming = store.coming.clone().unwrap();
-        assert!(store.explain(&coming), "the end");
+        assert!(store.rehearse(&coming), "the end");
         let waiter = Waiter {
             session: claim.session.clone(),
             client: claim.client.clone(),
             failback: false,
         };
         let coming = grant(&before.1, &waiter).unwrap();
-        assert!(store.explain(&coming), "the grant");
+        assert!(store.rehearse(&coming), "the grant");
         assert_eq!(database.sql(everything), before.0);
         assert_eq!(store.read(&claim.group).unwrap().row, before.1.row);
         // Once for each run, and once for each connection.

@@ -3,25 +3,29 @@
 use tokio_postgres::Row;
 
 use super::cells::{BadCell, Cells, Value};
+use super::statements::Named;
 use crate::token::{ClientId, Fence, GrantKind, GroupName, Outcome, RunRecord, SessionId};
 
-/// What is sent for a record that begins, after the group, in the order of `run_begin.sql`.
-pub(super) fn to_values(run: &RunRecord) -> Vec<Value> {
+/// What is sent for a record that begins, but for its group.
+pub(super) fn to_values(run: &RunRecord) -> Named {
     vec![
-        Value::long(run.fence.0),
-        Value::text(&run.session),
-        Value::text(&run.client),
-        Value::maybe(run.previous_client.as_ref()),
-        Value::maybe(run.host.as_ref()),
-        Value::Int(run.pid),
-        Value::maybe(run.label.as_ref()),
-        Value::text(&run.program),
-        Value::maybe(run.once_key.as_ref()),
-        Value::text(run.grant.as_str()),
-        Value::time(run.ended_at_ms),
-        Value::text(run.outcome.as_str()),
-        Value::Int(run.exit_code),
-        Value::Int(run.signal),
+        ("run_fence", Value::long(run.fence.0)),
+        ("run_session", Value::text(&run.session)),
+        ("run_client", Value::text(&run.client)),
+        (
+            "run_previous_client",
+            Value::maybe(run.previous_client.as_ref()),
+        ),
+        ("run_host", Value::maybe(run.host.as_ref())),
+        ("run_pid", Value::Int(run.pid)),
+        ("run_label", Value::maybe(run.label.as_ref())),
+        ("run_program", Value::text(&run.program)),
+        ("run_once_key", Value::maybe(run.once_key.as_ref())),
+        ("run_grant_kind", Value::text(run.grant.as_str())),
+        ("run_ended_at", Value::time(run.ended_at_ms)),
+        ("run_outcome", Value::text(run.outcome.as_str())),
+        ("run_exit_code", Value::Int(run.exit_code)),
+        ("run_signal", Value::Int(run.signal)),
     ]
 }
 

@@ -7,7 +7,7 @@ use super::statements::Statements;
 use crate::store::{StoreError, Trouble};
 
 /// The version that this program makes.
-pub(super) const VERSION: i64 = 3;
+pub(super) const VERSION: i64 = 2;
 
 /// Everything that makes the tables, as an administrator may run it, in one transaction.
 #[must_use]

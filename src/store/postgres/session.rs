@@ -342,17 +342,6 @@ async fn ask(
             Poll::Ready(Ok(())) => asking.as_mut().poll(cx),
         }
     });
-    let rows = deadline
-        .bound(Doing::Asking, both)
-        .await?
-        .map_err(Fault::Driver)?;
-    // A statement that tells the time says NULL for its timeline on a standby.
-    let on_standby = rows.first().is_some_and(|row| {
-        let domain = row.columns().iter().position(|c| c.name() == "timeline");
-        domain.is_some_and(|at| matches!(row.try_get::<_, Option<&str>>(at), Ok(None)))
-    });
-    if on_standby {
-        return Err(Fault::Standby);
-    }
-    Ok(rows)
+    let rows = deadline.bound(Doing::Asking, both).await?;
+    rows.map_err(Fault::of_answer)
 }

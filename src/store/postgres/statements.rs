@@ -1,4 +1,5 @@
-//! The statements: what stands in the .sql files, with the names filled in.
+//! The statements: what stands in the .sql files, with the names filled in. The values of a
+//! swap have names there too; those of the other statements have numbers.
 
 macro_rules! sql {
     ($name:literal) => {
@@ -6,8 +7,19 @@ macro_rules! sql {
     };
 }
 
-/// How many counts of ends there are.
-pub(super) const COUNTS: usize = 6;
+use std::fmt::Write as _;
+
+use super::cells::Value;
+
+/// Where a timeline is the first part of a name. The rest is the same for every server: the
+/// place of a log's first segment. A standby refuses to tell it, and can't hold a token.
+const TIMELINE: &str = "pg_walfile_name('0/1')";
+
+/// That rest.
+pub(super) const FIRST_SEGMENT: &str = "0000000000000000";
+
+/// Values, by the names that the statements have for them.
+pub(super) type Named = Vec<(&'static str, Value)>;
 
 /// What a swap does besides the token's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +41,6 @@ impl Beside {
         matches!(self, Self::EndOnce | Self::Act | Self::Forget)
     }
 
-    /// Whether it may end a run, which is counted.
-    pub(super) const fn counts(self) -> bool {
-        !matches!(self, Self::Nothing | Self::Begin)
-    }
-
     /// Whether it ends a run, of which those in line are told.
     pub(super) const fn ends(self) -> bool {
         matches!(self, Self::End | Self::EndOnce)
@@ -45,11 +52,30 @@ impl Beside {
     }
 }
 
-/// The part that writes the counts, whose parameters follow on so many others.
-fn counted_after(parameters: usize) -> String {
-    let numbers = (parameters + 1..=parameters + COUNTS).map(|n| format!("${n}"));
-    let numbers: Vec<String> = numbers.collect();
-    sql!("outcomes_set").replace("{counts}", &numbers.join(", "))
+/// Puts numbers in the place of names, as the protocol wants it. What the statement does not
+/// name is not sent, nor are its comments.
+pub(super) fn numbered(statement: &str, mut named: Named) -> (String, Vec<Value>) {
+    let lines = statement.lines().map(str::trim_start);
+    let lines: Vec<&str> = lines.filter(|line| !line.starts_with("--")).collect();
+    let joined = lines.join("\n");
+    let mut parts = joined.split('$');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    let mut values = Vec::new();
+    let mut numbers: Vec<&str> = Vec::new();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_lowercase() && c != '_');
+        let (name, rest) = part.split_at(end.unwrap_or(part.len()));
+        let known = numbers.iter().position(|it| *it == name);
+        let number = known.unwrap_or_else(|| {
+            if let Some(at) = named.iter().position(|(it, _)| *it == name) {
+                values.push(named.swap_remove(at).1);
+            }
+            numbers.push(name);
+            numbers.len() - 1
+        });
+        let _ = write!(text, "${}{rest}", number + 1);
+    }
+    (text, values)
 }
 
 /// Fills the names into statements.
@@ -57,7 +83,8 @@ fn counted_after(parameters: usize) -> String {
 pub(super) struct Statements {
     schema: String,
     schema_text: String,
-    clock: String,
+    /// The time, when the server was started, and its timeline, in SQL.
+    clock: [String; 3],
 }
 
 impl Statements {
@@ -66,39 +93,50 @@ impl Statements {
         Self {
             schema: format!("\"{}\"", schema.replace('"', "\"\"")),
             schema_text: format!("'{}'", schema.replace('\'', "''")),
-            clock: sql!("clock").to_owned(),
+            clock: ["clock_timestamp()", "pg_postmaster_start_time()", TIMELINE].map(str::to_owned),
         }
     }
 
     /// The same, with another clock than the server's.
     #[cfg(test)]
     pub(super) fn with_clock(mut self, clock: &str) -> Self {
-        self.clock = format!(
-            "SELECT now, NULL::timestamptz AS started, now_domain AS timeline FROM ({clock}) AS turned"
-        );
+        self.clock = [
+            format!("(SELECT now FROM ({clock}) AS turned)"),
+            "NULL::timestamptz".to_owned(),
+            format!("(SELECT now_domain || '{FIRST_SEGMENT}' FROM ({clock}) AS turned)"),
+        ];
         self
     }
 
     fn fill(&self, statement: &str) -> String {
+        let [now, started, timeline] = &self.clock;
         statement
-            .replace("{clock}", &self.clock)
+            .replace("{clock}", sql!("clock"))
+            .replace("{now}", now)
+            .replace("{started}", started)
+            .replace("{timeline}", timeline)
             .replace("{domain}", sql!("domain"))
             .replace("{durable}", sql!("durable"))
             .replace("{schema_text}", &self.schema_text)
             .replace("{schema}", &self.schema)
     }
 
+    /// A group that is there; of another it answers with no row.
     pub(super) fn token_read(&self) -> String {
-        self.fill(sql!("token_read"))
+        let read = sql!("token_read").replace("{found}", "{schema}.tokens AS token");
+        self.fill(&read.replace("{where}", "WHERE token.token_group = $1"))
+    }
+
+    /// A group that may not be there. It takes longer.
+    pub(super) fn token_seek(&self) -> String {
+        let found =
+            "(VALUES (1)) AS one LEFT JOIN {schema}.tokens AS token ON token.token_group = $1";
+        let read = sql!("token_read").replace("{found}", found);
+        self.fill(&read.replace("{where}", ""))
     }
 
     pub(super) fn token_list(&self) -> String {
-        self.fill(&sql!("token_list").replace("{outcomes}", "{schema}.outcomes"))
-    }
-
-    /// The same on tables of a version that counts no outcomes.
-    pub(super) fn token_list_of_older(&self) -> String {
-        self.fill(&sql!("token_list").replace("{outcomes}", sql!("outcomes_none")))
+        self.fill(sql!("token_list"))
     }
 
     pub(super) fn history(&self, of_group: bool) -> String {
@@ -150,14 +188,14 @@ impl Statements {
         self.fill(sql!("token_state"))
     }
 
-    /// A swap of a row that is there: what it sets, and how many parameters come before the
-    /// counts. A new fence is a new key: nobody may have locked the old one.
+    /// A swap of a row that is there: what it sets. A new fence is a new key: nobody may have
+    /// locked the old one.
     pub(super) fn update(
         &self,
         changes: &str,
         new_fence: bool,
-        (beside, waited): (Beside, bool),
-        parameters: usize,
+        beside: Beside,
+        waited: bool,
     ) -> String {
         let lock = if new_fence {
             "FOR UPDATE"
@@ -171,28 +209,22 @@ impl Statements {
         } else {
             sql!("token_swapped")
         };
-        self.swap(&update, (beside, waited), answer, parameters)
+        self.swap(&update, beside, waited, answer)
     }
 
     /// A swap of a row that is not there: its columns, and what goes into them.
     pub(super) fn insert(
         &self,
         (columns, values): &(String, String),
-        (beside, waited): (Beside, bool),
-        parameters: usize,
+        beside: Beside,
+        waited: bool,
     ) -> String {
         let insert = sql!("token_insert").replace("{columns}", columns);
         let insert = insert.replace("{values}", values);
-        self.swap(&insert, (beside, waited), sql!("token_swapped"), parameters)
+        self.swap(&insert, beside, waited, sql!("token_swapped"))
     }
 
-    fn swap(
-        &self,
-        token: &str,
-        (beside, waited): (Beside, bool),
-        answer: &str,
-        parameters: usize,
-    ) -> String {
+    fn swap(&self, token: &str, beside: Beside, waited: bool, answer: &str) -> String {
         let runs: &[&str] = match beside {
             Beside::Nothing => &[],
             Beside::Begin => &[sql!("run_begin")],
@@ -203,9 +235,7 @@ impl Statements {
             Beside::Forget => &[sql!("event_add"), sql!("once_forget")],
         };
         let left = (waited && beside.begins()).then_some(sql!("line_left"));
-        let counted = beside.counts().then(|| counted_after(parameters));
-        let parts = [token].into_iter().chain(runs.iter().copied());
-        let parts = parts.chain(left).chain(counted.as_deref());
+        let parts = [token].into_iter().chain(runs.iter().copied()).chain(left);
         let parts: Vec<&str> = parts.collect();
         self.fill(&format!("WITH {}{answer}", parts.join(",\n")))
     }
@@ -234,10 +264,9 @@ impl Statements {
         format!("{}\n{}", self.fill(sql!("schema")), self.schema_later())
     }
 
-    /// What versions 2 and 3 have beside version 1.
+    /// What version 2 has beside version 1.
     pub(super) fn schema_later(&self) -> String {
-        let later = [sql!("schema_2"), sql!("schema_3")];
-        self.fill(&later.concat())
+        self.fill(sql!("schema_2"))
     }
 
     pub(super) fn doctor_server(&self) -> String {

@@ -5,7 +5,7 @@ use tokio_postgres::Row as Found;
 use std::time::SystemTime;
 
 use super::cells::{BadCell, Cells, Value, bad};
-use super::statements::COUNTS;
+use super::statements::{FIRST_SEGMENT, Named};
 use crate::token::{
     ClientId, Counters, Domain, Fence, GroupName, Handoff, Outcome, Outcomes, Pause, Row,
     SessionId, Stamp, State, Swap, Touch, Version,
@@ -15,8 +15,11 @@ use crate::token::{
 /// the oldest reader.
 pub(super) const IN_ANSWER: usize = 4;
 
-/// The columns, in the order of [`to_values`].
-const COLUMNS: [&str; 33] = [
+/// The column that says where the row's stamp comes from.
+const DOMAIN: &str = "domain";
+
+/// The columns, in the order of [`row_values`] and of [`from_row`].
+const COLUMNS: [&str; 39] = [
     "token_group",
     "state",
     "client_bound",
@@ -48,6 +51,12 @@ const COLUMNS: [&str; 33] = [
     "failures",
     "takeovers",
     "losses",
+    "succeeded",
+    "signalled",
+    "timed_out",
+    "not_started",
+    "vanished",
+    "forced",
     "version",
     "session_version",
 ];
@@ -56,21 +65,22 @@ const FREE: &str = "free";
 const IDLE: &str = "idle";
 const RUNNING: &str = "running";
 
-/// What is sent for a swap's row: its columns, and when the swap expires. What the server's time
-/// goes into is sent and not used.
-pub(super) fn to_values(swap: &Swap) -> Vec<Value> {
-    let mut values = row_values(&swap.to);
-    let domain = COLUMNS.iter().position(|column| *column == "domain");
+/// What is sent for a swap's row: its columns, by their names, and when the swap expires. What
+/// the server's time goes into is not used.
+pub(super) fn to_values(swap: &Swap) -> Named {
+    let mut values: Named = COLUMNS.into_iter().zip(row_values(&swap.to)).collect();
     // The time that is put in is one of this domain: in another the swap expires.
     if swap.touch != Touch::Nothing
-        && let Some(value) = domain.and_then(|domain| values.get_mut(domain))
+        && let Some((_, value)) = values.iter_mut().find(|(name, _)| *name == DOMAIN)
     {
         *value = Value::text(&swap.expiry.domain);
     }
     let (started, timeline) = incarnation(&swap.expiry.domain);
-    values.push(Value::time(Some(swap.expiry.stamp.tick_ms)));
-    values.push(Value::Time(started));
-    values.push(Value::text(timeline));
+    let timeline = format!("{timeline}{FIRST_SEGMENT}");
+    values.push(("expires", Value::time(Some(swap.expiry.stamp.tick_ms))));
+    values.push(("started", Value::Time(started)));
+    values.push(("timeline", Value::text(&timeline)));
+    values.push(("from", Value::Long(swap.from.map(Version::number))));
     values
 }
 
@@ -84,8 +94,13 @@ fn incarnation(of: &Domain) -> (Option<SystemTime>, &str) {
     parts.unwrap_or((None, &of.0))
 }
 
-/// The domain of a server that was started then, with this timeline.
-pub(super) fn domain(started: Option<SystemTime>, timeline: &str) -> Domain {
+/// The domain of a server that was started then, with this timeline, which the statements
+/// give with a name's rest.
+pub(super) fn domain_of(started: Option<SystemTime>, name: &str) -> Domain {
+    domain(started, name.strip_suffix(FIRST_SEGMENT).unwrap_or(name))
+}
+
+fn domain(started: Option<SystemTime>, timeline: &str) -> Domain {
     Domain(match started {
         Some(at) => format!("{} {timeline}", humantime::format_rfc3339_micros(at)),
         None => timeline.to_owned(),
@@ -102,12 +117,12 @@ pub(super) fn changes(swap: &Swap, last: Option<&Row>) -> String {
     let mut changes = Vec::new();
     for (index, column) in COLUMNS.iter().enumerate().skip(1) {
         if touched.contains(column) {
-            changes.push(format!("{column} = {}", source(column, index)));
+            changes.push(format!("{column} = {}", source(column)));
         } else if old
             .as_ref()
             .is_none_or(|old| old.get(index) != new.get(index))
         {
-            changes.push(format!("{column} = ${}", index + 1));
+            changes.push(format!("{column} = ${column}"));
         }
     }
     changes.join(", ")
@@ -116,20 +131,20 @@ pub(super) fn changes(swap: &Swap, last: Option<&Row>) -> String {
 /// What a swap of a row that is not there inserts.
 pub(super) fn insertion(swap: &Swap) -> (String, String) {
     let touched = touched(&swap.to, swap.touch);
-    let values = COLUMNS.iter().enumerate().map(|(index, column)| {
+    let values = COLUMNS.iter().map(|column| {
         if touched.contains(column) {
-            source(column, index)
+            source(column)
         } else {
-            format!("${}", index + 1)
+            format!("${column}")
         }
     });
     (COLUMNS.join(", "), values.collect::<Vec<_>>().join(", "))
 }
 
 /// Where the value of a column comes from that is touched.
-fn source(column: &str, index: usize) -> String {
-    if column == "domain" {
-        format!("${}", index + 1)
+fn source(column: &str) -> String {
+    if column == DOMAIN {
+        format!("${column}")
     } else {
         "now".to_owned()
     }
@@ -144,6 +159,7 @@ fn row_values(row: &Row) -> Vec<Value> {
     let time = |stamp: Option<Stamp>| Value::time(stamp.map(|stamp| stamp.wall_ms));
     let paused = row.paused.as_ref();
     let handoff = row.handoff.as_ref();
+    let outcomes = row.counters.outcomes;
     vec![
         Value::text(&row.group),
         Value::text(state),
@@ -176,21 +192,14 @@ fn row_values(row: &Row) -> Vec<Value> {
         Value::long(row.counters.failures),
         Value::long(row.counters.takeovers),
         Value::long(row.counters.losses),
-        Value::long(row.version.number()),
-        Value::Long(row.session_version.map(Version::number)),
-    ]
-}
-
-/// What is sent for the counts of ends, in the order of `outcomes_set.sql`.
-pub(super) fn outcomes(row: &Row) -> [Value; COUNTS] {
-    let outcomes = row.counters.outcomes;
-    [
         Value::long(outcomes.succeeded),
         Value::long(outcomes.signalled),
         Value::long(outcomes.timed_out),
         Value::long(outcomes.not_started),
         Value::long(outcomes.unknown),
         Value::long(outcomes.forced),
+        Value::long(row.version.number()),
+        Value::Long(row.session_version.map(Version::number)),
     ]
 }
 
@@ -210,7 +219,7 @@ fn touched(row: &Row, touch: Touch) -> Vec<&'static str> {
         Touch::Release => [idle, None, None],
     };
     let stamps = stamps.into_iter().flatten();
-    stamps.chain(["domain"]).collect()
+    stamps.chain([DOMAIN]).collect()
 }
 
 /// The columns that say together in which state a token is.

@@ -3,6 +3,8 @@ event AS (
         token_group, at, domain, version, act, client, until, once_key, fence, act_by, host,
         reason
     )
-    SELECT $1, now, $47, $38, $39, $40, $41, $42, $43, $44, $45, $46
-    FROM swapped, clock
+    SELECT
+        $token_group, now, $act_domain, $act_version, $act, $act_client, $act_until,
+        $act_once_key, $act_fence, $act_by, $act_host, $act_reason
+    FROM swapped
 )

@@ -7,7 +7,7 @@ DO $do$ BEGIN
 END $do$;
 GRANT USAGE ON SCHEMA {schema} TO tokenrun;
 GRANT SELECT ON {schema}.meta TO tokenrun;
-GRANT SELECT, INSERT, UPDATE ON {schema}.tokens, {schema}.runs, {schema}.outcomes TO tokenrun;
+GRANT SELECT, INSERT, UPDATE ON {schema}.tokens, {schema}.runs TO tokenrun;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.waiters TO tokenrun;
 GRANT DELETE ON {schema}.runs TO tokenrun;
 GRANT SELECT, INSERT, DELETE ON {schema}.events, {schema}.once TO tokenrun;

@@ -1,4 +1,4 @@
 forgotten AS (
     DELETE FROM {schema}.once USING swapped
-    WHERE token_group = $1 AND once_key = $42
+    WHERE token_group = $token_group AND once_key = $act_once_key
 )

@@ -5,6 +5,8 @@ begun AS (
         exit_code, signal
     )
     SELECT
-        $1, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, now, $48, $49, $50, $51
-    FROM swapped, clock
+        $token_group, $run_fence, $run_session, $run_client, $run_previous_client, $run_host,
+        $run_pid, $run_label, $run_program, $run_once_key, $run_grant_kind, now,
+        $run_ended_at, $run_outcome, $run_exit_code, $run_signal
+    FROM swapped
 )

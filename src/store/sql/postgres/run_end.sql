@@ -1,7 +1,7 @@
 ended AS (
     UPDATE {schema}.runs
-    SET outcome = $40, exit_code = $41, signal = $42, ended_at = now
-    FROM swapped, clock
-    WHERE token_group = $1 AND fence = $38 AND session = $39
+    SET outcome = $run_outcome, exit_code = $run_exit_code, signal = $run_signal, ended_at = now
+    FROM swapped
+    WHERE token_group = $token_group AND fence = $run_fence AND session = $run_session
         AND outcome IN ('running', 'unknown')
 )

@@ -1,9 +1,9 @@
 -- As run_end.sql, of a run whose success makes its key done.
 ended AS (
     UPDATE {schema}.runs AS run
-    SET outcome = $40, exit_code = $41, signal = $42, ended_at = now
-    FROM swapped, clock
-    WHERE token_group = $1 AND fence = $38 AND session = $39
+    SET outcome = $run_outcome, exit_code = $run_exit_code, signal = $run_signal, ended_at = now
+    FROM swapped
+    WHERE token_group = $token_group AND fence = $run_fence AND session = $run_session
         AND outcome IN ('running', 'unknown')
     RETURNING run.token_group, run.once_key, run.ended_at, run.fence, run.session, run.client
 ),

@@ -3,10 +3,10 @@ vanished AS (
     UPDATE {schema}.runs AS run SET outcome = 'unknown'
     FROM swapped, (
         SELECT fence FROM {schema}.runs
-        WHERE token_group = $1
-            AND fence = (SELECT max(fence) FROM {schema}.runs WHERE token_group = $1)
-            AND session = $52 AND outcome = 'running'
+        WHERE token_group = $token_group
+            AND fence = (SELECT max(fence) FROM {schema}.runs WHERE token_group = $token_group)
+            AND session = $vanished_session AND outcome = 'running'
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS open
-    WHERE run.token_group = $1 AND run.fence = open.fence
+    WHERE run.token_group = $token_group AND run.fence = open.fence
 )

@@ -48,6 +48,14 @@ CREATE TABLE {schema}.tokens (
     failures          bigint NOT NULL,
     takeovers         bigint NOT NULL,
     losses            bigint NOT NULL,
+    -- how runs have ended; failures counts signalled and timed_out as well, losses vanished.
+    -- forced: freed by force, by an operator
+    succeeded         bigint NOT NULL,
+    signalled         bigint NOT NULL,
+    timed_out         bigint NOT NULL,
+    not_started       bigint NOT NULL,
+    vanished          bigint NOT NULL,
+    forced            bigint NOT NULL,
     -- random, new at every write; session_version: the last that the session itself wrote
     version           bigint NOT NULL,
     session_version   bigint,

@@ -1,8 +1,8 @@
--- As token_swapped.sql. $43: the channel on which those in line listen. Where there are none,
--- nothing is said.
+-- As token_swapped.sql. $channel: on which those in line listen. Where there are none, nothing
+-- is said.
 SELECT
     now,
-    CASE WHEN EXISTS (SELECT FROM {schema}.waiters WHERE token_group = $1)
-        THEN pg_notify($43, '')::text
+    CASE WHEN EXISTS (SELECT FROM {schema}.waiters WHERE token_group = $token_group)
+        THEN pg_notify($channel, '')::text
     END AS told
-FROM swapped, clock
+FROM swapped

@@ -1,14 +1,13 @@
--- $34 to $36 stand for what token_update.sql says. Two that insert at once: the second
--- waits for the first one's commit, and then does nothing.
+-- $expires, $started and $timeline stand for what token_update.sql says. Two that insert at once:
+-- the second waits for the first one's commit, and then does nothing.
 clock AS MATERIALIZED (
-    SELECT
-        now, now <= $34 AND started IS NOT DISTINCT FROM $35 AND timeline = $36 AS in_time,
-        {durable} AS durable
-    FROM ({clock}) AS server
+    SELECT {now} AS now, {durable} AS durable
+    WHERE {started} IS NOT DISTINCT FROM $started AND {timeline} = $timeline
 ),
-swapped AS (
+inserted AS (
     INSERT INTO {schema}.tokens ({columns})
-    SELECT {values} FROM clock WHERE in_time
+    SELECT {values} FROM clock WHERE now <= $expires
     ON CONFLICT DO NOTHING
     RETURNING 1
-)
+),
+swapped AS (SELECT now FROM clock, inserted)

@@ -7,11 +7,8 @@ SELECT
     domain, granted_domain, takeover_after_ms, keep_ms, head_start_ms,
     not_before_ms, lock_file, paused_by, paused_reason, paused_until,
     handoff_to, handoff_at, revoke_requested, last_outcome, runs, failures,
-    takeovers, losses, coalesce(succeeded, 0) AS succeeded,
-    coalesce(signalled, 0) AS signalled, coalesce(timed_out, 0) AS timed_out,
-    coalesce(not_started, 0) AS not_started, coalesce(vanished, 0) AS vanished,
-    coalesce(forced, 0) AS forced, version, session_version
+    takeovers, losses, succeeded, signalled, timed_out, not_started, vanished, forced,
+    version, session_version
 FROM clock
 LEFT JOIN {schema}.tokens AS token ON true
-LEFT JOIN {outcomes} AS outcome ON outcome.token_group = token.token_group
 ORDER BY token.token_group

@@ -1,2 +1,2 @@
 -- A row if the swap was carried out, else none.
-SELECT now FROM swapped, clock
+SELECT now FROM swapped

@@ -1,19 +1,16 @@
--- $34 to $36: after this time, and in another incarnation of the server, nothing happens any
--- more. $37: the version that was read. A row that another has locked is not waited for: it is
--- not found. {changes}: the columns that get another value.
-clock AS MATERIALIZED (
-    SELECT
-        now, now <= $34 AND started IS NOT DISTINCT FROM $35 AND timeline = $36 AS in_time,
-        {durable} AS durable
-    FROM ({clock}) AS server
-),
+-- After $expires, and in another incarnation of the server than $started and $timeline tell,
+-- nothing happens any more. $from: the version that was read. A row that another has locked is
+-- not waited for: it is not found. {changes}: the columns that get another value.
 found AS MATERIALIZED (
-    SELECT FROM {schema}.tokens WHERE token_group = $1 AND version = $37
+    SELECT ctid AS place, {now} AS now, {durable} AS durable
+    FROM {schema}.tokens
+    WHERE token_group = $token_group AND version = $from
+        AND {started} IS NOT DISTINCT FROM $started AND {timeline} = $timeline
     {lock} SKIP LOCKED
 ),
 swapped AS (
     UPDATE {schema}.tokens AS token SET {changes}
-    FROM clock, found
-    WHERE token.token_group = $1 AND in_time
-    RETURNING 1
+    FROM found
+    WHERE token.ctid = place AND now <= $expires
+    RETURNING now
 )
