@@ -133,7 +133,7 @@ impl Seeking {
             Event::Looked(_) | Event::Swapped(_) | Event::Left(_) if self.is_leaving() => {
                 self.leave_now(step)
             }
-            Event::Rung if self.listens() => self.look(step),
+            Event::Rung if self.listens() => self.rung(step),
             Event::Looked(Ok((reading, evidence))) => self.looked(step, &reading, &evidence),
             Event::Looked(Err(error)) | Event::Swapped(Err(error)) => self.failed(step, error),
             Event::OnceLooked(found) => self.once_looked(step, found),
@@ -294,7 +294,8 @@ impl Seeking {
         Next::Stay
     }
 
-    fn look(&mut self, step: &mut Step<'_>) -> Next {
+    pub(super) fn look(&mut self, step: &mut Step<'_>) -> Next {
+        self.line.rung = false;
         if self.line.is_due(step.now) {
             self.line.stamp(step);
         } else {

@@ -18,6 +18,13 @@ pub(super) const SHORTEST: Duration = Duration::from_millis(10);
 /// holds up nobody for longer than [`line::LIVES`].
 const LEAVE: Duration = Duration::from_millis(25);
 
+/// How much later than the one before it everybody in line looks when the store rings: whose
+/// turn it is has the processor and the store to itself.
+const TURN: Duration = Duration::from_millis(10);
+
+/// It looks by then all the same, however many are before it.
+const LAST_TURN: Duration = Duration::from_millis(100);
+
 /// Without an answer for so long the store counts as away.
 pub(super) const AWAY: Duration = Duration::from_secs(1);
 
@@ -32,6 +39,10 @@ pub(super) struct InLine {
     stamp_at: Option<Moment>,
     /// The last refusal, with its clause.
     last: Option<(u8, Refusal)>,
+    /// How many were before it then.
+    ahead: u32,
+    /// The store rang, and a look is due for that.
+    pub(super) rung: bool,
 }
 
 /// Shows what decides, and nothing of what is only told at the end: the search tells
@@ -42,6 +53,8 @@ impl fmt::Debug for InLine {
             .field("waits", &self.since.is_some())
             .field("joined", &self.joined)
             .field("stamp_at", &self.stamp_at)
+            .field("ahead", &self.ahead)
+            .field("rung", &self.rung)
             .finish_non_exhaustive()
     }
 }
@@ -53,6 +66,8 @@ impl InLine {
             joined: false,
             stamp_at: None,
             last: None,
+            ahead: 0,
+            rung: false,
         }
     }
 
@@ -77,7 +92,24 @@ impl InLine {
 impl Seeking {
     /// Whether a look is worth it as soon as the store rings.
     pub(crate) const fn listens(&self) -> bool {
-        matches!(self.doing, Doing::Waiting { .. }) && self.line.joined && self.trouble.is_none()
+        matches!(self.doing, Doing::Waiting { .. })
+            && self.line.joined
+            && !self.line.rung
+            && self.trouble.is_none()
+    }
+
+    /// The store has rung. Who is first looks at once, the others in their turn.
+    pub(super) fn rung(&mut self, step: &mut Step<'_>) -> Next {
+        let Doing::Waiting { until } = &mut self.doing else {
+            return Next::Stay;
+        };
+        let turn = TURN.saturating_mul(self.line.ahead).min(LAST_TURN);
+        if turn.is_zero() {
+            return self.look(step);
+        }
+        self.line.rung = true;
+        *until = step.now.plus(turn).min(*until);
+        Next::Stay
     }
 
     pub(super) const fn is_leaving(&self) -> bool {
@@ -110,6 +142,7 @@ impl Seeking {
         let before = line::before(&step.claim.session, &reading.line, &reading.now);
         let places: Vec<&Place> = before.collect();
         let ahead = places.len();
+        self.line.ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         // Whoever of them dies is out of the line by then.
         let lives = places
             .iter()

@@ -229,8 +229,14 @@ fn of_two_who_wait_the_second_is_behind_the_first() {
     holder.job_ends(Status::Exited(0));
     holder.answered();
     second.tell(Event::Rung);
+    assert!(second.out.is_none(), "it is not its turn");
+    assert!(!second.machine.listens(), "one bell, one look");
+    second.wait(Duration::from_millis(9));
+    assert!(second.out.is_none(), "{:?}", second.out);
+    second.wait(MS);
     second.answered();
     assert!(second.out.is_none(), "{:?}", second.out);
+    assert!(second.machine.listens());
     // One that does not wait is refused.
     let mut late = Rig::of(claim_of("a"), Limits::default(), holder.store.clone());
     late.answered();
