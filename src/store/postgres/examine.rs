@@ -233,7 +233,7 @@ impl Server<'_, '_> {
 
     fn group(&mut self, timing: &Timing, group: Option<&GroupName>) -> Result<(), Over> {
         let Some(group) = group else { return Ok(()) };
-        let statement = self.statements.token_read();
+        let statement = self.statements.token_seek();
         let rows = self.ask_with("group", &statement, &[Value::text(group)], Check::fail)?;
         let Some(row) = rows.as_ref().and_then(|rows| rows.first()) else {
             return Ok(());
