@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use rusqlite::Connection;
 
-use crate::support::{Line, Run, Store, Terminal, ctrl, until, until_dead};
+use crate::support::{Line, Run, Store, Terminal, children, ctrl, signal, until, until_dead};
 
 /// A session of this client that waits, once it is in line.
 fn waits(store: &Store, client: &str) -> Run {
@@ -95,6 +95,49 @@ fn a_waiter_that_is_killed_holds_up_nobody_for_longer_than_three_seconds() {
         run.end().with_code(0);
     }
     assert_eq!(begun(&store), ["holder", "first", "last"]);
+}
+
+/// The process that will be the job: it is there while its run waits, which may take long.
+fn waiting_job(run: &Run) -> i32 {
+    let guard = run.guard();
+    until("the guard has a child", || {
+        children(guard).pop().ok_or_else(String::new)
+    })
+}
+
+#[test]
+fn a_waiter_whose_jobs_process_is_killed_runs_its_job_all_the_same_and_once() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let waiter = waits(&store, "waiter");
+    signal(waiting_job(&waiter), Signal::SIGKILL);
+    store.go(0);
+    store.until_begun("waiter");
+    store.go(3);
+    holder.end().with_code(0);
+    waiter.end().with_code(3);
+    assert_eq!(begun(&store), ["holder", "waiter"]);
+    assert_eq!(store.lock_files(), [""; 0]);
+}
+
+#[test]
+fn who_waited_in_vain_leaves_neither_locks_nor_processes() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let (waiter, stopped) = (waits(&store, "waiter"), waits(&store, "stopped"));
+    let mut left = Vec::new();
+    for run in [&waiter, &stopped] {
+        left.extend([run.guard(), waiting_job(run)]);
+    }
+    assert_eq!(store.lock_files().len(), 3);
+    stopped.signal(Signal::SIGTERM);
+    assert_eq!(stopped.end().signal, Some(15));
+    waiter.signal(Signal::SIGINT);
+    assert_eq!(waiter.end().signal, Some(2));
+    left.into_iter().for_each(until_dead);
+    assert_eq!(store.lock_files().len(), 1, "the holder's");
+    store.go(0);
+    holder.end().with_code(0);
 }
 
 #[test]

@@ -320,3 +320,24 @@ impl Statements {
         format!("tokenrun_{hash:016x}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_numbers_and_only_what_is_named_is_sent() {
+        let named = vec![
+            ("fence", Value::long(7)),
+            ("fence_of", Value::long(8)),
+            ("unused", Value::long(9)),
+            ("client", Value::text("a")),
+        ];
+        let statement =
+            "-- $unused\nSELECT $client,$fence_of\n  -- also $unused\n+ $client - $fence";
+        let (text, values) = numbered(statement, named);
+        assert_eq!(text, "SELECT $1,$2\n+ $1 - $3");
+        let wanted = [Value::text("a"), Value::long(8), Value::long(7)];
+        assert_eq!(values, wanted);
+    }
+}

@@ -78,6 +78,27 @@ fn a_jobs_transaction_holds_a_takeover_off_and_lets_heartbeats_pass() {
 }
 
 #[test]
+fn the_connection_that_was_begun_is_the_one_that_is_used() {
+    let database = Server::shared().database();
+    let mut store = store(&database);
+    let ours = "SELECT count(*) FROM pg_stat_activity
+        WHERE application_name = 'test' AND datname = current_database()";
+    store.approach();
+    assert_eq!(database.sql(ours), "0", "it has not said who it is");
+    let group = GroupName::new("g").unwrap();
+    for _ in 0..2 {
+        assert_eq!(store.read(&group).unwrap().row, None);
+        assert_eq!(database.sql(ours), "1");
+    }
+    // What can't be begun is found out by who needs it.
+    let url = database.url().replace("tokenrun-pg-", "tokenrun-none-");
+    let mut nowhere = PostgresStore::new(settings(&url, "test").unwrap(), TIMEOUT);
+    nowhere.approach();
+    let error = nowhere.read(&group).unwrap_err();
+    assert!(error.message.contains("while connecting"), "{error}");
+}
+
+#[test]
 fn a_swap_is_on_the_disk_even_where_the_sites_commits_are_not() {
     let server = Server::start(&["wal_writer_delay = 10s", "synchronous_commit = off"]);
     let database = server.database();
