@@ -1,9 +1,11 @@
 //! What a run costs on PostgreSQL, as a ratio to `psql -Xc 'select 1'` in the same run.
 //!
 //! `cargo bench --bench postgres` prints a table. Each line is the median of interleaved
-//! pairs: what else the machine does slows both sides of a pair. The server is one of the
-//! bench's own, on a disk that it waits for (`fsync` is on). It ends with the bench, however
-//! that ends.
+//! pairs: what else the machine does slows both sides of a pair. Each begins when the server's
+//! process of the one before has ended, which takes the server longer than the client: else a
+//! run would be slowed by what psql has left, and psql by what the run has left. The server is one
+//! of the bench's own, on a disk that it waits for (`fsync` is on). It ends with the bench,
+//! however that ends.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -54,7 +56,7 @@ fn main() {
             "",
         ),
     ] {
-        let [ours, theirs] = pairs(&tokenrun, &place);
+        let [ours, theirs] = pairs(&server, &tokenrun, &place);
         let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
         println!(
             "| {what} | {:.2} | {:.2} | {ratio:.2} | 0.80 | {aim} |",
@@ -98,7 +100,7 @@ fn secure(server: &Server, folder: &Path) -> PathBuf {
     folder.join("server.crt")
 }
 
-fn pairs(tokenrun: &Path, place: &str) -> [Duration; 2] {
+fn pairs(server: &Server, tokenrun: &Path, place: &str) -> [Duration; 2] {
     let ours = || {
         let mut command = Command::new(tokenrun);
         command.args(["-q", "-s", place, "-g", "g", "--", "true"]);
@@ -112,7 +114,10 @@ fn pairs(tokenrun: &Path, place: &str) -> [Duration; 2] {
     };
     let mut times = [Vec::new(), Vec::new()];
     for pair in 0..PAIRS + PAIRS / 10 {
-        let pair_times = [timed(ours()), timed(theirs())];
+        let pair_times = [ours(), theirs()].map(|command| {
+            until_nobody_is_served(server);
+            timed(command)
+        });
         for (times, time) in times.iter_mut().zip(pair_times) {
             if pair >= PAIRS / 10 {
                 times.push(time);
@@ -120,6 +125,27 @@ fn pairs(tokenrun: &Path, place: &str) -> [Duration; 2] {
         }
     }
     times.map(median)
+}
+
+/// The server has no process of a client's any more.
+fn until_nobody_is_served(server: &Server) {
+    let pid = std::fs::read_to_string(server.data().join("postmaster.pid")).unwrap();
+    let pid = pid.lines().next().expect("a pid");
+    let children = format!("/proc/{pid}/task/{pid}/children");
+    loop {
+        let pids = std::fs::read_to_string(&children).expect("a kernel that tells children");
+        let serves = |pid: &str| {
+            let title = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let title = String::from_utf8_lossy(&title).into_owned();
+            ["postgres: postgres ", "postgres: scram "]
+                .iter()
+                .any(|client| title.starts_with(client))
+        };
+        if !pids.split_whitespace().any(serves) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn timed(mut command: Command) -> Duration {

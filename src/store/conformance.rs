@@ -1,7 +1,7 @@
 //! What every store must do. Each test runs on each store: a store is added
 //! with a [`Fixture`] and one line `on_store!`.
 
-mod acts;
+pub(crate) mod acts;
 mod counts;
 mod fences;
 mod fixtures;

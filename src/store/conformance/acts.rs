@@ -11,13 +11,12 @@ pub(super) fn actor() -> Actor {
 }
 
 /// An act's swap, with its record.
-pub(super) fn act_on(row: &Row, act: &Act, fixture: &dyn Fixture, n: u64) -> (Swap, ActRecord) {
-    let now = fixture.now();
+pub(crate) fn act_on(row: &Row, act: &Act, now: &StoreTime, n: u64) -> (Swap, ActRecord) {
     let limit = Duration::from_secs(10);
-    let Effect::Swap { mut swap, .. } = perform(act, row, &now, limit, version(n)) else {
+    let Effect::Swap { mut swap, .. } = perform(act, row, now, limit, version(n)) else {
         panic!("{act:?} has no effect");
     };
-    let record = act.record(row, &now, version(n), actor());
+    let record = act.record(row, now, version(n), actor());
     swap.history = History::Act(Box::new(record.clone()));
     (*swap, record)
 }
@@ -32,7 +31,7 @@ pub(super) fn an_act_is_recorded_in_the_swap_that_does_it(fixture: &dyn Fixture)
         reason: String::new(),
         until_wall_ms: Some(fixture.now().stamp.wall_ms + 1_000),
     });
-    let (swap, record) = act_on(&held, &pause, fixture, 2);
+    let (swap, record) = act_on(&held, &pause, &fixture.now(), 2);
     fixture.advance(Duration::from_secs(3));
     let at = done(store.swap(&swap).unwrap());
     assert_eq!(at, fixture.now());
@@ -55,7 +54,7 @@ pub(super) fn an_act_that_does_not_happen_is_not_recorded(fixture: &dyn Fixture)
     let mut store = fixture.store();
     let store = store.as_mut();
     let held = grant_to(store, &claim("g", "a", "s1"), 1);
-    let (expired, _) = act_on(&held, &Act::Revoke, fixture, 2);
+    let (expired, _) = act_on(&held, &Act::Revoke, &fixture.now(), 2);
     let mut conflicting = expired.clone();
     conflicting.from = Some(version(77));
     assert_eq!(store.swap(&conflicting).unwrap(), Swapped::Conflict);
@@ -74,7 +73,7 @@ pub(super) fn acts_are_newest_first_by_group_time_and_limited(fixture: &dyn Fixt
         let n = n as u64;
         let held = grant_to(store, &claim(group, "a", &format!("s{n}")), 10 + n);
         let client = ClientId::new(&format!("c{n}")).unwrap();
-        let (swap, _) = act_on(&held, &Act::Handoff(client), fixture, 20 + n);
+        let (swap, _) = act_on(&held, &Act::Handoff(client), &fixture.now(), 20 + n);
         done(store.swap(&swap).unwrap());
         fixture.advance(Duration::from_secs(1));
     }

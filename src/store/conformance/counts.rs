@@ -17,7 +17,7 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
         fixture.advance(day);
     }
     let held = row(store, "g");
-    let (act, _) = act_on(&held, &Act::Revoke, fixture, 50);
+    let (act, _) = act_on(&held, &Act::Revoke, &fixture.now(), 50);
     done(store.swap(&act).unwrap());
     let left = |store: &mut dyn Store| {
         let runs = runs(store).into_iter().filter(|run| run.group == group);
@@ -81,14 +81,19 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
     }
     let vanished = grant_to(store, &claim("g", "a", "s20"), 20);
     let held = grant_to(store, &claim("g", "b", "s21"), 21);
-    let (act, _) = act_on(&held, &Act::Release { force: true }, fixture, 22);
+    let (act, _) = act_on(&held, &Act::Release { force: true }, &fixture.now(), 22);
     done(store.swap(&act).unwrap());
     // What sessions say later is history's.
     for run in [&vanished, &held] {
         let run = run.run().unwrap();
         store.record(&held.group, &run, &SUCCESS).unwrap();
     }
-    let (act, _) = act_on(&row(store, "g"), &Act::Release { force: true }, fixture, 23);
+    let (act, _) = act_on(
+        &row(store, "g"),
+        &Act::Release { force: true },
+        &fixture.now(),
+        23,
+    );
     done(store.swap(&act).unwrap());
     grant_to(store, &claim("g", "b", "s24"), 24);
     let expected = [

@@ -16,7 +16,7 @@ pub(super) fn a_raised_fence_is_recorded_and_the_next_grant_is_higher(fixture: &
     let far = Fence(held.fence.0 + 1_000_000_000);
     for (n, to) in [(3, None), (4, Some(far))] {
         let before = row(store, "g");
-        let (swap, record) = act_on(&before, &Act::Raise(to), fixture, n);
+        let (swap, record) = act_on(&before, &Act::Raise(to), &fixture.now(), n);
         done(store.swap(&swap).unwrap());
         let raised = row(store, "g");
         assert!(raised.fence > last, "{raised:?}");

@@ -82,7 +82,7 @@ pub(super) fn a_key_is_forgotten_in_the_swap_of_an_act(fixture: &dyn Fixture) {
         store.record(&group, &run, &DONE).unwrap();
     }
     let held = row(store, "g");
-    let (swap, record) = act_on(&held, &Act::Forget("k".into()), fixture, 5);
+    let (swap, record) = act_on(&held, &Act::Forget("k".into()), &fixture.now(), 5);
     assert_eq!(record.once_key.as_deref(), Some("k"));
     done(store.swap(&swap).unwrap());
     assert_eq!(store.once(&group, "k").unwrap(), None);

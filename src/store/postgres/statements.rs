@@ -41,9 +41,9 @@ impl Beside {
         matches!(self, Self::EndOnce | Self::Act | Self::Forget)
     }
 
-    /// Whether it ends a run, of which those in line are told.
-    pub(super) const fn ends(self) -> bool {
-        matches!(self, Self::End | Self::EndOnce)
+    /// Whether those in line are told: of the end of a run, and of what an operator does.
+    const fn tells(self) -> bool {
+        matches!(self, Self::End | Self::EndOnce | Self::Act | Self::Forget)
     }
 
     /// As [`Self::Begin`], of a session that leaves the line with it.
@@ -204,8 +204,8 @@ impl Statements {
         };
         let update = sql!("token_update").replace("{lock}", lock);
         let update = update.replace("{changes}", changes);
-        let answer = if beside.ends() {
-            sql!("token_ended")
+        let answer = if beside.tells() {
+            sql!("token_told")
         } else {
             sql!("token_swapped")
         };

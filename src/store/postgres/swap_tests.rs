@@ -8,11 +8,13 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::server::{Database, Server};
 use super::{PostgresStore, settings};
+use crate::store::conformance::acts::act_on;
 use crate::store::conformance::{claim, version};
 use crate::store::{Store, Trouble};
+use crate::token::operator::Act;
 use crate::token::swap::{grant, heartbeat, release};
 use crate::token::{
-    Domain, GrantKind, GroupName, Outcome, Row, RunEnd, SessionId, Swapped, Waiter,
+    Domain, GrantKind, GroupName, Outcome, Row, RunEnd, SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -184,37 +186,60 @@ fn a_swap_in_another_domain_has_expired() {
     assert_eq!(store.read(&held.group).unwrap().row, Some(held));
 }
 
+/// Who is in line hears of this swap of the row that is held.
+fn assert_rings(
+    what: &str,
+    database: &Database<'_>,
+    n: u64,
+    make: impl FnOnce(&Row, &StoreTime) -> Swap,
+) {
+    let mut holder = store(database);
+    let mut waiter = store(database);
+    let held = grant_to(&mut holder, "a", n * 10);
+    let session = SessionId::new(&format!("w{n}")).unwrap();
+    let in_line = Waiter {
+        session: session.clone(),
+        client: held.client_bound().unwrap().clone(),
+        failback: false,
+    };
+    waiter.join(&held.group, &in_line).unwrap();
+    let now = waiter.read(&held.group).unwrap().now;
+    let bell = waiter.bell().unwrap();
+    let Swapped::Done(_) = holder.swap(&make(&held, &now)).unwrap() else {
+        panic!("the swap should have happened");
+    };
+    let mut rung = [PollFd::new(bell.0.as_fd(), PollFlags::POLLIN)];
+    let timeout = PollTimeout::try_from(TIMEOUT).unwrap();
+    assert_eq!(poll(&mut rung, timeout).unwrap(), 1, "{what}");
+    waiter.leave(&held.group, &session).unwrap();
+}
+
 #[test]
-fn each_end_of_a_run_rings_for_those_in_line() {
+fn the_end_of_a_run_and_each_act_ring_for_those_in_line() {
     let database = Server::shared().database();
-    let mut holder = store(&database);
-    let mut waiter = store(&database);
+    let ends = |marks_once| RunEnd {
+        outcome: Outcome::Succeeded,
+        exit_code: Some(0),
+        signal: None,
+        marks_once,
+    };
     for (n, marks_once) in [(1, false), (2, true)] {
-        let held = grant_to(&mut holder, "a", n * 10);
-        let session = SessionId::new(&format!("w{n}")).unwrap();
-        let in_line = Waiter {
-            session: session.clone(),
-            client: held.client_bound().unwrap().clone(),
-            failback: false,
-        };
-        waiter.join(&held.group, &in_line).unwrap();
-        let now = waiter.read(&held.group).unwrap().now;
-        let bell = waiter.bell().unwrap();
-        let end = RunEnd {
-            outcome: Outcome::Succeeded,
-            exit_code: Some(0),
-            signal: None,
-            marks_once,
-        };
-        let limit = now.plus(TIMEOUT);
-        let swap = release(&held, held.run().unwrap(), end, version(n * 10 + 1), limit);
-        let Swapped::Done(_) = holder.swap(&swap).unwrap() else {
-            panic!("the release should have happened");
-        };
-        let mut rung = [PollFd::new(bell.0.as_fd(), PollFlags::POLLIN)];
-        let timeout = PollTimeout::try_from(TIMEOUT).unwrap();
-        assert_eq!(poll(&mut rung, timeout).unwrap(), 1, "once: {marks_once}");
-        waiter.leave(&held.group, &session).unwrap();
+        let what = format!("once: {marks_once}");
+        assert_rings(&what, &database, n, |held, now| {
+            let limit = now.plus(TIMEOUT);
+            let run = held.run().unwrap();
+            release(held, run, ends(marks_once), version(n * 10 + 1), limit)
+        });
+    }
+    let acts = [
+        Act::Release { force: true },
+        Act::Resume,
+        Act::Forget("key".into()),
+    ];
+    for (n, act) in (3..).zip(acts) {
+        assert_rings(act.word(), &database, n, |held, now| {
+            act_on(held, &act, now, n * 10 + 1).0
+        });
     }
 }
 

@@ -1,5 +1,5 @@
--- As token_swapped.sql. $channel: on which those in line listen. Where there are none, nothing
--- is said.
+-- As token_swapped.sql, and rings for those in line, who listen on $channel. Where there are
+-- none, nothing is said.
 SELECT
     now,
     CASE WHEN EXISTS (SELECT FROM {schema}.waiters WHERE token_group = $token_group)
