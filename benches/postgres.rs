@@ -129,8 +129,7 @@ fn pairs(server: &Server, tokenrun: &Path, place: &str) -> [Duration; 2] {
 
 /// The server has no process of a client's any more.
 fn until_nobody_is_served(server: &Server) {
-    let pid = std::fs::read_to_string(server.data().join("postmaster.pid")).unwrap();
-    let pid = pid.lines().next().expect("a pid");
+    let pid = server.pid();
     let children = format!("/proc/{pid}/task/{pid}/children");
     loop {
         let pids = std::fs::read_to_string(&children).expect("a kernel that tells children");
