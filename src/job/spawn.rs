@@ -14,13 +14,14 @@ use crate::sys::fds::hand_down;
 use crate::sys::process::{Forked, die_with_parent, exit_now, fork, parent_pid, pid, signal_child};
 use crate::sys::signals::{Inherited, discard_pending};
 use crate::sys::socket::{Packet, Packets};
+use crate::sys::wait::wait_for;
 
 /// What a process that could not execute its program leaves with. Nobody sees it.
 const NOT_EXECUTED: i32 = 127;
 
 /// A child of this process that is ready to become the job: all that takes time is
-/// done while the token is still being granted. Dropped, it is killed, and nothing was
-/// started.
+/// done while the token is still being granted. Dropped, it is killed and reaped, and nothing
+/// was started.
 #[derive(Debug)]
 pub(super) struct Ready {
     pid: i32,
@@ -108,8 +109,10 @@ impl Ready {
 impl Drop for Ready {
     fn drop(&mut self) {
         if self.socket.is_some() {
-            // It waits for its word, and has nothing to clean up.
+            // It waits for its word, and has nothing to clean up. It is gone when this process
+            // is: an outer run must not find it among what its job left behind.
             let _ = signal_child(self.pid, libc::SIGKILL);
+            let _ = wait_for(self.pid);
         }
     }
 }

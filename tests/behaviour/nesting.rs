@@ -38,6 +38,23 @@ fn another_group_inside_of_a_run_has_a_token_of_its_own() {
 }
 
 #[test]
+fn what_waited_in_vain_inside_of_a_run_is_not_left_behind() {
+    let store = Store::new();
+    let holder = store.free_run("holder").start();
+    store.until_begun("holder");
+    let inner = nested(&store, "true").replace(" -g ", " -q --client-id w --wait=20ms -g ");
+    let script = format!("{inner}; exit 4");
+    let database = store.database();
+    for _ in 0..20 {
+        let outer = ["-s", database.to_str().unwrap(), "-g", "outer"];
+        let ended = store.bare(&outer).script(&script).end().with_code(4);
+        assert_eq!(ended.stderr, "");
+    }
+    store.go(0);
+    holder.end().with_code(0);
+}
+
+#[test]
 fn a_session_that_leaked_is_no_way_in() {
     let store = Store::new();
     let first = store.free_run("node-a").start();
