@@ -146,6 +146,8 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
     }
     let name = settings.argv.first().cloned().unwrap_or_default();
     let name = name.to_string_lossy();
+    // What was sent to the group until now its process throws away, if it is there.
+    while ears.signals.read().is_some() {}
     let fresh = || get_ready(ears, settings, start.lock.as_ref())?.go(&start.env);
     // One that was killed while it waited has started nothing.
     let started = match start.ready.map(|ready| ready.go(&start.env)) {

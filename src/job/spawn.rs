@@ -14,7 +14,7 @@ use crate::sys::fds::hand_down;
 use crate::sys::process::{Forked, die_with_parent, exit_now, fork, parent_pid, pid, signal_child};
 use crate::sys::signals::{Inherited, discard_pending};
 use crate::sys::socket::{Packet, Packets};
-use crate::sys::wait::wait_for;
+use crate::sys::wait::{newly_stopped_by, wait_for};
 
 /// What a process that could not execute its program leaves with. Nobody sees it.
 const NOT_EXECUTED: i32 = 127;
@@ -99,6 +99,10 @@ impl Ready {
             return Err(Errno::EINVAL.into());
         };
         socket.send(&serde_json::to_vec(env)?, None)?;
+        // It may have been stopped while it waited, which nobody would hear of.
+        if let Ok(Some(_)) = newly_stopped_by(self.pid) {
+            signal_child(self.pid, libc::SIGCONT)?;
+        }
         match self.socket.take() {
             Some(socket) => Ok((self.pid, ExecReport::new(socket))),
             None => Err(Errno::EINVAL.into()),

@@ -77,7 +77,13 @@ impl<'a> Locking<'a> {
     pub(super) fn take(&mut self, guarding: &mut Guarding) -> Result<String, String> {
         let ahead = std::mem::replace(&mut self.ahead, Ahead::Tried);
         match &self.own {
-            Some(own) if ahead == Ahead::Taken => Ok(own.name().to_string()),
+            // Unless somebody has removed it meanwhile.
+            Some(own)
+                if ahead == Ahead::Taken
+                    && locks::probe(&self.settings.directory, own.name()).is_some() =>
+            {
+                Ok(own.name().to_string())
+            }
             _ => self.take_now(guarding),
         }
     }

@@ -183,7 +183,16 @@ impl Seeking {
                 let out_until = latest.plus(patience(claim));
                 Some(again_at.map_or(out_until, |at| at.min(latest)))
             }
-            Doing::Claiming { grant } => Some(grant.sent.at.plus(patience(claim))),
+            Doing::Claiming { grant } => {
+                let patient_until = grant.sent.at.plus(patience(claim));
+                match wait {
+                    Wait::Forever if self.stopped.is_none() => None,
+                    Wait::For(limit) if self.stopped.is_none() => {
+                        Some(patient_until.max(Moment(limit)))
+                    }
+                    Wait::For(_) | Wait::Forever | Wait::No => Some(patient_until),
+                }
+            }
             Doing::Leaving { by, .. } => Some(*by),
         }
     }
@@ -591,7 +600,12 @@ impl Seeking {
         let has_reason = !self.unsettled.is_empty() || self.watch.is_some();
         let waits = step.limits.wait != Wait::No;
         let patient = waits || has_reason && step.now < since.plus(patience(step.claim));
-        let may_pass = matches!(error.trouble, Trouble::Unavailable | Trouble::Locked);
+        let may_pass = match error.trouble {
+            Trouble::Unavailable | Trouble::Locked => true,
+            // Who waits has the time; and it may be this session's own grant that is under way.
+            Trouble::Held => waits || !self.unsettled.is_empty(),
+            Trouble::Gone | Trouble::Denied | Trouble::Misconfigured => false,
+        };
         if !patient || !may_pass {
             return Next::End(Ending::StoreFailed {
                 error,

@@ -50,7 +50,7 @@ use self::conninfo::resolve::resolve;
 use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
 use self::session::{Failed, Session};
-use self::statements::{Beside, Named, Statements, numbered};
+use self::statements::{Beside, Named, Statements};
 use super::{
     ActQuery, Advanced, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store,
     StoreError, Unreadable,
@@ -308,8 +308,7 @@ enum Answer {
 }
 
 impl PostgresStore {
-    /// The statement that carries a swap out, and what is sent with it. `from`: the version
-    /// that is to be found.
+    /// The statement that carries a swap out, to be bound, and what is sent with it.
     fn asked(&self, swap: &Swap) -> (Beside, String, Named) {
         let (beside, new_fence) = match &swap.history {
             History::Nothing => (Beside::Nothing, false),
@@ -325,10 +324,10 @@ impl PostgresStore {
         let channel = self.statements.channel(swap.group().as_str());
         values.push(("channel", Value::text(&channel)));
         let statement = match swap.from {
-            None => (self.statements).insert(&tokens::insertion(swap), beside, waited),
+            None => Statements::insert(&tokens::insertion(swap), beside, waited),
             Some(_) => {
                 let changes = tokens::changes(swap, self.last.as_ref());
-                (self.statements).update(&changes, new_fence, beside, waited)
+                Statements::update(&changes, new_fence, beside, waited)
             }
         };
         (beside, statement, values)
@@ -457,7 +456,7 @@ impl Store for PostgresStore {
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         let begun = Instant::now();
         let (beside, statement, named) = self.asked(swap);
-        let (statement, values) = numbered(&statement, named);
+        let (statement, values) = self.statements.bind(&statement, named);
         let patience = LOCKED_FOR.min(self.timeout / 2);
         let mut pause = FIRST_PAUSE;
         loop {

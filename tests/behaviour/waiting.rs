@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use rusqlite::Connection;
 
-use crate::support::{Line, Run, Store, Terminal, children, ctrl, signal, until, until_dead};
+use crate::support::{
+    Line, Run, Store, Terminal, children, ctrl, signal, until, until_dead, until_stopped,
+};
 
 /// A session of this client that waits, once it is in line.
 fn waits(store: &Store, client: &str) -> Run {
@@ -118,6 +120,40 @@ fn a_waiter_whose_jobs_process_is_killed_runs_its_job_all_the_same_and_once() {
     waiter.end().with_code(3);
     assert_eq!(begun(&store), ["holder", "waiter"]);
     assert_eq!(store.lock_files(), [""; 0]);
+}
+
+#[test]
+fn a_waiter_whose_jobs_process_was_stopped_lets_it_continue() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let waiter = waits(&store, "waiter");
+    let waiting = waiting_job(&waiter);
+    signal(waiting, Signal::SIGSTOP);
+    until_stopped(waiting);
+    store.go(0);
+    store.until_begun("waiter");
+    store.go(3);
+    holder.end().with_code(0);
+    waiter.end().with_code(3);
+}
+
+#[test]
+fn what_the_guard_alone_got_during_the_wait_hides_no_signal_to_the_job() {
+    let store = Store::new();
+    let holder = holder(&store);
+    let script = "trap 'exit 9' TERM; echo begin waiter bind $$ >> log; \
+                  while :; do sleep 0.02; done";
+    let waiter = in_line(
+        &store,
+        store.free_run("waiter").with(&["--wait"]).script(script),
+    );
+    waiting_job(&waiter);
+    signal(waiter.guard(), Signal::SIGTERM);
+    store.go(0);
+    store.until_begun("waiter");
+    waiter.signal(Signal::SIGTERM);
+    waiter.end().with_code(9);
+    holder.end().with_code(0);
 }
 
 #[test]

@@ -82,6 +82,28 @@ fn a_release_wakes_who_waits_at_once() {
 }
 
 #[test]
+fn who_waits_outlasts_a_transaction_that_has_the_row() {
+    let database = Server::shared().database();
+    let site = Site::new(database.url());
+    site.short("a").end().with_code(0);
+    let mut other = postgres::Client::connect(&database.url(), postgres::NoTls).unwrap();
+    let mut transaction = other.transaction().unwrap();
+    let lock = "SELECT FROM tokenrun.tokens FOR KEY SHARE";
+    transaction.batch_execute(lock).unwrap();
+    site.short("a")
+        .end()
+        .with_code(75)
+        .says(&["is held by a transaction"]);
+    let brief = site.short("a").with(&["--wait=2s"]).start();
+    brief.until_says("is held by a transaction");
+    brief.end().with_code(75);
+    let patient = site.short("a").with(&["--wait"]).start();
+    patient.until_says("is held by a transaction");
+    transaction.commit().unwrap();
+    patient.end().with_code(0);
+}
+
+#[test]
 fn a_role_with_the_least_rights_may_wait() {
     let server = Server::start(&[]);
     let database = server.database();

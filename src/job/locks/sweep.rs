@@ -15,17 +15,22 @@ use super::probe::{Probed, look, open};
 
 /// How old a file must be, and how often is swept. A run that is granted names its file
 /// at once, and takeover-after is a day at most: what an older file could prove, silence
-/// has shown, unless the run was a long one; then others wait for its silence.
+/// has shown, unless the run was a long one, or had waited for long; then others wait for its
+/// silence.
 const AGE: Duration = Duration::from_secs(24 * 3_600);
 
 /// How many files are looked at in one sweep.
 const MOST_FILES: usize = 4_096;
 
+/// After how long the rest is looked at, where there are more.
+const REST_AFTER: Duration = Duration::from_mins(10);
+
 /// The file whose time of change says when was swept last.
 const MARK: &str = "swept";
 
 /// Removes files of locks that are older than a day and that nobody holds, temporary
-/// ones too, if that was not done within the last day. Else it costs one system call.
+/// ones too, if that was not done within the last day. Else it costs one system call. Where
+/// there are very many, some of them.
 pub fn sweep_if_due(directory: &Path) {
     let now = SystemTime::now();
     let mark = directory.join(MARK);
@@ -35,15 +40,21 @@ pub fn sweep_if_due(directory: &Path) {
         return;
     }
     // Who may not write here may not remove anything either.
-    let marked = open_mark(&mark).and_then(|mark| mark.set_modified(now));
-    let (Ok(()), Ok(entries)) = (marked, fs::read_dir(directory)) else {
+    let marked = open_mark(&mark).and_then(|mark| mark.set_modified(now).map(|()| mark));
+    let (Ok(mark), Ok(entries)) = (marked, fs::read_dir(directory)) else {
         return;
     };
+    let mut looked_at = 0;
     for entry in entries.take(MOST_FILES).flatten() {
+        looked_at += 1;
         if is_lock_file(&entry.file_name()) && is_left_behind(&entry, now) {
             // Another may have been quicker.
             let _ = fs::remove_file(entry.path());
         }
+    }
+    if looked_at == MOST_FILES {
+        // Else it is done a day later.
+        let _ = mark.set_modified(now - (AGE - REST_AFTER));
     }
 }
 

@@ -203,6 +203,43 @@ fn an_unclear_grant_is_asked_after_and_the_wait_goes_on() {
     assert!(words(&did, rig.now).contains("start"), "{did:?}");
 }
 
+/// A grant that is out in a store that is slow is no reason to give up before the time is over.
+#[test]
+fn a_grant_that_gets_no_answer_is_waited_for_until_the_time_is_over() {
+    let long = s(120);
+    for (wait, stopped, ends) in [
+        (Wait::For(BEGUN + long), false, Some(long)),
+        (Wait::Forever, false, None),
+        (Wait::Forever, true, Some(s(10))),
+    ] {
+        let (mut rig, mut holder) = in_line(wait);
+        holder.job_ends(Status::Exited(0));
+        holder.answered();
+        rig.tell(Event::Rung);
+        rig.answered();
+        assert!(matches!(rig.out, Some(Request::Swap(_))), "{:?}", rig.out);
+        if stopped {
+            rig.tell(Event::Signal {
+                signal: 15,
+                stop: true,
+            });
+        }
+        let begun = rig.now;
+        while rig.machine.ending().is_none() && rig.now.since(begun) < long + long {
+            rig.wait(s(1));
+        }
+        let took = rig.machine.ending().map(|_| rig.now.since(begun));
+        assert_eq!(took.is_some(), ends.is_some(), "{wait:?}");
+        if let (Some(took), Some(ends)) = (took, ends) {
+            assert!(
+                took <= ends && took + s(1) >= ends.min(long),
+                "{wait:?}: {took:?}"
+            );
+            assert_eq!(short(rig.ending()), "store failed, perhaps granted: true");
+        }
+    }
+}
+
 #[test]
 fn who_waits_takes_over_from_the_silent_in_the_moment_that_it_may() {
     let (mut rig, _dead) = in_line(Wait::Forever);

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::PostgresStore;
 use super::cells::Value;
-use super::statements::numbered;
 use crate::store::Reading;
 use crate::token::{
     GrantKind, History, Outcome, RunEnd, RunId, RunRecord, StoreTime, Swap, Swapped, Touch, Waiter,
@@ -112,7 +111,7 @@ impl PostgresStore {
                 _ => {}
             }
         }
-        let (statement, values) = numbered(&statement, named);
+        let (statement, values) = self.statements.bind(&statement, named);
         let limit = LIMIT.min(self.timeout);
         // Where it fails nothing is lost.
         self.session.ask(limit, &statement, &values).is_ok()

@@ -250,8 +250,12 @@ impl Session {
     }
 
     fn all_failed(&self, faults: &[(usize, Fault)]) -> Failed {
+        let mut faults: Vec<&(usize, Fault)> = faults.iter().collect();
+        // Over the connection that was there and over a new one a server says the same.
+        faults.sort_by_key(|(host, _)| *host);
+        faults.dedup_by_key(|(host, _)| *host);
         let mut told: Vec<StoreError> = Vec::new();
-        for (host, fault) in faults {
+        for (host, fault) in &faults {
             told.push(self.told(*host, fault));
         }
         let Some(first) = told.first().cloned() else {

@@ -54,7 +54,7 @@ impl Beside {
 
 /// Puts numbers in the place of names, as the protocol wants it. What the statement does not
 /// name is not sent, nor are its comments.
-pub(super) fn numbered(statement: &str, mut named: Named) -> (String, Vec<Value>) {
+fn numbered(statement: &str, mut named: Named) -> (String, Vec<Value>) {
     let lines = statement.lines().map(str::trim_start);
     let lines: Vec<&str> = lines.filter(|line| !line.starts_with("--")).collect();
     let joined = lines.join("\n");
@@ -112,13 +112,24 @@ impl Statements {
         let [now, started, timeline] = &self.clock;
         statement
             .replace("{clock}", sql!("clock"))
+            // A standby refuses to tell it: what it has may be old.
+            .replace("{primary}", "{timeline} IS NOT NULL")
             .replace("{now}", now)
             .replace("{started}", started)
             .replace("{timeline}", timeline)
             .replace("{domain}", sql!("domain"))
             .replace("{durable}", sql!("durable"))
-            .replace("{schema_text}", &self.schema_text)
-            .replace("{schema}", &self.schema)
+            // Last, and at once: the name may hold anything.
+            .split("{schema}")
+            .map(|part| part.replace("{schema_text}", &self.schema_text))
+            .collect::<Vec<_>>()
+            .join(&self.schema)
+    }
+
+    /// A swap with its values, as it is sent.
+    pub(super) fn bind(&self, swap: &str, named: Named) -> (String, Vec<Value>) {
+        let (statement, values) = numbered(swap, named);
+        (self.fill(&statement), values)
     }
 
     /// A group that is there; of another it answers with no row.
@@ -188,15 +199,9 @@ impl Statements {
         self.fill(sql!("token_state"))
     }
 
-    /// A swap of a row that is there: what it sets. A new fence is a new key: nobody may have
-    /// locked the old one.
-    pub(super) fn update(
-        &self,
-        changes: &str,
-        new_fence: bool,
-        beside: Beside,
-        waited: bool,
-    ) -> String {
+    /// A swap of a row that is there, to be bound: what it sets. A new fence is a new key: nobody
+    /// may have locked the old one.
+    pub(super) fn update(changes: &str, new_fence: bool, beside: Beside, waited: bool) -> String {
         let lock = if new_fence {
             "FOR UPDATE"
         } else {
@@ -209,22 +214,21 @@ impl Statements {
         } else {
             sql!("token_swapped")
         };
-        self.swap(&update, beside, waited, answer)
+        Self::swap(&update, beside, waited, answer)
     }
 
-    /// A swap of a row that is not there: its columns, and what goes into them.
+    /// A swap of a row that is not there, to be bound: its columns, and what goes into them.
     pub(super) fn insert(
-        &self,
         (columns, values): &(String, String),
         beside: Beside,
         waited: bool,
     ) -> String {
         let insert = sql!("token_insert").replace("{columns}", columns);
         let insert = insert.replace("{values}", values);
-        self.swap(&insert, beside, waited, sql!("token_swapped"))
+        Self::swap(&insert, beside, waited, sql!("token_swapped"))
     }
 
-    fn swap(&self, token: &str, beside: Beside, waited: bool, answer: &str) -> String {
+    fn swap(token: &str, beside: Beside, waited: bool, answer: &str) -> String {
         let runs: &[&str] = match beside {
             Beside::Nothing => &[],
             Beside::Begin => &[sql!("run_begin")],
@@ -237,7 +241,7 @@ impl Statements {
         let left = (waited && beside.begins()).then_some(sql!("line_left"));
         let parts = [token].into_iter().chain(runs.iter().copied()).chain(left);
         let parts: Vec<&str> = parts.collect();
-        self.fill(&format!("WITH {}{answer}", parts.join(",\n")))
+        format!("WITH {}{answer}", parts.join(",\n"))
     }
 
     pub(super) fn schema_version(&self) -> String {

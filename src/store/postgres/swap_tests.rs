@@ -80,6 +80,27 @@ fn a_jobs_transaction_holds_a_takeover_off_and_lets_heartbeats_pass() {
 }
 
 #[test]
+fn a_schema_may_have_any_name() {
+    let database = Server::shared().database();
+    for (n, name) in (1..).zip([
+        "a$token_group $1",
+        "{schema} {now} {schema_text}",
+        "q\"'\\-- ",
+    ]) {
+        let mut settings = settings(&database.url(), "test").unwrap();
+        settings.schema = name.to_owned();
+        let mut store = PostgresStore::new(settings, TIMEOUT);
+        let held = grant_to(&mut store, "a", n);
+        let now = store.read(&held.group).unwrap().now;
+        let beat = heartbeat(&held, version(n + 10), now.plus(TIMEOUT));
+        assert!(
+            matches!(store.swap(&beat).unwrap(), Swapped::Done(_)),
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn the_connection_that_was_begun_is_the_one_that_is_used() {
     let database = Server::shared().database();
     let mut store = store(&database);

@@ -4,5 +4,5 @@ SELECT
     exit_code, signal
 FROM {schema}.runs
 WHERE ($2 IS NULL OR client = $2) AND ($3 IS NULL OR outcome = $3)
-    AND ($4 IS NULL OR started_at >= $4)
+    AND ($4 IS NULL OR started_at >= $4) AND {primary}
 ORDER BY started_at DESC, fence DESC LIMIT $1
