@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use nix::sys::ptrace;
 use nix::sys::signal::Signal;
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
 use rusqlite::Connection;
 
 use crate::support::{Line, Run, Store, alive, children, signal, until, until_dead, until_stopped};
@@ -113,8 +116,11 @@ fn a_stop_between_fork_and_exec_is_not_lost() {
     };
     let guard = only_child("there is a guard", run.pid());
     let forked = only_child("the guard has forked", guard);
-    signal(forked, Signal::SIGSTOP);
-    until_stopped(forked);
+    // By ptrace: one that was merely stopped is continued.
+    let traced = Pid::from_raw(forked);
+    ptrace::seize(traced, ptrace::Options::empty()).unwrap();
+    ptrace::interrupt(traced).unwrap();
+    waitpid(traced, None).unwrap();
     unlock(&locked);
     until("the token is granted", || {
         let status = store.status();
@@ -127,7 +133,7 @@ fn a_stop_between_fork_and_exec_is_not_lost() {
     run.signal(Signal::SIGTERM);
     until("it is passed on", || has_pending_term(forked));
     assert_eq!(name(forked), "lease-guard");
-    signal(forked, Signal::SIGCONT);
+    ptrace::detach(traced, None).unwrap();
     run.end().with_code(143);
     assert!(!alive(forked));
     assert_eq!(store.history()[0]["signal"], 15);
