@@ -168,8 +168,8 @@ fn who_waited_in_vain_leaves_neither_locks_nor_processes() {
     assert_eq!(store.lock_files().len(), 3);
     stopped.signal(Signal::SIGTERM);
     assert_eq!(stopped.end().signal, Some(15));
-    waiter.signal(Signal::SIGINT);
-    assert_eq!(waiter.end().signal, Some(2));
+    waiter.signal(Signal::SIGTERM);
+    assert_eq!(waiter.end().signal, Some(15));
     left.into_iter().for_each(until_dead);
     assert_eq!(store.lock_files().len(), 1, "the holder's");
     store.go(0);
