@@ -1,6 +1,7 @@
 //! A machine that is thrown away: this one's files, and whatever is written to them in
 //! memory. It ends with the process that started it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -66,7 +67,7 @@ pub(crate) struct Machine {
     /// Its first process.
     init: i32,
     name: String,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Machine {
@@ -79,7 +80,7 @@ impl Machine {
             process,
             init,
             name: name.to_owned(),
-            _folder: folder,
+            folder,
         }
     }
 
@@ -93,7 +94,7 @@ impl Machine {
             process,
             init: nspawn,
             name: name.to_owned(),
-            _folder: folder,
+            folder,
         };
         until("systemd is up", || {
             // nspawn's first child is not it, but starts it and ends.
@@ -176,6 +177,21 @@ impl Machine {
     #[track_caller]
     pub(crate) fn shell(&self, script: &str) -> String {
         crate::output_of(self.command("sh").args(["-ec", script]))
+    }
+
+    /// The files that were written there, or hide one of this machine's: what others write
+    /// to this machine's meanwhile is seen there too, and is none of them.
+    pub(crate) fn written(&self) -> BTreeSet<String> {
+        let mut command = Command::new("nsenter");
+        let upper = self.folder.path().join("upper");
+        command
+            .args(["--target", &self.init.to_string(), "--mount", "find"])
+            .arg(upper)
+            .args(["-printf", "/%P\n"]);
+        crate::output_of(&mut command)
+            .lines()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Writes a file there.

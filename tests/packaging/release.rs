@@ -1,6 +1,7 @@
 //! What README.md says of packages, from one build: the steps of the Dockerfile on a machine
 //! that is thrown away, an installation, then the package of what they built.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -107,19 +108,20 @@ fn build_image(machine: &Machine) {
 }
 
 /// All files of a machine, but what dpkg and its triggers write for themselves.
-fn files(machine: &Machine) -> Vec<String> {
+fn files(machine: &Machine) -> BTreeSet<String> {
     let list = machine.shell(
         "find / -xdev -path /var/lib/dpkg -prune -o -path /var/log -prune \
-         -o -path /var/cache -prune -o -print | sort",
+         -o -path /var/cache -prune -o -print",
     );
     list.lines().map(str::to_owned).collect()
 }
 
-/// Those that were not there before.
-fn new_files(machine: &Machine, before: &[String]) -> Vec<String> {
+/// Those that were not there before, and that somebody on the machine wrote.
+fn new_files(machine: &Machine, before: &BTreeSet<String>) -> Vec<String> {
+    let written = machine.written();
     let mut files = files(machine);
-    files.retain(|file| before.binary_search(file).is_err());
-    files
+    files.retain(|file| !before.contains(file) && written.contains(file));
+    files.into_iter().collect()
 }
 
 /// README.md's command that begins like this.
