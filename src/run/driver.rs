@@ -88,18 +88,22 @@ pub fn drive(
         clock: outside.clock,
         store: store.as_mut(),
         locking: &mut locking,
-        listener: &mut *listener,
     };
-    let pending = first.look();
+    let mut pending = first.look();
     if let Some(ending) = machine.ending() {
+        for action in &pending {
+            if let Action::Say(note) = action {
+                listener.hear(note, false);
+            }
+        }
         return Ok(ending.clone());
     }
     if !procfs::is_ours() {
-        listener.hear(&Note::Blind, false);
+        pending.insert(0, Action::Say(Note::Blind));
     }
     // Before the fork: what is written after it, the kernel must copy first.
     store.get_ready(Coming::Grant);
-    // Until here a stop ends this process by itself: nothing was taken.
+    // Until here a stop ends this process by itself: nothing was taken, and nothing said.
     outside.inherited.block()?;
     let guarding = Guarding::fork(outside, machine.claim().timing.kill_grace)?;
     // After the fork: the guard must not have the connection too.
@@ -140,23 +144,22 @@ struct First<'a, 'b> {
     clock: LocalClock,
     store: &'a mut dyn Store,
     locking: &'a mut Locking<'b>,
-    listener: &'a mut dyn Listener,
 }
 
 impl First<'_, '_> {
-    /// Returns what the machine wants done after it.
+    /// Returns what the machine wants done after it, and said: whoever reads that tokenrun
+    /// waits may stop it, and is to be told what became of that.
     fn look(&mut self) -> Vec<Action> {
         let mut event = Event::Tick;
+        let mut rest = Vec::new();
         loop {
             let actions = self.machine.step(self.clock.now(), event, &mut draw);
-            let mut rest = Vec::new();
             let mut read = None;
             for action in actions {
                 match action {
                     Action::Send(request @ (Request::Read(_) | Request::Once { .. })) => {
                         read = Some(request);
                     }
-                    Action::Say(note) => self.listener.hear(&note, false),
                     other => rest.push(other),
                 }
             }
