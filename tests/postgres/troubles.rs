@@ -118,7 +118,9 @@ fn a_server_that_becomes_read_only() {
     let run = holder(&site);
     database.sql("ALTER SYSTEM SET default_transaction_read_only = on");
     server.ctl(&["reload"]);
-    run.until_says("read-only");
+    let said = run.until_says("read-only");
+    // Over the connection that was there and over a new one it said the same.
+    assert_eq!(said.matches("25006").count(), 1, "{said}");
     let ended = site.short_in("other").end().with_code(69);
     ended.says(&["read-only", "was not started"]);
     database.sql("ALTER SYSTEM RESET default_transaction_read_only");

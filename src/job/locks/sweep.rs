@@ -164,6 +164,29 @@ mod tests {
     }
 
     #[test]
+    fn very_many_files_are_looked_at_in_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path();
+        for number in 0..MOST_FILES + 2 {
+            let draft = directory.join(format!("{DRAFT}{number:032x}"));
+            File::create(&draft).unwrap();
+            make_old(&draft);
+        }
+        let left = || fs::read_dir(directory).unwrap().count();
+        sweep_if_due(directory);
+        // The mark may be among those that were looked at.
+        assert!((3..=4).contains(&left()), "{}", left());
+        sweep_if_due(directory);
+        assert!(left() >= 3, "the rest is not looked at at once");
+        let mark = directory.join(MARK);
+        let swept_at = fs::metadata(&mark).unwrap().modified().unwrap();
+        let file = File::options().write(true).open(&mark).unwrap();
+        file.set_modified(swept_at - REST_AFTER).unwrap();
+        sweep_if_due(directory);
+        assert_eq!(left(), 1, "the mark");
+    }
+
+    #[test]
     fn a_mark_that_leads_elsewhere_changes_nothing_there() {
         let folder = tempfile::tempdir().unwrap();
         let victim = folder.path().join("victim");

@@ -189,3 +189,26 @@ fn a_stop_after_a_grant_that_did_not_happen_ends_the_run() {
     rig.answered();
     assert_eq!(*rig.ending(), Ending::Stopped(15));
 }
+
+/// What a transaction of a job holds off may be this session's own grant, whose answer was lost.
+#[test]
+fn a_row_that_somebody_holds_refuses_unless_it_may_be_by_ones_own_grant() {
+    let held = || Event::Swapped(Err(crate::store::StoreError::held("pid 7")));
+    let mut rig = Rig::claiming();
+    rig.out = None;
+    rig.tell(held());
+    assert_eq!(short(rig.ending()), "store failed, perhaps granted: false");
+
+    let mut rig = Rig::claiming();
+    rig.fails();
+    rig.wait(s(1));
+    rig.answered();
+    assert!(matches!(rig.out, Some(Request::Swap(_))), "{:?}", rig.out);
+    rig.out = None;
+    rig.tell(held());
+    assert_eq!(rig.machine.ending(), None);
+    rig.wait(s(2));
+    rig.answered();
+    let did = rig.answered();
+    assert!(kill_at(&did).is_some(), "{did:?}");
+}
