@@ -2,46 +2,27 @@
 //! The two go side by side: the job is never left to itself because the store
 //! does not answer, and the token is renewed as long as anything of the job lives.
 
+mod guard;
+mod heart;
+
 use std::time::Duration;
 
+use self::guard::Guard;
+pub(crate) use self::heart::Heart;
 use super::ending::{JobEnd, Loss, Unstarted, Why};
 use super::event::{Action, Event, Granted, NotStarted, Note};
 use super::finishing::Finishing;
-use super::lease::{Found, Lease};
+use super::lease::Lease;
 use super::machine::{Next, Step};
-use crate::store::worker::Request;
-use crate::store::{Reading, StoreError, Trouble};
 use crate::sys::wait::Status;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{Claim, Moment, Row, Swapped};
+use crate::token::{Claim, Moment, Row};
 
 /// A second stop signal counts only so long after the first: a terminal and a
 /// service manager may both deliver the first one.
 const SECOND_STOP_AFTER: Duration = Duration::from_secs(1);
 
-/// The least time that a guard is given to answer. Two context switches take
-/// microseconds; a busy machine may take longer.
-const LEAST_ANSWER_TIME: Duration = Duration::from_millis(200);
-
-/// How often the guard is reminded of a tree that should be gone.
-const REMIND_EVERY: Duration = Duration::from_secs(1);
-
-/// The store's side of holding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heart {
-    /// No request is out; the next is due then.
-    Resting { until: Moment },
-    /// A heartbeat is out.
-    Beating { sent: super::lease::Sent },
-    /// A read is out, because a heartbeat conflicted.
-    Asking { sent_at: Moment },
-    /// The lease can no longer be trusted: nothing more is asked until the job is gone.
-    Lapsed,
-    /// The token is gone; nothing more is asked.
-    Still,
-}
-
-/// The guard's side of holding.
+/// How far the guard is with the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Job {
     /// The guard was told to start it.
@@ -55,21 +36,6 @@ enum Job {
         kill_at: Moment,
         /// When the guard is reminded that the tree should be gone.
         remind_at: Moment,
-    },
-}
-
-/// What the guard owes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Guard {
-    /// Nothing: it has answered.
-    Quits,
-    /// Nothing any more.
-    Gone,
-    /// An answer. Half-way to `until` it is told to continue, then it counts as gone.
-    Owes {
-        since: Moment,
-        until: Moment,
-        continued: bool,
     },
 }
 
@@ -207,88 +173,6 @@ impl Holding {
         }
     }
 
-    /// A guard that was killed, stopped or hung no longer guards: let it
-    /// continue, else do its work.
-    fn look_at_guard(&mut self, step: &mut Step<'_>) {
-        self.remind_guard(step);
-        let due = self.guard.due().is_some_and(|at| step.now >= at);
-        let is_hurried = self.is_ending_for_loss();
-        match &mut self.guard {
-            Guard::Owes {
-                since,
-                until,
-                continued,
-            } if due && !*continued => {
-                *continued = true;
-                step.act(Action::ContinueGuard);
-                if !is_hurried {
-                    // Whoever says this late was stopped itself, perhaps with the guard.
-                    let half = until.since(*since) / 2;
-                    *until = (*until).max(step.now.plus(half));
-                }
-            }
-            Guard::Owes { .. } if due => self.guard_gone(step),
-            Guard::Owes { .. } | Guard::Quits | Guard::Gone => {}
-        }
-    }
-
-    /// The tree should be gone by now: a guard that was stopped after it had
-    /// answered is found out like this.
-    fn remind_guard(&mut self, step: &mut Step<'_>) {
-        let Job::Ending {
-            why,
-            kill_at,
-            remind_at,
-            ..
-        } = &mut self.job
-        else {
-            return;
-        };
-        if step.now < *remind_at || self.guard == Guard::Gone {
-            return;
-        }
-        *remind_at = step.now.plus(REMIND_EVERY);
-        let (term_tree, kill_at) = (!matches!(why, Why::Signal(_)), *kill_at);
-        let why = why.clone();
-        step.act(Action::End { term_tree, kill_at });
-        let until = self.answer_by(step, &why, kill_at);
-        self.expect_answer(step.now, until);
-    }
-
-    /// Until when a guard that was told to end the job must answer: within a
-    /// heartbeat, but not beyond the moment from which the job may be running
-    /// elsewhere. A stop signal or a time-out has no such moment but the lease's
-    /// own: a busy machine is no reason to take the guard for dead.
-    fn answer_by(&self, step: &Step<'_>, why: &Why, kill_at: Moment) -> Moment {
-        let silence = step.now.plus(step.claim.timing.heartbeat);
-        let lease = self.lease.as_ref();
-        match why {
-            Why::Loss(_) => silence.min(kill_at),
-            Why::Signal(_) | Why::Timeout | Why::HandedOff => {
-                let trusted_until = lease.map(|l| l.deadline(&step.claim.timing).kill_at);
-                trusted_until.map_or(silence, |until| silence.min(until))
-            }
-        }
-    }
-
-    fn guard_answered(&mut self) {
-        if self.guard != Guard::Gone {
-            self.guard = Guard::Quits;
-        }
-    }
-
-    /// The guard was told something and is to answer by then.
-    fn expect_answer(&mut self, now: Moment, until: Moment) {
-        if self.guard == Guard::Quits {
-            let until = until.max(now.plus(LEAST_ANSWER_TIME));
-            self.guard = Guard::Owes {
-                since: now,
-                until,
-                continued: false,
-            };
-        }
-    }
-
     const fn is_ending(&self) -> bool {
         matches!(self.job, Job::Ending { .. })
     }
@@ -363,15 +247,6 @@ impl Holding {
         self.finish(step, JobEnd::NotStarted(why))
     }
 
-    fn guard_gone(&mut self, step: &mut Step<'_>) {
-        if std::mem::replace(&mut self.guard, Guard::Gone) == Guard::Gone {
-            return;
-        }
-        // Without its guard the job dies at once: it has a parent-death signal, and
-        // a grace that nobody enforces would be a risk.
-        self.end(step, Why::Loss(Loss::GuardGone), step.now);
-    }
-
     fn signal(&mut self, step: &mut Step<'_>, signal: i32, stop: bool) {
         step.act(Action::Pass(signal));
         if !stop {
@@ -435,140 +310,6 @@ impl Holding {
         }
     }
 
-    fn beat_if_due(&mut self, step: &mut Step<'_>) {
-        let (Heart::Resting { until }, Some(lease)) = (self.heart, &mut self.lease) else {
-            return;
-        };
-        // No heartbeat is sent for a lease that can no longer be trusted.
-        let trusted_until = lease.deadline(&step.claim.timing).kill_at;
-        if step.now >= trusted_until {
-            self.heart = Heart::Lapsed;
-            return;
-        }
-        if step.now < until {
-            return;
-        }
-        let version = (step.draw)();
-        let swap = lease.heartbeat(step.now, &step.claim.timing, version);
-        let sent = super::lease::Sent {
-            version: swap.version(),
-            at: step.now,
-        };
-        step.act(Action::Send(Request::Swap(Box::new(swap))));
-        self.heart = Heart::Beating { sent };
-    }
-
-    fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) {
-        let (Heart::Beating { sent }, Some(lease)) = (self.heart, &mut self.lease) else {
-            return;
-        };
-        match swapped {
-            Swapped::Done(time) => {
-                lease.renewed(sent, time);
-                self.trust_grew(step, sent.at);
-            }
-            Swapped::Conflict => {
-                self.heart = Heart::Asking { sent_at: step.now };
-                step.read();
-            }
-            Swapped::Expired(time) => {
-                // Neither conflict nor loss: it came too late, or the store has
-                // another clock now. Try again, at once the first time.
-                lease.saw_time(time, sent.at);
-                self.try_again(step);
-            }
-        }
-    }
-
-    fn looked(&mut self, step: &mut Step<'_>, reading: &Reading) {
-        let (Heart::Asking { sent_at }, Some(lease)) = (self.heart, &mut self.lease) else {
-            return;
-        };
-        match lease.looked(reading.row.as_ref(), reading.now.clone(), sent_at, step.now) {
-            Found::Ours { renewed } => {
-                step.say(Note::Adopted);
-                let revoked = lease.row().revoke_requested;
-                let handoff = lease.row().handoff.as_ref();
-                let handed_off = handoff.is_some_and(|handoff| handoff.to != step.claim.client);
-                if renewed {
-                    let own_at = lease.own_at();
-                    self.trust_grew(step, own_at);
-                } else {
-                    // The same row again, and yet a conflict: a store may answer so
-                    // while somebody else's transaction is on the row.
-                    self.try_again(step);
-                }
-                if revoked && !self.is_ending_for_loss() {
-                    let kill_at = step.now.plus(step.claim.timing.kill_grace);
-                    self.end(step, Why::Loss(Loss::Revoked), kill_at);
-                } else if handed_off && step.limits.yields && !self.is_ending() {
-                    let kill_at = step.now.plus(step.claim.timing.kill_grace);
-                    self.end(step, Why::HandedOff, kill_at);
-                }
-            }
-            Found::Lost => self.lost(step, Loss::Taken),
-        }
-    }
-
-    fn lost(&mut self, step: &mut Step<'_>, loss: Loss) {
-        self.heart = Heart::Still;
-        if !self.is_ending_for_loss() {
-            let kill_at = step.now.plus(step.claim.timing.kill_grace);
-            self.end(step, Why::Loss(loss), kill_at);
-        }
-    }
-
-    fn trust_grew(&mut self, step: &mut Step<'_>, sent_at: Moment) {
-        let timing = &step.claim.timing;
-        if std::mem::take(&mut self.in_trouble) {
-            step.say(Note::TroubleEnded);
-        }
-        self.fruitless = 0;
-        self.heart = Heart::Resting {
-            until: sent_at.plus(timing.heartbeat),
-        };
-        if let Some(lease) = &self.lease {
-            let deadline = lease.deadline(timing);
-            step.act(Action::Extend(deadline));
-            self.expect_answer(step.now, step.now.plus(timing.heartbeat));
-            step.say(Note::Renewed {
-                trusted_for: deadline.kill_at.since(step.now),
-            });
-        }
-    }
-
-    /// The store failed while a request was out. Whether a heartbeat happened is
-    /// not known; the next starts from the same version, so at most one happens.
-    fn failed(&mut self, step: &mut Step<'_>, error: StoreError) {
-        match self.heart {
-            Heart::Beating { .. } | Heart::Asking { .. } => {}
-            Heart::Resting { .. } | Heart::Lapsed | Heart::Still => return,
-        }
-        if error.trouble == Trouble::Gone {
-            return self.lost(step, Loss::StoreGone);
-        }
-        if !self.in_trouble {
-            self.in_trouble = true;
-            let deadline = self.lease.as_ref().map(|l| l.deadline(&step.claim.timing));
-            let job_ends_in = deadline.map(|deadline| deadline.term_at.since(step.now));
-            step.say(Note::TroubleBegan { error, job_ends_in });
-        }
-        self.fruitless = self.fruitless.max(1);
-        self.try_again(step);
-    }
-
-    /// The next heartbeat: at once the first time, then after pauses that grow.
-    fn try_again(&mut self, step: &mut Step<'_>) {
-        let pause = match self.fruitless {
-            0 => Duration::ZERO,
-            times => step.pause_after(times - 1),
-        };
-        self.fruitless = self.fruitless.saturating_add(1);
-        self.heart = Heart::Resting {
-            until: step.now.plus(pause),
-        };
-    }
-
     fn release_early_if_misread(&mut self, step: &mut Step<'_>) -> Next {
         if misread(Misreading::ReleaseBeforeReaped)
             && let Some((status, _)) = self.exited
@@ -576,21 +317,6 @@ impl Holding {
             return self.finish(step, JobEnd::Itself(status));
         }
         Next::Stay
-    }
-}
-
-impl Guard {
-    /// When something is to be done about an answer that does not come.
-    fn due(self) -> Option<Moment> {
-        match self {
-            Self::Quits | Self::Gone => None,
-            Self::Owes {
-                until,
-                continued: true,
-                ..
-            } => Some(until),
-            Self::Owes { since, until, .. } => Some(since.plus(until.since(since) / 2)),
-        }
     }
 }
 

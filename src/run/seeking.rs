@@ -1,20 +1,21 @@
-//! Before the token is held: looks, waits, and the grant.
+//! Before the token is held: looks and waits, until the rule allows a grant.
+
+mod granting;
 
 use std::time::Duration;
 
-use super::ending::{Ending, JobEnd, Unstarted};
-use super::event::{Action, Event, Granted, NotStarted, Note};
-use super::finishing::Finishing;
+use self::granting::{Grant, Held, Intent};
+use super::ending::{Ending, Unstarted};
+use super::event::{Action, Event, Note};
 use super::holding::Holding;
-use super::lease::{Lease, Sent, Unsettled};
+use super::lease::Unsettled;
 use super::machine::{Next, Step, Wait};
 use super::waiting::{AWAY, InLine, SHORTEST};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError, Trouble};
-use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    Claim, Decision, Evidence, GrantKind, History, Line, Look, Moment, OnceMark, Refusal, Row,
-    StoreTime, Swapped, Touch, Verdict, Version, decide, line, swap,
+    Claim, Decision, Evidence, Line, Look, Moment, OnceMark, Refusal, Row, Swapped, Verdict,
+    Version, decide, line, swap,
 };
 
 /// A row that is being watched: since when its version has stood unchanged, at least.
@@ -61,37 +62,6 @@ pub(super) enum Doing {
         held: Box<Held>,
         again_at: Option<Moment>,
     },
-}
-
-/// A token that is held, whose job has not been started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Held {
-    grant: Grant,
-    seen: (StoreTime, Moment),
-}
-
-/// A grant that the rule allows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Intent {
-    kind: GrantKind,
-    row: Option<Row>,
-    now: StoreTime,
-    /// The session in the row is provably dead.
-    proven: bool,
-}
-
-/// A grant that was sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Grant {
-    kind: GrantKind,
-    row: Row,
-    /// The stamps that the store sets in it.
-    touch: Touch,
-    sent: Sent,
-    vanished: Option<crate::token::SessionId>,
-    /// It was provably dead; else silent.
-    proven: bool,
-    previous: Option<crate::token::ClientId>,
 }
 
 /// A session without the token.
@@ -288,21 +258,6 @@ impl Seeking {
         }
     }
 
-    /// No job is started for a key that can't be asked after: in the end it is too late.
-    fn check_again(&mut self, step: &mut Step<'_>) -> Next {
-        let Doing::Checking { held, .. } = std::mem::replace(&mut self.doing, Doing::Fresh) else {
-            return Next::Stay;
-        };
-        let too_late = step.now >= step.claim.timing.last_start(held.grant.sent.at);
-        if too_late || self.stopped.is_some() {
-            return self.start(step, *held, None);
-        }
-        step.ask_once();
-        let again_at = None;
-        self.doing = Doing::Checking { held, again_at };
-        Next::Stay
-    }
-
     pub(super) fn look(&mut self, step: &mut Step<'_>) -> Next {
         self.line.rung = false;
         if self.line.is_due(step.now) {
@@ -381,29 +336,6 @@ impl Seeking {
             heard: holders.is_some() && self.watch.is_some_and(wrote),
         });
         Duration::ZERO
-    }
-
-    /// A grant whose answer was lost may have happened: the row's `session_version` says so.
-    fn granted_before(
-        &mut self,
-        step: &mut Step<'_>,
-        reading: &Reading,
-        asked_at: Moment,
-    ) -> Option<Next> {
-        let row = reading.row.as_ref()?;
-        let sent = self.unsettled.happened(row, &step.claim.session)?;
-        let sent = if misread(Misreading::TrustFromReread) {
-            Sent {
-                at: step.now,
-                ..sent
-            }
-        } else {
-            sent
-        };
-        let mut grant = self.last_grant.take()?;
-        grant.row = row.clone();
-        grant.sent = sent;
-        Some(self.hold(step, *grant, (reading.now.clone(), asked_at)))
     }
 
     fn follow(
@@ -488,66 +420,6 @@ impl Seeking {
         Next::Stay
     }
 
-    /// The locks are held before a row names their file. They are taken once, and only
-    /// now: to be refused must cost no file.
-    fn lock(&mut self, step: &mut Step<'_>, intent: Intent) -> Next {
-        if self.locked || !step.limits.locks {
-            return self.claim(step, intent);
-        }
-        step.act(Action::TakeLocks);
-        let intent = Box::new(intent);
-        self.doing = Doing::Locking { intent };
-        Next::Stay
-    }
-
-    fn locked(&mut self, step: &mut Step<'_>, taken: Result<String, String>) -> Next {
-        let intent = match std::mem::replace(&mut self.doing, Doing::Fresh) {
-            Doing::Locking { intent } => intent,
-            doing => {
-                self.doing = doing;
-                return Next::Stay;
-            }
-        };
-        self.locked = true;
-        if let Err(why) = taken {
-            step.say(Note::NoLocks { why });
-        }
-        self.claim(step, *intent)
-    }
-
-    fn claim(&mut self, step: &mut Step<'_>, intent: Intent) -> Next {
-        let Intent {
-            kind,
-            row,
-            now,
-            proven,
-        } = intent;
-        let row = row.as_ref();
-        let version = step.version_after(row.map(|row| row.version));
-        let mut swap = swap::grant(step.claim, kind, row, &now, version);
-        if let History::Begin { waited, .. } = &mut swap.history {
-            *waited = self.line.is_joined();
-        }
-        let grant = Box::new(Grant {
-            kind,
-            row: swap.to.clone(),
-            touch: swap.touch,
-            sent: Sent {
-                version,
-                at: step.now,
-            },
-            vanished: row.and_then(|row| row.session().cloned()),
-            proven,
-            previous: row
-                .and_then(|row| row.client_bound().cloned())
-                .filter(|previous| *previous != step.claim.client),
-        });
-        step.act(Action::Send(Request::Swap(Box::new(swap))));
-        self.unsettled.push(grant.sent);
-        self.doing = Doing::Claiming { grant };
-        Next::Stay
-    }
-
     fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
         self.trouble = None;
         match (std::mem::replace(&mut self.doing, Doing::Fresh), swapped) {
@@ -621,53 +493,6 @@ impl Seeking {
         let until = step.now.plus(step.pause_after(failures));
         self.doing = Doing::Waiting { until };
         Next::Stay
-    }
-
-    /// The token is ours. With a key for `--once` it is asked once more whether that is done.
-    fn hold(&mut self, step: &mut Step<'_>, grant: Grant, seen: (StoreTime, Moment)) -> Next {
-        if let Some(since) = self.line.since {
-            let waited = step.now.since(since);
-            step.say(Note::Waited { waited });
-        }
-        let held = Held { grant, seen };
-        if self.stopped.is_none() && step.ask_once() {
-            self.doing = Doing::Checking {
-                held: Box::new(held),
-                again_at: None,
-            };
-            return Next::Stay;
-        }
-        self.start(step, held, None)
-    }
-
-    /// The job is started, unless it is done, too late, or not wanted any more.
-    fn start(&mut self, step: &mut Step<'_>, held: Held, done: Option<Box<OnceMark>>) -> Next {
-        let Held { grant, seen } = held;
-        let granted = Granted {
-            session: step.claim.session.clone(),
-            fence: grant.row.fence,
-            kind: Some(grant.kind),
-            previous_client: grant.previous,
-        };
-        step.say(Note::Acquired {
-            granted: granted.clone(),
-            vanished: grant.vanished,
-            proven: grant.proven,
-        });
-        let session = step.claim.session.clone();
-        let lease = Lease::new(grant.row, session, grant.sent, seen);
-        let deadline = lease.deadline(&step.claim.timing);
-        let late = step.now >= deadline.term_at && !misread(Misreading::LateStart);
-        let why_not = match (self.stopped.take(), done) {
-            (Some(why), _) => Some(why),
-            (None, Some(mark)) => Some(Unstarted::Done(mark)),
-            (None, None) if late => Some(Unstarted::Guard(NotStarted::TooLate)),
-            (None, None) => None,
-        };
-        match why_not {
-            Some(why) => Finishing::begin(step, lease, JobEnd::NotStarted(why), None),
-            None => Holding::begin(step, lease, granted),
-        }
     }
 }
 

@@ -1,0 +1,163 @@
+//! The store's side of holding: heartbeats, and what their answers mean.
+
+use std::time::Duration;
+
+use super::Holding;
+use crate::run::ending::{Loss, Why};
+use crate::run::event::{Action, Note};
+use crate::run::lease::{Found, Sent};
+use crate::run::machine::Step;
+use crate::store::worker::Request;
+use crate::store::{Reading, StoreError, Trouble};
+use crate::token::{Moment, Swapped};
+
+/// The store's side of holding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heart {
+    /// No request is out; the next is due then.
+    Resting { until: Moment },
+    /// A heartbeat is out.
+    Beating { sent: Sent },
+    /// A read is out, because a heartbeat conflicted.
+    Asking { sent_at: Moment },
+    /// The lease can no longer be trusted: nothing more is asked until the job is gone.
+    Lapsed,
+    /// The token is gone; nothing more is asked.
+    Still,
+}
+
+impl Holding {
+    pub(super) fn beat_if_due(&mut self, step: &mut Step<'_>) {
+        let (Heart::Resting { until }, Some(lease)) = (self.heart, &mut self.lease) else {
+            return;
+        };
+        // No heartbeat is sent for a lease that can no longer be trusted.
+        let trusted_until = lease.deadline(&step.claim.timing).kill_at;
+        if step.now >= trusted_until {
+            self.heart = Heart::Lapsed;
+            return;
+        }
+        if step.now < until {
+            return;
+        }
+        let version = (step.draw)();
+        let swap = lease.heartbeat(step.now, &step.claim.timing, version);
+        let sent = Sent {
+            version: swap.version(),
+            at: step.now,
+        };
+        step.act(Action::Send(Request::Swap(Box::new(swap))));
+        self.heart = Heart::Beating { sent };
+    }
+
+    pub(super) fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) {
+        let (Heart::Beating { sent }, Some(lease)) = (self.heart, &mut self.lease) else {
+            return;
+        };
+        match swapped {
+            Swapped::Done(time) => {
+                lease.renewed(sent, time);
+                self.trust_grew(step, sent.at);
+            }
+            Swapped::Conflict => {
+                self.heart = Heart::Asking { sent_at: step.now };
+                step.read();
+            }
+            Swapped::Expired(time) => {
+                // Neither conflict nor loss: it came too late, or the store has
+                // another clock now. Try again, at once the first time.
+                lease.saw_time(time, sent.at);
+                self.try_again(step);
+            }
+        }
+    }
+
+    pub(super) fn looked(&mut self, step: &mut Step<'_>, reading: &Reading) {
+        let (Heart::Asking { sent_at }, Some(lease)) = (self.heart, &mut self.lease) else {
+            return;
+        };
+        match lease.looked(reading.row.as_ref(), reading.now.clone(), sent_at, step.now) {
+            Found::Ours { renewed } => {
+                step.say(Note::Adopted);
+                let revoked = lease.row().revoke_requested;
+                let handoff = lease.row().handoff.as_ref();
+                let handed_off = handoff.is_some_and(|handoff| handoff.to != step.claim.client);
+                if renewed {
+                    let own_at = lease.own_at();
+                    self.trust_grew(step, own_at);
+                } else {
+                    // The same row again, and yet a conflict: a store may answer so
+                    // while somebody else's transaction is on the row.
+                    self.try_again(step);
+                }
+                if revoked && !self.is_ending_for_loss() {
+                    let kill_at = step.now.plus(step.claim.timing.kill_grace);
+                    self.end(step, Why::Loss(Loss::Revoked), kill_at);
+                } else if handed_off && step.limits.yields && !self.is_ending() {
+                    let kill_at = step.now.plus(step.claim.timing.kill_grace);
+                    self.end(step, Why::HandedOff, kill_at);
+                }
+            }
+            Found::Lost => self.lost(step, Loss::Taken),
+        }
+    }
+
+    fn lost(&mut self, step: &mut Step<'_>, loss: Loss) {
+        self.heart = Heart::Still;
+        if !self.is_ending_for_loss() {
+            let kill_at = step.now.plus(step.claim.timing.kill_grace);
+            self.end(step, Why::Loss(loss), kill_at);
+        }
+    }
+
+    fn trust_grew(&mut self, step: &mut Step<'_>, sent_at: Moment) {
+        let timing = &step.claim.timing;
+        if std::mem::take(&mut self.in_trouble) {
+            step.say(Note::TroubleEnded);
+        }
+        self.fruitless = 0;
+        self.heart = Heart::Resting {
+            until: sent_at.plus(timing.heartbeat),
+        };
+        if let Some(lease) = &self.lease {
+            let deadline = lease.deadline(timing);
+            step.act(Action::Extend(deadline));
+            self.expect_answer(step.now, step.now.plus(timing.heartbeat));
+            step.say(Note::Renewed {
+                trusted_for: deadline.kill_at.since(step.now),
+            });
+        }
+    }
+
+    /// The store failed while a request was out. Whether a heartbeat happened is
+    /// not known; the next starts from the same version, so at most one happens.
+    pub(super) fn failed(&mut self, step: &mut Step<'_>, error: StoreError) {
+        match self.heart {
+            Heart::Beating { .. } | Heart::Asking { .. } => {}
+            Heart::Resting { .. } | Heart::Lapsed | Heart::Still => return,
+        }
+        if error.trouble == Trouble::Gone {
+            return self.lost(step, Loss::StoreGone);
+        }
+        if !self.in_trouble {
+            self.in_trouble = true;
+            let deadline = self.lease.as_ref().map(|l| l.deadline(&step.claim.timing));
+            let job_ends_in = deadline.map(|deadline| deadline.term_at.since(step.now));
+            step.say(Note::TroubleBegan { error, job_ends_in });
+        }
+        self.fruitless = self.fruitless.max(1);
+        self.try_again(step);
+    }
+
+    /// The next heartbeat: at once the first time, then after pauses that grow.
+    fn try_again(&mut self, step: &mut Step<'_>) {
+        let pause = match self.fruitless {
+            0 => Duration::ZERO,
+            times => step.pause_after(times - 1),
+        };
+        self.fruitless = self.fruitless.saturating_add(1);
+        self.heart = Heart::Resting {
+            until: step.now.plus(pause),
+        };
+    }
+}

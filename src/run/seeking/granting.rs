@@ -1,0 +1,203 @@
+//! From a grant that the rule allows to the start of the job.
+
+use super::{Doing, Seeking};
+use crate::run::ending::{JobEnd, Unstarted};
+use crate::run::event::{Action, Granted, NotStarted, Note};
+use crate::run::finishing::Finishing;
+use crate::run::holding::Holding;
+use crate::run::lease::{Lease, Sent};
+use crate::run::machine::{Next, Step};
+use crate::store::Reading;
+use crate::store::worker::Request;
+use crate::token::misreading::{Misreading, misread};
+use crate::token::{
+    ClientId, GrantKind, History, Moment, OnceMark, Row, SessionId, StoreTime, Touch, swap,
+};
+
+/// A token that is held, whose job has not been started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::run) struct Held {
+    pub(super) grant: Grant,
+    seen: (StoreTime, Moment),
+}
+
+/// A grant that the rule allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::run) struct Intent {
+    pub(super) kind: GrantKind,
+    pub(super) row: Option<Row>,
+    pub(super) now: StoreTime,
+    /// The session in the row is provably dead.
+    pub(super) proven: bool,
+}
+
+/// A grant that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::run) struct Grant {
+    kind: GrantKind,
+    pub(super) row: Row,
+    /// The stamps that the store sets in it.
+    pub(super) touch: Touch,
+    pub(super) sent: Sent,
+    vanished: Option<SessionId>,
+    /// It was provably dead; else silent.
+    proven: bool,
+    previous: Option<ClientId>,
+}
+
+impl Seeking {
+    /// The locks are held before a row names their file. They are taken once, and only
+    /// now: to be refused must cost no file.
+    pub(super) fn lock(&mut self, step: &mut Step<'_>, intent: Intent) -> Next {
+        if self.locked || !step.limits.locks {
+            return self.claim(step, intent);
+        }
+        step.act(Action::TakeLocks);
+        let intent = Box::new(intent);
+        self.doing = Doing::Locking { intent };
+        Next::Stay
+    }
+
+    pub(super) fn locked(&mut self, step: &mut Step<'_>, taken: Result<String, String>) -> Next {
+        let intent = match std::mem::replace(&mut self.doing, Doing::Fresh) {
+            Doing::Locking { intent } => intent,
+            doing => {
+                self.doing = doing;
+                return Next::Stay;
+            }
+        };
+        self.locked = true;
+        if let Err(why) = taken {
+            step.say(Note::NoLocks { why });
+        }
+        self.claim(step, *intent)
+    }
+
+    pub(super) fn claim(&mut self, step: &mut Step<'_>, intent: Intent) -> Next {
+        let Intent {
+            kind,
+            row,
+            now,
+            proven,
+        } = intent;
+        let row = row.as_ref();
+        let version = step.version_after(row.map(|row| row.version));
+        let mut swap = swap::grant(step.claim, kind, row, &now, version);
+        if let History::Begin { waited, .. } = &mut swap.history {
+            *waited = self.line.is_joined();
+        }
+        let grant = Box::new(Grant {
+            kind,
+            row: swap.to.clone(),
+            touch: swap.touch,
+            sent: Sent {
+                version,
+                at: step.now,
+            },
+            vanished: row.and_then(|row| row.session().cloned()),
+            proven,
+            previous: row
+                .and_then(|row| row.client_bound().cloned())
+                .filter(|previous| *previous != step.claim.client),
+        });
+        step.act(Action::Send(Request::Swap(Box::new(swap))));
+        self.unsettled.push(grant.sent);
+        self.doing = Doing::Claiming { grant };
+        Next::Stay
+    }
+
+    /// A grant whose answer was lost may have happened: the row's `session_version` says so.
+    pub(super) fn granted_before(
+        &mut self,
+        step: &mut Step<'_>,
+        reading: &Reading,
+        asked_at: Moment,
+    ) -> Option<Next> {
+        let row = reading.row.as_ref()?;
+        let sent = self.unsettled.happened(row, &step.claim.session)?;
+        let sent = if misread(Misreading::TrustFromReread) {
+            Sent {
+                at: step.now,
+                ..sent
+            }
+        } else {
+            sent
+        };
+        let mut grant = self.last_grant.take()?;
+        grant.row = row.clone();
+        grant.sent = sent;
+        Some(self.hold(step, *grant, (reading.now.clone(), asked_at)))
+    }
+
+    /// No job is started for a key that can't be asked after: in the end it is too late.
+    pub(super) fn check_again(&mut self, step: &mut Step<'_>) -> Next {
+        let Doing::Checking { held, .. } = std::mem::replace(&mut self.doing, Doing::Fresh) else {
+            return Next::Stay;
+        };
+        let too_late = step.now >= step.claim.timing.last_start(held.grant.sent.at);
+        if too_late || self.stopped.is_some() {
+            return self.start(step, *held, None);
+        }
+        step.ask_once();
+        let again_at = None;
+        self.doing = Doing::Checking { held, again_at };
+        Next::Stay
+    }
+
+    /// The token is ours. With a key for `--once` it is asked once more whether that is done.
+    pub(super) fn hold(
+        &mut self,
+        step: &mut Step<'_>,
+        grant: Grant,
+        seen: (StoreTime, Moment),
+    ) -> Next {
+        if let Some(since) = self.line.since {
+            let waited = step.now.since(since);
+            step.say(Note::Waited { waited });
+        }
+        let held = Held { grant, seen };
+        if self.stopped.is_none() && step.ask_once() {
+            self.doing = Doing::Checking {
+                held: Box::new(held),
+                again_at: None,
+            };
+            return Next::Stay;
+        }
+        self.start(step, held, None)
+    }
+
+    /// The job is started, unless it is done, too late, or not wanted any more.
+    pub(super) fn start(
+        &mut self,
+        step: &mut Step<'_>,
+        held: Held,
+        done: Option<Box<OnceMark>>,
+    ) -> Next {
+        let Held { grant, seen } = held;
+        let granted = Granted {
+            session: step.claim.session.clone(),
+            fence: grant.row.fence,
+            kind: Some(grant.kind),
+            previous_client: grant.previous,
+        };
+        step.say(Note::Acquired {
+            granted: granted.clone(),
+            vanished: grant.vanished,
+            proven: grant.proven,
+        });
+        let session = step.claim.session.clone();
+        let lease = Lease::new(grant.row, session, grant.sent, seen);
+        let deadline = lease.deadline(&step.claim.timing);
+        let late = step.now >= deadline.term_at && !misread(Misreading::LateStart);
+        let why_not = match (self.stopped.take(), done) {
+            (Some(why), _) => Some(why),
+            (None, Some(mark)) => Some(Unstarted::Done(mark)),
+            (None, None) if late => Some(Unstarted::Guard(NotStarted::TooLate)),
+            (None, None) => None,
+        };
+        match why_not {
+            Some(why) => Finishing::begin(step, lease, JobEnd::NotStarted(why), None),
+            None => Holding::begin(step, lease, granted),
+        }
+    }
+}
