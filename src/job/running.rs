@@ -255,9 +255,18 @@ impl<'a> Running<'a> {
     /// process group: the shell that waits for tokenrun must see that stop. One that
     /// somebody stopped from outside, out of the terminal's sight, concerns nobody else.
     fn look_whether_stopped(&mut self, now: Moment) {
-        let stopped_by = self.main_pid().map(newly_stopped_by);
-        if matches!(stopped_by, Some(Ok(Some(libc::SIGTSTP)))) {
-            self.echoes.pass(now, libc::SIGTSTP);
+        let Some(Ok(Some(stopped_by))) = self.main_pid().map(newly_stopped_by) else {
+            return;
+        };
+        // Only now: what is stopped executes nothing meanwhile.
+        self.look_at_exec();
+        match self.main {
+            // It is none of the job's yet, and nobody would hear of it.
+            Main::Starting { pid, .. } => {
+                let _ = signal_child(pid, libc::SIGCONT);
+            }
+            _ if stopped_by == libc::SIGTSTP => self.echoes.pass(now, libc::SIGTSTP),
+            _ => {}
         }
     }
 

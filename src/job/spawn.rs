@@ -98,11 +98,12 @@ impl Ready {
         let Some(socket) = self.socket.as_ref() else {
             return Err(Errno::EINVAL.into());
         };
-        socket.send(&serde_json::to_vec(env)?, None)?;
-        // It may have been stopped while it waited, which nobody would hear of.
+        // It may have been stopped while it waited, which nobody has heard. Before the word:
+        // what stops itself after it is the job.
         if let Ok(Some(_)) = newly_stopped_by(self.pid) {
             let _ = signal_child(self.pid, libc::SIGCONT);
         }
+        socket.send(&serde_json::to_vec(env)?, None)?;
         match self.socket.take() {
             Some(socket) => Ok((self.pid, ExecReport::new(socket))),
             None => Err(Errno::EINVAL.into()),

@@ -8,7 +8,9 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use rusqlite::Connection;
 
-use crate::support::{Line, Run, Store, alive, children, signal, until, until_dead, until_stopped};
+use crate::support::{
+    Line, Run, Store, alive, children, signal, state, until, until_dead, until_stopped,
+};
 
 /// The caller of the tests may ignore INT, as a shell does in the background.
 fn with_signals(line: Line) -> Line {
@@ -31,6 +33,17 @@ fn used() -> Store {
     let store = Store::new();
     store.free_run("node-a").job(&["true"]).end().with_code(0);
     store
+}
+
+fn until_granted(store: &Store) {
+    until("the token is granted", || {
+        let status = store.status();
+        if status["state"] == "running" {
+            Ok(())
+        } else {
+            Err(format!("{status}"))
+        }
+    });
 }
 
 /// A process's name.
@@ -92,22 +105,19 @@ fn until_waiting(run: &Run) {
     });
 }
 
-/// Whether TERM has been sent to a process, which blocks it.
-fn has_pending_term(pid: i32) -> Result<(), String> {
+/// Whether a signal has been sent to a process, which blocks it.
+fn has_pending(pid: i32, signal: Signal) -> Result<(), String> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
     let pending = u64::from_str_radix(line.unwrap().trim(), 16).unwrap();
-    if pending & (1 << 14) == 0 {
+    if pending & (1 << (signal as i32 - 1)) == 0 {
         return Err(format!("{pending:x}"));
     }
     Ok(())
 }
 
-#[test]
-fn a_stop_between_fork_and_exec_is_not_lost() {
-    let store = used();
-    let locked = lock(&store);
-    let run = with_signals(store.free_run("node-a").job(&["sleep", "300"])).start();
+/// The guard of a run that has no token yet, and the process that waits to be its job.
+fn guard_and_forked(run: &Run) -> (i32, i32) {
     let only_child = |what: &str, parent: i32| {
         until(what, || match children(parent)[..] {
             [one] => Ok(one),
@@ -115,23 +125,75 @@ fn a_stop_between_fork_and_exec_is_not_lost() {
         })
     };
     let guard = only_child("there is a guard", run.pid());
-    let forked = only_child("the guard has forked", guard);
-    // By ptrace: one that was merely stopped is continued.
-    let traced = Pid::from_raw(forked);
+    (guard, only_child("the guard has forked", guard))
+}
+
+/// Stops a process in a way that its parent does not see.
+fn trace(pid: i32) -> Pid {
+    let traced = Pid::from_raw(pid);
     ptrace::seize(traced, ptrace::Options::empty()).unwrap();
     ptrace::interrupt(traced).unwrap();
     waitpid(traced, None).unwrap();
+    traced
+}
+
+#[test]
+fn a_job_that_stops_itself_at_once_is_not_continued() {
+    let store = used();
+    let locked = lock(&store);
+    let line = store.free_run("node-a").with(&["-v"]);
+    let run = line.job(&["sh", "-c", "kill -STOP $$; exit 4"]).start();
+    let (guard, forked) = guard_and_forked(&run);
+    // The guard is held up after each step until that process has done what it can.
+    let traced = trace(guard);
     unlock(&locked);
-    until("the token is granted", || {
-        let status = store.status();
-        if status["state"] == "running" {
-            Ok(())
-        } else {
-            Err(format!("{status}"))
-        }
+    let rests = || match (state(forked), name(forked).as_str()) {
+        (Some('T'), _) => Ok(true),
+        (Some('S'), "lease-guard") => Ok(false),
+        other => Err(format!("{other:?}")),
+    };
+    while !until("it rests", rests) {
+        ptrace::syscall(traced, None).unwrap();
+        waitpid(traced, None).unwrap();
+    }
+    ptrace::detach(traced, None).unwrap();
+    run.until_says("sh started");
+    assert_eq!(state(forked), Some('T'));
+    signal(forked, Signal::SIGCONT);
+    run.end().with_code(4);
+}
+
+#[test]
+fn what_is_stopped_between_its_word_and_exec_is_continued() {
+    let store = used();
+    let locked = lock(&store);
+    let line = store.free_run("node-a").job(&["sh", "-c", "exit 4"]);
+    let run = with_signals(line).start();
+    let (_, forked) = guard_and_forked(&run);
+    let traced = trace(forked);
+    unlock(&locked);
+    until_granted(&store);
+    run.signal(Signal::SIGWINCH);
+    until("its word was sent, and this behind it", || {
+        has_pending(forked, Signal::SIGWINCH)
     });
+    signal(forked, Signal::SIGSTOP);
+    ptrace::detach(traced, None).unwrap();
+    run.end().with_code(4);
+}
+
+#[test]
+fn a_stop_between_fork_and_exec_is_not_lost() {
+    let store = used();
+    let locked = lock(&store);
+    let run = with_signals(store.free_run("node-a").job(&["sleep", "300"])).start();
+    // One that was merely stopped is continued.
+    let (_, forked) = guard_and_forked(&run);
+    let traced = trace(forked);
+    unlock(&locked);
+    until_granted(&store);
     run.signal(Signal::SIGTERM);
-    until("it is passed on", || has_pending_term(forked));
+    until("it is passed on", || has_pending(forked, Signal::SIGTERM));
     assert_eq!(name(forked), "lease-guard");
     ptrace::detach(traced, None).unwrap();
     run.end().with_code(143);
@@ -153,14 +215,7 @@ fn nothing_is_said_of_the_end_of_a_job_that_was_never_started() {
     let guard = run.guard();
     signal(guard, Signal::SIGSTOP);
     until_stopped(guard);
-    until("the token is granted", || {
-        let status = store.status();
-        if status["state"] == "running" {
-            Ok(())
-        } else {
-            Err(format!("{status}"))
-        }
-    });
+    until_granted(&store);
     run.signal(Signal::SIGSTOP);
     let lease = Duration::from_secs(6);
     let granted = Instant::now();

@@ -6,7 +6,7 @@ mod run;
 mod store;
 mod terminal;
 
-pub(crate) use processes::{alive, children, signal, until_dead, until_stopped};
+pub(crate) use processes::{alive, children, signal, state, until_dead, until_stopped};
 pub(crate) use run::{Ended, Line, Run, TOKENRUN};
 #[allow(unused_imports)] // The tests on other stores bring their own lines.
 pub(crate) use store::{PROVING, Store};

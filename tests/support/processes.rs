@@ -17,6 +17,11 @@ fn stat(pid: i32) -> Option<(char, i32)> {
     Some((state, words.next()?.parse().ok()?))
 }
 
+/// A process's state, as a letter.
+pub(crate) fn state(pid: i32) -> Option<char> {
+    stat(pid).map(|(state, _)| state)
+}
+
 /// Whether a process lives: a zombie does not.
 pub(crate) fn alive(pid: i32) -> bool {
     stat(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
