@@ -364,15 +364,17 @@ fn open_in_time(
     log: &mut Log,
     mut at_work: impl FnMut(),
 ) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
+    let left = || match wait {
+        Wait::No => None,
+        Wait::Forever => Some(Duration::MAX),
+        Wait::For(limit) => Some(limit.saturating_sub(clock.now().0)),
+    };
     loop {
         at_work();
-        let left = match wait {
-            Wait::No => None,
-            Wait::Forever => Some(Duration::MAX),
-            Wait::For(limit) => Some(limit.saturating_sub(clock.now().0)),
-        };
-        let opening = left.map_or(timeout, |left| timeout.min(left).max(SHORTEST_OPENING));
-        match (open(url, timeout, opening, application, log), left) {
+        let opening = left().map_or(timeout, |left| timeout.min(left).max(SHORTEST_OPENING));
+        let opened = open(url, timeout, opening, application, log);
+        // Only now: the attempt has taken some of it.
+        match (opened, left()) {
             (Err(failure), Some(left)) if failure.code == exit::UNAVAILABLE && !left.is_zero() => {
                 std::thread::sleep(SHORTEST_OPENING.min(left));
             }

@@ -32,6 +32,20 @@ pub(crate) fn until<R>(what: &str, mut ask: impl FnMut() -> Result<R, String>) -
     }
 }
 
+/// Tries something that tells how long it took until it was quick enough once. A busy machine
+/// may be late by itself; what breaks its promise is late each time.
+#[track_caller]
+pub(crate) fn within(most: Duration, attempt: impl FnMut() -> Duration) {
+    let mut late = Vec::new();
+    for took in std::iter::repeat_with(attempt).take(10) {
+        if took <= most {
+            return;
+        }
+        late.push(took);
+    }
+    panic!("it never took {most:?} at most, but {late:?}");
+}
+
 /// Whether this is root.
 pub(crate) fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
