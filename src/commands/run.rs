@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
+use crate::cli::STAND_IN;
 use crate::exit::{self, Exit};
 use crate::report::log::Log;
 use crate::report::messages::{Context, Message, guard_news, message, report_failed};
@@ -206,6 +207,10 @@ impl Report<'_> {
 /// are never written down.
 #[must_use]
 pub fn program_name(command: &[OsString]) -> String {
+    if command.get(1).is_some_and(|word| word == STAND_IN) {
+        // An agent has no program; this is what its user has typed.
+        return "hold".to_owned();
+    }
     let program = command.first().map(PathBuf::from).unwrap_or_default();
     let name = program.file_name().unwrap_or(program.as_os_str());
     let name: String = name.to_string_lossy().into_owned();

@@ -18,6 +18,10 @@ use crate::token::{
     Version, decide, line, swap,
 };
 
+/// How much later than the end of the wait the answer to a grant may come, which the store
+/// does not carry out after that end.
+const LAST_ANSWER: Duration = Duration::from_millis(25);
+
 /// A row that is being watched: since when its version has stood unchanged, at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Watch {
@@ -155,12 +159,12 @@ impl Seeking {
             }
             Doing::Claiming { grant } => {
                 let patient_until = grant.sent.at.plus(patience(claim));
+                let over = self.wait_ends_at(wait).map(|over| over.plus(LAST_ANSWER));
                 match wait {
-                    Wait::Forever if self.stopped.is_none() => None,
-                    Wait::For(limit) if self.stopped.is_none() => {
-                        Some(patient_until.max(Moment(limit)))
-                    }
-                    Wait::For(_) | Wait::Forever | Wait::No => Some(patient_until),
+                    Wait::No => Some(patient_until),
+                    // What was stopped waits only to settle the grant.
+                    _ if self.stopped.is_some() => over.into_iter().chain([patient_until]).min(),
+                    Wait::For(_) | Wait::Forever => over,
                 }
             }
             Doing::Leaving { by, .. } => Some(*by),
@@ -176,11 +180,15 @@ impl Seeking {
                 | Doing::Checking { .. }
                 | Doing::Leaving { .. }
         );
+        self.wait_ends_at(wait).filter(|_| may_end)
+    }
+
+    /// When the time to wait is over. Whoever gives no time at all still has a first look.
+    pub(super) fn wait_ends_at(&self, wait: Wait) -> Option<Moment> {
         match wait {
-            // Whoever gives no time at all still has a first look.
-            Wait::For(limit) if may_end && !self.has_waited() => Some(Moment(limit.max(AWAY))),
-            Wait::For(limit) if may_end => Some(Moment(limit)),
-            Wait::For(_) | Wait::No | Wait::Forever => None,
+            Wait::For(limit) if !self.has_waited() => Some(Moment(limit.max(AWAY))),
+            Wait::For(limit) => Some(Moment(limit)),
+            Wait::No | Wait::Forever => None,
         }
     }
 
@@ -212,11 +220,14 @@ impl Seeking {
             | Doing::Claiming { .. }
                 if due =>
             {
-                let waited = humantime::format_duration(patience(step.claim));
+                let text = match step.limits.wait {
+                    Wait::For(_) => "until the time to wait was over".to_owned(),
+                    Wait::No | Wait::Forever => {
+                        format!("for {}", humantime::format_duration(patience(step.claim)))
+                    }
+                };
                 Next::End(Ending::StoreFailed {
-                    error: StoreError::unavailable(format!(
-                        "the store gave no answer for {waited}"
-                    )),
+                    error: StoreError::unavailable(format!("the store gave no answer {text}")),
                     perhaps_granted: self.is_claimed() || !self.unsettled.is_empty(),
                 })
             }
@@ -467,6 +478,11 @@ impl Seeking {
                 self.unsettled.forget(grant.sent.version);
             }
             self.last_grant = Some(grant);
+        }
+        if self.unsettled.is_empty()
+            && let Some(why) = self.stopped.take()
+        {
+            return self.leave(step, ending_of(why));
         }
         let (since, failures, _) = self.trouble.take().unwrap_or((step.now, 0, error.clone()));
         let has_reason = !self.unsettled.is_empty() || self.watch.is_some();

@@ -27,6 +27,11 @@ pub enum UrlError {
     /// `sqlite://` with something else than an absolute path.
     #[error("the store {0:?} has no absolute path: write sqlite:///absolute/path")]
     NotAbsolute(String),
+    /// A file of such a name would be a private one, wherever this process stands.
+    #[error(
+        "the store {0:?} is no path that can be meant: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
+    )]
+    Unlikely(String),
     /// Nothing.
     #[error(
         "the store is empty: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
@@ -58,7 +63,7 @@ impl StoreUrl {
             return Ok(Self::Postgres(Secret(trimmed.to_owned())));
         }
         let Some((scheme, rest)) = trimmed.split_once("://") else {
-            return Ok(Self::Sqlite(PathBuf::from(text)));
+            return plain_path(text).map(Self::Sqlite);
         };
         match scheme {
             "sqlite" if rest.starts_with('/') => Ok(Self::Sqlite(PathBuf::from(rest))),
@@ -81,6 +86,20 @@ impl StoreUrl {
         }
         Ok(Self::Sqlite(state_directory(place)?.join("tokenrun.db")))
     }
+}
+
+/// A path of a file, unless it is likely to be a slip in something else: two nodes would have a
+/// store each, and run the job at once.
+fn plain_path(text: &str) -> Result<PathBuf, UrlError> {
+    let first = text.split_once('/').map_or(text, |(first, _)| first);
+    if let Some((before, _)) = first.split_once([':', '@']) {
+        // The rest may hold a password: it is not repeated.
+        return Err(UrlError::Unlikely(format!("{before}…")));
+    }
+    if first.starts_with(['~', '$']) || text != text.trim() {
+        return Err(UrlError::Unlikely(text.to_owned()));
+    }
+    Ok(PathBuf::from(text))
 }
 
 /// Where this process runs, as far as the default store depends on it.
@@ -132,6 +151,31 @@ mod tests {
         assert_eq!(StoreUrl::parse("/var/lib/x.db"), sqlite("/var/lib/x.db"));
         assert_eq!(StoreUrl::parse("x.db"), sqlite("x.db"));
         assert_eq!(StoreUrl::parse("a=b.db"), sqlite("a=b.db"));
+    }
+
+    #[test]
+    fn what_is_likely_a_slip_is_no_path() {
+        for text in [
+            "sqlite:/var/lib/x.db",
+            "sqlite:x.db",
+            "postgres:/host/database",
+            "file:/var/lib/x.db",
+            ":memory:",
+            "localhost:5432/jobs",
+            "etl:secret@host/jobs",
+            "etl@host/jobs",
+            "~/x.db",
+            "$HOME/x.db",
+            " /var/lib/x.db",
+            "x.db\n",
+        ] {
+            let error = StoreUrl::parse(text).unwrap_err();
+            assert!(matches!(error, UrlError::Unlikely(_)), "{text:?}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+        for text in ["./a:b.db", "/srv/a@b/c:d.db", "./~x", "a/b:c.db", "a $b.db"] {
+            assert_eq!(StoreUrl::parse(text), sqlite(text));
+        }
     }
 
     #[test]

@@ -15,6 +15,8 @@ fn a_store_that_tokenrun_does_not_know_is_named() {
     for (url, says) in [
         ("redis://host/0", "redis://"),
         ("sqlite://relative/path", "sqlite:///absolute/path"),
+        ("sqlite:/absolute/path", "sqlite:///absolute/path"),
+        ("~/tokens.db", "is no path that can be meant"),
         ("postgres://host/db?hots=x", "\"hots\""),
         ("host=db requirepeer=x", "requirepeer"),
         (" ", "empty"),
@@ -29,9 +31,10 @@ fn a_store_that_tokenrun_does_not_know_is_named() {
 #[test]
 fn a_password_in_a_store_that_is_refused_is_not_repeated() {
     let store = Store::new();
-    let ended = run_on(&store, "mysql://me:secret@host/db").end();
-    let ended = ended.with_code(78);
-    assert!(!ended.stderr.contains("secret"), "{ended:?}");
+    for url in ["mysql://me:secret@host/db", "me:secret@host/db"] {
+        let ended = run_on(&store, url).end().with_code(78);
+        assert!(!ended.stderr.contains("secret"), "{ended:?}");
+    }
 }
 
 #[test]

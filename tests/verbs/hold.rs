@@ -97,6 +97,7 @@ fn the_second_has_it_as_soon_as_the_first_is_told_to_stop(site: &Site) {
     let history = site.verb(&["history", "--json"]).end().with_code(0).json();
     assert_eq!(history[0]["outcome"], "succeeded");
     assert_eq!(history[1]["outcome"], "succeeded");
+    assert_eq!(history[1]["program"], "hold");
 }
 
 fn the_second_has_it_when_the_first_is_killed(site: &Site) {

@@ -212,3 +212,14 @@ fn a_row_that_somebody_holds_refuses_unless_it_may_be_by_ones_own_grant() {
     let did = rig.answered();
     assert!(kill_at(&did).is_some(), "{did:?}");
 }
+
+#[test]
+fn a_stop_is_what_ends_a_run_whose_grant_has_failed_for_certain() {
+    let mut rig = Rig::claiming();
+    rig.tell(stop(15));
+    assert_eq!(rig.machine.ending(), None, "it may have been granted");
+    rig.out = None;
+    let locked = crate::store::StoreError::locked("by pid 7");
+    rig.tell(Event::Swapped(Err(locked)));
+    assert_eq!(*rig.ending(), Ending::Stopped(15));
+}

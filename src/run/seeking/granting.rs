@@ -83,6 +83,13 @@ impl Seeking {
         let row = row.as_ref();
         let version = step.version_after(row.map(|row| row.version));
         let mut swap = swap::grant(step.claim, kind, row, &now, version);
+        if let Some(over) = self.wait_ends_at(step.limits.wait) {
+            // Who has given up by then is granted nothing.
+            let latest = now.plus(over.since(step.now));
+            if latest.stamp.tick_ms < swap.expiry.stamp.tick_ms {
+                swap.expiry = latest;
+            }
+        }
         if let History::Begin { waited, .. } = &mut swap.history {
             *waited = self.line.is_joined();
         }
