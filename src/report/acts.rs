@@ -109,9 +109,11 @@ pub fn done(
             let others = match row.client_bound() {
                 // It is bound to it as before.
                 Some(bound) if bound != to => format!(
-                    "{bound} may have it after its head start, others when keep has passed too"
+                    "{bound} may have it after its head start, others when keep has passed too, those in line sooner"
                 ),
-                Some(_) => "others may have it when keep has passed".to_owned(),
+                Some(_) => {
+                    "others may have it when keep has passed, those in line sooner".to_owned()
+                }
                 None => "others may have it after their head start".to_owned(),
             };
             format!("{group} goes to {to} at its next run; {others}")

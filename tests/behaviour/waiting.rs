@@ -299,6 +299,18 @@ fn a_store_that_is_locked_is_waited_for_until_the_time_is_over() {
         assert!(ended.stderr.contains("waiting for it too"), "{ended:?}");
         took
     });
+    // A grant that is out is no reason to be late, nor is it carried out later.
+    within(Duration::from_millis(1_050), || {
+        let begun = Instant::now();
+        let run = store
+            .free_run("b")
+            .with(&["--store-timeout=10s", "--wait=1s"]);
+        let ended = run.job(&["true"]).end().with_code(69);
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_secs(1), "{took:?}");
+        ended.says(&["until the time to wait was over", "true was not started"]);
+        took
+    });
     // And once it is back, the job runs.
     let run = quick(store.free_run("c")).with(&["--wait=1m"]);
     let run = run.job(&["true"]).start();
