@@ -10,7 +10,7 @@ use super::event::{Action, Event, Note};
 use super::holding::Holding;
 use super::lease::Unsettled;
 use super::machine::{Next, Step, Wait};
-use super::waiting::{AWAY, InLine, SHORTEST};
+use super::waiting::{AWAY, InLine, SHORTEST, no_answer_in_time};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError, Trouble};
 use crate::token::{
@@ -220,14 +220,18 @@ impl Seeking {
             | Doing::Claiming { .. }
                 if due =>
             {
-                let text = match step.limits.wait {
-                    Wait::For(_) => "until the time to wait was over".to_owned(),
-                    Wait::No | Wait::Forever => {
-                        format!("for {}", humantime::format_duration(patience(step.claim)))
+                let ends_at = self.wait_ends_at(step.limits.wait);
+                let is_over = ends_at.is_some_and(|at| step.now >= at);
+                let error = match self.trouble.take() {
+                    Some((_, _, error)) if is_over => error,
+                    None if is_over => no_answer_in_time(),
+                    _ => {
+                        let waited = humantime::format_duration(patience(step.claim));
+                        StoreError::unavailable(format!("the store gave no answer for {waited}"))
                     }
                 };
                 Next::End(Ending::StoreFailed {
-                    error: StoreError::unavailable(format!("the store gave no answer {text}")),
+                    error,
                     perhaps_granted: self.is_claimed() || !self.unsettled.is_empty(),
                 })
             }
@@ -432,7 +436,10 @@ impl Seeking {
     }
 
     fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
-        self.trouble = None;
+        if !matches!(swapped, Swapped::Expired(_)) {
+            // One that came too late may have been held up by that very trouble.
+            self.trouble = None;
+        }
         match (std::mem::replace(&mut self.doing, Doing::Fresh), swapped) {
             (Doing::Claiming { mut grant }, Swapped::Done(time)) => {
                 // What the store stamped is carried on by every heartbeat.

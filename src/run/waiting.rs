@@ -204,14 +204,10 @@ impl Seeking {
             error,
             perhaps_granted,
         };
-        let no_answer = || {
-            let text = "the store gave no answer until the time to wait was over";
-            store_failed(StoreError::unavailable(text))
-        };
         let ending = match (self.trouble.take(), self.line.last.take()) {
             (Some((_, _, error)), _) => store_failed(error),
             (None, Some((clause, why))) if unanswered < AWAY => Ending::Refused { clause, why },
-            (None, _) => no_answer(),
+            (None, _) => store_failed(no_answer_in_time()),
         };
         self.leave(step, ending)
     }
@@ -249,6 +245,11 @@ impl Seeking {
             _ => Next::Stay,
         }
     }
+}
+
+/// Nothing was heard of the store until the wait was over.
+pub(super) fn no_answer_in_time() -> StoreError {
+    StoreError::unavailable("the store gave no answer until the time to wait was over")
 }
 
 /// When a refusal will change by itself at the latest, as far as it says.

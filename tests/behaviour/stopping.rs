@@ -35,17 +35,6 @@ fn used() -> Store {
     store
 }
 
-fn until_granted(store: &Store) {
-    until("the token is granted", || {
-        let status = store.status();
-        if status["state"] == "running" {
-            Ok(())
-        } else {
-            Err(format!("{status}"))
-        }
-    });
-}
-
 /// A process's name.
 fn name(pid: i32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
@@ -172,7 +161,7 @@ fn what_is_stopped_between_its_word_and_exec_is_continued() {
     let (_, forked) = guard_and_forked(&run);
     let traced = trace(forked);
     unlock(&locked);
-    until_granted(&store);
+    store.until_state("running");
     run.signal(Signal::SIGWINCH);
     until("its word was sent, and this behind it", || {
         has_pending(forked, Signal::SIGWINCH)
@@ -191,7 +180,7 @@ fn a_stop_between_fork_and_exec_is_not_lost() {
     let (_, forked) = guard_and_forked(&run);
     let traced = trace(forked);
     unlock(&locked);
-    until_granted(&store);
+    store.until_state("running");
     run.signal(Signal::SIGTERM);
     until("it is passed on", || has_pending(forked, Signal::SIGTERM));
     assert_eq!(name(forked), "lease-guard");
@@ -215,7 +204,7 @@ fn nothing_is_said_of_the_end_of_a_job_that_was_never_started() {
     let guard = run.guard();
     signal(guard, Signal::SIGSTOP);
     until_stopped(guard);
-    until_granted(&store);
+    store.until_state("running");
     run.signal(Signal::SIGSTOP);
     let lease = Duration::from_secs(6);
     let granted = Instant::now();

@@ -221,14 +221,8 @@ fn a_terminal_that_is_held_up_holds_up_no_heartbeat_and_no_deadline() {
         let now: String = store.cell("heartbeat_at");
         if now == seen { Err(now) } else { Ok(()) }
     });
-    until("the job is ended and the token released", || {
-        let status = store.status();
-        if status["state"] == "free" {
-            Ok(())
-        } else {
-            Err(format!("{status}"))
-        }
-    });
+    // The job is ended and the token released.
+    store.until_state("free");
     assert!(!terminal.shows().contains("longer than"));
     assert_eq!(store.history()[0]["outcome"], "timed_out");
     terminal.key(ctrl('q'));

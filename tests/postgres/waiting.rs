@@ -166,11 +166,9 @@ fn a_server_that_is_away_is_waited_for() {
     let quick = |client: &str| site.short(client).with(&["--store-timeout=300ms"]);
     quick("before").end().with_code(0);
     server.ctl(&["-w", "-m", "fast", "stop"]);
-    within(Duration::from_millis(600), || {
-        let begun = Instant::now();
-        quick("b").end().with_code(69);
-        begun.elapsed()
-    });
+    let begun = Instant::now();
+    quick("b").end().with_code(69);
+    assert!(begun.elapsed() < Duration::from_secs(1));
     within(Duration::from_millis(1_550), || {
         let begun = Instant::now();
         quick("b").with(&["--wait=1500ms"]).end().with_code(69);

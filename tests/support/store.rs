@@ -207,6 +207,18 @@ impl Store {
         ended.with_code(0).json()[0].take()
     }
 
+    /// Waits until `status` says that the group is in this state.
+    pub(crate) fn until_state(&self, state: &str) {
+        until(&format!("the group is {state}"), || {
+            let status = self.status();
+            if status["state"] == state {
+                Ok(())
+            } else {
+                Err(status.to_string())
+            }
+        });
+    }
+
     /// What `history --json` says, the newest run first.
     pub(crate) fn history(&self) -> Vec<Value> {
         let ended = self.verb(&["history", "--json"]).end().with_code(0);

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::rig::*;
+use crate::run::ending::Ending;
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Wait};
 use crate::store::worker::Request;
-use crate::store::{Store as _, StoreError};
+use crate::store::{Store as _, StoreError, Trouble};
 use crate::sys::wait::Status;
 use crate::token::rule::tests::fixture::{MS, but, s};
 use crate::token::{GroupName, SessionId};
@@ -245,6 +246,32 @@ fn a_grant_that_gets_no_answer_is_waited_for_until_the_time_is_over() {
             );
             assert_eq!(short(rig.ending()), "store failed, perhaps granted: true");
         }
+    }
+}
+
+/// What is told at the end is what was in the way, whatever becomes of the last grant.
+#[test]
+fn a_row_that_is_held_until_the_time_is_over_is_what_is_told() {
+    for expired in [false, true] {
+        let (mut rig, mut holder) = in_line(Wait::For(BEGUN + s(2)));
+        holder.job_ends(Status::Exited(0));
+        holder.answered();
+        rig.tell(Event::Rung);
+        rig.answered();
+        rig.out = None;
+        rig.tell(Event::Swapped(Err(StoreError::held("pid 7"))));
+        rig.wait(s(1));
+        rig.answered();
+        assert!(matches!(rig.out, Some(Request::Swap(_))), "{:?}", rig.out);
+        rig.wait(s(1));
+        if expired {
+            rig.answered();
+        }
+        rig.wait(Duration::from_millis(25));
+        let Some(Ending::StoreFailed { error, .. }) = rig.machine.ending() else {
+            panic!("{:?}", rig.machine.ending());
+        };
+        assert_eq!(error.trouble, Trouble::Held);
     }
 }
 
