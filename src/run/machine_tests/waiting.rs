@@ -263,11 +263,14 @@ fn a_row_that_is_held_until_the_time_is_over_is_what_is_told() {
         rig.wait(s(1));
         rig.answered();
         assert!(matches!(rig.out, Some(Request::Swap(_))), "{:?}", rig.out);
-        rig.wait(s(1));
+        rig.wait(s(1) + MS);
         if expired {
             rig.answered();
         }
-        rig.wait(Duration::from_millis(25));
+        // The line is left, if that takes no time.
+        for _ in 0..2 {
+            rig.wait(Duration::from_millis(25));
+        }
         let Some(Ending::StoreFailed { error, .. }) = rig.machine.ending() else {
             panic!("{:?}", rig.machine.ending());
         };
