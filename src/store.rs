@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use self::worker::{Answer, Request};
 use crate::token::{
-    ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, Place, ResourceName, Row, RunEnd,
-    RunId, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
+    ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, Place, Recorded, ResourceName, Row,
+    RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// What one read of a group gives.
@@ -204,12 +204,14 @@ pub trait Store: Send {
     /// If it is not known whether the swap happened, or will.
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError>;
 
-    /// Closes a session's own run record, whatever has become of the token. A
-    /// record that its session has closed already stays as it is.
+    /// Writes a session's own run, which is over, whatever has become of the token and of
+    /// what history had of the run: a failover that lost the grant lost the record with it. The
+    /// run's key is done in the same transaction ([`RunRecord::makes_key_done`]). The store sets
+    /// the time of the end. A record that its session has closed already stays as it is.
     ///
     /// # Errors
-    /// If it is not known whether the record is closed.
-    fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError>;
+    /// If it is not known whether history has the run, or another run stands in its place.
+    fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError>;
 
     /// Lists every group.
     ///
@@ -254,6 +256,17 @@ pub trait Store: Send {
     /// # Errors
     /// If the store can't be written.
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError>;
+}
+
+/// Why a run can't be written: another session's run has its fence. A token that was deleted
+/// or put back may be granted a fence for the second time.
+fn place_taken(run: &RunRecord) -> String {
+    format!(
+        "another run of group {:?} has the fence {} in its history already, so the token was \
+         deleted or put back; this run can't be written there",
+        run.group.as_str(),
+        run.fence
+    )
 }
 
 /// What kind of trouble a store is in; it decides the exit code.

@@ -58,10 +58,10 @@
 //! | 1 | running, and this process runs inside of it | a process under the session's guard | run under the outer lease |
 //! | 2 | running, provably dead | a process on that host | *open*: go on at 6 |
 //! | 3 | the verdict needs an age that can't be told: the stamp is of another domain, or of the future | anyone | observe: that age counts as reached once the version stood unchanged for its whole length on the looker's own clock |
-//! | 4 | running, silent for less than the holder's takeover-after (or, where that can't be told, heard while the looker watched) | anyone | refused: held |
+//! | 4 | running, silent for less than the holder's takeover-after (or, where that can't be told, heard while the looker watched) | anyone | refused: held. The expected client with failback: handed off to itself besides, unless a hand-off is there |
 //! | 5 | running, silent longer | anyone, unless something of the run is alive on this host (then refused) | *open*: go on at 6 |
 //! | 6 | paused | anyone | refused |
-//! | 7 | free or idle, younger than not-before since its grant | anyone | refused: too soon |
+//! | 7 | free, idle or open, younger than not-before since its grant, however that run ended | anyone | refused: too soon |
 //! | 8 | handed off, not running or open | the target | grant: handoff |
 //! | 9 | the same | another, whom 10 and 12 to 14 would let in | wait the head start, then grant |
 //! | 10 | others are in line before | anyone | refused: behind |
@@ -116,7 +116,7 @@ pub use claim::{About, Claim, Evidence, Line, Look};
 pub use line::{Place, Waiter};
 pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, ResourceName, SessionId, Version};
 pub use operator::{Act, ActRecord, Actor};
-pub use record::{GrantKind, OnceMark, Outcome, RunEnd, RunId, RunRecord};
+pub use record::{GrantKind, OnceMark, Outcome, Recorded, RunEnd, RunRecord};
 pub use row::{Counters, Handoff, Outcomes, Pause, Row, State, Touch};
 pub use rule::{Decision, Refusal, Verdict, decide};
 pub use swap::{History, Swap, Swapped};

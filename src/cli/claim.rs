@@ -74,7 +74,8 @@ pub(super) struct TimingFlags {
     /// The least time from this run's start to the next one's, on whichever node [default: 0]
     ///
     /// For a job that must not run twice in a night however late a clock is. It is counted from
-    /// the grant, and holds for the same node too.
+    /// the grant, holds for the same node too, and holds however the run ended: one that crashed
+    /// is not repeated within it. Leave it out for a job that another run should repeat then.
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_AT_LEAST", value_parser = duration_value, help_heading = "Time")]
     at_least: Option<Duration>,
     /// Time between the job's TERM and its KILL [default: 10s]

@@ -81,7 +81,14 @@ fn orders(row: &Row, now: &StoreTime) -> Lines {
         format!("by {} {until}{reason}", pause.by)
     });
     let handoff = row.handoff.as_ref();
-    let handoff = handoff.map(|it| format!("to {} since {}", it.to, rfc3339(it.at_wall_ms)));
+    let handoff = handoff.map(|it| {
+        let by = if it.for_failback {
+            ", by its --failback"
+        } else {
+            ""
+        };
+        format!("to {} since {}{by}", it.to, rfc3339(it.at_wall_ms))
+    });
     let revoked = if row.revoke_requested {
         "asked for"
     } else {

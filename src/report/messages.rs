@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::json::not_before;
 use super::{rfc3339, waiting};
 use crate::duration::rounded;
 use crate::job::messages::Unkillable;
@@ -485,11 +486,16 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
             } else {
                 by.to_string()
             };
+            let not_before = seen.and_then(not_before).map(|at| {
+                let at = rfc3339(at);
+                format!(", but not before {at} (--at-least)")
+            });
             format!(
-                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no other comes",
+                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no other comes{}",
                 seen.map_or_else(String::new, since),
                 rounded(*silent_for),
                 rounded(*takeover_in),
+                not_before.unwrap_or_default(),
             )
         }
         Refusal::AliveHere(processes) => {

@@ -61,16 +61,6 @@ pub enum Unstarted {
 }
 
 impl JobEnd {
-    /// What history says of it, of a run that has a key for `--once`.
-    #[must_use]
-    pub fn record_with_key(&self) -> RunEnd {
-        let end = self.record();
-        RunEnd {
-            marks_once: end.outcome == Outcome::Succeeded,
-            ..end
-        }
-    }
-
     /// What history says of it.
     #[must_use]
     pub const fn record(&self) -> RunEnd {
@@ -82,25 +72,15 @@ impl JobEnd {
             Self::Lost(_) => (Outcome::Lost, None),
             Self::NotStarted(_) => (Outcome::NotStarted, None),
         };
-        match status {
-            Some(Status::Exited(code)) => RunEnd {
-                marks_once: false,
-                outcome,
-                exit_code: Some(code),
-                signal: None,
-            },
-            Some(Status::Signalled(signal)) => RunEnd {
-                marks_once: false,
-                outcome,
-                exit_code: None,
-                signal: Some(signal),
-            },
-            None => RunEnd {
-                marks_once: false,
-                outcome,
-                exit_code: None,
-                signal: None,
-            },
+        let (exit_code, signal) = match status {
+            Some(Status::Exited(code)) => (Some(code), None),
+            Some(Status::Signalled(signal)) => (None, Some(signal)),
+            None => (None, None),
+        };
+        RunEnd {
+            outcome,
+            exit_code,
+            signal,
         }
     }
 }

@@ -8,8 +8,8 @@ use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::{
-    ClientId, Evidence, Fence, GrantKind, Moment, OnceMark, Refusal, Row, SessionId, StoreTime,
-    Swapped, Verdict,
+    ClientId, Evidence, Fence, GrantKind, Moment, OnceMark, Recorded, Refusal, Row, SessionId,
+    StoreTime, Swapped, Verdict,
 };
 
 /// What happened.
@@ -30,7 +30,7 @@ pub enum Event {
     /// The answer to [`Request::Once`].
     OnceLooked(Result<Option<Box<OnceMark>>, StoreError>),
     /// The answer to [`Request::Record`].
-    Recorded(Result<(), StoreError>),
+    Recorded(Result<Recorded, StoreError>),
     /// The guard has started the job.
     JobStarted,
     /// The guard could not start the job.

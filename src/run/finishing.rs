@@ -8,7 +8,7 @@ use super::lease::{Found, Lease};
 use super::machine::{Next, Step};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
-use crate::token::{Moment, RunEnd, RunId, Swapped};
+use crate::token::{Moment, Recorded, RunRecord, Swapped};
 
 /// How many store time-outs the end of a run may be tried to be written down.
 const PATIENCE: u32 = 6;
@@ -38,7 +38,12 @@ enum Then {
 /// A run that is being written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finishing {
-    run: RunId,
+    /// The record of the run, which is over.
+    run: RunRecord,
+    /// A release was sent whose answer did not come: it may have happened.
+    perhaps_released: bool,
+    /// The warning that the token was lost before the release was given.
+    told_of_loss: bool,
     /// `None` once the token is known to be another's, or nobody's.
     lease: Option<Lease>,
     end: JobEnd,
@@ -71,6 +76,7 @@ impl Finishing {
     ) -> Next {
         let mut this = Self::new(step, lease, end, stopped_by);
         this.lease = None;
+        this.told_of_loss = true;
         this.record(step);
         Next::Finish(Box::new(this))
     }
@@ -99,7 +105,8 @@ impl Finishing {
 
     fn new(step: &Step<'_>, lease: Lease, end: JobEnd, stopped_by: Option<i32>) -> Self {
         let timing = &step.claim.timing;
-        let give_up_at = if run_end(step, &end).marks_once {
+        let run = lease.run().clone().ended(end.record());
+        let give_up_at = if run.makes_key_done() {
             // Nobody else runs the job while the lease can be trusted: it is worth trying.
             let trusted_until = lease.deadline(timing).kill_at;
             trusted_until.max(step.now.plus(timing.store_timeout))
@@ -107,7 +114,9 @@ impl Finishing {
             step.now.plus(timing.store_timeout.saturating_mul(PATIENCE))
         };
         Self {
-            run: lease.run().clone(),
+            run,
+            perhaps_released: false,
+            told_of_loss: false,
             lease: Some(lease),
             end,
             stopped_by,
@@ -132,7 +141,13 @@ impl Finishing {
             Event::Tick => self.tick(step),
             Event::Swapped(Ok(swapped)) => self.swapped(step, swapped),
             Event::Looked(Ok((reading, _))) => self.looked(step, &reading),
-            Event::Recorded(Ok(())) => self.ended(true),
+            Event::Recorded(Ok(recorded)) => {
+                if recorded == Recorded::Written {
+                    // No release has closed the record: the token was lost before one could.
+                    self.tell_of_loss(step);
+                }
+                self.ended(true)
+            }
             Event::Swapped(Err(error)) | Event::Looked(Err(error)) => {
                 self.failed(step, error, Then::Ask)
             }
@@ -172,7 +187,7 @@ impl Finishing {
         if step.now >= self.give_up_at {
             step.say(Note::NotRecorded {
                 error: self.error.clone(),
-                once: run_end(step, &self.end).marks_once,
+                once: self.run.makes_key_done(),
             });
             return self.ended(false);
         }
@@ -195,8 +210,7 @@ impl Finishing {
             return self.record(step);
         };
         let drawn = (step.draw)();
-        let end = run_end(step, &self.end);
-        let swap = lease.release(step.now, &step.claim.timing, end, drawn);
+        let swap = lease.release(step.now, &step.claim.timing, self.end.record(), drawn);
         step.act(Action::Send(Request::Swap(Box::new(swap))));
         self.doing = Doing::Releasing { sent_at: step.now };
     }
@@ -207,12 +221,16 @@ impl Finishing {
     }
 
     fn record(&mut self, step: &mut Step<'_>) {
-        step.act(Action::Send(Request::Record {
-            group: step.claim.group.clone(),
-            run: self.run.clone(),
-            end: run_end(step, &self.end),
-        }));
+        step.act(Action::Send(Request::Record(Box::new(self.run.clone()))));
         self.doing = Doing::Recording;
+    }
+
+    /// A job that was ended for the loss needs no warning.
+    fn tell_of_loss(&mut self, step: &mut Step<'_>) {
+        let told = std::mem::replace(&mut self.told_of_loss, true);
+        if !told && matches!(self.end, JobEnd::Itself(_)) {
+            step.say(Note::LostAfterEnd);
+        }
     }
 
     fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
@@ -255,6 +273,9 @@ impl Finishing {
             Some(Found::Ours { .. }) => self.release(step),
             Some(Found::Lost) | None => {
                 self.lease = None;
+                if !self.perhaps_released {
+                    self.tell_of_loss(step);
+                }
                 self.record(step);
             }
         }
@@ -263,6 +284,7 @@ impl Finishing {
 
     fn failed(&mut self, step: &mut Step<'_>, error: StoreError, then: Then) -> Next {
         self.error = Some(error);
+        self.perhaps_released |= matches!(self.doing, Doing::Releasing { .. });
         self.wait(step, then);
         Next::Stay
     }
@@ -271,13 +293,5 @@ impl Finishing {
         let until = step.now.plus(step.pause_after(self.failures));
         self.failures += 1;
         self.doing = Doing::Waiting { until, then };
-    }
-}
-
-/// What history is to say of the end, and whether a key is done with it.
-fn run_end(step: &Step<'_>, end: &JobEnd) -> RunEnd {
-    match step.claim.about.once_key {
-        Some(_) => end.record_with_key(),
-        None => end.record(),
     }
 }

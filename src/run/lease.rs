@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::job::messages::Deadline;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{Moment, Row, RunEnd, RunId, SessionId, StoreTime, Swap, Timing, Version, swap};
+use crate::token::{
+    Moment, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Timing, Version, swap,
+};
 
 /// A swap of this session's own, and when it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,20 +81,27 @@ pub struct Lease {
     unsettled: Unsettled,
     /// The last store time seen, and when the request for it was sent.
     seen: (StoreTime, Moment),
-    run: RunId,
+    /// The record of the run that it was granted for: a session knows it whole, whatever
+    /// becomes of what the store has of it.
+    run: RunRecord,
 }
 
 impl Lease {
-    /// The lease that a swap of ours gives, which happened: `row` is what it wrote.
+    /// The lease that a swap of ours gives, which happened: `row` is what it wrote, and `run`
+    /// the record that began with it.
     #[must_use]
-    pub const fn new(row: Row, session: SessionId, own: Sent, seen: (StoreTime, Moment)) -> Self {
-        let fence = row.fence;
+    pub fn new(row: Row, run: RunRecord, own: Sent, seen: (StoreTime, Moment)) -> Self {
+        let granted_at_ms = row.acquired_at.map(|stamp| stamp.wall_ms);
+        let started_at_ms = granted_at_ms.unwrap_or(run.started_at_ms);
         Self {
             row,
             own,
             unsettled: Unsettled::new(),
             seen,
-            run: RunId { fence, session },
+            run: RunRecord {
+                started_at_ms,
+                ..run
+            },
         }
     }
 
@@ -102,9 +111,9 @@ impl Lease {
         &self.row
     }
 
-    /// The run that the lease was granted for.
+    /// The record of the run that the lease was granted for.
     #[must_use]
-    pub const fn run(&self) -> &RunId {
+    pub const fn run(&self) -> &RunRecord {
         &self.run
     }
 
@@ -134,13 +143,8 @@ impl Lease {
     /// The swap that ends the run.
     pub fn release(&mut self, now: Moment, timing: &Timing, end: RunEnd, drawn: u64) -> Swap {
         let version = self.draw(drawn);
-        swap::release(
-            &self.row,
-            self.run.clone(),
-            end,
-            version,
-            self.expiry(now, timing),
-        )
+        let run = self.run.clone().ended(end);
+        swap::release(&self.row, run, version, self.expiry(now, timing))
     }
 
     fn draw(&self, drawn: u64) -> Version {

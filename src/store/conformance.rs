@@ -33,10 +33,11 @@ use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;
 use super::{ActQuery, Advanced, HistoryQuery, Retention, Store};
 use crate::token::operator::{Act, Effect, perform};
+use crate::token::record::fixture::{run_of, unheld_run};
 use crate::token::swap::{creation, grant, heartbeat, release};
 use crate::token::{
     About, ActRecord, Actor, Claim, ClientId, Domain, Fence, GrantKind, GroupName, History,
-    Outcome, Pause, ResourceName, Row, RunEnd, RunId, RunRecord, SessionId, Stamp, State,
+    Outcome, Pause, Recorded, ResourceName, Row, RunEnd, RunRecord, SessionId, Stamp, State,
     StoreTime, Swap, Swapped, Timing, Touch, Version, Wishes,
 };
 
@@ -103,7 +104,8 @@ suite!(
     a_release_closes_the_record_in_the_same_swap,
     a_release_that_does_not_happen_closes_no_record,
     a_session_closes_its_own_record_late_but_never_twice,
-    a_record_of_nobody_is_no_error,
+    a_run_that_history_lost_is_written_whole_with_its_key,
+    a_release_writes_a_run_that_history_lost,
     history_is_newest_first_by_group_and_limited,
     history_is_filtered_by_client_outcome_and_time,
     an_act_is_recorded_in_the_swap_that_does_it,
@@ -181,7 +183,6 @@ fn grant_to(store: &mut dyn Store, claim: &Claim, n: u64) -> Row {
 }
 
 const SUCCESS: RunEnd = RunEnd {
-    marks_once: false,
     outcome: Outcome::Succeeded,
     exit_code: Some(0),
     signal: None,

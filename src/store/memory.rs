@@ -10,8 +10,8 @@ use super::{
 };
 use crate::token::line::FORGOTTEN;
 use crate::token::{
-    ActRecord, Domain, Fence, GroupName, History, OnceMark, Outcome, Place, ResourceName, Row,
-    RunEnd, RunId, RunRecord, SessionId, Stamp, StoreTime, Swap, Swapped, Waiter,
+    ActRecord, Domain, Fence, GroupName, History, OnceMark, Outcome, Place, Recorded, ResourceName,
+    Row, RunRecord, SessionId, Stamp, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// Everything that a store holds: to be copied and put back, as a lossy failover does.
@@ -144,7 +144,10 @@ impl Contents {
                     ..act.as_ref().clone()
                 });
             }
-            History::End { run, end } => self.close(swap.group(), run, end, now),
+            History::End(run) => {
+                // A release finds its own record, or none.
+                let _ = self.record(run, now);
+            }
         }
         Swapped::Done(now.clone())
     }
@@ -186,20 +189,31 @@ impl Contents {
         of_group.map(|(_, place)| place.clone()).collect()
     }
 
-    /// What [`Store::record`] does at `now`.
-    pub fn close(&mut self, group: &GroupName, id: &RunId, end: &RunEnd, now: &StoreTime) {
-        for run in &mut self.runs {
-            if run.group == *group && run.fence == id.fence && run.session == id.session {
-                let closed = run.close(end, now);
-                let mark = run.once_mark(now.stamp.wall_ms);
-                let mark = mark.filter(|_| closed && end.marks_once);
-                let is_new = |mark: &OnceMark| {
-                    let same = |it: &OnceMark| it.group == mark.group && it.key == mark.key;
-                    !self.marks.iter().any(same)
-                };
-                self.marks.extend(mark.filter(is_new));
+    /// What [`Store::record`] does at `now`; `None` if another run stands in its place.
+    pub fn record(&mut self, run: &RunRecord, now: &StoreTime) -> Option<Recorded> {
+        let same_place = |it: &&mut RunRecord| it.group == run.group && it.fence == run.fence;
+        let ended_at_ms = Some(now.stamp.wall_ms);
+        match self.runs.iter_mut().find(same_place) {
+            Some(old) if old.session != run.session => return None,
+            Some(old) if !old.is_open() => return Some(Recorded::Already),
+            Some(old) => {
+                old.outcome = run.outcome;
+                old.exit_code = run.exit_code;
+                old.signal = run.signal;
+                old.ended_at_ms = ended_at_ms;
             }
+            None => self.runs.push(RunRecord {
+                ended_at_ms,
+                ..run.clone()
+            }),
         }
+        let mark = run.once_mark(now.stamp.wall_ms);
+        let is_new = |mark: &OnceMark| {
+            let same = |it: &OnceMark| it.group == mark.group && it.key == mark.key;
+            !self.marks.iter().any(same)
+        };
+        self.marks.extend(mark.filter(is_new));
+        Some(Recorded::Written)
     }
 }
 
@@ -237,11 +251,11 @@ impl Store for MemoryStore {
         Ok(inner.contents.swap(swap, &now))
     }
 
-    fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError> {
+    fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
         let mut inner = self.inner();
         let now = inner.clock.clone();
-        inner.contents.close(group, run, end, &now);
-        Ok(())
+        let recorded = inner.contents.record(run, &now);
+        recorded.ok_or_else(|| StoreError::misconfigured(super::place_taken(run)))
     }
 
     fn list(&mut self) -> Result<Listing, StoreError> {

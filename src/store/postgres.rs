@@ -52,13 +52,12 @@ use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
 use self::session::{Failed, Session};
 use self::statements::Statements;
-use self::swaps::end_values;
 use super::{
     ActQuery, Advanced, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store,
     StoreError, Unreadable,
 };
 use crate::token::{
-    ActRecord, Fence, GroupName, OnceMark, Outcome, ResourceName, Row, RunEnd, RunId, RunRecord,
+    ActRecord, Fence, GroupName, OnceMark, Outcome, Recorded, ResourceName, Row, RunRecord,
     SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
@@ -324,28 +323,8 @@ impl Store for PostgresStore {
         self.prepare_for_end();
     }
 
-    fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError> {
-        let begun = Instant::now();
-        let statement = self.statements.run_record(end.marks_once);
-        let names = [
-            Value::text(group),
-            Value::long(run.fence.0),
-            Value::text(&run.session),
-        ];
-        let values: Vec<Value> = names.into_iter().chain(end_values(end)).collect();
-        let answer = match self.session.ask(self.timeout, &statement, &values) {
-            Err(failed) if failed.no_schema && end.marks_once => {
-                self.add_tables(self.timeout.saturating_sub(begun.elapsed()))?;
-                let left = self.timeout.saturating_sub(begun.elapsed());
-                self.session.ask(left, &statement, &values)
-            }
-            answer => answer,
-        };
-        match answer {
-            // Where there are no tables, nobody has a record.
-            Err(failed) if !failed.no_schema => Err(failed.error),
-            _ => Ok(()),
-        }
+    fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
+        self.write_run(run)
     }
 
     fn list(&mut self) -> Result<Listing, StoreError> {

@@ -85,8 +85,8 @@ use super::{
     Store, StoreError, Trouble, Unreadable,
 };
 use crate::token::{
-    self, ActRecord, Fence, GroupName, History, OnceMark, Outcome, ResourceName, Row, RunEnd,
-    RunId, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
+    self, ActRecord, Fence, GroupName, History, OnceMark, Outcome, Recorded, ResourceName, Row,
+    RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
@@ -177,7 +177,9 @@ impl SqliteStore {
             spares_log: Arc::default(),
         };
         store.check_schema()?;
-        store.file.remember_beside(&store.place);
+        if store.file.has_log {
+            store.file.remember_beside(&store.place)?;
+        }
         Ok(store)
     }
 
@@ -208,8 +210,9 @@ impl SqliteStore {
         if self.writes {
             return Ok(());
         }
-        self.keep_a_log()
-            .and_then(|()| self.connection.execute_batch("PRAGMA synchronous = NORMAL"))
+        self.keep_a_log()?;
+        self.connection
+            .execute_batch("PRAGMA synchronous = NORMAL")
             .and_then(|()| self.checkpoint_after_commits())
             .map_err(|error| self.fault("prepare a write", &error))?;
         self.writes = true;
@@ -218,12 +221,21 @@ impl SqliteStore {
 
     /// Someone may have taken the log (WAL) off the file. Without it nothing of
     /// what is said above about syncs holds.
-    fn keep_a_log(&mut self) -> rusqlite::Result<()> {
-        if !self.file.has_log {
-            self.connection
-                .pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-            self.file.has_log = true;
+    fn keep_a_log(&mut self) -> Result<(), StoreError> {
+        if self.file.has_log {
+            return Ok(());
         }
+        let mode: String = self
+            .connection
+            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
+            .map_err(|error| self.fault("prepare a write", &error))?;
+        if !mode.eq_ignore_ascii_case("wal") {
+            return Err(self.place.misconfigured(format!(
+                "SQLite keeps its journal in mode {mode:?} and not in WAL; set PRAGMA journal_mode \
+                 = WAL with sqlite3, and see what it says"
+            )));
+        }
+        self.file.has_log = true;
         Ok(())
     }
 
@@ -254,6 +266,8 @@ impl SqliteStore {
         let transaction =
             Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
                 .map_err(|error| fault(&error))?;
+        // Where there was none to remember when the file was opened: from here on there is.
+        self.file.remember_beside(&self.place)?;
         self.file.check_still_there(&self.place)?;
         let now = self.clock.now();
         let answer = body(&transaction, &self.place, &now).map_err(|error| match error {
@@ -439,7 +453,7 @@ impl Store for SqliteStore {
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         let writing = match swap.history {
-            History::End { .. } | History::Act(_) => Writing::History,
+            History::End(_) | History::Act(_) => Writing::History,
             History::Nothing | History::Begin { .. } => Writing::State,
         };
         self.write(writing, |transaction, place, now| {
@@ -447,9 +461,9 @@ impl Store for SqliteStore {
         })
     }
 
-    fn record(&mut self, group: &GroupName, run: &RunId, end: &RunEnd) -> Result<(), StoreError> {
-        self.write(Writing::History, |transaction, _, now| {
-            close(transaction, group, run, end, now).map(Kept::Yes)
+    fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
+        self.write(Writing::History, |transaction, place, now| {
+            close(transaction, run, place, now).map(Kept::Yes)
         })
     }
 

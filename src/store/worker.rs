@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::{Bell, Coming, Reading, Retention, Store, StoreError};
-use crate::token::{GroupName, OnceMark, RunEnd, RunId, SessionId, Swap, Swapped, Waiter};
+use crate::token::{GroupName, OnceMark, Recorded, RunRecord, SessionId, Swap, Swapped, Waiter};
 
 /// A store that was asked nothing for this long has time to prepare: a job that is over by
 /// then ends without.
@@ -43,15 +43,8 @@ pub enum Request {
         /// What is not too old.
         retention: Retention,
     },
-    /// Close a session's run record.
-    Record {
-        /// In which group.
-        group: GroupName,
-        /// Whose record.
-        run: RunId,
-        /// How the run ended.
-        end: RunEnd,
-    },
+    /// Write a session's own run, which is over.
+    Record(Box<RunRecord>),
 }
 
 /// A store's answer.
@@ -68,7 +61,7 @@ pub enum Answer {
     /// To [`Request::Prune`].
     Pruned(Result<(), StoreError>),
     /// To [`Request::Record`].
-    Recorded(Result<(), StoreError>),
+    Recorded(Result<Recorded, StoreError>),
 }
 
 impl Request {
@@ -83,7 +76,7 @@ impl Request {
                 Answer::Once(store.once(group, key).map(|mark| mark.map(Box::new)))
             }
             Self::Prune { group, retention } => Answer::Pruned(store.prune(group, *retention)),
-            Self::Record { group, run, end } => Answer::Recorded(store.record(group, run, end)),
+            Self::Record(run) => Answer::Recorded(store.record(run)),
         }
     }
 
@@ -96,7 +89,7 @@ impl Request {
             Self::Swap(_) => Answer::Swapped(Err(error)),
             Self::Once { .. } => Answer::Once(Err(error)),
             Self::Prune { .. } => Answer::Pruned(Err(error)),
-            Self::Record { .. } => Answer::Recorded(Err(error)),
+            Self::Record(_) => Answer::Recorded(Err(error)),
         }
     }
 }
@@ -117,7 +110,7 @@ impl Answer {
             | Self::Swapped(Ok(_))
             | Self::Once(Ok(_))
             | Self::Pruned(Ok(()))
-            | Self::Recorded(Ok(())) => None,
+            | Self::Recorded(Ok(_)) => None,
         }
     }
 }

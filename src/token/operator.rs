@@ -161,6 +161,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
             to.handoff = Some(Handoff {
                 to: client.clone(),
                 at_wall_ms: now.stamp.wall_ms,
+                for_failback: false,
             });
         }
         Act::Expect(client) => to.expected_client.clone_from(client),

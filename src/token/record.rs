@@ -89,8 +89,15 @@ pub struct RunEnd {
     pub exit_code: Option<i32>,
     /// The signal that killed the job, if one did.
     pub signal: Option<i32>,
-    /// With that the key in the run's record is done.
-    pub marks_once: bool,
+}
+
+/// What became of a session's own record of its run ([`crate::store::Store::record`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Recorded {
+    /// History has it now, and the run's key is done if it succeeded with one.
+    Written,
+    /// The session had closed it before: nothing changed.
+    Already,
 }
 
 /// A key of `--once` whose run has succeeded.
@@ -110,22 +117,12 @@ pub struct OnceMark {
     pub client: ClientId,
 }
 
-/// Which of a group's runs: the fence of its grant finds it, the session shows whose
-/// it is. An operator may raise the row's fence meanwhile; this one stays.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RunId {
-    /// The fence of the run's grant.
-    pub fence: Fence,
-    /// Which invocation.
-    pub session: SessionId,
-}
-
 /// One run, as history keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunRecord {
     /// The group.
     pub group: GroupName,
-    /// The fence of the run's grant; with the group it is unique.
+    /// The fence of the run's grant; with the group it is unique in history.
     pub fence: Fence,
     /// Which invocation.
     pub session: SessionId,
@@ -158,12 +155,30 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// The mark that the success of this run leaves, if it has a key.
+    /// The record of this run, ended like this. The store sets the time of the end.
+    #[must_use]
+    pub fn ended(self, end: RunEnd) -> Self {
+        Self {
+            outcome: end.outcome,
+            exit_code: end.exit_code,
+            signal: end.signal,
+            ..self
+        }
+    }
+
+    /// Whether the key that `--once` gave the run is done with its end.
+    #[must_use]
+    pub fn makes_key_done(&self) -> bool {
+        self.once_key.is_some() && self.outcome == Outcome::Succeeded
+    }
+
+    /// The mark that the run leaves if it makes its key done.
     #[must_use]
     pub fn once_mark(&self, done_at_ms: i64) -> Option<OnceMark> {
+        let key = self.once_key.clone().filter(|_| self.makes_key_done())?;
         Some(OnceMark {
             group: self.group.clone(),
-            key: self.once_key.clone()?,
+            key,
             done_at_ms,
             fence: self.fence,
             session: self.session.clone(),
@@ -182,16 +197,70 @@ impl RunRecord {
         }
     }
 
-    /// Closes the record, unless its session has done so already.
-    /// Returns whether it was open.
-    pub fn close(&mut self, end: &RunEnd, now: &StoreTime) -> bool {
-        let open = matches!(self.outcome, Outcome::Running | Outcome::Unknown);
-        if open {
-            self.outcome = end.outcome;
-            self.exit_code = end.exit_code;
-            self.signal = end.signal;
-            self.ended_at_ms = Some(now.stamp.wall_ms);
+    /// Whether its session has not closed it yet: another may have called it *unknown*.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        matches!(self.outcome, Outcome::Running | Outcome::Unknown)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    use super::*;
+    use crate::token::row::State;
+
+    /// The record of the run that holds the token of this row.
+    pub(crate) fn run_of(row: &Row) -> RunRecord {
+        let State::Running {
+            client, session, ..
+        } = &row.state
+        else {
+            panic!("{:?} has no run", row.state);
+        };
+        RunRecord {
+            group: row.group.clone(),
+            fence: row.fence,
+            session: session.clone(),
+            client: client.clone(),
+            previous_client: None,
+            host: row.host.clone(),
+            pid: row.pid,
+            label: row.label.clone(),
+            program: "run.sh".into(),
+            once_key: None,
+            grant: GrantKind::Bind,
+            started_at_ms: row.acquired_at.map_or(0, |stamp| stamp.wall_ms),
+            ended_at_ms: None,
+            outcome: Outcome::Running,
+            exit_code: None,
+            signal: None,
         }
-        open
+    }
+
+    /// The whole record of a run that the store knows nothing of.
+    pub(crate) fn unheld_run(group: &GroupName, fence: i64) -> RunRecord {
+        RunRecord {
+            group: group.clone(),
+            fence: Fence(fence),
+            session: SessionId::new(&format!("unheld{fence}")).unwrap(),
+            client: ClientId::new("a").unwrap(),
+            previous_client: Some(ClientId::new("b").unwrap()),
+            host: Some("host".into()),
+            pid: Some(4711),
+            label: Some("label".into()),
+            program: "run.sh".into(),
+            once_key: Some("key".into()),
+            grant: GrantKind::Takeover,
+            started_at_ms: 1_789_999_990_000,
+            ended_at_ms: None,
+            outcome: Outcome::Running,
+            exit_code: None,
+            signal: None,
+        }
+        .ended(RunEnd {
+            outcome: Outcome::Succeeded,
+            exit_code: Some(0),
+            signal: None,
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::names::{ClientId, Fence, GroupName, SessionId, Version};
-use super::record::{Outcome, RunId};
+use super::record::Outcome;
 use super::time::{Domain, Stamp, StoreTime};
 
 /// Whether the group's job runs, and what is true only then.
@@ -47,6 +47,9 @@ pub struct Handoff {
     pub to: ClientId,
     /// When that was asked for, in milliseconds since 1970.
     pub at_wall_ms: i64,
+    /// The target left it itself, for its failback. An operator's ends a run that yields; this
+    /// one waits until the token is idle, since failback ends no run.
+    pub for_failback: bool,
 }
 
 /// What has been counted since the row was created.
@@ -203,16 +206,6 @@ impl Row {
             State::Running { session, .. } => Some(session),
             State::Free | State::Idle { .. } => None,
         }
-    }
-
-    /// The run that holds the token, while no operator has raised its fence.
-    #[must_use]
-    pub fn run(&self) -> Option<RunId> {
-        let session = self.session()?.clone();
-        Some(RunId {
-            fence: self.fence,
-            session,
-        })
     }
 
     /// Who needs no head start: the bound client; if there is none, the expected one.

@@ -184,36 +184,52 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
     };
     match passed(look, *heartbeat_at, Some(&row.domain), takeover_after) {
         // The holder was heard: what stood unchanged since is its age.
-        Passed::Unknown { wait } if look.heard => Err(refused(
-            4,
-            Refusal::Held {
-                by: client.clone(),
-                session: session.clone(),
-                same_client: *client == claim.client,
-                silent_for: look.unchanged_for,
-                takeover_in: wait,
-            },
+        Passed::Unknown { wait } if look.heard => Err(held(
+            claim,
+            row,
+            (client, session),
+            look.unchanged_for,
+            wait,
         )),
         Passed::Unknown { wait } => {
-            // Whatever the age turns out to be, a paused token is refused: no need to stay.
+            // Whatever the age turns out to be, a paused token is refused, and so is one whose
+            // --at-least lasts longer than the observation: no need to stay.
             paused(look, row)?;
+            match too_soon(look, row) {
+                Some(longer) if longer >= wait => at_least(look, row)?,
+                _ => {}
+            }
             Err(decision(3, Verdict::Observe(wait)))
         }
-        Passed::No { age, wait } => Err(refused(
-            4,
-            Refusal::Held {
-                by: client.clone(),
-                session: session.clone(),
-                same_client: *client == claim.client,
-                silent_for: age,
-                takeover_in: wait,
-            },
-        )),
+        Passed::No { age, wait } => Err(held(claim, row, (client, session), age, wait)),
         Passed::Yes { observed } => match look.evidence {
             Evidence::Alive(processes) => Err(refused(5, Refusal::AliveHere(processes.clone()))),
             Evidence::None | Evidence::Dead => Ok(observed),
         },
     }
+}
+
+/// Clause 4. The expected client that takes the token back leaves a hand-off to itself: else
+/// one whose clock is late would come into a running job at each slot, and never have it.
+fn held(
+    claim: &Claim,
+    row: &Row,
+    (client, session): (&ClientId, &SessionId),
+    silent_for: Duration,
+    takeover_in: Duration,
+) -> Decision {
+    let same_client = *client == claim.client;
+    let why = Refusal::Held {
+        by: client.clone(),
+        session: session.clone(),
+        same_client,
+        silent_for,
+        takeover_in,
+    };
+    if takes_back(claim, row) && !same_client && row.handoff.is_none() {
+        return decision(4, Verdict::RefusedWithHandoff(why));
+    }
+    refused(4, why)
 }
 
 /// Clause 6.
@@ -228,20 +244,19 @@ fn paused(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
     }
 }
 
-/// Clause 7, which goes by the calendar.
+/// Clause 7, however the last run ended: one that crashed may have done its work.
 fn at_least(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
-    let (Some(acquired_at), State::Free | State::Idle { .. }) = (row.acquired_at, &row.state)
-    else {
-        return Ok(());
-    };
-    let age = look
-        .now
-        .calendar_age_of(acquired_at, row.granted_domain.as_ref());
-    if age < row.not_before {
-        let wait = row.not_before.saturating_sub(age);
-        return Err(refused(7, Refusal::TooSoon { wait }));
+    match too_soon(look, row) {
+        Some(wait) => Err(refused(7, Refusal::TooSoon { wait })),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// How much of the `--at-least` of the last grant is left, by the calendar.
+fn too_soon(look: &Look<'_>, row: &Row) -> Option<Duration> {
+    let granted = row.granted_domain.as_ref();
+    let age = look.now.calendar_age_of(row.acquired_at?, granted);
+    (age < row.not_before).then(|| row.not_before.saturating_sub(age))
 }
 
 /// Clauses 11 to 14. Returns how long had to be observed to find the token open.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::claim::Claim;
 use super::names::{GroupName, SessionId, Version};
 use super::operator::ActRecord;
-use super::record::{GrantKind, Outcome, RunEnd, RunId, RunRecord};
+use super::record::{GrantKind, Outcome, RunRecord};
 use super::row::{Counters, Handoff, Row, State, Touch};
 use super::time::StoreTime;
 
@@ -46,13 +46,9 @@ pub enum History {
     },
     /// An operator's act is recorded. The store sets its time to its own.
     Act(Box<ActRecord>),
-    /// A run ends. The store sets the end to its own wall time.
-    End {
-        /// Whose record is closed.
-        run: RunId,
-        /// How it ended.
-        end: RunEnd,
-    },
+    /// A run ends: its whole record, which history may have lost since the run began. The
+    /// store sets the end to its own wall time.
+    End(Box<RunRecord>),
 }
 
 /// How a store answered a swap.
@@ -173,15 +169,15 @@ pub fn heartbeat(row: &Row, version: Version, expiry: StoreTime) -> Swap {
     }
 }
 
-/// The end of a run: the token goes to its client until the next run, or to
+/// The end of `run`, whose record says how it ended: the token goes to its client until the next run, or to
 /// nobody if its keep is zero or an operator revoked it.
 #[must_use]
-pub fn release(row: &Row, run: RunId, end: RunEnd, version: Version, expiry: StoreTime) -> Swap {
+pub fn release(row: &Row, run: RunRecord, version: Version, expiry: StoreTime) -> Swap {
     let mut to = row.clone();
     to.version = version;
     to.session_version = None;
-    to.last_outcome = Some(end.outcome);
-    count_end(&mut to.counters, end.outcome);
+    to.last_outcome = Some(run.outcome);
+    count_end(&mut to.counters, run.outcome);
     to.lock_file = None;
     to.state = match &to.state {
         State::Running {
@@ -200,12 +196,12 @@ pub fn release(row: &Row, run: RunId, end: RunEnd, version: Version, expiry: Sto
         to,
         touch: Touch::Release,
         expiry,
-        history: History::End { run, end },
+        history: History::End(Box::new(run)),
     }
 }
 
-/// The expected client, refused in the slot that has just run, has the token
-/// handed off to itself for its next look.
+/// The expected client, refused while the job runs or in the slot that has just run, has
+/// the token handed off to itself for its next look at an idle token.
 #[must_use]
 pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Version) -> Swap {
     let mut to = row.clone();
@@ -213,6 +209,7 @@ pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Versi
     to.handoff = Some(Handoff {
         to: claim.client.clone(),
         at_wall_ms: now.stamp.wall_ms,
+        for_failback: true,
     });
     Swap {
         from: Some(row.version),

@@ -7,6 +7,8 @@ mod fence;
 
 use super::*;
 use crate::store::memory::Contents;
+use crate::token::RunEnd;
+use crate::token::record::fixture::run_of;
 use crate::token::rule::tests::fixture::*;
 use crate::token::{ClientId, Stamp};
 
@@ -25,7 +27,6 @@ fn grant_to(name: &str, row: &Row, now: &StoreTime) -> Swap {
 
 fn ended(outcome: Outcome) -> RunEnd {
     RunEnd {
-        marks_once: false,
         outcome,
         exit_code: None,
         signal: None,
@@ -33,13 +34,7 @@ fn ended(outcome: Outcome) -> RunEnd {
 }
 
 fn released(row: &Row, outcome: Outcome) -> Swap {
-    release(
-        row,
-        row.run().unwrap(),
-        ended(outcome),
-        version(9),
-        at(s(8)),
-    )
+    release(row, run_of(row).ended(ended(outcome)), version(9), at(s(8)))
 }
 
 // A grant.
@@ -187,11 +182,8 @@ fn a_release_keeps_the_token_for_its_client() {
     assert_eq!(*bound, client("a"));
     assert_eq!(swap.to.session_version, None);
     assert_eq!(swap.touch, Touch::Release);
-    let History::End { run, end } = swap.history else {
-        panic!("a release ends a run");
-    };
-    assert_eq!(Some(run), running("a").run());
-    assert_eq!(end, ended(Outcome::Succeeded));
+    let record = run_of(&running("a")).ended(ended(Outcome::Succeeded));
+    assert_eq!(swap.history, History::End(Box::new(record)));
 }
 
 #[test]
@@ -266,6 +258,7 @@ fn a_handoff_to_oneself_changes_the_handoff_alone() {
         row.handoff = Some(Handoff {
             to: client("a"),
             at_wall_ms: THEN.wall_ms + 3_000,
+            for_failback: true,
         });
     });
     assert_eq!(swap.to, expected);

@@ -159,7 +159,22 @@ fn a_store_that_is_removed_ends_the_job_in_time() {
 
 #[test]
 fn a_log_that_is_removed_ends_the_job_at_once() {
+    assert_a_removed_log_ends_the_job(&Store::new());
+}
+
+/// What `VACUUM INTO` or a restore leaves has no log until the first run writes to it.
+#[test]
+fn a_log_that_is_removed_ends_the_job_in_a_file_that_had_none() {
     let store = Store::new();
+    store.free_run("node-a").job(&["true"]).end().with_code(0);
+    store
+        .sql()
+        .execute_batch("PRAGMA journal_mode = DELETE")
+        .unwrap();
+    assert_a_removed_log_ends_the_job(&store);
+}
+
+fn assert_a_removed_log_ends_the_job(store: &Store) {
     let run = store.free_run("node-a").hasty().start();
     store.until_begun("node-a");
     for end in ["-wal", "-shm"] {

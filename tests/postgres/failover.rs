@@ -81,10 +81,8 @@ fn a_hung_primary_does_not_hide_a_promoted_standby() {
     ended.with_code(0);
 }
 
-/// The grant that was lost with the primary is another's afterwards: the old holder's
-/// heartbeat does not overwrite it, its job is ended, and the fence has risen.
-#[test]
-fn a_grant_that_a_failover_lost_is_not_fought_for() {
+/// A primary, and a standby that has its first run and receives nothing more.
+fn with_a_standby_that_was_cut_off() -> (Server, Server) {
     let primary = Server::start(&["wal_level = replica", "max_wal_senders = 4"]);
     let before = Site::new(both(&primary, &primary));
     before.short("z").end().with_code(0);
@@ -93,7 +91,6 @@ fn a_grant_that_a_failover_lost_is_not_fought_for() {
         let there = second.sql("postgres", "SELECT count(*) FROM tokenrun.runs");
         if there == "1" { Ok(()) } else { Err(there) }
     });
-    // From here on it receives nothing more.
     second.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''");
     second.ctl(&["reload"]);
     until("the standby is cut off", || {
@@ -104,6 +101,37 @@ fn a_grant_that_a_failover_lost_is_not_fought_for() {
             Err(receivers)
         }
     });
+    (primary, second)
+}
+
+/// The session knows its run whole, so a success whose grant was lost is history all the same,
+/// and its key is done. It tells that the token was lost meanwhile.
+#[test]
+fn a_success_whose_grant_a_failover_lost_is_recorded_with_its_key() {
+    let (primary, second) = with_a_standby_that_was_cut_off();
+    let site = Site::new(both(&primary, &second));
+    // No heartbeat tells of the loss before the job has ended.
+    let once = ["--once=night", "--heartbeat=60s", "--report=report.json"];
+    let run = site.run("old").with(&once).start();
+    site.store.until_begun("old");
+    primary.ctl(&["-w", "-m", "immediate", "stop"]);
+    second.ctl(&["-w", "promote"]);
+    site.store.go(0);
+    run.end().with_code(0).says(&["was no longer ours"]);
+    let report = std::fs::read_to_string(site.file("report.json")).unwrap();
+    assert!(report.contains("\"recorded\": true"), "{report}");
+    let told = "SELECT client, outcome, program, started_at < ended_at
+        FROM tokenrun.runs WHERE once_key = 'night'";
+    assert_eq!(second.sql("postgres", told), "old|succeeded|sh|t");
+    let again = site.short("new").with(&["--once=night"]).end();
+    again.with_code(0).says(&["is done already"]);
+}
+
+/// The grant that was lost with the primary is another's afterwards: the old holder's
+/// heartbeat does not overwrite it, its job is ended, and the fence has risen.
+#[test]
+fn a_grant_that_a_failover_lost_is_not_fought_for() {
+    let (primary, second) = with_a_standby_that_was_cut_off();
     let site = Site::new(both(&primary, &second));
     let timing = [
         "--heartbeat=300ms",
@@ -128,6 +156,8 @@ fn a_grant_that_a_failover_lost_is_not_fought_for() {
     assert!(fence > lost, "{fence} > {lost}");
     old.end().with_code(76);
     site.store.until_job_gone();
+    let told = "SELECT outcome FROM tokenrun.runs WHERE client = 'old'";
+    assert_eq!(second.sql("postgres", told), "lost");
     assert_eq!(
         second.sql("postgres", "SELECT client_bound FROM tokenrun.tokens"),
         "new"

@@ -12,6 +12,8 @@ stories!(
     a_key_can_be_listed_and_forgotten,
     a_session_that_lost_its_token_marks_its_key_late,
     success_that_can_not_be_recorded_is_told_as_such,
+    a_success_whose_record_was_deleted_is_written_whole,
+    a_success_after_the_store_was_put_back_under_the_job_is_written_whole,
     old_history_goes_and_keys_stay,
     tables_that_an_older_program_did_not_make_are_made_when_they_are_needed,
     a_key_must_be_a_name,
@@ -161,6 +163,58 @@ fn success_that_can_not_be_recorded_is_told_as_such(site: &Site) {
     assert!(ended.stderr.contains(words), "{ended:?}");
     site.sql("ALTER TABLE moved RENAME TO runs");
     assert_eq!(keys(site), Vec::<Value>::new());
+}
+
+/// What a run leaves: its report, and what history and the keys say of it.
+fn assert_recorded_whole(site: &Site) {
+    let report = std::fs::read_to_string(site.file("report.json")).unwrap();
+    assert!(report.contains("\"recorded\": true"), "{report}");
+    let history = site.verb(&["history", "--json"]).end().with_code(0).json();
+    let runs = history.as_array().unwrap();
+    assert_eq!(runs.len(), 1, "{history}");
+    let run = &runs[0];
+    assert_eq!(run["outcome"], "succeeded", "{history}");
+    assert_eq!(run["client"], "node-a", "{history}");
+    assert_eq!(run["once_key"], "k", "{history}");
+    assert!(
+        run["started_at"].is_string() && run["ended_at"].is_string(),
+        "{history}"
+    );
+    // Of all groups: the token itself may be gone.
+    let keys = site.verb(&["once", "list", "--json"]).end().with_code(0);
+    assert_eq!(keys.json().as_array().unwrap().len(), 1);
+    let again = site.short("node-a").with(&["--once", "k"]).end();
+    again.with_code(0).says(&["is done already"]);
+}
+
+fn a_success_whose_record_was_deleted_is_written_whole(site: &Site) {
+    let line = site
+        .run("node-a")
+        .with(&["--once", "k", "--report", "report.json"]);
+    let run = line.start();
+    site.store.until_begun("node-a");
+    site.sql("DELETE FROM runs");
+    site.store.go(0);
+    let ended = run.end().with_code(0);
+    assert_eq!(
+        ended.messages().len(),
+        0,
+        "the token was its own: {ended:?}"
+    );
+    assert_recorded_whole(site);
+}
+
+fn a_success_after_the_store_was_put_back_under_the_job_is_written_whole(site: &Site) {
+    let line = site
+        .run("node-a")
+        .with(&["--once", "k", "--report", "report.json"]);
+    let run = line.start();
+    site.store.until_begun("node-a");
+    site.sql("DELETE FROM runs");
+    site.sql("DELETE FROM tokens");
+    site.store.go(0);
+    run.end().with_code(0).says(&["was no longer ours"]);
+    assert_recorded_whole(site);
 }
 
 fn old_history_goes_and_keys_stay(site: &Site) {

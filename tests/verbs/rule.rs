@@ -13,10 +13,12 @@ stories!(
     clause_3_a_stamp_of_another_clock_is_watched,
     clause_4_who_is_heard_is_left_alone,
     clause_4_two_sessions_of_one_client_do_not_both_run,
+    clause_4_the_primary_that_comes_into_a_running_job_has_the_next_slot,
     clause_5_the_silent_are_taken_over,
     clause_5_not_while_something_of_the_run_is_alive_here,
     clause_6_a_paused_token_is_granted_to_nobody,
     clause_7_a_run_too_soon_is_refused_on_both_nodes,
+    clause_7_a_run_that_crashed_too_soon_is_refused_on_both_nodes,
     clause_8_a_handoff_is_granted_within_keep,
     clause_9_a_target_that_is_dead_stalls_nobody,
     clause_10_who_does_not_wait_comes_after_who_does,
@@ -165,6 +167,18 @@ fn clause_4_two_sessions_of_one_client_do_not_both_run(site: &Site) {
     let_go(site, run);
 }
 
+fn clause_4_the_primary_that_comes_into_a_running_job_has_the_next_slot(site: &Site) {
+    deputy_has_run(site, "1h");
+    let run = site.run("node-b").with(&["--keep=1h"]).start();
+    site.store.until_begun("node-b");
+    let primary = || keeping(site, "node-a", "1h").with(&["--failback"]);
+    refused(primary(), &["is held by node-b"]);
+    assert_eq!(status(site)["handoff_to"], "node-a");
+    refused(primary(), &["is held by node-b"]);
+    let_go_of(site, run);
+    assert_eq!(ran(primary()), "handoffnode-b");
+}
+
 fn clause_5_the_silent_are_taken_over(site: &Site) {
     let run = held(site);
     run.signal(Signal::SIGSTOP);
@@ -233,6 +247,25 @@ fn clause_7_a_run_too_soon_is_refused_on_both_nodes(site: &Site) {
     failing.job(&["false"]).end().with_code(1);
     let line = site.in_group("other", "node-b").job(&["true"]);
     refused(line, &["ran too recently"]);
+}
+
+fn clause_7_a_run_that_crashed_too_soon_is_refused_on_both_nodes(site: &Site) {
+    let run = site.run("node-a").with(&["--at-least=1h"]).start();
+    site.store.until_begun("node-a");
+    refused(
+        short(site, "node-b"),
+        &["is held by node-a", "but not before"],
+    );
+    run.signal(Signal::SIGKILL);
+    for client in ["node-a", "node-b"] {
+        until("its death is proven", || {
+            let ended = short(site, client).end().with_code(75);
+            if ended.stderr.contains("is held by") {
+                return Err(ended.stderr);
+            }
+            Ok(ended.says(&["ran too recently for its --at-least", "not before"]))
+        });
+    }
 }
 
 fn clause_8_a_handoff_is_granted_within_keep(site: &Site) {

@@ -81,7 +81,9 @@ impl Holding {
                 step.say(Note::Adopted);
                 let revoked = lease.row().revoke_requested;
                 let handoff = lease.row().handoff.as_ref();
-                let handed_off = handoff.is_some_and(|handoff| handoff.to != step.claim.client);
+                let handed_off = handoff.is_some_and(|handoff| {
+                    handoff.to != step.claim.client && !handoff.for_failback
+                });
                 if renewed {
                     let own_at = lease.own_at();
                     self.trust_grew(step, own_at);

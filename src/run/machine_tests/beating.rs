@@ -45,10 +45,10 @@ fn a_conflict_with_anothers_grant_is_a_loss() {
     let did = rig.answered();
     assert_eq!(kill_at(&did), Some(rig.now.plus(GRACE)));
     made_to_exit(&mut rig);
-    let Some(Request::Record { end, .. }) = &rig.out else {
+    let Some(Request::Record(run)) = &rig.out else {
         panic!("{:?}", rig.out);
     };
-    assert_eq!(end.outcome, Outcome::Lost);
+    assert_eq!(run.outcome, Outcome::Lost);
     let session = rig.row().session().cloned();
     rig.answered();
     assert_eq!(
@@ -187,6 +187,29 @@ fn who_yields_ends_its_job_for_a_handoff() {
     assert!(matches!(end, JobEnd::Itself(_)), "{end:?}");
     let to = rig.row().handoff.map(|handoff| handoff.to);
     assert_eq!(to, Some(client("b")), "it is for that client");
+}
+
+/// A running job is never ended for `--failback`, and a `hold` is one.
+#[test]
+fn who_yields_goes_on_for_a_handoff_that_its_target_left_for_failback() {
+    let limits = Limits {
+        yields: true,
+        ..Limits::default()
+    };
+    let mut rig = Rig::of(claim_of("a"), limits, MemoryStore::new());
+    rig.answered();
+    rig.answered();
+    rig.tell(Event::JobStarted);
+    rig.wait(s(10));
+    rig.hands_off_to_itself("b");
+    rig.answered();
+    let did = rig.answered();
+    let ends = did.iter().any(|it| matches!(it, Action::End { .. }));
+    assert!(!ends, "{did:?}");
+    assert_eq!(
+        rig.row().handoff.map(|handoff| handoff.to),
+        Some(client("b"))
+    );
 }
 
 #[test]

@@ -11,17 +11,62 @@ fn a_release_whose_answer_is_lost_is_settled_by_the_runs_record() {
     rig.taken_by_another();
     rig.wait(s(1));
     rig.answered();
-    assert!(
-        matches!(rig.out, Some(Request::Record { .. })),
-        "{:?}",
-        rig.out
-    );
-    rig.answered();
+    assert!(matches!(rig.out, Some(Request::Record(_))), "{:?}", rig.out);
+    let did = rig.answered();
+    assert!(!warns_of_loss(&did), "the release has happened: {did:?}");
     let Ending::Ran { end, recorded, .. } = rig.ending() else {
         panic!("{:?}", rig.ending());
     };
     assert_eq!((end, *recorded), (&JobEnd::Itself(Status::Exited(0)), true));
     assert_eq!(last_outcome(&rig), Some(Outcome::Succeeded));
+}
+
+fn warns_of_loss(did: &[Action]) -> bool {
+    did.iter()
+        .any(|a| matches!(a, Action::Say(Note::LostAfterEnd)))
+}
+
+/// What a failover does that has lost the last commits.
+fn forget_everything(rig: &Rig) {
+    rig.store.restore(crate::store::memory::Contents::default());
+}
+
+#[test]
+fn a_success_whose_grant_a_failover_lost_is_written_whole_and_warned_of() {
+    let mut rig = with_key(crate::store::memory::MemoryStore::new());
+    for _ in 0..3 {
+        rig.answered();
+    }
+    assert!(started(&rig.answered()));
+    rig.tell(Event::JobStarted);
+    forget_everything(&rig);
+    rig.job_ends(Status::Exited(0));
+    assert!(!warns_of_loss(&rig.answered()), "a conflict is no loss");
+    assert!(warns_of_loss(&rig.answered()));
+    assert!(!warns_of_loss(&rig.answered()), "once");
+    assert!(matches!(rig.ending(), Ending::Ran { recorded: true, .. }));
+    let contents = rig.store.contents();
+    let [run] = &contents.runs[..] else {
+        panic!("{:?}", contents.runs);
+    };
+    assert_eq!(run.outcome, Outcome::Succeeded);
+    assert_eq!(run.started_at_ms, 1_790_000_000_000);
+    assert_eq!(
+        run.once_mark(run.ended_at_ms.unwrap()).as_ref(),
+        contents.marks.first()
+    );
+}
+
+#[test]
+fn a_release_that_never_arrived_before_a_loss_is_warned_of_by_its_record() {
+    let mut rig = Rig::running();
+    rig.job_ends(Status::Exited(0));
+    rig.fails();
+    rig.taken_by_another();
+    rig.wait(s(1));
+    assert!(!warns_of_loss(&rig.answered()), "it may have happened");
+    assert!(warns_of_loss(&rig.answered()));
+    assert!(matches!(rig.ending(), Ending::Ran { recorded: true, .. }));
 }
 
 #[test]

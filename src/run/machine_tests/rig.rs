@@ -195,6 +195,15 @@ impl Rig {
         }
     }
 
+    /// Another client leaves a hand-off to itself, for its failback.
+    pub(super) fn hands_off_to_itself(&mut self, client: &str) {
+        self.drawn += 1;
+        let version = Version::from_stored(i64::try_from(self.drawn).unwrap());
+        let now = self.store.now();
+        let swap = swap::handoff_to_self(&claim_of(client), &self.row(), &now, version);
+        assert!(matches!(self.store.swap(&swap), Ok(Swapped::Done(_))));
+    }
+
     /// Another client is granted the token, whoever has it.
     pub(super) fn taken_by_another(&mut self) {
         let group = GroupName::new("g").unwrap();
@@ -219,7 +228,7 @@ fn failure(request: &Request) -> Event {
         Request::Swap(_) => Event::Swapped(Err(unavailable())),
         Request::Once { .. } => Event::OnceLooked(Err(unavailable())),
         Request::Prune { .. } => Event::Tick,
-        Request::Record { .. } => Event::Recorded(Err(unavailable())),
+        Request::Record(_) => Event::Recorded(Err(unavailable())),
     }
 }
 
@@ -241,7 +250,7 @@ fn word(action: &Action, now: Moment) -> Option<String> {
         Action::Send(Request::Leave(..)) => "leave".into(),
         Action::Send(Request::Once { .. }) => "ask for the key".into(),
         Action::Send(Request::Prune { .. }) => "prune".into(),
-        Action::Send(Request::Record { end, .. }) => format!("record {}", end.outcome),
+        Action::Send(Request::Record(run)) => format!("record {}", run.outcome),
         Action::Send(Request::Swap(swap)) => match swap.touch {
             Touch::Grant { .. } => "grant".into(),
             Touch::Heartbeat => "heartbeat".into(),

@@ -9,7 +9,7 @@ use crate::store::memory::MemoryStore;
 use crate::sys::wait::Status;
 use crate::token::operator::Act;
 use crate::token::rule::tests::fixture::{but, client, s, session};
-use crate::token::{Evidence, Swapped};
+use crate::token::{Evidence, Recorded, Swapped};
 
 fn stop() -> Event {
     Event::Signal {
@@ -148,7 +148,10 @@ fn events(rig: &Rig) -> Vec<(&'static str, Event)> {
         ("the locks are taken", Event::LocksTaken(Ok("file".into()))),
         ("there are no locks", Event::LocksTaken(Err("full".into()))),
         ("the read fails", Event::Looked(Err(unavailable()))),
-        ("the record is closed", Event::Recorded(Ok(()))),
+        (
+            "the record is closed",
+            Event::Recorded(Ok(Recorded::Written)),
+        ),
         ("the record fails", Event::Recorded(Err(unavailable()))),
     ];
     let others = [

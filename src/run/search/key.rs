@@ -85,7 +85,7 @@ impl Scribe {
             Request::Join(..) => self.form.push(b'j'),
             Request::Leave(..) => self.form.push(b'l'),
             Request::Once { .. } | Request::Prune { .. } => self.form.push(b'o'),
-            Request::Record { .. } => self.form.push(b'c'),
+            Request::Record(_) => self.form.push(b'c'),
             Request::Swap(swap) => self.swap(world, swap),
         }
     }

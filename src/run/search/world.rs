@@ -15,8 +15,8 @@ use crate::token::Place;
 use crate::token::line;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    About, Claim, ClientId, Domain, Evidence, GroupName, History, Moment, Row, SessionId, Stamp,
-    State, StoreTime, Swap, Swapped, Touch,
+    About, Claim, ClientId, Domain, Evidence, GroupName, History, Moment, Recorded, Row, SessionId,
+    Stamp, State, StoreTime, Swap, Swapped, Touch,
 };
 
 /// A request that is out.
@@ -460,7 +460,7 @@ impl World {
             Request::Swap(swap) => Event::Swapped(Ok(self.swap(client, &swap, &session, None))),
             Request::Once { .. } => Event::OnceLooked(Ok(None)),
             Request::Prune { .. } => Event::Tick,
-            Request::Record { .. } => Event::Recorded(Ok(())),
+            Request::Record(_) => Event::Recorded(Ok(Recorded::Written)),
         };
         if let Some(process) = &mut self.clients[client].process {
             process.out = Some(Out::Answered { event, at });

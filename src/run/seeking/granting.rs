@@ -11,7 +11,7 @@ use crate::store::Reading;
 use crate::store::worker::Request;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    ClientId, GrantKind, History, Moment, OnceMark, Row, SessionId, StoreTime, Touch, swap,
+    GrantKind, History, Moment, OnceMark, Row, RunRecord, SessionId, StoreTime, Touch, swap,
 };
 
 /// A token that is held, whose job has not been started.
@@ -42,7 +42,8 @@ pub(in crate::run) struct Grant {
     vanished: Option<SessionId>,
     /// It was provably dead; else silent.
     proven: bool,
-    previous: Option<ClientId>,
+    /// The record that begins with it.
+    run: Box<RunRecord>,
 }
 
 impl Seeking {
@@ -90,9 +91,12 @@ impl Seeking {
                 swap.expiry = latest;
             }
         }
-        if let History::Begin { waited, .. } = &mut swap.history {
-            *waited = self.line.is_joined();
-        }
+        let History::Begin { run, waited, .. } = &mut swap.history else {
+            // A grant begins a run.
+            return Next::Stay;
+        };
+        *waited = self.line.is_joined();
+        let run = run.clone();
         let grant = Box::new(Grant {
             kind,
             row: swap.to.clone(),
@@ -103,9 +107,7 @@ impl Seeking {
             },
             vanished: row.and_then(|row| row.session().cloned()),
             proven,
-            previous: row
-                .and_then(|row| row.client_bound().cloned())
-                .filter(|previous| *previous != step.claim.client),
+            run,
         });
         step.act(Action::Send(Request::Swap(Box::new(swap))));
         self.unsettled.push(grant.sent);
@@ -185,15 +187,14 @@ impl Seeking {
             session: step.claim.session.clone(),
             fence: grant.row.fence,
             kind: Some(grant.kind),
-            previous_client: grant.previous,
+            previous_client: grant.run.previous_client.clone(),
         };
         step.say(Note::Acquired {
             granted: granted.clone(),
             vanished: grant.vanished,
             proven: grant.proven,
         });
-        let session = step.claim.session.clone();
-        let lease = Lease::new(grant.row, session, grant.sent, seen);
+        let lease = Lease::new(grant.row, *grant.run, grant.sent, seen);
         let deadline = lease.deadline(&step.claim.timing);
         let late = step.now >= deadline.term_at && !misread(Misreading::LateStart);
         let why_not = match (self.stopped.take(), done) {

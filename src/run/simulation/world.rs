@@ -362,9 +362,9 @@ impl World {
                 Event::OnceLooked(Ok(mark.map(Box::new)))
             }
             Request::Prune { .. } => Event::Tick,
-            Request::Record { group, run, end } => {
-                self.store.close(group, run, end, &now);
-                Event::Recorded(Ok(()))
+            Request::Record(run) => {
+                let taken = || StoreError::misconfigured("another run has its fence");
+                Event::Recorded(self.store.record(run, &now).ok_or_else(taken))
             }
         };
         let node = self.processes[process].node;
@@ -467,6 +467,13 @@ impl World {
             self.violated(format!("p{process} was granted a paused token"));
         }
         self.check_line(process, before, now);
+        let acquired = before.acquired_at.zip(before.granted_domain.as_ref());
+        let age = acquired.and_then(|(at, domain)| now.age_of(at, Some(domain)));
+        if age.is_some_and(|age| age < before.not_before) {
+            self.violated(format!(
+                "p{process} was granted a token within its --at-least"
+            ));
+        }
         let client = &self.processes[process].machine.claim().client;
         if before.client_bound().is_some_and(|bound| bound != client) {
             self.tally.takeovers += 1;
@@ -540,7 +547,7 @@ impl World {
 fn timing(dice: &mut Dice, steady: bool) -> Timing {
     let seconds = |n| Some(Duration::from_secs(n));
     let keep = [0, 10, 30][usize::try_from(dice.within(0, 3)).unwrap()];
-    let at_least = if steady && dice.one_in(6) { 20 } else { 0 };
+    let at_least = if steady && dice.one_in(6) { 40 } else { 0 };
     Timing::new(&Wishes {
         heartbeat: seconds(dice.within(2, 5)),
         takeover_after: seconds(dice.within(20, 61)),
@@ -563,7 +570,7 @@ impl Event {
             Request::Swap(_) => Self::Swapped(Err(error)),
             Request::Once { .. } => Self::OnceLooked(Err(error)),
             Request::Prune { .. } => Self::Tick,
-            Request::Record { .. } => Self::Recorded(Err(error)),
+            Request::Record(_) => Self::Recorded(Err(error)),
         }
     }
 }

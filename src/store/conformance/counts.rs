@@ -8,10 +8,11 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
     let group = GroupName::new("g").unwrap();
     let day = Duration::from_secs(86_400);
     for n in 0..6 {
-        let run = grant_with_key(store, "a", &format!("k{n}"), 10 + n);
+        let key = format!("k{n}");
+        let held = grant_with_key(store, "a", &key, 10 + n);
         // The first is never closed.
         if n != 0 {
-            store.record(&group, &run.run().unwrap(), &DONE).unwrap();
+            store.record(&done_with_key(&held, &key)).unwrap();
         }
         grant_to(store, &claim("other", "a", &format!("o{n}")), 30 + n);
         fixture.advance(day);
@@ -75,7 +76,7 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
         let held = grant_to(store, &claim("g", "a", &format!("s{n}")), n);
         let end = RunEnd { outcome, ..SUCCESS };
         let limit = ten_seconds_from(fixture);
-        let swap = release(&held, held.run().unwrap(), end, version(100 + n), limit);
+        let swap = release(&held, run_of(&held).ended(end), version(100 + n), limit);
         done(store.swap(&swap).unwrap());
         fixture.advance(day);
     }
@@ -85,8 +86,7 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
     done(store.swap(&act).unwrap());
     // What sessions say later is history's.
     for run in [&vanished, &held] {
-        let run = run.run().unwrap();
-        store.record(&held.group, &run, &SUCCESS).unwrap();
+        store.record(&run_of(run).ended(SUCCESS)).unwrap();
     }
     let (act, _) = act_on(
         &row(store, "g"),

@@ -6,11 +6,8 @@ pub(super) fn a_raised_fence_is_recorded_and_the_next_grant_is_higher(fixture: &
     let mut store = fixture.store();
     let store = store.as_mut();
     let held = grant_to(store, &claim("g", "a", "s1"), 1);
-    let run = RunId {
-        fence: held.fence,
-        session: SessionId::new("s1").unwrap(),
-    };
-    let end = release(&held, run, SUCCESS, version(2), ten_seconds_from(fixture));
+    let run = run_of(&held).ended(SUCCESS);
+    let end = release(&held, run, version(2), ten_seconds_from(fixture));
     done(store.swap(&end).unwrap());
     let mut last = held.fence;
     let far = Fence(held.fence.0 + 1_000_000_000);

@@ -9,10 +9,13 @@ pub(super) fn grant_with_key(store: &mut dyn Store, client: &str, key: &str, n: 
     grant_to(store, &me, n)
 }
 
-pub(super) const DONE: RunEnd = RunEnd {
-    marks_once: true,
-    ..SUCCESS
-};
+/// The record of the run in a row, which was given this key and has succeeded.
+pub(super) fn done_with_key(row: &Row, key: &str) -> RunRecord {
+    RunRecord {
+        once_key: Some(key.into()),
+        ..run_of(row).ended(SUCCESS)
+    }
+}
 
 pub(super) fn a_key_is_done_by_the_swap_that_records_success(fixture: &dyn Fixture) {
     let mut store = fixture.store();
@@ -22,7 +25,8 @@ pub(super) fn a_key_is_done_by_the_swap_that_records_success(fixture: &dyn Fixtu
     let held = grant_with_key(store, "a", "it's \"1\"", 1);
     fixture.advance(Duration::from_secs(1));
     let limit = ten_seconds_from(fixture);
-    let swap = release(&held, held.run().unwrap(), DONE, version(2), limit);
+    let run = done_with_key(&held, "it's \"1\"");
+    let swap = release(&held, run, version(2), limit);
     let mut conflicting = swap.clone();
     conflicting.from = Some(version(9));
     assert_eq!(store.swap(&conflicting).unwrap(), Swapped::Conflict);
@@ -41,7 +45,7 @@ pub(super) fn a_key_is_done_by_the_swap_that_records_success(fixture: &dyn Fixtu
     // A run without a key marks none.
     let held = grant_to(store, &claim("g", "a", "s7"), 7);
     let limit = ten_seconds_from(fixture);
-    let swap = release(&held, held.run().unwrap(), DONE, version(8), limit);
+    let swap = release(&held, run_of(&held).ended(SUCCESS), version(8), limit);
     done(store.swap(&swap).unwrap());
     assert_eq!(store.once_marks(None).unwrap().len(), 1);
 }
@@ -50,26 +54,27 @@ pub(super) fn a_key_is_done_at_most_once_and_by_a_late_record_too(fixture: &dyn 
     let mut store = fixture.store();
     let store = store.as_mut();
     let group = GroupName::new("g").unwrap();
-    let first = grant_with_key(store, "a", "k", 1).run().unwrap();
-    let second = grant_with_key(store, "b", "k", 2).run().unwrap();
-    store.record(&group, &first, &DONE).unwrap();
+    let first = done_with_key(&grant_with_key(store, "a", "k", 1), "k");
+    let second = done_with_key(&grant_with_key(store, "b", "k", 2), "k");
+    assert_eq!(store.record(&first), Ok(Recorded::Written));
     let mark = store.once(&group, "k").unwrap().unwrap();
     assert_eq!(mark.client.as_str(), "a");
     fixture.advance(Duration::from_secs(1));
-    store.record(&group, &second, &DONE).unwrap();
+    assert_eq!(store.record(&second), Ok(Recorded::Written));
     assert_eq!(store.once(&group, "k").unwrap(), Some(mark));
     let closed = runs(store)
         .into_iter()
         .filter(|run| run.outcome == Outcome::Succeeded);
     assert_eq!(closed.count(), 2, "both are told as they ended");
     // A record that is closed marks nothing any more.
-    let third = grant_with_key(store, "a", "other", 3).run().unwrap();
+    let third = done_with_key(&grant_with_key(store, "a", "other", 3), "other");
     let failed = RunEnd {
         outcome: Outcome::Failed,
         ..SUCCESS
     };
-    store.record(&group, &third, &failed).unwrap();
-    store.record(&group, &third, &DONE).unwrap();
+    let failed = third.clone().ended(failed);
+    assert_eq!(store.record(&failed), Ok(Recorded::Written));
+    assert_eq!(store.record(&third), Ok(Recorded::Already));
     assert_eq!(store.once(&group, "other").unwrap(), None);
 }
 
@@ -78,8 +83,8 @@ pub(super) fn a_key_is_forgotten_in_the_swap_of_an_act(fixture: &dyn Fixture) {
     let store = store.as_mut();
     let group = GroupName::new("g").unwrap();
     for (n, key) in [(1, "k"), (2, "l")] {
-        let run = grant_with_key(store, "a", key, n).run().unwrap();
-        store.record(&group, &run, &DONE).unwrap();
+        let held = grant_with_key(store, "a", key, n);
+        store.record(&done_with_key(&held, key)).unwrap();
     }
     let held = row(store, "g");
     let (swap, record) = act_on(&held, &Act::Forget("k".into()), &fixture.now(), 5);
@@ -89,8 +94,8 @@ pub(super) fn a_key_is_forgotten_in_the_swap_of_an_act(fixture: &dyn Fixture) {
     assert!(store.once(&group, "l").unwrap().is_some());
     assert_eq!(store.acts(&ActQuery::default()).unwrap(), [record]);
     // It can be done again.
-    let run = grant_with_key(store, "b", "k", 6).run().unwrap();
-    store.record(&group, &run, &DONE).unwrap();
+    let held = grant_with_key(store, "b", "k", 6);
+    store.record(&done_with_key(&held, "k")).unwrap();
     let mark = store.once(&group, "k").unwrap().unwrap();
     assert_eq!(mark.client.as_str(), "b");
 }

@@ -60,8 +60,8 @@ pub(super) fn a_vanished_record_that_was_closed_stays_closed(fixture: &dyn Fixtu
     let mut store = fixture.store();
     let store = store.as_mut();
     let first = claim("g", "a", "s1");
-    let run = grant_to(store, &first, 1).run().unwrap();
-    store.record(&first.group, &run, &SUCCESS).unwrap();
+    let run = run_of(&grant_to(store, &first, 1)).ended(SUCCESS);
+    assert_eq!(store.record(&run), Ok(Recorded::Written));
     grant_to(store, &claim("g", "b", "s2"), 2);
     let closed = runs(store)
         .into_iter()
@@ -75,15 +75,13 @@ pub(super) fn a_release_closes_the_record_in_the_same_swap(fixture: &dyn Fixture
     let held = grant_to(store, &claim("g", "a", "s1"), 1);
     fixture.advance(Duration::from_secs(5));
     let end = RunEnd {
-        marks_once: false,
         outcome: Outcome::Signalled,
         exit_code: None,
         signal: Some(9),
     };
     let swap = release(
         &held,
-        held.run().unwrap(),
-        end,
+        run_of(&held).ended(end),
         version(2),
         ten_seconds_from(fixture),
     );
@@ -107,15 +105,13 @@ pub(super) fn a_release_that_does_not_happen_closes_no_record(fixture: &dyn Fixt
             version: version(7),
             ..held.clone()
         },
-        held.run().unwrap(),
-        SUCCESS,
+        run_of(&held).ended(SUCCESS),
         version(2),
         ten_seconds_from(fixture),
     );
     let expired = release(
         &held,
-        held.run().unwrap(),
-        SUCCESS,
+        run_of(&held).ended(SUCCESS),
         version(3),
         fixture.now(),
     );
@@ -132,25 +128,30 @@ pub(super) fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn
     let mut store = fixture.store();
     let store = store.as_mut();
     let first = claim("g", "a", "s1");
-    let id = grant_to(store, &first, 1).run().unwrap();
-    let second = grant_to(store, &claim("g", "b", "s2"), 2).run().unwrap();
+    let own = run_of(&grant_to(store, &first, 1));
+    let second = run_of(&grant_to(store, &claim("g", "b", "s2"), 2));
     let before = row(store, "g");
     fixture.advance(Duration::from_secs(60));
     let lost = RunEnd {
-        marks_once: false,
         outcome: Outcome::Lost,
         exit_code: Some(143),
         signal: None,
     };
-    store.record(&first.group, &id, &lost).unwrap();
+    let written = store.record(&own.clone().ended(lost));
+    assert_eq!(written, Ok(Recorded::Written));
     let closed_at = fixture.now().stamp.wall_ms;
     fixture.advance(Duration::from_secs(60));
-    store.record(&first.group, &id, &SUCCESS).unwrap();
-    let foreign = RunId {
-        session: id.session,
-        ..second
+    let own = own.ended(SUCCESS);
+    assert_eq!(store.record(&own), Ok(Recorded::Already));
+    let foreign = RunRecord {
+        fence: second.fence,
+        ..own
     };
-    store.record(&first.group, &foreign, &SUCCESS).unwrap();
+    let refused = store.record(&foreign).unwrap_err();
+    assert!(
+        refused.message.contains(&second.fence.to_string()),
+        "{refused}"
+    );
     let run = runs(store)
         .into_iter()
         .find(|run| run.session == first.session);
@@ -164,18 +165,42 @@ pub(super) fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn
     assert_eq!(others.unwrap().outcome, Outcome::Running);
 }
 
-pub(super) fn nobodys_run() -> RunId {
-    RunId {
-        fence: Fence(1),
-        session: claim("g", "a", "s1").session,
-    }
-}
-
-pub(super) fn a_record_of_nobody_is_no_error(fixture: &dyn Fixture) {
+/// What a session writes after a failover that lost its grant, or after its row was deleted.
+pub(super) fn a_run_that_history_lost_is_written_whole_with_its_key(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let group = GroupName::new("g").unwrap();
-    store.record(&group, &nobodys_run(), &SUCCESS).unwrap();
-    assert_eq!(everything(store.as_mut()), (vec![], vec![]));
+    let run = unheld_run(&group, 1_790_000_000_000);
+    assert_eq!(store.record(&run), Ok(Recorded::Written));
+    let ended_at_ms = Some(fixture.now().stamp.wall_ms);
+    let written = RunRecord { ended_at_ms, ..run };
+    let (tokens, found) = everything(store.as_mut());
+    assert_eq!((tokens, found), (vec![], vec![written.clone()]));
+    let mark = store.once(&group, "key").unwrap();
+    assert_eq!(mark, written.once_mark(fixture.now().stamp.wall_ms));
+    fixture.advance(Duration::from_secs(1));
+    assert_eq!(store.record(&written), Ok(Recorded::Already));
+    assert_eq!(everything(store.as_mut()), (vec![], vec![written]));
+    assert_eq!(store.once(&group, "key").unwrap(), mark);
+}
+
+/// The grant did not happen in the store that the release comes to.
+pub(super) fn a_release_writes_a_run_that_history_lost(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let held = grant_to(store, &claim("g", "a", "s1"), 1);
+    let lost = RunRecord {
+        fence: Fence(held.fence.0 + 7),
+        ..done_with_key(&held, "key")
+    };
+    let swap = release(&held, lost.clone(), version(2), ten_seconds_from(fixture));
+    let at = done(store.swap(&swap).unwrap()).stamp.wall_ms;
+    let written = RunRecord {
+        ended_at_ms: Some(at),
+        ..lost
+    };
+    assert!(runs(store).contains(&written), "{:?}", runs(store));
+    let mark = store.once(&held.group, "key").unwrap();
+    assert_eq!(mark, written.once_mark(at));
 }
 
 pub(super) fn history_is_newest_first_by_group_and_limited(fixture: &dyn Fixture) {
@@ -213,7 +238,6 @@ pub(super) fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixtu
         let client = if n % 2 == 0 { "a" } else { "b" };
         let held = grant_to(store, &claim("g", client, &format!("s{n}")), 10 + n);
         let end = RunEnd {
-            marks_once: false,
             outcome: if n == 2 {
                 Outcome::Failed
             } else {
@@ -223,7 +247,7 @@ pub(super) fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixtu
             signal: None,
         };
         let limit = ten_seconds_from(fixture);
-        let swap = release(&held, held.run().unwrap(), end, version(20 + n), limit);
+        let swap = release(&held, run_of(&held).ended(end), version(20 + n), limit);
         done(store.swap(&swap).unwrap());
         fixture.advance(Duration::from_secs(1));
         if n == 1 {

@@ -85,7 +85,11 @@ fn pause() -> impl Strategy<Value = Pause> {
 }
 
 fn handoff() -> impl Strategy<Value = Handoff> {
-    (client(), wall_ms()).prop_map(|(to, at_wall_ms)| Handoff { to, at_wall_ms })
+    (client(), wall_ms(), any::<bool>()).prop_map(|(to, at_wall_ms, for_failback)| Handoff {
+        to,
+        at_wall_ms,
+        for_failback,
+    })
 }
 
 fn counters() -> impl Strategy<Value = Counters> {

@@ -87,8 +87,7 @@ pub(super) fn an_expired_swap_changes_nothing_and_is_no_conflict(fixture: &dyn F
     let beat = heartbeat(&held, version(2), fixture.now());
     let end = release(
         &held,
-        held.run().unwrap(),
-        SUCCESS,
+        run_of(&held).ended(SUCCESS),
         version(3),
         fixture.now(),
     );
@@ -137,8 +136,7 @@ pub(super) fn fence_survives_release(fixture: &dyn Fixture) {
     let held = grant_to(store.as_mut(), &me, 1);
     let swap = release(
         &held,
-        held.run().unwrap(),
-        SUCCESS,
+        run_of(&held).ended(SUCCESS),
         version(2),
         ten_seconds_from(fixture),
     );
@@ -197,8 +195,7 @@ pub(super) fn stamps_are_the_stores_own(fixture: &dyn Fixture) {
 
     let swap = release(
         &held,
-        held.run().unwrap(),
-        SUCCESS,
+        run_of(&held).ended(SUCCESS),
         version(4),
         ten_seconds_from(fixture),
     );
@@ -302,12 +299,13 @@ pub(super) fn every_column_comes_back_as_written(fixture: &dyn Fixture) {
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
         let (written, then) = (told(fixture, written), told(fixture, then));
         // The end of a run, since that is when everything may change.
-        let end = || History::End { run: nobodys_run(), end: DONE };
-        put(store.as_mut(), fixture, &written, end());
+        let end = |n| History::End(Box::new(unheld_run(&written.group, n)));
+        put(store.as_mut(), fixture, &written, end(1));
         prop_assert_eq!(&row(store.as_mut(), written.group.as_str()), &written);
         // Nothing of the old row shines through the new.
+        let end = end(2);
         let then = Row { group: written.group, ..then };
-        put(store.as_mut(), fixture, &then, end());
+        put(store.as_mut(), fixture, &then, end);
         prop_assert_eq!(&row(store.as_mut(), then.group.as_str()), &then);
     });
 }

@@ -3,7 +3,7 @@
 
 use tokio_postgres::Row;
 
-use super::PostgresStore;
+use super::{PostgresStore, tokens};
 use super::cells::{BadCell, Cells, Value};
 use crate::store::{Reading, Store as _, StoreError};
 use crate::token::{ClientId, Domain, GroupName, Place, SessionId, Waiter};
@@ -13,7 +13,7 @@ const LOOKS: u32 = 3;
 
 /// Where the place in line begins in an answer of `token_read.sql`: after the time, the
 /// oldest reader, and the token's columns.
-const IN_READING: usize = 43;
+const IN_READING: usize = tokens::IN_ANSWER + tokens::COLUMNS.len();
 
 /// The place in a row of `token_read.sql`, if there is one.
 pub(super) fn in_reading(row: &Row) -> Result<Option<Place>, BadCell> {

@@ -10,7 +10,7 @@ use super::PostgresStore;
 use super::cells::Value;
 use crate::store::Reading;
 use crate::token::{
-    GrantKind, History, Outcome, RunEnd, RunId, RunRecord, StoreTime, Swap, Swapped, Touch, Waiter,
+    GrantKind, History, Outcome, RunEnd, RunRecord, StoreTime, Swap, Swapped, Touch, Waiter,
 };
 
 /// A server that takes longer has other troubles: the connection is given up, and the next call
@@ -26,16 +26,12 @@ pub(super) fn end_after(swap: &Swap, swapped: &Swapped) -> Option<Box<Swap>> {
         outcome: Outcome::Succeeded,
         exit_code: Some(0),
         signal: None,
-        marks_once: run.once_key.is_some(),
     };
-    let run = RunId {
-        fence: run.fence,
-        session: run.session.clone(),
-    };
+    let run = Box::new(run.as_ref().clone().ended(end));
     Some(Box::new(Swap {
         from: Some(swap.to.version),
         touch: Touch::Release,
-        history: History::End { run, end },
+        history: History::End(run),
         ..swap.clone()
     }))
 }

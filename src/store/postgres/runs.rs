@@ -6,7 +6,7 @@ use super::cells::{BadCell, Cells, Value};
 use super::statements::Named;
 use crate::token::{ClientId, Fence, GrantKind, GroupName, Outcome, RunRecord, SessionId};
 
-/// What is sent for a record that begins, but for its group.
+/// What is sent for a record, but for its group.
 pub(super) fn to_values(run: &RunRecord) -> Named {
     vec![
         ("run_fence", Value::long(run.fence.0)),
@@ -22,6 +22,7 @@ pub(super) fn to_values(run: &RunRecord) -> Named {
         ("run_program", Value::text(&run.program)),
         ("run_once_key", Value::maybe(run.once_key.as_ref())),
         ("run_grant_kind", Value::text(run.grant.as_str())),
+        ("run_started_at", Value::time(Some(run.started_at_ms))),
         ("run_ended_at", Value::time(run.ended_at_ms)),
         ("run_outcome", Value::text(run.outcome.as_str())),
         ("run_exit_code", Value::Int(run.exit_code)),

@@ -158,14 +158,6 @@ impl Statements {
         })
     }
 
-    pub(super) fn run_record(&self, marks_once: bool) -> String {
-        self.fill(if marks_once {
-            sql!("run_record_once")
-        } else {
-            sql!("run_record")
-        })
-    }
-
     pub(super) fn once_read(&self) -> String {
         self.fill(sql!("once_read"))
     }
@@ -234,7 +226,7 @@ impl Statements {
             Beside::Begin => &[sql!("run_begin")],
             Beside::BeginAfterVanished => &[sql!("run_begin"), sql!("run_vanished")],
             Beside::End => &[sql!("run_end")],
-            Beside::EndOnce => &[sql!("run_end_once")],
+            Beside::EndOnce => &[sql!("run_end"), sql!("run_marks")],
             Beside::Act => &[sql!("event_add")],
             Beside::Forget => &[sql!("event_add"), sql!("once_forget")],
         };
@@ -242,6 +234,18 @@ impl Statements {
         let parts = [token].into_iter().chain(runs.iter().copied()).chain(left);
         let parts: Vec<&str> = parts.collect();
         format!("WITH {}{answer}", parts.join(",\n"))
+    }
+
+    /// A run by itself, to be bound.
+    pub(super) fn record(marks_once: bool) -> String {
+        let marks: &[&str] = if marks_once {
+            &[sql!("run_marks")]
+        } else {
+            &[]
+        };
+        let parts = [sql!("run_record"), sql!("run_end")];
+        let parts: Vec<&str> = parts.into_iter().chain(marks.iter().copied()).collect();
+        format!("WITH {}{}", parts.join(",\n"), sql!("run_recorded"))
     }
 
     pub(super) fn schema_version(&self) -> String {

@@ -12,9 +12,11 @@ use crate::store::conformance::acts::act_on;
 use crate::store::conformance::{claim, version};
 use crate::store::{Store, Trouble};
 use crate::token::operator::Act;
+use crate::token::record::fixture::run_of;
 use crate::token::swap::{grant, heartbeat, release};
 use crate::token::{
-    Domain, GrantKind, GroupName, Outcome, Row, RunEnd, SessionId, StoreTime, Swap, Swapped, Waiter,
+    Domain, GrantKind, GroupName, Outcome, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap,
+    Swapped, Waiter,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -238,18 +240,20 @@ fn assert_rings(
 #[test]
 fn the_end_of_a_run_and_each_act_ring_for_those_in_line() {
     let database = Server::shared().database();
-    let ends = |marks_once| RunEnd {
+    let end = RunEnd {
         outcome: Outcome::Succeeded,
         exit_code: Some(0),
         signal: None,
-        marks_once,
     };
-    for (n, marks_once) in [(1, false), (2, true)] {
-        let what = format!("once: {marks_once}");
+    for (n, once_key) in [(1, None), (2, Some("key".to_owned()))] {
+        let what = format!("once: {once_key:?}");
         assert_rings(&what, &database, n, |held, now| {
             let limit = now.plus(TIMEOUT);
-            let run = held.run().unwrap();
-            release(held, run, ends(marks_once), version(n * 10 + 1), limit)
+            let run = RunRecord {
+                once_key,
+                ..run_of(held).ended(end)
+            };
+            release(held, run, version(n * 10 + 1), limit)
         });
     }
     let acts = [

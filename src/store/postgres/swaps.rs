@@ -9,7 +9,7 @@ use super::session::Failed;
 use super::statements::{Beside, Named, Statements};
 use super::{events, prepare, runs, tokens};
 use crate::store::StoreError;
-use crate::token::{GroupName, History, RunEnd, StoreTime, Swap, Swapped, Version};
+use crate::token::{GroupName, History, Recorded, RunRecord, StoreTime, Swap, Swapped, Version};
 
 /// How long a row may be locked before the swap is said to be held: far longer than
 /// another's swap takes.
@@ -28,22 +28,9 @@ fn values_of(swap: &Swap) -> Named {
             values.push(("vanished_session", Value::maybe(vanished.as_ref())));
         }
         History::Act(act) => values.extend(events::to_values(act, &swap.expiry.domain)),
-        History::End { run, end } => {
-            let names = ["run_outcome", "run_exit_code", "run_signal"];
-            values.push(("run_fence", Value::long(run.fence.0)));
-            values.push(("run_session", Value::text(&run.session)));
-            values.extend(names.into_iter().zip(end_values(end)));
-        }
+        History::End(run) => values.extend(runs::to_values(run)),
     }
     values
-}
-
-pub(super) fn end_values(end: &RunEnd) -> [Value; 3] {
-    [
-        Value::text(end.outcome.as_str()),
-        Value::Int(end.exit_code),
-        Value::Int(end.signal),
-    ]
 }
 
 /// How a server answered a swap.
@@ -100,8 +87,8 @@ impl PostgresStore {
             History::Begin { .. } => (Beside::BeginAfterVanished, true),
             History::Act(act) if act.once_key.is_some() => (Beside::Forget, false),
             History::Act(act) => (Beside::Act, act.raised_fence()),
-            History::End { end, .. } if end.marks_once => (Beside::EndOnce, false),
-            History::End { .. } => (Beside::End, false),
+            History::End(run) if run.makes_key_done() => (Beside::EndOnce, false),
+            History::End(_) => (Beside::End, false),
         };
         let waited = matches!(swap.history, History::Begin { waited: true, .. });
         let mut values = values_of(swap);
@@ -115,6 +102,39 @@ impl PostgresStore {
             }
         };
         (beside, statement, values)
+    }
+
+    /// Writes a run by itself. Where its tables are missing they are made: a failover may
+    /// have lost them with everything else.
+    pub(super) fn write_run(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
+        let begun = Instant::now();
+        let mut named = runs::to_values(run);
+        named.push(("token_group", Value::text(&run.group)));
+        let statement = Statements::record(run.makes_key_done());
+        let (statement, values) = self.statements.bind(&statement, named);
+        let rows = match self.session.ask(self.timeout, &statement, &values) {
+            Err(failed) if failed.no_schema => {
+                self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
+                let left = self.timeout.saturating_sub(begun.elapsed());
+                self.session.ask(left, &statement, &values)
+            }
+            answer => answer,
+        };
+        let rows = rows.map_err(|failed| failed.error)?;
+        let row = rows.first().ok_or_else(|| self.no_answer())?;
+        if row.try_get("written").unwrap_or(false) {
+            return Ok(Recorded::Written);
+        }
+        match row.try_get::<_, Option<&str>>("session") {
+            Ok(Some(session)) if session == run.session.as_str() => Ok(Recorded::Already),
+            // Another session's run, or one that came while the statement ran: what is known
+            // does not say that this run is written.
+            _ => Err(StoreError::misconfigured(format!(
+                "{}: {}",
+                self.session.place(),
+                crate::store::place_taken(run)
+            ))),
+        }
     }
 
     fn swap_once(

@@ -19,7 +19,7 @@ pub(super) const IN_ANSWER: usize = 4;
 const DOMAIN: &str = "domain";
 
 /// The columns, in the order of [`row_values`] and of [`from_row`].
-const COLUMNS: [&str; 39] = [
+pub(super) const COLUMNS: [&str; 40] = [
     "token_group",
     "state",
     "client_bound",
@@ -59,6 +59,7 @@ const COLUMNS: [&str; 39] = [
     "forced",
     "version",
     "session_version",
+    "handoff_failback",
 ];
 
 const FREE: &str = "free";
@@ -200,6 +201,7 @@ fn row_values(row: &Row) -> Vec<Value> {
         Value::long(outcomes.forced),
         Value::long(row.version.number()),
         Value::Long(row.session_version.map(Version::number)),
+        Value::Flag(handoff.is_some_and(|handoff| handoff.for_failback)),
     ]
 }
 
@@ -292,7 +294,7 @@ pub(super) fn from_row(found: &Found, first: usize) -> Result<Option<Row>, BadCe
         released_at,
     };
     let created_at = c.stamp()?;
-    Ok(Some(Row {
+    let mut row = Row {
         group,
         state: state.state()?,
         expected_client,
@@ -329,7 +331,12 @@ pub(super) fn from_row(found: &Found, first: usize) -> Result<Option<Row>, BadCe
         },
         version: Version::from_stored(c.needed()?),
         session_version: c.cell()?.map(Version::from_stored),
-    }))
+    };
+    let for_failback = c.needed()?;
+    if let Some(handoff) = &mut row.handoff {
+        handoff.for_failback = for_failback;
+    }
+    Ok(Some(row))
 }
 
 fn pause(c: &mut Cells<'_>) -> Result<Option<Pause>, BadCell> {
@@ -357,7 +364,11 @@ fn handoff(c: &mut Cells<'_>) -> Result<Option<Handoff>, BadCell> {
     let at_wall_ms = c.wall()?;
     match (to, at_wall_ms) {
         (None, None) => Ok(None),
-        (Some(to), Some(at_wall_ms)) => Ok(Some(Handoff { to, at_wall_ms })),
+        (Some(to), Some(at_wall_ms)) => Ok(Some(Handoff {
+            to,
+            at_wall_ms,
+            for_failback: false,
+        })),
         _ => Err(c.bad("contradicts handoff_to")),
     }
 }

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use super::SqliteStore;
 use super::players::{Player, part, wait_to_be_let_go};
 use crate::store::{HistoryQuery, Store as _};
+use crate::token::record::fixture::run_of;
 use crate::token::swap::{grant, release};
 use crate::token::{
     About, Claim, ClientId, GrantKind, GroupName, Outcome, RunEnd, SessionId, Swapped, Timing,
@@ -66,18 +67,11 @@ fn compete(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
         .row
         .ok_or("the grant is not there")?;
     let end = RunEnd {
-        marks_once: false,
         outcome: Outcome::Succeeded,
         exit_code: Some(0),
         signal: None,
     };
-    let swapped = store.swap(&release(
-        &held,
-        held.run().ok_or("nobody runs")?,
-        end,
-        version(3),
-        hour,
-    ))?;
+    let swapped = store.swap(&release(&held, run_of(&held).ended(end), version(3), hour))?;
     if !matches!(swapped, Swapped::Done(_)) {
         return Err(format!("the release of a token of one's own: {swapped:?}").into());
     }

@@ -17,6 +17,7 @@ use super::garbage_tests::create;
 use super::players::{Player, part, wait_to_be_let_go};
 use crate::store::{Store as _, Trouble};
 use crate::token::GroupName;
+use crate::token::record::fixture::unheld_run;
 
 fn made(directory: &Path) -> std::path::PathBuf {
     let path = directory.join("tokens.db");
@@ -47,19 +48,7 @@ fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
     let group = GroupName::new("g").unwrap();
     assert!(store.read(&group).is_ok(), "who reads waits for no writer");
     let mut refused = || {
-        let closed = store.record(
-            &group,
-            &crate::token::RunId {
-                fence: crate::token::Fence(1),
-                session: crate::token::SessionId::new("s1").unwrap(),
-            },
-            &crate::token::RunEnd {
-                marks_once: false,
-                outcome: crate::token::Outcome::Succeeded,
-                exit_code: Some(0),
-                signal: None,
-            },
-        );
+        let closed = store.record(&unheld_run(&group, 1));
         closed.unwrap_err()
     };
 
@@ -105,20 +94,10 @@ fn say_what_happens(file: &Path) {
     let error = opened.and_then(|mut store| {
         let group = GroupName::new("g")
             .map_err(|error| crate::store::StoreError::misconfigured(error.to_string()))?;
-        let run = crate::token::RunId {
-            fence: crate::token::Fence(1),
-            session: crate::token::SessionId::from_random(1),
-        };
-        let end = crate::token::RunEnd {
-            marks_once: false,
-            outcome: crate::token::Outcome::Succeeded,
-            exit_code: Some(0),
-            signal: None,
-        };
-        store.record(&group, &run, &end)
+        store.record(&unheld_run(&group, 1))
     });
     match error {
-        Ok(()) => println!("\nerror: none"),
+        Ok(_) => println!("\nerror: none"),
         Err(error) => println!("\nerror: {:?} {error}", error.trouble),
     }
 }

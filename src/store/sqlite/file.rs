@@ -79,9 +79,9 @@ fn open_files() -> MutexGuard<'static, BTreeMap<FileId, usize>> {
 #[derive(Debug)]
 pub(super) struct OpenFile {
     id: FileId,
-    /// Whether the file's header says that it has a log (WAL).
+    /// Whether the file is known to have a log (WAL).
     pub(super) has_log: bool,
-    /// The log and its index, once SQLite has opened them.
+    /// The log and its index: known as soon as SQLite has opened them.
     beside: Option<[FileId; 2]>,
 }
 
@@ -98,9 +98,13 @@ impl Drop for OpenFile {
 }
 
 impl OpenFile {
-    /// Remembers the log and its index, which SQLite has just opened.
-    pub(super) fn remember_beside(&mut self, place: &Place) {
-        self.beside = beside(place).ok();
+    /// Remembers the log and its index, which SQLite has opened, unless it did before. Without
+    /// them it would not be seen that others take their place, so an error is one of the store.
+    pub(super) fn remember_beside(&mut self, place: &Place) -> Result<(), StoreError> {
+        if self.beside.is_none() {
+            self.beside = Some(beside(place)?);
+        }
+        Ok(())
     }
 
     /// Checks that the path still leads to this file, and that the log and its
@@ -108,11 +112,8 @@ impl OpenFile {
     /// is excluded by nobody.
     pub(super) fn check_still_there(&self, place: &Place) -> Result<(), StoreError> {
         if let Some(known) = self.beside {
-            match beside(place) {
-                Ok(found) if found == known => {}
-                Ok(_) => return Err(place.gone()),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(place.gone()),
-                Err(error) => return Err(place.io("find what lies beside", &place.path, &error)),
+            if beside(place)? != known {
+                return Err(place.gone());
             }
         }
         match fs::metadata(&place.path) {
@@ -124,8 +125,15 @@ impl OpenFile {
     }
 }
 
-fn beside(place: &Place) -> io::Result<[FileId; 2]> {
-    let id = |end| fs::metadata(companion(&place.path, end)).map(|found| FileId::of(&found));
+fn beside(place: &Place) -> Result<[FileId; 2], StoreError> {
+    let id = |end| {
+        let path = companion(&place.path, end);
+        match fs::metadata(&path) {
+            Ok(found) => Ok(FileId::of(&found)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(place.gone()),
+            Err(error) => Err(place.io("find", &path, &error)),
+        }
+    };
     Ok([id("-wal")?, id("-shm")?])
 }
 
@@ -206,7 +214,8 @@ fn find_or_make(
         }
         filesystem::check_file(&place.path, directory(&place.path))?;
         if open.contains_key(&FileId::of(&found)) {
-            return Ok((FileId::of(&found), true));
+            // Its header can't be read now: SQLite is asked before the first write.
+            return Ok((FileId::of(&found), false));
         }
         let refused = |error: &io::Error| place.io("read", &place.path, error);
         let mut file = File::open(&place.path).map_err(|error| refused(&error))?;

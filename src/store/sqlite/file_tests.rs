@@ -356,3 +356,22 @@ fn a_log_that_was_taken_off_is_put_back() {
         .unwrap();
     assert_eq!(mode, "wal");
 }
+
+/// A file as `VACUUM INTO` or a restore leaves it has no log when it is opened.
+#[test]
+fn a_log_that_is_removed_is_noticed_in_a_file_that_had_none_when_it_was_opened() {
+    let home = directory();
+    let path = made(&home);
+    let sqlite = Connection::open(&path).unwrap();
+    sqlite
+        .execute_batch("PRAGMA journal_mode = DELETE")
+        .unwrap();
+    drop(sqlite);
+    let mut store = SqliteStore::open(&path, SECOND).unwrap();
+    super::garbage_tests::create(&mut store, "g");
+    for end in ["-wal", "-shm"] {
+        fs::remove_file(super::file::companion(&path, end)).unwrap();
+    }
+    let error = store.read(&GroupName::new("g").unwrap()).unwrap_err();
+    assert_eq!(error.trouble, Trouble::Gone);
+}

@@ -221,7 +221,7 @@ fn a_record_is_found_without_a_search() {
     let spoilt = Spoilt::new();
     let sqlite = spoilt.sqlite();
     for sql in [
-        include_str!("../sql/sqlite/run_end.sql"),
+        include_str!("../sql/sqlite/run_session.sql"),
         include_str!("../sql/sqlite/run_vanished.sql"),
     ] {
         let mut statement = sqlite

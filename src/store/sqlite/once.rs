@@ -1,6 +1,8 @@
 //! The table `once`: the keys that are done.
 
-use super::cells::{BadCell, Cells};
+use rusqlite::types::Value;
+
+use super::cells::{self, BadCell, Cells};
 use crate::token::{ClientId, Fence, GroupName, OnceMark, SessionId};
 
 /// The table's name.
@@ -15,6 +17,18 @@ pub(super) const COLUMNS: &[&str] = &[
     "session",
     "client",
 ];
+
+/// What is written for a mark, in the order of [`COLUMNS`].
+pub(super) fn to_values(mark: &OnceMark) -> [Value; 6] {
+    [
+        cells::text(mark.group.as_str()),
+        cells::text(mark.key.as_str()),
+        cells::wall_or_null(Some(mark.done_at_ms)),
+        Value::Integer(mark.fence.0),
+        cells::text(mark.session.as_str()),
+        cells::text(mark.client.as_str()),
+    ]
+}
 
 /// The mark that the columns stand for.
 pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<OnceMark, BadCell> {

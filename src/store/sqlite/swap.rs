@@ -3,11 +3,9 @@
 use rusqlite::{ErrorCode, OptionalExtension as _, Transaction, params, params_from_iter};
 
 use super::fault::Place;
-use super::{events, line, runs, tokens, wall};
+use super::{events, line, once, runs, tokens};
 use crate::store::StoreError;
-use crate::token::{
-    GroupName, History, RunEnd, RunId, RunRecord, SessionId, StoreTime, Swap, Swapped, Version,
-};
+use crate::token::{History, Recorded, RunRecord, SessionId, StoreTime, Swap, Swapped, Version};
 
 /// What a transaction answers, and whether it is committed.
 pub(super) enum Kept<T> {
@@ -79,7 +77,9 @@ pub(super) fn carry_out(
                 transaction.execute(sql!("once_forget"), [group.as_str(), key])?;
             }
         }
-        History::End { run, end } => close(transaction, group, run, end, now)?,
+        History::End(run) => {
+            close(transaction, run, place, now)?;
+        }
     }
     Ok(Kept::Yes(Swapped::Done(now.clone())))
 }
@@ -115,30 +115,32 @@ fn begin(
     }
 }
 
-/// Closes a run's record, if it is still open, and marks its key as done.
+/// Writes a run that is over, unless its session has done so before, and marks its key as done.
 pub(super) fn close(
     transaction: &Transaction<'_>,
-    group: &GroupName,
-    run: &RunId,
-    end: &RunEnd,
+    run: &RunRecord,
+    place: &Place,
     now: &StoreTime,
-) -> Result<(), WriteError> {
+) -> Result<Recorded, WriteError> {
+    let run = RunRecord {
+        ended_at_ms: Some(now.stamp.wall_ms),
+        ..run.clone()
+    };
     let mut statement = transaction.prepare_cached(sql!("run_end"))?;
-    let ended_at = wall::to_text(now.stamp.wall_ms);
-    let closed = statement.execute(params![
-        group.as_str(),
-        run.fence.0,
-        run.session.as_str(),
-        end.outcome.as_str(),
-        end.exit_code,
-        end.signal,
-        ended_at,
-    ])?;
-    if closed > 0 && end.marks_once {
-        transaction.execute_batch(sql!("once_create"))?;
-        let (fence, session) = (run.fence.0, run.session.as_str());
-        let values = params![group.as_str(), fence, session, ended_at];
-        transaction.execute(sql!("once_mark"), values)?;
+    if statement.execute(params_from_iter(runs::to_values(&run)))? == 0 {
+        let of = params![run.group.as_str(), run.fence.0];
+        let session: String = transaction.query_row(sql!("run_session"), of, |row| row.get(0))?;
+        return if session == run.session.as_str() {
+            Ok(Recorded::Already)
+        } else {
+            Err(WriteError::Store(
+                place.misconfigured(super::super::place_taken(&run)),
+            ))
+        };
     }
-    Ok(())
+    if let Some(mark) = run.once_mark(now.stamp.wall_ms) {
+        transaction.execute_batch(sql!("once_create"))?;
+        transaction.execute(sql!("once_mark"), params_from_iter(once::to_values(&mark)))?;
+    }
+    Ok(Recorded::Written)
 }

@@ -53,6 +53,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "forced",
     "version",
     "session_version",
+    "handoff_failback",
 ];
 
 const FREE: &str = "free";
@@ -117,6 +118,9 @@ pub(super) fn to_values(row: &Row) -> Vec<Value> {
         Value::Integer(outcomes.forced),
         Value::Integer(row.version.number()),
         cells::number_or_null(row.session_version.map(Version::number)),
+        Value::Integer(i64::from(
+            handoff.is_some_and(|handoff| handoff.for_failback),
+        )),
     ]
 }
 
@@ -200,7 +204,7 @@ pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<Row, BadCell> {
     let created_at = c.needed(created_at)?;
     let domain = Domain(c.needed_text()?.to_owned());
     let granted_domain = c.owned()?.map(Domain);
-    Ok(Row {
+    let mut row = Row {
         group,
         state,
         expected_client,
@@ -237,7 +241,12 @@ pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<Row, BadCell> {
         },
         version: Version::from_stored(c.needed_number()?),
         session_version: c.number()?.map(Version::from_stored),
-    })
+    };
+    let for_failback = c.flag()?;
+    if let Some(handoff) = &mut row.handoff {
+        handoff.for_failback = for_failback;
+    }
+    Ok(row)
 }
 
 fn pause(c: &mut Cells<'_>) -> Result<Option<Pause>, BadCell> {
@@ -262,7 +271,11 @@ fn handoff(c: &mut Cells<'_>) -> Result<Option<Handoff>, BadCell> {
     let at_wall_ms = c.wall()?;
     match (to, at_wall_ms) {
         (None, None) => Ok(None),
-        (Some(to), Some(at_wall_ms)) => Ok(Some(Handoff { to, at_wall_ms })),
+        (Some(to), Some(at_wall_ms)) => Ok(Some(Handoff {
+            to,
+            at_wall_ms,
+            for_failback: false,
+        })),
         _ => Err(c.bad("contradicts handoff_to")),
     }
 }

@@ -24,7 +24,8 @@ fn reserved(wait: Duration) -> Decision {
 #[test]
 fn clause_7_refuses_anyone_until_at_least_has_passed_since_the_grant() {
     let at_least = |row| but(row, |row: &mut crate::token::Row| row.not_before = s(600));
-    for row in [free(), idle("a"), handed_to(idle("a"), "a")] {
+    // A dead or silent run too: it may have done its work.
+    for row in [free(), idle("a"), handed_to(idle("a"), "a"), running("a")] {
         let soon = seen(at_least(row)).after(s(600) - MS).first_in_line();
         assert_eq!(soon.by(&claim("a")), too_soon(MS));
         assert_eq!(soon.by(&claim("b")), too_soon(MS));
@@ -32,9 +33,26 @@ fn clause_7_refuses_anyone_until_at_least_has_passed_since_the_grant() {
     let row = at_least(idle("a"));
     let due = seen(row).after(s(600));
     assert_eq!(due.by(&claim("a")), grants(11, GrantKind::Renew));
-    // A dead run is taken over, however young: it may have done nothing.
-    let dead = seen(at_least(running("a"))).after(TAKEOVER_AFTER);
-    assert_eq!(dead.by(&claim("a")), grants(15, GrantKind::Renew));
+    let silent = seen(at_least(running("a"))).after(s(600));
+    assert_eq!(silent.by(&claim("a")), grants(15, GrantKind::Renew));
+}
+
+#[test]
+fn clause_7_refuses_after_a_proven_death_until_at_least_has_passed() {
+    let row = but(running("a"), |row| row.not_before = s(600));
+    let dead = |by| seen(row.clone()).after(by).dead();
+    assert_eq!(dead(s(1)).by(&claim("a")), too_soon(s(599)));
+    assert_eq!(dead(s(1)).by(&claim("b")), too_soon(s(599)));
+    assert_eq!(dead(s(600)).by(&claim("a")), grants(15, GrantKind::Renew));
+}
+
+#[test]
+fn clause_7_refuses_at_once_what_an_observation_would_end_with() {
+    let row = |at_least| but(running("a"), |row| row.not_before = at_least);
+    let elsewhere = |at_least| seen(row(at_least)).elsewhere();
+    let long = TAKEOVER_AFTER + s(60);
+    assert_eq!(elsewhere(long).by(&claim("b")), too_soon(long));
+    assert_eq!(elsewhere(s(1)).by(&claim("b")), observes(TAKEOVER_AFTER));
 }
 
 #[test]

@@ -148,6 +148,7 @@ pub(crate) fn handed_to(row: Row, name: &str) -> Row {
         row.handoff = Some(Handoff {
             to: client(name),
             at_wall_ms: THEN.wall_ms,
+            for_failback: false,
         });
     })
 }

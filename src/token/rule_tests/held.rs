@@ -44,6 +44,40 @@ fn clause_1_runs_under_the_lease_of_the_session_it_is_inside_of() {
 }
 
 #[test]
+fn clause_4_the_expected_client_with_failback_leaves_a_handoff_to_itself() {
+    let silent_for = s(7);
+    let why = match held(silent_for).verdict {
+        Verdict::Refused(why) => why,
+        other => panic!("{other:?}"),
+    };
+    let handed = Decision {
+        clause: 4,
+        verdict: Verdict::RefusedWithHandoff(why),
+    };
+    let row = expecting(running("a"), "b");
+    let look = seen(row.clone()).after(silent_for);
+    assert_eq!(look.by(&failback("b")), handed);
+    assert_eq!(look.by(&claim("b")), held(silent_for), "if it says so");
+    assert_eq!(
+        look.by(&failback("c")),
+        held(silent_for),
+        "if it is expected"
+    );
+    // Once is enough, and an operator's own hand-off stays.
+    for to in ["b", "c"] {
+        let handed = seen(handed_to(row.clone(), to)).after(silent_for);
+        assert_eq!(handed.by(&failback("b")), held(silent_for));
+    }
+    // Two live instances of the expected client: the token is its own already.
+    let twin = seen(expecting(running("a"), "a")).by(&failback("a"));
+    assert!(matches!(twin.verdict, Verdict::Refused(_)), "{twin:?}");
+    // The next night is its own.
+    let idle = seen(handed_to(expecting(idle("a"), "b"), "b"));
+    assert_eq!(idle.by(&failback("b")), grants(8, GrantKind::Handoff));
+    assert_eq!(idle.by(&claim("a")), waits(9, HEAD_START));
+}
+
+#[test]
 fn clause_2_a_provably_dead_holder_leaves_the_token_open() {
     let dead = seen(running("a")).dead();
     assert_eq!(dead.by(&claim("a")), grants(15, GrantKind::Renew));
@@ -59,12 +93,15 @@ fn clause_2_proof_needs_no_age() {
 }
 
 #[test]
-fn clause_2_passes_over_clauses_7_and_11_to_14_but_not_over_the_pause() {
-    let row = but(running("a"), |row| row.not_before = s(1_000));
-    let dead = seen(row).dead();
+fn clause_2_passes_over_clauses_11_to_14_but_not_over_the_pause_or_at_least() {
+    let dead = seen(running("a")).dead();
     assert_eq!(dead.by(&claim("a")), grants(15, GrantKind::Renew));
-    let row = but(paused(running("a")), |row| row.not_before = s(1_000));
-    assert_eq!(seen(row).dead().by(&claim("a")), paused_by_admin());
+    assert_eq!(
+        seen(paused(running("a"))).dead().by(&claim("a")),
+        paused_by_admin()
+    );
+    let row = but(running("a"), |row| row.not_before = s(1_000));
+    assert_eq!(seen(row).dead().by(&claim("a")).clause, 7);
 }
 
 #[test]

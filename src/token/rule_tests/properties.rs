@@ -72,7 +72,7 @@ prop_compose! {
             row.state = state;
             row.domain = domain(domains.0);
             row.expected_client = expected.map(client);
-            row.handoff = handoff.map(|to| Handoff { to: client(to), at_wall_ms: 0 });
+            row.handoff = handoff.map(|to| Handoff { to: client(to), at_wall_ms: 0, for_failback: false });
             row.paused = pause_for.map(|until| pause(until.map(|n| THEN.wall_ms + 500 * n)));
             (row.takeover_after, row.keep, row.head_start, row.not_before) = lengths;
         })
@@ -264,7 +264,7 @@ proptest! {
             Verdict::Observe(_) => decision.clause == 3,
             Verdict::Wait(wait) => matches!(decision.clause, 9 | 16) && !wait.is_zero(),
             Verdict::Create => false,
-            Verdict::RefusedWithHandoff(_) => decision.clause == 12,
+            Verdict::RefusedWithHandoff(_) => matches!(decision.clause, 4 | 12),
             Verdict::Refused(_) => matches!(decision.clause, 4..=7 | 10 | 13 | 14),
             Verdict::Grant(_) => matches!(decision.clause, 8 | 9 | 11 | 15 | 16),
         };

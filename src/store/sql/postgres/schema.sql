@@ -59,6 +59,8 @@ CREATE TABLE {schema}.tokens (
     -- random, new at every write; session_version: the last that the session itself wrote
     version           bigint NOT NULL,
     session_version   bigint,
+    -- the target left the handoff itself, for its failback
+    handoff_failback  boolean NOT NULL DEFAULT false,
     -- makes the fence part of a key, so that a lock on the key holds a new grant off
     -- and lets heartbeats pass
     UNIQUE (token_group, fence)

@@ -8,7 +8,7 @@ SELECT
     not_before_ms, lock_file, paused_by, paused_reason, paused_until,
     handoff_to, handoff_at, revoke_requested, last_outcome, runs, failures,
     takeovers, losses, succeeded, signalled, timed_out, not_started, vanished, forced,
-    version, session_version,
+    version, session_version, handoff_failback,
     waiter.session AS waiter_session, place AS waiter_place, client AS waiter_client,
     failback AS waiter_failback, seen_at AS waiter_seen_at, waiter.domain AS waiter_domain
 FROM {found}

@@ -1,4 +1,3 @@
 INSERT INTO once (token_group, once_key, done_at, fence, session, client)
-SELECT token_group, once_key, ?4, fence, session, client FROM runs
-WHERE token_group = ?1 AND fence = ?2 AND session = ?3 AND once_key IS NOT NULL
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT DO NOTHING

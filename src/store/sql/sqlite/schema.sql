@@ -49,7 +49,8 @@ CREATE TABLE tokens (
     takeovers         INTEGER NOT NULL,
     losses            INTEGER NOT NULL,
     version           INTEGER NOT NULL,
-    session_version   INTEGER
+    session_version   INTEGER,
+    handoff_failback  INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 -- grant_kind: bind, renew, takeover, failback, handoff. outcome: running, succeeded,

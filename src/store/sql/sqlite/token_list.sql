@@ -6,5 +6,5 @@ SELECT
     not_before_ms, lock_file, paused_by, paused_reason, paused_until,
     handoff_to, handoff_at, revoke_requested, last_outcome, runs, failures,
     takeovers, losses, succeeded, signalled, timed_out, not_started, vanished,
-    forced, version, session_version
+    forced, version, session_version, handoff_failback
 FROM tokens ORDER BY token_group

@@ -6,6 +6,6 @@ SELECT
     not_before_ms, lock_file, paused_by, paused_reason, paused_until,
     handoff_to, handoff_at, revoke_requested, last_outcome, runs, failures,
     takeovers, losses, succeeded, signalled, timed_out, not_started, vanished,
-    forced, version, session_version,
+    forced, version, session_version, handoff_failback,
     EXISTS (SELECT 1 FROM waiters WHERE token_group = ?1) AS in_line
 FROM tokens WHERE token_group = ?1

@@ -11,5 +11,6 @@ UPDATE tokens SET
     handoff_at = ?29, revoke_requested = ?30, last_outcome = ?31,
     runs = ?32, failures = ?33, takeovers = ?34, losses = ?35,
     succeeded = ?36, signalled = ?37, timed_out = ?38, not_started = ?39,
-    vanished = ?40, forced = ?41, version = ?42, session_version = ?43
+    vanished = ?40, forced = ?41, version = ?42, session_version = ?43,
+    handoff_failback = ?44
 WHERE token_group = ?1
