@@ -187,8 +187,14 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
             } else {
                 ""
             };
+            let next = match &decided.verdict {
+                Verdict::RefusedWithHandoff(_) => {
+                    "; a run with --failback leaves a hand-off to itself for the next slot"
+                }
+                _ => "",
+            };
             format!(
-                "{by}{twin} (session {session}) was heard {} ago, and may be silent for {} more",
+                "{by}{twin} (session {session}) was heard {} ago, and may be silent for {} more{next}",
                 rounded(*silent_for),
                 rounded(*takeover_in)
             )

@@ -131,7 +131,7 @@ impl Scribe {
 
     /// How much of the text was replaced.
     fn canonical(&mut self, world: &World, rest: &[u8], own_copy: bool) -> usize {
-        if !b"VSMtwFcahrln".contains(&rest[0]) {
+        if !b"VSMtwFcahrlnR".contains(&rest[0]) {
             return 0;
         }
         let until = |prefix: &[u8], end: u8| {
@@ -177,6 +177,8 @@ impl Scribe {
             // Of a place in line: its order is in the answer.
             .or(number(b"number: "))
             .map(|(_, taken)| taken);
+        // What a run writes of itself decides nothing.
+        let skipped = skipped.or_else(|| until(b"RunRecord {", b'}').map(|(_, taken)| taken));
         let skipped = skipped.or_else(|| {
             let whole = [&b"counters: C"[..], b"created_at: S", b"acquired_at: S"];
             let stale = [&b"heartbeat_at: S"[..], b"released_at: S"];

@@ -3,8 +3,8 @@
 
 use tokio_postgres::Row;
 
-use super::{PostgresStore, tokens};
 use super::cells::{BadCell, Cells, Value};
+use super::{PostgresStore, tokens};
 use crate::store::{Reading, Store as _, StoreError};
 use crate::token::{ClientId, Domain, GroupName, Place, SessionId, Waiter};
 
