@@ -14,6 +14,7 @@ mod waiting;
 mod world;
 
 use crate::token::misreading::{Misreading, while_misreading};
+use crate::token::swap::DOMAIN_FENCE_STEP;
 use world::World;
 
 /// Runs one seed to its end. `Err` says what was violated.
@@ -35,6 +36,7 @@ fn steps(seed: u64) -> String {
 #[test]
 fn thousands_of_seeds_keep_every_invariant() {
     let (mut grants, mut takeovers, mut losses, mut jobs) = (0, 0, 0, 0);
+    let mut furthest_behind = 0;
     for seed in 0..4_000 {
         let world = run(seed)
             .unwrap_or_else(|violation| panic!("{violation}\nthe steps to it:\n{}", steps(seed)));
@@ -42,7 +44,13 @@ fn thousands_of_seeds_keep_every_invariant() {
         takeovers += world.tally.takeovers;
         losses += world.tally.losses;
         jobs += world.tally.jobs;
+        furthest_behind = furthest_behind.max(world.tally.furthest_behind);
     }
+    // What the fence does not cover is not asked of it, and no less than it covers.
+    let covered = DOMAIN_FENCE_STEP.unsigned_abs();
+    let furthest = furthest_behind;
+    assert!(furthest < covered, "{furthest} ms behind");
+    assert!(furthest > covered * 9 / 10, "{furthest} ms behind");
     // A simulation in which nothing happens proves nothing.
     assert!(grants > 40_000, "{grants} grants");
     assert!(takeovers > 4_000, "{takeovers} takeovers");

@@ -225,7 +225,8 @@ pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Versi
 /// it may have been, in what a failover lost). So it rises through a lossy
 /// failover and a restored backup as long as the new clock is less than a minute
 /// behind. That minute is used up by the first grant after a failover: for the
-/// next minute, a further failover may be behind by what has passed since.
+/// next minute, a further failover may be behind by what has passed since. Failovers
+/// without a grant in between have the one minute together.
 fn next_fence(row: &Row, now: &StoreTime) -> Fence {
     let same = row.granted_domain.as_ref() == Some(&now.domain);
     let step = if same { 0 } else { DOMAIN_FENCE_STEP };

@@ -2,6 +2,7 @@
 
 use super::world::{Planned, What, World, group};
 use crate::token::operator::{Act, Effect, perform};
+use crate::token::swap::DOMAIN_FENCE_STEP;
 use crate::token::{Pause, Version};
 
 use std::time::Duration;
@@ -135,15 +136,20 @@ impl World {
     /// clock may be behind.
     fn new_domain(&mut self) {
         // The fence rises through a clock that is less than a minute behind, and
-        // uses that minute up: the next such failover may come a minute later.
+        // uses that minute up: the next such failover may come a minute later. Those before
+        // the next grant have that one minute together (README.md, limits: the fence).
         if self.lossy && self.now < self.last_leap_of_fence + 61_000 {
             return;
         }
         self.domain += 1;
         self.tick_offset = i64::try_from(self.dice.within(0, 20_000_000)).unwrap();
-        let behind = i64::try_from(self.dice.within(0, 45_000)).unwrap();
+        let left = DOMAIN_FENCE_STEP.unsigned_abs() - self.behind;
+        let behind = self.dice.within(0, left.min(45_000));
         if self.lossy {
-            self.wall_offset -= behind;
+            self.wall_offset -= i64::try_from(behind).unwrap();
+            self.behind += behind;
+            let furthest = &mut self.tally.furthest_behind;
+            *furthest = (*furthest).max(self.behind);
         }
         self.say(|| "the store has another clock".to_owned());
     }

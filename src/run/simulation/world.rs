@@ -102,6 +102,8 @@ pub(super) struct Tally {
     pub(super) jobs: u64,
     /// Jobs whose own process ended well by itself.
     pub(super) successes: u64,
+    /// The furthest that the store's wall clock was behind the one of the last leap, in ms.
+    pub(super) furthest_behind: u64,
 }
 
 pub(super) struct World {
@@ -117,6 +119,8 @@ pub(super) struct World {
     pub(super) domain: u64,
     /// When a grant was last made in another domain than the one before it.
     pub(super) last_leap_of_fence: u64,
+    /// By how much the store's wall clock was set back since then, in ms.
+    pub(super) behind: u64,
     pub(super) tick_offset: i64,
     pub(super) wall_offset: i64,
     /// Whether this seed's store may lose commits; else its wall clock may leap.
@@ -185,6 +189,7 @@ impl World {
             older: Vec::new(),
             domain: 0,
             last_leap_of_fence: 0,
+            behind: 0,
             tick_offset: 5_000_000,
             wall_offset: 1_790_000_000_000,
             lossy,
@@ -446,6 +451,7 @@ impl World {
         let other_domain = |row: &Row| row.granted_domain.as_ref() != Some(&now.domain);
         if before.is_none_or(other_domain) {
             self.last_leap_of_fence = self.now;
+            self.behind = 0;
         }
         let timing = self.processes[process].machine.claim().timing;
         if let Some(died) = self.processes[process].died_at {
