@@ -23,6 +23,44 @@ fn an_operators_write_is_adopted_and_trust_starts_at_the_own_swaps_sending() {
 }
 
 #[test]
+fn trust_starts_when_a_heartbeat_was_sent_however_late_its_answer_comes() {
+    let mut rig = Rig::beating();
+    let beat_at = rig.now;
+    let answer = rig.arrives();
+    rig.wait(s(3));
+    let did = rig.tell(answer);
+    let extended = did.iter().find_map(|action| match action {
+        Action::Extend(deadline) => Some(*deadline),
+        _ => None,
+    });
+    let deadline = Deadline {
+        term_at: beat_at.plus(LAST_START),
+        kill_at: beat_at.plus(TRUSTED),
+    };
+    assert_eq!(extended, Some(deadline), "what the guard is told");
+    let told = did.iter().find_map(|action| match action {
+        Action::Say(Note::Renewed { trusted_for }) => Some(*trusted_for),
+        _ => None,
+    });
+    assert_eq!(told, Some(TRUSTED - s(3)));
+    rig.tell(Event::GuardAnswered);
+    // So does what the machine itself does.
+    assert_eq!(sent(&rig.wait(s(7) - MS)), []);
+    assert_eq!(sent(&rig.wait(MS)), [Touch::Heartbeat]);
+    let did = rig.fails();
+    let job_ends_in = did.iter().find_map(|action| match action {
+        Action::Say(Note::TroubleBegan { job_ends_in, .. }) => *job_ends_in,
+        _ => None,
+    });
+    assert_eq!(job_ends_in, Some(LAST_START - s(10)));
+    rig.out = None;
+    rig.now = deadline.term_at.minus(MS);
+    assert_eq!(kill_at(&rig.tell(Event::Tick)), None);
+    rig.now = deadline.term_at;
+    assert_eq!(kill_at(&rig.tell(Event::Tick)), Some(deadline.kill_at));
+}
+
+#[test]
 fn an_adopted_row_is_what_the_next_heartbeat_starts_from() {
     let mut rig = Rig::beating();
     rig.operates(&Act::Handoff(client("b")));

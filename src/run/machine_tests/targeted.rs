@@ -8,6 +8,7 @@ mod stopping;
 use std::time::Duration;
 
 use super::rig::*;
+use crate::job::messages::Deadline;
 use crate::run::ending::{Ending, JobEnd, Loss, Unstarted};
 use crate::run::event::{Action, Event, NotStarted, Note};
 use crate::run::machine::Limits;
