@@ -23,6 +23,8 @@ mod configuration;
 mod contention;
 #[path = "behaviour/documentation.rs"]
 mod documentation;
+#[path = "behaviour/durability.rs"]
+mod durability;
 #[path = "behaviour/exit_codes.rs"]
 mod exit_codes;
 #[path = "behaviour/first_minutes.rs"]

@@ -5,12 +5,15 @@ mod processes;
 mod run;
 mod store;
 mod terminal;
+mod traced;
 
 pub(crate) use processes::{alive, children, signal, state, until_dead, until_stopped};
 pub(crate) use run::{Ended, Line, Run, TOKENRUN};
 #[allow(unused_imports)] // The tests on other stores bring their own lines.
 pub(crate) use store::{PROVING, Store};
 pub(crate) use terminal::{Terminal, ctrl};
+#[allow(unused_imports)] // What is asked of the disk is one program's matter.
+pub(crate) use traced::{Call, calls};
 
 use std::time::{Duration, Instant};
 

@@ -10,13 +10,13 @@ use super::server::{Database, Server};
 use super::{PostgresStore, settings};
 use crate::store::conformance::acts::act_on;
 use crate::store::conformance::{claim, version};
-use crate::store::{Store, Trouble};
+use crate::store::{Reading, Store, Trouble};
 use crate::token::operator::Act;
 use crate::token::record::fixture::run_of;
 use crate::token::swap::{grant, heartbeat, release};
 use crate::token::{
-    Domain, GrantKind, GroupName, Outcome, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap,
-    Swapped, Waiter,
+    Domain, Fence, GrantKind, GroupName, Outcome, ResourceName, Row, RunEnd, RunRecord, SessionId,
+    StoreTime, Swap, Swapped, Waiter,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -123,21 +123,64 @@ fn the_connection_that_was_begun_is_the_one_that_is_used() {
     assert!(error.message.contains("while connecting"), "{error}");
 }
 
+/// What is written and answered must be on the disk: each of these by itself.
 #[test]
-fn a_swap_is_on_the_disk_even_where_the_sites_commits_are_not() {
+fn what_is_answered_is_on_the_disk_even_where_the_sites_commits_are_not() {
     let server = Server::start(&["wal_writer_delay = 10s", "synchronous_commit = off"]);
     let database = server.database();
     let mut store = store(&database);
-    for n in 1..4 {
-        grant_to(&mut store, "a", n);
-        let written =
-            database.sql("SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()");
-        assert_eq!(written, "t", "after swap {n}");
+    let written = "SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()";
+    let assert_written = |what: &str| {
+        assert_eq!(database.sql(written), "t", "{what}");
+        // Else the next would show nothing.
+        database.sql("SELECT pg_logical_emit_message(false, 'test', 'x')");
+        assert_eq!(database.sql(written), "f");
+    };
+    let end = RunEnd {
+        outcome: Outcome::Succeeded,
+        exit_code: Some(0),
+        signal: None,
+    };
+    let mut numbers = 1..;
+    let mut next = || version(numbers.next().unwrap());
+    for (n, has_key) in [(1, false), (2, true), (3, false), (4, true)] {
+        let mut claim = claim("g", "a", &format!("s{n}"));
+        claim.about.once_key = has_key.then(|| format!("key {n}"));
+        let reading = store.read(&claim.group).unwrap();
+        let (row, now) = (reading.row.as_ref(), &reading.now);
+        let taken = grant(&claim, GrantKind::Bind, row, now, next());
+        assert!(matches!(store.swap(&taken).unwrap(), Swapped::Done(_)));
+        assert_written(if n == 1 { "the first grant" } else { "a grant" });
+        let mut held = store.read(&claim.group).unwrap().row.unwrap();
+        let beat = heartbeat(&held, next(), now.plus(TIMEOUT));
+        assert!(matches!(store.swap(&beat).unwrap(), Swapped::Done(_)));
+        assert_written("a heartbeat");
+        held.version = beat.version();
+        let run = RunRecord {
+            once_key: claim.about.once_key.clone(),
+            ..run_of(&held).ended(end)
+        };
+        if n <= 2 {
+            let over = release(&held, run, next(), now.plus(TIMEOUT));
+            assert!(matches!(store.swap(&over).unwrap(), Swapped::Done(_)));
+        } else {
+            store.record(&run).unwrap();
+        }
+        let how = if n <= 2 { "an end" } else { "a late record" };
+        assert_written(&format!("{how}, with a key: {has_key}"));
     }
-    // Else the test would show nothing.
-    let behind = database
-        .sql("CREATE TABLE t (); SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()");
-    assert_eq!(behind, "f");
+    let group = GroupName::new("g").unwrap();
+    for (n, act) in (100..).zip([Act::Release { force: true }, Act::Forget("key 2".into())]) {
+        let Reading { row, now, .. } = store.read(&group).unwrap();
+        let (swap, _) = act_on(&row.unwrap(), &act, &now, n);
+        assert!(matches!(store.swap(&swap).unwrap(), Swapped::Done(_)));
+        assert_written(act.word());
+    }
+    let resource = ResourceName::new("resource").unwrap();
+    for fence in [1, 2] {
+        store.advance(&resource, Fence(fence)).unwrap();
+        assert_written("a resource's mark");
+    }
 }
 
 #[test]
