@@ -18,6 +18,9 @@ pub mod tables;
 pub mod timeline;
 pub mod waiting;
 
+#[cfg(test)]
+mod value_tests;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The last instant that RFC 3339 can write: the end of the year 9999, in ms since 1970.

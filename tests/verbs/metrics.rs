@@ -5,6 +5,7 @@ use crate::support::until;
 
 stories!(
     what_happened_is_counted,
+    the_last_success_is_told_though_a_run_has_failed_since,
     a_file_is_written_as_a_whole,
     labels_are_escaped,
 );
@@ -95,6 +96,32 @@ fn what_happened_is_counted(site: &Site) {
     assert!(!text.contains("tokenrun_heartbeat_age_seconds"), "{text}");
     let unknown = site.verb(&["metrics", "-g", "nigthly"]).end().with_code(78);
     unknown.says(&["no group \"nigthly\""]);
+}
+
+fn the_last_success_is_told_though_a_run_has_failed_since(site: &Site) {
+    site.short("node-a").end().with_code(0);
+    let failing = site.run("node-b").script("sleep 0.3; exit 3");
+    failing.end().with_code(3);
+    let runs = site.verb(&["history", "--json"]).end().with_code(0).json();
+    let ended = |run: usize| {
+        let text = runs[run]["ended_at"].as_str().unwrap().to_owned();
+        let at = humantime::parse_rfc3339(&text).unwrap();
+        let since = at.duration_since(std::time::UNIX_EPOCH).unwrap();
+        (text, since.as_millis())
+    };
+    let ((last, last_ms), (success, success_ms)) = (ended(0), ended(1));
+    assert!(last_ms > success_ms, "{last}, {success}");
+    let text = metrics(site);
+    let (whole, rest) = (success_ms / 1_000, success_ms % 1_000);
+    let name = "tokenrun_last_success_timestamp_seconds";
+    assert_has(&text, &format!("{name}{{group=\"job\"}} {whole}.{rest:03}"));
+    let name = "tokenrun_last_run_duration_seconds{group=\"job\"} ";
+    let took = text.lines().find_map(|line| line.strip_prefix(name));
+    assert!(took.unwrap().parse::<f64>().unwrap() >= 0.3, "{text}");
+    let words = ["check", "-g", GROUP, "--json", "--succeeded-within=1h"];
+    let told = site.verb(&words).end().with_code(0).json();
+    assert_eq!(told[0]["last_success_at"], success.as_str());
+    assert_eq!(told[0]["client"], "node-a");
 }
 
 fn a_file_is_written_as_a_whole(site: &Site) {

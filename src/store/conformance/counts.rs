@@ -63,26 +63,31 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
     let mut store = fixture.store();
     let store = store.as_mut();
     let day = Duration::from_secs(86_400);
+    // No two as often, so that one counted as another is seen.
     let ends = [
-        Outcome::Succeeded,
-        Outcome::Succeeded,
-        Outcome::Failed,
-        Outcome::Signalled,
-        Outcome::TimedOut,
-        Outcome::Lost,
-        Outcome::NotStarted,
+        (Outcome::Succeeded, 2),
+        (Outcome::Failed, 3),
+        (Outcome::Signalled, 4),
+        (Outcome::TimedOut, 5),
+        (Outcome::Lost, 6),
+        (Outcome::NotStarted, 7),
     ];
-    for (n, outcome) in (10..).zip(ends) {
+    let ends = ends.into_iter();
+    let ends = ends.flat_map(|(outcome, times)| std::iter::repeat_n(outcome, times));
+    for (n, outcome) in (100..).zip(ends) {
         let held = grant_to(store, &claim("g", "a", &format!("s{n}")), n);
         let end = RunEnd { outcome, ..SUCCESS };
         let limit = ten_seconds_from(fixture);
-        let swap = release(&held, run_of(&held).ended(end), version(100 + n), limit);
+        let swap = release(&held, run_of(&held).ended(end), version(200 + n), limit);
         done(store.swap(&swap).unwrap());
         fixture.advance(day);
     }
-    let vanished = grant_to(store, &claim("g", "a", "s20"), 20);
-    let held = grant_to(store, &claim("g", "b", "s21"), 21);
-    let (act, _) = act_on(&held, &Act::Release { force: true }, &fixture.now(), 22);
+    let mut vanished = grant_to(store, &claim("g", "a", "s20"), 20);
+    for n in 21..28 {
+        vanished = grant_to(store, &claim("g", "a", &format!("s{n}")), n);
+    }
+    let held = grant_to(store, &claim("g", "b", "s28"), 28);
+    let (act, _) = act_on(&held, &Act::Release { force: true }, &fixture.now(), 29);
     done(store.swap(&act).unwrap());
     // What sessions say later is history's.
     for run in [&vanished, &held] {
@@ -92,18 +97,18 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
         &row(store, "g"),
         &Act::Release { force: true },
         &fixture.now(),
-        23,
+        30,
     );
     done(store.swap(&act).unwrap());
-    grant_to(store, &claim("g", "b", "s24"), 24);
+    grant_to(store, &claim("g", "b", "s31"), 31);
     let expected = [
         ("succeeded", 2),
-        ("failed", 1),
-        ("signalled", 1),
-        ("timed_out", 1),
-        ("lost", 1),
-        ("unknown", 1),
-        ("not_started", 1),
+        ("failed", 3),
+        ("signalled", 4),
+        ("timed_out", 5),
+        ("lost", 6),
+        ("unknown", 8),
+        ("not_started", 7),
         ("forced", 1),
     ];
     assert_eq!(counted(store), expected);
@@ -115,5 +120,5 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
     store.prune(&held.group, retention).unwrap();
     assert_eq!(runs(store).len(), 1, "all else is pruned");
     assert_eq!(counted(store), expected);
-    assert_eq!(row(store, "g").counters.runs, 10);
+    assert_eq!(row(store, "g").counters.runs, 37);
 }

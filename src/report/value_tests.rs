@@ -1,0 +1,406 @@
+//! Every value where it belongs: no two of those that are shown here are equal, so that one
+//! in another's place is seen.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::check::{Succeeded, not_succeeded, succeeded};
+use super::details::details;
+use super::explain::Explanation;
+use super::messages::{Context, why_not};
+use super::metrics::{Measured, text};
+use super::tables::{marks, run, token, tokens};
+use super::{json, waiting};
+use crate::token::rule::tests::fixture::{claim, client, domain, session};
+use crate::token::{
+    Counters, Decision, Domain, Fence, GrantKind, GroupName, Handoff, OnceMark, Outcome, Outcomes,
+    Pause, Refusal, Row, RunRecord, Stamp, State, StoreTime, Verdict, Version,
+};
+
+const HOUR: i64 = 3_600_000;
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// So much after 14:13:20 of that day.
+const fn at(ms: i64) -> Stamp {
+    Stamp {
+        tick_ms: 5_000 + ms,
+        wall_ms: 1_790_000_000_000 + ms,
+    }
+}
+
+/// A minute after the heartbeat, and after the release.
+fn now() -> StoreTime {
+    StoreTime {
+        domain: domain("d"),
+        stamp: at(2 * HOUR + 60_000),
+    }
+}
+
+/// Created at 14:13:20, granted an hour later, heard of another hour later.
+fn running() -> Row {
+    Row {
+        group: GroupName::new("backup").unwrap(),
+        version: Version::from_stored(1),
+        session_version: Some(Version::from_stored(1)),
+        fence: Fence(4_711),
+        granted_domain: Some(domain("d")),
+        state: State::Running {
+            client: client("n1"),
+            session: session("s1"),
+            heartbeat_at: at(2 * HOUR),
+        },
+        expected_client: Some(client("n2")),
+        domain: domain("d"),
+        created_at: at(0),
+        acquired_at: Some(at(HOUR)),
+        takeover_after: s(5 * 60),
+        keep: s(2 * 3_600),
+        head_start: s(17),
+        not_before: s(9 * 3_600),
+        host: Some("host-a".into()),
+        pid: Some(42),
+        lock_file: None,
+        label: Some("the label".into()),
+        paused: Some(Pause {
+            by: "admin".into(),
+            reason: "disk full".into(),
+            until_wall_ms: Some(at(3 * HOUR).wall_ms),
+        }),
+        handoff: Some(Handoff {
+            to: client("n3"),
+            at_wall_ms: at(HOUR / 2).wall_ms,
+            for_failback: false,
+        }),
+        revoke_requested: false,
+        last_outcome: Some(Outcome::TimedOut),
+        counters: Counters {
+            runs: 90,
+            failures: 17,
+            takeovers: 4,
+            losses: 9,
+            outcomes: Outcomes {
+                succeeded: 30,
+                signalled: 5,
+                timed_out: 6,
+                not_started: 7,
+                unknown: 1,
+                forced: 2,
+            },
+        },
+    }
+}
+
+fn idle() -> Row {
+    Row {
+        state: State::Idle {
+            client: client("n1"),
+            released_at: at(2 * HOUR),
+        },
+        ..running()
+    }
+}
+
+#[test]
+fn a_running_token_is_open_after_its_takeover_after_and_an_idle_one_after_its_keep() {
+    let common = ["4711", "timed_out", "2026-09-22T00:13:20.000Z"];
+    let line = |state, heartbeat, open| {
+        let cells = ["backup", state, "n1", "n2", heartbeat, open];
+        [&cells[..], &common].concat()
+    };
+    let expected = line("running, paused", "1m ago", "4m");
+    assert_eq!(token(&running(), &now()), expected);
+    let expected = line("idle, paused", "-", "1h 59m");
+    assert_eq!(token(&idle(), &now()), expected);
+    let elsewhere = StoreTime {
+        domain: Domain("other".into()),
+        ..now()
+    };
+    let expected = line(
+        "running, paused",
+        "2026-09-21T16:13:20.000Z",
+        "unknown clock",
+    );
+    assert_eq!(token(&running(), &elsewhere), expected);
+    let table = tokens(&[idle()], &[], &now());
+    let heads = table.lines().next().unwrap();
+    let line = table.lines().nth(1).unwrap();
+    assert_eq!(heads.find("TAKEOVER IN"), line.find("1h 59m"));
+    assert_eq!(heads.find("NOT BEFORE"), line.find("2026-09-22"));
+}
+
+#[test]
+fn the_details_of_a_token_name_each_value_by_its_name() {
+    let text = |row: &Row| {
+        let text = details(row, &now());
+        let words = text.lines().map(|line| line.split_whitespace().collect());
+        words
+            .map(|words: Vec<_>| words.join(" "))
+            .collect::<Vec<_>>()
+    };
+    let expected = [
+        "group backup",
+        "state running, paused",
+        "client n1",
+        "expected client n2",
+        "session s1",
+        "fence 4711",
+        "host host-a, pid 42",
+        "label the label",
+        "last heartbeat 1m ago",
+        "open to others in 4m",
+        "acquired at 2026-09-21T15:13:20.000Z",
+        "released at -",
+        "not before 2026-09-22T00:13:20.000Z",
+        "terms takeover-after 5m, keep 2h, head-start 17s",
+        "clock d",
+        "paused by admin until 2026-09-21T17:13:20.000Z (disk full)",
+        "handoff to n3 since 2026-09-21T14:43:20.000Z",
+        "revoke -",
+        "last outcome timed_out",
+        "so far 90 runs, 17 failures, 4 takeovers, 9 losses",
+    ];
+    assert_eq!(text(&running()), expected);
+    let between = text(&idle());
+    for line in [
+        "last heartbeat -",
+        "open to others in 1h 59m",
+        "released at 2026-09-21T16:13:20.000Z",
+    ] {
+        assert!(between.iter().any(|it| it == line), "{line}: {between:?}");
+    }
+}
+
+#[test]
+fn the_json_of_a_token_names_each_value_by_its_name() {
+    let expected = json!({
+        "group": "backup", "state": "running", "client": "n1", "expected_client": "n2",
+        "session": "s1", "fence": 4_711, "host": "host-a", "pid": 42, "label": "the label",
+        "heartbeat_at": "2026-09-21T16:13:20.000Z", "heartbeat_age_ms": 60_000,
+        "takeover_in_ms": 240_000, "acquired_at": "2026-09-21T15:13:20.000Z",
+        "released_at": Value::Null, "not_before": "2026-09-22T00:13:20.000Z",
+        "paused_by": "admin", "paused_reason": "disk full",
+        "paused_until": "2026-09-21T17:13:20.000Z", "handoff_to": "n3", "waiters": 0,
+        "last_outcome": "timed_out", "runs": 90, "failures": 17, "takeovers": 4, "losses": 9,
+    });
+    let (running, idle) = (running(), idle());
+    let told = json::Token::of(&running, &now());
+    assert_eq!(serde_json::to_value(told).unwrap(), expected);
+    let told = serde_json::to_value(json::Token::of(&idle, &now())).unwrap();
+    assert_eq!(told["released_at"], "2026-09-21T16:13:20.000Z");
+    assert_eq!(
+        (&told["heartbeat_at"], &told["takeover_in_ms"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+fn record(client_of: &str, began: i64, took: i64, outcome: Outcome) -> RunRecord {
+    RunRecord {
+        group: GroupName::new("backup").unwrap(),
+        fence: Fence(4_700),
+        session: session("s0"),
+        client: client(client_of),
+        previous_client: Some(client("n9")),
+        host: Some("host-b".into()),
+        pid: Some(43),
+        label: Some("weekly".into()),
+        program: "run.sh".into(),
+        once_key: Some("2026-38".into()),
+        grant: GrantKind::Takeover,
+        started_at_ms: at(began).wall_ms,
+        ended_at_ms: Some(at(began + took).wall_ms),
+        outcome,
+        exit_code: Some(3),
+        signal: None,
+    }
+}
+
+#[test]
+fn a_run_is_told_with_each_value_in_its_place() {
+    let failed = record("n1", 0, 90_000, Outcome::Failed);
+    let expected = [
+        "2026-09-21T14:13:20.000Z",
+        "backup",
+        "n1",
+        "takeover",
+        "n9",
+        "4700",
+        "1m 30s",
+        "failed (3)",
+        "run.sh (weekly)",
+    ];
+    assert_eq!(run(&failed, None, &now()), expected);
+    let expected = json!({
+        "group": "backup", "fence": 4_700, "session": "s0", "client": "n1",
+        "previous_client": "n9", "host": "host-b", "pid": 43, "label": "weekly",
+        "program": "run.sh", "once_key": "2026-38", "grant": "takeover",
+        "started_at": "2026-09-21T14:13:20.000Z", "ended_at": "2026-09-21T14:14:50.000Z",
+        "outcome": "failed", "exit_code": 3, "signal": Value::Null,
+    });
+    let told = json::Run::of(&failed, None, &now());
+    assert_eq!(serde_json::to_value(told).unwrap(), expected);
+}
+
+#[test]
+fn a_key_is_told_with_each_value_in_its_place() {
+    let mark = OnceMark {
+        group: GroupName::new("backup").unwrap(),
+        key: "2026-38".into(),
+        done_at_ms: at(90_000).wall_ms,
+        fence: Fence(4_700),
+        session: session("s0"),
+        client: client("n1"),
+    };
+    let table = marks(std::slice::from_ref(&mark));
+    let words = |line: &str| {
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let lines: Vec<_> = table.lines().map(words).collect();
+    assert_eq!(lines[0], ["DONE", "GROUP", "KEY", "CLIENT", "FENCE"]);
+    let done_at = "2026-09-21T14:14:50.000Z";
+    assert_eq!(lines[1], [done_at, "backup", "2026-38", "n1", "4700"]);
+    let expected = json!({
+        "group": "backup", "once_key": "2026-38", "done_at": done_at, "fence": 4_700,
+        "session": "s0", "client": "n1",
+    });
+    let told = serde_json::to_value(json::Mark::of(&mark)).unwrap();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn the_last_success_is_told_as_the_run_that_it_was() {
+    let last = record("n1", HOUR, 30 * 60_000, Outcome::Succeeded);
+    let group = GroupName::new("backup").unwrap();
+    let told = serde_json::to_value(Succeeded::of(&group, Some(&last), true)).unwrap();
+    let ended = "2026-09-21T15:43:20.000Z";
+    let expected =
+        json!({ "group": "backup", "succeeded": true, "last_success_at": ended, "client": "n1" });
+    assert_eq!(told, expected);
+    let text = succeeded(&last, &now(), "the store").text;
+    assert_eq!(text, "backup in the store succeeded on n1 31m ago");
+    let text = not_succeeded(&group, Some(&last), s(60), "the store").text;
+    assert!(
+        text.contains("in the last 1m; the last did at") && text.ends_with(ended),
+        "{text}"
+    );
+}
+
+#[test]
+fn each_metric_has_its_own_value() {
+    let measured = Measured {
+        row: running(),
+        last_success: Some(record("n1", HOUR, 1_250, Outcome::Succeeded)),
+        last_ended: Some(record("n1", HOUR, 90_500, Outcome::Failed)),
+        waiters: 8,
+    };
+    let text = text(&[measured], 3, &now());
+    let told: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let expected = [
+        "tokenrun_held{group=\"backup\"} 1",
+        "tokenrun_client_info{group=\"backup\",client=\"n1\"} 1",
+        "tokenrun_heartbeat_age_seconds{group=\"backup\"} 60.000",
+        "tokenrun_takeover_after_seconds{group=\"backup\"} 300.000",
+        "tokenrun_grants_total{group=\"backup\"} 90",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"succeeded\"} 30",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"failed\"} 6",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"signalled\"} 5",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"timed_out\"} 6",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"lost\"} 8",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"unknown\"} 1",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"not_started\"} 7",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"forced\"} 2",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"other\"} 24",
+        "tokenrun_takeovers_total{group=\"backup\"} 4",
+        "tokenrun_losses_total{group=\"backup\"} 9",
+        "tokenrun_last_success_timestamp_seconds{group=\"backup\"} 1790003601.250",
+        "tokenrun_last_run_duration_seconds{group=\"backup\"} 90.500",
+        "tokenrun_paused{group=\"backup\"} 1",
+        "tokenrun_waiters{group=\"backup\"} 8",
+        "tokenrun_unreadable_groups 3",
+    ];
+    assert_eq!(told, expected);
+}
+
+/// Refusals, each with what it is because of in the words of `explain`, of a message, and of
+/// the line on a terminal.
+fn refusals() -> [(Refusal, [&'static str; 3]); 4] {
+    let held = Refusal::Held {
+        by: client("n1"),
+        session: session("s1"),
+        same_client: false,
+        silent_for: s(60),
+        takeover_in: s(240),
+    };
+    let bound = Refusal::Bound {
+        to: client("n1"),
+        wait: s(70),
+    };
+    let reserved = Refusal::Reserved {
+        to: client("n2"),
+        wait: s(80),
+    };
+    [
+        (
+            held,
+            [
+                "n1 (session s1) was heard 1m ago, and may be silent for 4m more",
+                "held by n1 (host host-a, pid 42) since 2026-09-21T15:13:20.000Z in the store; \
+                 its last heartbeat is 1m old, and it can be taken over in 4m if no other comes",
+                "held by n1 for 1h 1m, takeover possible in 4m",
+            ],
+        ),
+        (
+            bound,
+            [
+                "It belongs to n1 and is kept for it for 1m 10s more",
+                "belongs to n1, which ran it a short while ago; others may have it in 1m 10s",
+                "kept for n1 for 1m 10s",
+            ],
+        ),
+        (
+            reserved,
+            [
+                "It is reserved for n2 for 1m 20s more",
+                "reserved for n2, which is expected to run it; others may have it in 1m 20s",
+                "reserved for n2 for 1m 20s",
+            ],
+        ),
+        (
+            Refusal::TooSoon { wait: s(90) },
+            [
+                "The last run began at 2026-09-21T15:13:20.000Z; the next may in 1m 30s",
+                "not before 1m 30s from now",
+                "too soon for 1m 30s",
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn a_refusal_is_told_with_each_time_in_its_place() {
+    let (claim, row, now) = (claim("n5"), running(), now());
+    let group = GroupName::new("backup").unwrap();
+    let cx = Context {
+        group: &group,
+        store: "the store",
+        program: "run.sh",
+    };
+    for (why, [because, message, shown]) in refusals() {
+        let decided = Decision {
+            clause: 4,
+            verdict: Verdict::Refused(why.clone()),
+        };
+        let told = Explanation::of(&claim, Some(&row), &now, &decided, None);
+        assert_eq!(told.because, because);
+        let told = why_not(&cx, &why, Some(&row));
+        assert!(told.ends_with(message), "{told}");
+        let told = waiting::display(&cx, Some(&row), &now, &why, 2);
+        let line = format!("backup, 2 before this one in line: {shown}");
+        assert_eq!(told, line);
+    }
+}
