@@ -14,6 +14,8 @@ mod server;
 #[allow(dead_code, unused_imports)]
 mod support;
 
+#[path = "postgres/blocked.rs"]
+mod blocked;
 #[path = "postgres/clocks.rs"]
 mod clocks;
 #[path = "postgres/connecting.rs"]

@@ -1,8 +1,8 @@
 //! PostgreSQL: tokens for many hosts.
 //!
-//! A swap is one statement and one round trip. It is unnamed, so that it works through
-//! a pooler that changes the server's process under it, and needs no session state. It
-//! never waits for a row's lock: a row that another transaction has locked is not
+//! A swap is one statement and one round trip, in a transaction that carries its own limits. It is
+//! unnamed, so that it works through a pooler that changes the server's process under it, and needs
+//! no session state. It never waits for a row's lock: a row that another transaction has locked is not
 //! found, and the swap is tried again for a moment, then said to be held. It sees to
 //! its own expiry by the server's clock, and to its own durability. It answers with a row
 //! if it was carried out; if not, another statement asks what was in the way.
@@ -19,6 +19,7 @@ pub mod conninfo;
 pub mod examine;
 pub mod schema;
 
+mod call;
 mod cells;
 mod dial;
 mod events;

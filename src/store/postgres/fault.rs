@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{Severity, SqlState};
 
 use crate::store::{StoreError, Trouble};
 
@@ -84,6 +84,21 @@ impl Fault {
         matches!(self, Self::Standby) || self.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
     }
 
+    /// The server has refused what it was asked: that has not happened, and the connection is
+    /// as good as before. Who speaks for a server, a pooler say, may leave out how grave it is.
+    pub(super) fn is_refusal(&self) -> bool {
+        let Self::Driver(error) = self else {
+            return false;
+        };
+        let said = error.as_db_error();
+        said.is_some_and(|said| said.parsed_severity() == Some(Severity::Error))
+    }
+
+    /// It has waited for a lock as long as it may.
+    pub(super) fn is_lock_refused(&self) -> bool {
+        self.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+    }
+
     /// A TLS handshake or what the server says may be cured by connecting without TLS,
     /// or with it: what libpq's prefer and allow do.
     pub(super) const fn may_depend_on_tls(&self) -> bool {
@@ -151,6 +166,7 @@ fn of_driver(error: &tokio_postgres::Error) -> Trouble {
     let code = db.code().code();
     match code {
         "42501" => Trouble::Denied,
+        "55P03" => Trouble::Locked,
         _ if code.starts_with("28") => Trouble::Denied,
         "3D000" | "42P01" | "3F000" | "42703" | "0A000" | "23505" | "22021" => {
             Trouble::Misconfigured
@@ -162,6 +178,9 @@ fn of_driver(error: &tokio_postgres::Error) -> Trouble {
 
 fn driver_words(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
+        Some(db) if *db.code() == SqlState::LOCK_NOT_AVAILABLE => {
+            "its tables are locked by another session, which pg_locks shows (SQLSTATE 55P03)".into()
+        }
         Some(db) => format!(
             "{} (SQLSTATE {})",
             db.message().replace('\n', " "),

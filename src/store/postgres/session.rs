@@ -1,10 +1,9 @@
 //! The one connection that a store keeps, over every server that it may be to. A call
 //! that overruns its time is dropped and its socket closed; the next one connects anew.
 
-use std::future::{Future as _, poll_fn};
+use std::future::poll_fn;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -13,10 +12,11 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Row;
 
+use super::call::{Question, ask};
 use super::cells::Value;
 use super::conninfo::settings::Settings;
 use super::dial::{self, Deadline, Link, dial};
-use super::fault::{Doing, Fault};
+use super::fault::Fault;
 use super::witness::Witness;
 use crate::store::{StoreError, Trouble};
 
@@ -225,11 +225,7 @@ impl Session {
         let error = self.told(self.host, &fault);
         let no_schema = fault.is_missing_schema();
         let code = fault.code().map(|code| code.code().to_owned());
-        // Classes 57 and 08 end connections.
-        let goes_on = code
-            .as_ref()
-            .is_some_and(|code| !code.starts_with("57") && !code.starts_with("08"));
-        if goes_on {
+        if fault.is_refusal() {
             self.link = Some(link);
         } else {
             self.host = (self.host + 1) % self.settings.hosts.len().max(1);
@@ -297,11 +293,6 @@ impl Drop for Session {
     }
 }
 
-enum Question<'a> {
-    Typed(&'a str, &'a [Value]),
-    Batch(&'a str),
-}
-
 /// Whether a connection is still there: a server that went away while nobody asked
 /// has closed it, and then nothing is sent over it.
 async fn is_alive(link: &mut Link) -> bool {
@@ -314,38 +305,4 @@ async fn is_alive(link: &mut Link) -> bool {
         tokio::task::yield_now().await;
     }
     true
-}
-
-async fn ask(
-    link: &mut Link,
-    deadline: Deadline,
-    question: &Question<'_>,
-) -> Result<Vec<Row>, Fault> {
-    link.rang.store(false, Ordering::Relaxed);
-    let Link { client, wire, .. } = link;
-    let asking = async {
-        match question {
-            Question::Typed(statement, values) => {
-                let values: Vec<_> = values.iter().map(Value::parameter).collect();
-                client.query_typed(statement, &values).await
-            }
-            Question::Batch(statements) => {
-                client.batch_execute(statements).await.map(|()| Vec::new())
-            }
-        }
-    };
-    let mut asking = pin!(asking);
-    let both = poll_fn(|cx| {
-        if let Poll::Ready(answer) = asking.as_mut().poll(cx) {
-            return Poll::Ready(answer);
-        }
-        match wire.as_mut().poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            // It hears that the connection is closed.
-            Poll::Ready(Ok(())) => asking.as_mut().poll(cx),
-        }
-    });
-    let rows = deadline.bound(Doing::Asking, both).await?;
-    rows.map_err(Fault::of_answer)
 }

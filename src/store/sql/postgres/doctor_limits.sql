@@ -1,6 +1,7 @@
--- `unlimited`: roles of jobs that may hold a transaction open for ever.
+-- What a session has, without the limits that this very transaction has set for itself. `unlimited`:
+-- roles of jobs that may hold a transaction open for ever.
 WITH limits AS (
-    SELECT name, setting::bigint AS setting, source FROM pg_settings
+    SELECT name, reset_val::bigint AS setting FROM pg_settings
     WHERE name IN (
         'idle_in_transaction_session_timeout', 'tcp_keepalives_idle',
         'tcp_keepalives_interval', 'tcp_keepalives_count'
@@ -24,9 +25,15 @@ SELECT
                 WHERE setrole IN (0, member.oid)
                     AND line LIKE 'idle_in_transaction_session_timeout=%' AND line NOT LIKE '%=0'
             )
+            -- Nor has the server's configuration one for all: where this session has a limit, and
+            -- nothing gives it to this role alone.
             AND NOT EXISTS (
                 SELECT FROM limits
-                WHERE name LIKE 'idle_in%' AND source = 'configuration file' AND setting > 0
+                WHERE name LIKE 'idle_in%' AND setting > 0 AND NOT EXISTS (
+                    SELECT FROM pg_db_role_setting, unnest(setconfig) AS line
+                    WHERE setrole IN (0, (SELECT oid FROM pg_roles WHERE rolname = session_user))
+                        AND line LIKE 'idle_in_transaction_session_timeout=%'
+                )
             )
         ORDER BY 1 LIMIT 10
     ) AS unlimited

@@ -1,0 +1,176 @@
+//! A call of a server: every statement of the store goes through here, and carries its own
+//! limits with it.
+//!
+//! A client that has given up, or is dead, can't take back what it has asked. Without a limit in
+//! the server a statement that waits for a lock would stay there for as long as the lock does,
+//! and with each further try there would be one more: enough of them, and nobody else is let in.
+//! So a call is a transaction of three requests, sent at once and answered together: it begins
+//! with limits that end with it, then comes the statement, then the commit. It is one round trip,
+//! and leaves nothing in the session, so that a pooler may give each call another server process.
+//!
+//! The server's limits are over a bit before the client's own, which knows then that nothing has
+//! happened, and keeps its connection. The commit itself has no limit there: it may wait for a
+//! standby, and can't be taken back.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_postgres::{Client, Error, Row};
+
+use super::cells::Value;
+use super::dial::{Deadline, Link};
+use super::fault::{Doing, Fault};
+
+/// How long the server waits for a lock at a time. What it refuses then is asked again while
+/// there is time: so what a client leaves behind that was killed is soon gone, however long its
+/// calls may take.
+const LOCK_LIMIT: Duration = Duration::from_secs(1);
+
+/// With less time than this a refused lock is not asked for again.
+const LEAST: Duration = Duration::from_millis(100);
+
+/// What is asked.
+pub(super) enum Question<'a> {
+    /// A statement, with its values.
+    Typed(&'a str, &'a [Value]),
+    /// Several statements without values.
+    Batch(&'a str),
+}
+
+/// Asks, for as long as there is time.
+pub(super) async fn ask(
+    link: &mut Link,
+    deadline: Deadline,
+    question: &Question<'_>,
+) -> Result<Vec<Row>, Fault> {
+    link.rang.store(false, Ordering::Relaxed);
+    loop {
+        let answer = ask_once(link, deadline, question).await;
+        match answer {
+            Err(fault) if fault.is_lock_refused() && left(deadline) > LEAST => {}
+            answer => return answer,
+        }
+    }
+}
+
+async fn ask_once(
+    link: &mut Link,
+    deadline: Deadline,
+    question: &Question<'_>,
+) -> Result<Vec<Row>, Fault> {
+    let Link { client, wire, .. } = link;
+    let opening = opening(left(deadline));
+    let mut asking = pin!(transaction(client, &opening, question));
+    let both = poll_fn(|cx| {
+        if let Poll::Ready(answer) = asking.as_mut().poll(cx) {
+            return Poll::Ready(answer);
+        }
+        match wire.as_mut().poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            // It hears that the connection is closed.
+            Poll::Ready(Ok(())) => asking.as_mut().poll(cx),
+        }
+    });
+    let rows = deadline.bound(Doing::Asking, both).await?;
+    rows.map_err(Fault::of_answer)
+}
+
+fn left(deadline: Deadline) -> Duration {
+    deadline.at.saturating_duration_since(Instant::now())
+}
+
+/// Begins a transaction that is over, or refused, within this time. Should the rest of it get
+/// lost on its way, the server ends it too: nobody else waits for its locks.
+fn opening(left: Duration) -> String {
+    // Zero would be no limit.
+    let ms = |limit: Duration| limit.as_millis().max(1);
+    let whole = ms(left / 10 * 9);
+    let lock = ms(LOCK_LIMIT.min(left / 10 * 8));
+    format!(
+        "BEGIN; SET LOCAL statement_timeout = {whole}; SET LOCAL lock_timeout = {lock}; \
+         SET LOCAL idle_in_transaction_session_timeout = {whole}"
+    )
+}
+
+/// Sends all of it before it waits for any of the answers. Only the last one says that what was
+/// asked has happened.
+async fn transaction(
+    client: &Client,
+    opening: &str,
+    question: &Question<'_>,
+) -> Result<Vec<Row>, Error> {
+    let mut opening = pin!(client.batch_execute(opening));
+    let mut asking = pin!(asking(client, question));
+    let mut closing = pin!(client.batch_execute("COMMIT"));
+    let opened = send(opening.as_mut()).await;
+    let asked = send(asking.as_mut()).await;
+    let closed = send(closing.as_mut()).await;
+    answer(opened, opening).await?;
+    let rows = answer(asked, asking).await?;
+    answer(closed, closing).await?;
+    Ok(rows)
+}
+
+async fn asking(client: &Client, question: &Question<'_>) -> Result<Vec<Row>, Error> {
+    match question {
+        Question::Typed(statement, values) => {
+            let values: Vec<_> = values.iter().map(Value::parameter).collect();
+            client.query_typed(statement, &values).await
+        }
+        Question::Batch(statements) => client.batch_execute(statements).await.map(|()| Vec::new()),
+    }
+}
+
+/// A request is sent when it is first polled.
+async fn send<F: Future>(mut request: Pin<&mut F>) -> Poll<F::Output> {
+    poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx))).await
+}
+
+async fn answer<F: Future>(sent: Poll<F::Output>, request: Pin<&mut F>) -> F::Output {
+    match sent {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => request.await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::server::Server;
+    use super::*;
+
+    /// A client that is gone without a word after it has sent a part of a call.
+    #[test]
+    fn a_call_whose_end_never_arrives_is_ended_by_the_server() {
+        let database = Server::shared().database();
+        database.sql("CREATE TABLE one (number int); INSERT INTO one VALUES (1)");
+        let mut client = postgres::Client::connect(&database.tcp_url(), postgres::NoTls).unwrap();
+        let begun = std::time::Instant::now();
+        let limit = Duration::from_millis(200);
+        client.batch_execute(&opening(limit)).unwrap();
+        client.batch_execute("UPDATE one SET number = 2").unwrap();
+        // It waits for that transaction.
+        database.sql("SET lock_timeout = '30s'; UPDATE one SET number = number + 2");
+        assert!(begun.elapsed() >= limit / 2);
+        assert_eq!(database.sql("SELECT number FROM one"), "3");
+        assert!(client.batch_execute("COMMIT").is_err());
+    }
+
+    #[test]
+    fn a_server_gives_up_before_its_client_and_a_lock_before_that() {
+        assert_eq!(
+            opening(Duration::from_secs(10)),
+            "BEGIN; SET LOCAL statement_timeout = 9000; SET LOCAL lock_timeout = 1000; \
+             SET LOCAL idle_in_transaction_session_timeout = 9000"
+        );
+        let short = opening(Duration::from_millis(500));
+        assert!(short.contains("statement_timeout = 450;"), "{short}");
+        assert!(short.contains("lock_timeout = 400;"), "{short}");
+        // None would wait for ever.
+        assert!(!opening(Duration::ZERO).contains("= 0"));
+    }
+}
