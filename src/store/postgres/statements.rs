@@ -78,11 +78,23 @@ fn numbered(statement: &str, mut named: Named) -> (String, Vec<Value>) {
     (text, values)
 }
 
+/// A quotation's begin and end that this name does not have in it.
+fn quote_around(name: &str) -> String {
+    let mut tag = "do".to_owned();
+    // It grows longer than the name is.
+    while name.contains(&format!("${tag}$")) {
+        tag.push('_');
+    }
+    format!("${tag}$")
+}
+
 /// Fills the names into statements.
 #[derive(Debug, Clone)]
 pub(super) struct Statements {
     schema: String,
     schema_text: String,
+    /// What a quotation begins and ends with that has names in it.
+    quote: String,
     /// The time, when the server was started, and its timeline, in SQL.
     clock: [String; 3],
 }
@@ -93,6 +105,7 @@ impl Statements {
         Self {
             schema: format!("\"{}\"", schema.replace('"', "\"\"")),
             schema_text: format!("'{}'", schema.replace('\'', "''")),
+            quote: quote_around(schema),
             clock: ["clock_timestamp()", "pg_postmaster_start_time()", TIMELINE].map(str::to_owned),
         }
     }
@@ -119,6 +132,7 @@ impl Statements {
             .replace("{timeline}", timeline)
             .replace("{domain}", sql!("domain"))
             .replace("{durable}", sql!("durable"))
+            .replace("{quote}", &self.quote)
             // Last, and at once: the name may hold anything.
             .split("{schema}")
             .map(|part| part.replace("{schema_text}", &self.schema_text))

@@ -84,10 +84,13 @@ fn a_jobs_transaction_holds_a_takeover_off_and_lets_heartbeats_pass() {
 #[test]
 fn a_schema_may_have_any_name() {
     let database = Server::shared().database();
+    let own = Server::start(&[]);
     for (n, name) in (1..).zip([
         "a$token_group $1",
         "{schema} {now} {schema_text}",
         "q\"'\\-- ",
+        // What ends a quotation by dollars.
+        "a$do$ b$$ c$do_$",
     ]) {
         let mut settings = settings(&database.url(), "test").unwrap();
         settings.schema = name.to_owned();
@@ -99,6 +102,12 @@ fn a_schema_may_have_any_name() {
             matches!(store.swap(&beat).unwrap(), Swapped::Done(_)),
             "{name}"
         );
+        // What an administrator is given to run.
+        let other = own.database();
+        other.sql(&super::schema::creation(name));
+        let made = "SELECT count(*) FROM pg_class JOIN pg_namespace AS it ON it.oid = relnamespace
+            WHERE relname = 'tokens' AND nspname NOT LIKE 'pg_%'";
+        assert_eq!(other.sql(made), "1", "{name}");
     }
 }
 

@@ -1,10 +1,10 @@
 -- A role that may do everything that tokenrun does, and nothing else. Give it to those
 -- that tokenrun connects as: GRANT tokenrun TO etl.
-DO $do$ BEGIN
+DO {quote} BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tokenrun') THEN
         CREATE ROLE tokenrun NOLOGIN;
     END IF;
-END $do$;
+END {quote};
 GRANT USAGE ON SCHEMA {schema} TO tokenrun;
 GRANT SELECT ON {schema}.meta TO tokenrun;
 GRANT SELECT, INSERT, UPDATE ON {schema}.tokens, {schema}.runs TO tokenrun;
@@ -15,11 +15,11 @@ GRANT SELECT, INSERT, UPDATE ON {schema}.resources TO tokenrun;
 
 -- A role for a job's own transactions: it may call tokenrun_fence, and nothing else. Give
 -- it to those that jobs connect as: GRANT tokenrun_job TO app.
-DO $do$ BEGIN
+DO {quote} BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tokenrun_job') THEN
         CREATE ROLE tokenrun_job NOLOGIN;
     END IF;
-END $do$;
+END {quote};
 GRANT USAGE ON SCHEMA {schema} TO tokenrun_job;
 REVOKE EXECUTE ON FUNCTION {schema}.tokenrun_fence(text, bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION {schema}.tokenrun_fence(text, bigint) TO tokenrun_job;

@@ -94,7 +94,7 @@ CREATE INDEX runs_newest ON {schema}.runs (started_at DESC, fence DESC);
 -- heartbeats pass; raises if the fence is stale. It runs with its owner's rights, so
 -- that a job's role needs none on the tables.
 CREATE FUNCTION {schema}.tokenrun_fence(token_group text, fence bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS {quote}
 BEGIN
     PERFORM FROM {schema}.tokens AS token
     WHERE token.token_group = $1 AND token.fence = $2 AND token.state = 'running'
@@ -105,4 +105,4 @@ BEGIN
                 HINT = 'Another has the token, or nobody: end this job.';
     END IF;
 END
-$$;
+{quote};

@@ -1,7 +1,7 @@
 -- Since version 2: who waits, by arrival (place). seen_at: the last sign of life, by the
 -- clock of domain; who gave none for 2.5 s is not in line any more. Where it is there already
 -- nothing is asked of the role's rights; a role that grants.sql has made has its rights too.
-DO $do$ BEGIN
+DO {quote} BEGIN
     IF to_regclass(format('%I.waiters', {schema_text})) IS NULL THEN
         CREATE TABLE {schema}.waiters (
             token_group text COLLATE "C" NOT NULL,
@@ -21,4 +21,4 @@ DO $do$ BEGIN
         END IF;
         UPDATE {schema}.meta SET value = '2' WHERE name = 'version' AND value = '1';
     END IF;
-END $do$;
+END {quote};

@@ -1,7 +1,7 @@
 -- What came after the first tables. Where it is there already nothing is asked of the
 -- role's rights. A role that grants.sql has made for the first tables is given the same
 -- rights on the others.
-DO $do$
+DO {quote}
 DECLARE
     has_role boolean := EXISTS (
         SELECT FROM pg_roles
@@ -57,4 +57,4 @@ BEGIN
             GRANT SELECT, INSERT, UPDATE ON {schema}.resources TO tokenrun;
         END IF;
     END IF;
-END $do$;
+END {quote};
