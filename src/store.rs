@@ -272,8 +272,11 @@ fn place_taken(run: &RunRecord) -> String {
 /// What kind of trouble a store is in; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// It can't be reached or used now; later may be better.
+    /// It can't be used now; later may be better. Whether what it was asked has happened, or
+    /// will, is not known.
     Unavailable,
+    /// It could not be asked, or it refuses for now. Nothing happened; later may be better.
+    Refused,
     /// Others hold its locks. Nothing happened.
     Locked,
     /// A transaction of another program holds this very token. Nothing happened.
@@ -298,9 +301,23 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// A store that can't be reached or used now.
+    /// A store that gave no clear answer.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::of(Trouble::Unavailable, message)
+    }
+
+    /// A store that was not asked, or refuses for now.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::of(Trouble::Refused, message)
+    }
+
+    /// The same, where it is known that nothing has happened.
+    #[must_use]
+    pub fn without_effect(self) -> Self {
+        match self.trouble {
+            Trouble::Unavailable => Self::refused(self.message),
+            _ => self,
+        }
     }
 
     /// A store whose locks others hold.

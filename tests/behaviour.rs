@@ -29,6 +29,8 @@ mod durability;
 mod exit_codes;
 #[path = "behaviour/first_minutes.rs"]
 mod first_minutes;
+#[path = "behaviour/full_disk.rs"]
+mod full_disk;
 #[path = "behaviour/guarding.rs"]
 mod guarding;
 #[path = "behaviour/heartbeats.rs"]

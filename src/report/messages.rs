@@ -332,10 +332,9 @@ fn ended(cx: &Context<'_>, ending: &Ending, seen: Option<(&Row, &StoreTime)>) ->
                 String::new()
             };
             // The other troubles' messages say what to do.
-            let remedy = if error.trouble == Trouble::Unavailable {
-                "; tokenrun doctor looks closer"
-            } else {
-                ""
+            let remedy = match error.trouble {
+                Trouble::Unavailable | Trouble::Refused => "; tokenrun doctor looks closer",
+                _ => "",
             };
             Message::new(
                 Warning,

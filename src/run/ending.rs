@@ -163,7 +163,9 @@ impl Ending {
 #[must_use]
 pub const fn of_trouble(trouble: Trouble) -> u8 {
     match trouble {
-        Trouble::Unavailable | Trouble::Locked | Trouble::Gone => exit::UNAVAILABLE,
+        Trouble::Unavailable | Trouble::Refused | Trouble::Locked | Trouble::Gone => {
+            exit::UNAVAILABLE
+        }
         Trouble::Held => exit::NOT_NOW,
         Trouble::Denied => exit::DENIED,
         Trouble::Misconfigured => exit::CONFIG,

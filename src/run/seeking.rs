@@ -480,7 +480,7 @@ impl Seeking {
     /// being watched, much has been waited for: try again for a while. Else give up.
     fn failed(&mut self, step: &mut Step<'_>, error: StoreError) -> Next {
         if let Doing::Claiming { grant } = std::mem::replace(&mut self.doing, Doing::Fresh) {
-            // Any other trouble than a store that can't be asked is a refusal.
+            // After any other trouble it is known that nothing has happened.
             if error.trouble != Trouble::Unavailable {
                 self.unsettled.forget(grant.sent.version);
             }
@@ -496,7 +496,7 @@ impl Seeking {
         let waits = step.limits.wait != Wait::No;
         let patient = waits || has_reason && step.now < since.plus(patience(step.claim));
         let may_pass = match error.trouble {
-            Trouble::Unavailable | Trouble::Locked => true,
+            Trouble::Unavailable | Trouble::Refused | Trouble::Locked => true,
             // Who waits has the time; and it may be this session's own grant that is under way.
             Trouble::Held => waits || !self.unsettled.is_empty(),
             Trouble::Gone | Trouble::Denied | Trouble::Misconfigured => false,

@@ -144,7 +144,8 @@ impl SqliteStore {
     ///   program's, damaged, of a schema that this program does not know, or on
     ///   a file system whose locks can't be trusted;
     /// - [`super::Trouble::Denied`]: it can't be made, read or written;
-    /// - [`super::Trouble::Unavailable`]: it is locked, or the disk full.
+    /// - [`super::Trouble::Locked`]: it is locked;
+    /// - [`super::Trouble::Refused`]: the disk is full.
     pub fn open(path: &Path, timeout: Duration) -> Result<Self, StoreError> {
         Self::open_with_clock(path, timeout, Box::new(HostClock::new()))
     }

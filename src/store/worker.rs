@@ -157,7 +157,7 @@ impl Worker {
             Ok(thread) => thread.send(request),
             Err(error) => {
                 let text = format!("the operating system gives no thread for it: {error}");
-                self.early = Some(request.failed(StoreError::unavailable(text)));
+                self.early = Some(request.failed(StoreError::refused(text)));
             }
         }
     }

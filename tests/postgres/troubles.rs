@@ -123,6 +123,11 @@ fn a_server_that_becomes_read_only() {
     assert_eq!(said.matches("25006").count(), 1, "{said}");
     let ended = site.short_in("other").end().with_code(69);
     ended.says(&["read-only", "was not started"]);
+    // It was refused: nothing of it can happen any more.
+    assert!(!ended.stderr.contains("may be held"), "{ended:?}");
+    let ended = site.verb(&["pause", "-g", "job"]).end().with_code(69);
+    ended.says(&["25006"]);
+    assert!(!ended.stderr.contains("not known"), "{ended:?}");
     database.sql("ALTER SYSTEM RESET default_transaction_read_only");
     server.ctl(&["reload"]);
     unharmed(&site, run);
@@ -198,7 +203,7 @@ fn needs_root_a_server_whose_disk_is_full() {
     // Heartbeats are made in place; what is new needs room. Here it does at once.
     database.sql("ALTER TABLE tokenrun.tokens SET (fillfactor = 100)");
     let mut number = 0;
-    until("there is no room for another group", || {
+    let full = until("there is no room for another group", || {
         number += 1;
         let label = format!("--label={}", dense(number));
         // One that finds no room for its end tries for as long as its lease.
@@ -209,10 +214,28 @@ fn needs_root_a_server_whose_disk_is_full() {
         } else {
             Err(format!("{ended:?}"))
         }
-    })
-    .says(&["No space left", "53100", "was not started"]);
+    });
+    full.says(&["No space left", "53100", "was not started"]);
+    assert!(!full.stderr.contains("may be held"), "{full:?}");
     std::fs::remove_file(small.filler()).unwrap();
     site.short_in("last").end().with_code(0);
     site.store.go(4);
     run.end().with_code(4);
+}
+
+#[test]
+fn what_the_databases_encoding_does_not_have_is_configuration() {
+    let server = Server::shared();
+    let name = "latin";
+    let made = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
+    server.sql("postgres", made);
+    let database = Database {
+        server,
+        name: name.into(),
+    };
+    let site = Site::new(database.url());
+    site.short("a").end().with_code(0);
+    let ended = site.short("a").with(&["--label=ночь"]).end().with_code(78);
+    ended.says(&["22P05", "encoding", "was not started"]);
+    assert!(!ended.stderr.contains("may be held"), "{ended:?}");
 }

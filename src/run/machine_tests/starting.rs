@@ -1,6 +1,7 @@
 //! From the locks to the start of the job.
 
 use super::*;
+use crate::store::StoreError;
 
 fn grant_in(did: &[Action]) -> Option<&crate::token::Swap> {
     did.iter().find_map(|action| match action {
@@ -136,6 +137,34 @@ fn a_grant_that_conflicts_is_no_longer_in_doubt() {
         panic!("{:?}", rig.ending());
     };
     assert!(!perhaps_granted);
+}
+
+#[test]
+fn a_grant_that_was_refused_is_not_in_doubt() {
+    for (error, in_doubt) in [
+        (StoreError::unavailable("no answer"), true),
+        (StoreError::refused("read-only"), false),
+        (StoreError::unavailable("no answer").without_effect(), false),
+        (StoreError::misconfigured("no such table"), false),
+    ] {
+        let mut rig = Rig::claiming();
+        rig.out = None;
+        rig.tell(Event::Swapped(Err(error)));
+        while rig.machine.ending().is_none() {
+            if rig.out.is_some() {
+                rig.fails();
+            } else {
+                rig.wait(s(1));
+            }
+        }
+        let Ending::StoreFailed {
+            perhaps_granted, ..
+        } = rig.ending()
+        else {
+            panic!("{:?}", rig.ending());
+        };
+        assert_eq!(*perhaps_granted, in_doubt);
+    }
 }
 
 #[test]

@@ -124,7 +124,9 @@ impl Server<'_, '_> {
     /// The same, of what no run needs to know: what is refused is no failure.
     fn ask_aside(&mut self, step: &'static str, statement: &str) -> Result<Option<Row>, Over> {
         let aside = |step, trouble, found: String, remedy: &'static str| match trouble {
-            Trouble::Unavailable => Check::fail(step, trouble, found, remedy),
+            Trouble::Unavailable | Trouble::Refused | Trouble::Locked => {
+                Check::fail(step, trouble, found, remedy)
+            }
             _ => Check::warn(
                 step,
                 format!("this can't be told: {found}"),

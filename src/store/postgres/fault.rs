@@ -107,14 +107,18 @@ impl Fault {
 
     pub(super) fn trouble(&self) -> Trouble {
         match self {
-            Self::TimedOut(..) | Self::Standby => Trouble::Unavailable,
+            Self::TimedOut(..) => Trouble::Unavailable,
+            Self::Standby => Trouble::Refused,
             Self::Io(_, error) => match error.kind() {
                 io::ErrorKind::PermissionDenied => Trouble::Denied,
                 io::ErrorKind::InvalidInput => Trouble::Misconfigured,
                 _ => Trouble::Unavailable,
             },
             Self::Tls(_) | Self::Settings(_) => Trouble::Misconfigured,
-            Self::Driver(error) => of_driver(error),
+            Self::Driver(error) => match of_driver(error) {
+                Trouble::Unavailable if self.is_refusal() => Trouble::Refused,
+                trouble => trouble,
+            },
         }
     }
 
@@ -138,10 +142,13 @@ impl Fault {
     /// As the store's error: `place` says which store, `host` which server.
     pub(super) fn told(&self, place: &str, host: &str) -> StoreError {
         let words = self.words();
-        let advice = match (self.code(), self.trouble()) {
-            (Some(code), _) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+        let advice = match self.code() {
+            Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
                 "; have a database administrator run what tokenrun init --print-sql prints, and \
                  then GRANT tokenrun TO this role"
+            }
+            Some(code) if *code == SqlState::UNTRANSLATABLE_CHARACTER => {
+                "; have a database whose encoding is UTF8, or names and labels that its encoding has"
             }
             _ => "",
         };
@@ -164,14 +171,13 @@ fn of_driver(error: &tokio_postgres::Error) -> Trouble {
         };
     };
     let code = db.code().code();
-    match code {
-        "42501" => Trouble::Denied,
-        "55P03" => Trouble::Locked,
-        _ if code.starts_with("28") => Trouble::Denied,
-        "3D000" | "42P01" | "3F000" | "42703" | "0A000" | "23505" | "22021" => {
-            Trouble::Misconfigured
-        }
-        _ if code.starts_with("42") => Trouble::Misconfigured,
+    let class = code.get(..2).unwrap_or_default();
+    match (code, class) {
+        ("42501", _) | (_, "28") => Trouble::Denied,
+        ("55P03", _) => Trouble::Locked,
+        // What it can't do, a database or schema that is not there, values that it does not take,
+        // rows that contradict ours, other tables than ours, limits of its own.
+        (_, "0A" | "3D" | "3F" | "22" | "23" | "42" | "54") => Trouble::Misconfigured,
         _ => Trouble::Unavailable,
     }
 }

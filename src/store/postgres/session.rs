@@ -53,6 +53,14 @@ impl Failed {
             code: None,
         }
     }
+
+    /// The same, where it is known that nothing has happened.
+    pub(super) fn without_effect(self) -> Self {
+        Self {
+            error: self.error.without_effect(),
+            ..self
+        }
+    }
 }
 
 impl Session {
@@ -164,7 +172,7 @@ impl Session {
     fn run(&mut self, limit: Duration, question: &Question<'_>) -> Result<Vec<Row>, Failed> {
         let runtime = self
             .runtime()
-            .map_err(|text| Failed::by(StoreError::unavailable(text)))?;
+            .map_err(|text| Failed::by(StoreError::refused(text)))?;
         let answer = runtime.block_on(self.try_hosts(Deadline::after(limit), question));
         self.runtime = Some(runtime);
         answer
@@ -245,6 +253,7 @@ impl Session {
         )
     }
 
+    /// Each server could not be asked, or can't write: nothing has happened.
     fn all_failed(&self, faults: &[(usize, Fault)]) -> Failed {
         let mut faults: Vec<&(usize, Fault)> = faults.iter().collect();
         // Over the connection that was there and over a new one a server says the same.
@@ -252,7 +261,7 @@ impl Session {
         faults.dedup_by_key(|(host, _)| *host);
         let mut told: Vec<StoreError> = Vec::new();
         for (host, fault) in &faults {
-            told.push(self.told(*host, fault));
+            told.push(self.told(*host, fault).without_effect());
         }
         let Some(first) = told.first().cloned() else {
             return Failed::by(StoreError::misconfigured("the store has no server"));
@@ -264,7 +273,7 @@ impl Session {
         let trouble = if same {
             first.trouble
         } else {
-            Trouble::Unavailable
+            Trouble::Refused
         };
         let each: Vec<String> = faults
             .iter()

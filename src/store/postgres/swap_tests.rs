@@ -111,6 +111,22 @@ fn a_schema_may_have_any_name() {
     }
 }
 
+/// What was not asked has not happened.
+#[test]
+fn it_is_known_that_nothing_happened_where_no_server_could_be_asked() {
+    let group = GroupName::new("g").unwrap();
+    let trouble = |url: &str| {
+        let settings = settings(url, "test").unwrap();
+        let mut store = PostgresStore::new(settings, Duration::from_millis(200));
+        store.read(&group).unwrap_err().trouble
+    };
+    assert_eq!(trouble("postgres://u@127.0.0.1:1/d"), Trouble::Refused);
+    // It never answers a login.
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mute = mute.local_addr().unwrap();
+    assert_eq!(trouble(&format!("postgres://u@{mute}/d")), Trouble::Refused);
+}
+
 #[test]
 fn the_connection_that_was_begun_is_the_one_that_is_used() {
     let database = Server::shared().database();

@@ -147,7 +147,9 @@ impl PostgresStore {
         let begun = Instant::now();
         let rows = self.session.ask(limit, statement, values)?;
         let Some(row) = rows.first() else {
-            return self.why_not(swap, limit.saturating_sub(begun.elapsed()));
+            let why_not = self.why_not(swap, limit.saturating_sub(begun.elapsed()));
+            // Whatever becomes of that question: the swap was not carried out.
+            return why_not.map_err(Failed::without_effect);
         };
         let mut cells = Cells::new(row, 0);
         let wall = cells.wall().and_then(|wall| cells.there(wall));

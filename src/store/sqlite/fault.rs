@@ -73,6 +73,10 @@ impl Place {
         StoreError::unavailable(format!("{}: {}", self.name, what.as_ref()))
     }
 
+    fn refused(&self, what: impl AsRef<str>) -> StoreError {
+        StoreError::refused(format!("{}: {}", self.name, what.as_ref()))
+    }
+
     fn denied(&self, what: impl AsRef<str>) -> StoreError {
         StoreError::denied(format!("{}: {}", self.name, what.as_ref()))
     }
@@ -129,7 +133,7 @@ impl Place {
             | ErrorCode::DatabaseLocked
             | ErrorCode::FileLockingProtocolFailed => self.busy(timeout),
             ErrorCode::DiskFull => {
-                self.unavailable(format!("can't {doing}: the disk is full; make room there"))
+                self.refused(format!("can't {doing}: the disk is full; make room there"))
             }
             ErrorCode::ReadOnly if failure.extended_code == ffi::SQLITE_READONLY_DBMOVED => {
                 self.gone()

@@ -179,7 +179,7 @@ fn a_full_disk_is_told_as_such() {
 
     let too_small = format!("mount -t tmpfs -o size=8k none {at}");
     let error = error_in_mounts(test, &too_small, &path);
-    assert!(error.starts_with("Unavailable sqlite://"), "{error}");
+    assert!(error.starts_with("Refused sqlite://"), "{error}");
     assert!(error.contains("full"), "{error}");
 
     let made = made(home.path());
