@@ -179,11 +179,17 @@ pub trait Store: Send {
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError>;
 
     /// Puts a session at the end of the line; one that is in it keeps its place, and has
-    /// given a sign of life. Then reads. Who has given none for a minute is put out.
+    /// given a sign of life. Then reads. Who has given none for a minute is put out. After
+    /// `expiry` it only reads: who has sent that may be dead by now.
     ///
     /// # Errors
     /// If the store can't be used. Whether the session is in line is not known then.
-    fn join(&mut self, group: &GroupName, waiter: &Waiter) -> Result<Reading, StoreError>;
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+    ) -> Result<Reading, StoreError>;
 
     /// Puts a session out of the line, if it is in it.
     ///

@@ -73,8 +73,9 @@
 //! | 16 | open | another | wait the head start; if the version is unchanged then, grant: takeover |
 //!
 //! The line of clause 10 ([`mod@line`]) is made of those who wait, by arrival, as far as they
-//! have given a sign of life within 2.5 seconds, by the store's clock, and as the rule would let
-//! each of them in if it came first: whom it refuses holds up nobody.
+//! have given a sign of life within 2.5 seconds, by the store's clock (it expires, as a swap
+//! does), and as the rule would let each of them in if it came first: whom it refuses holds up
+//! nobody.
 //!
 //! *Open* is a token that is free, idle for longer than keep, silent for longer than
 //! takeover-after, or whose holder is provably dead. The head start is counted from

@@ -15,7 +15,7 @@ use super::holding::Holding;
 use super::seeking::Seeking;
 use crate::store::worker::Request;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{Claim, Moment, Version, Waiter};
+use crate::token::{Claim, Moment, StoreTime, Version, Waiter};
 
 use std::time::Duration;
 
@@ -68,12 +68,10 @@ impl Step<'_> {
         self.act(Action::Send(Request::Read(group)));
     }
 
-    pub(crate) fn join(&mut self) {
+    pub(crate) fn join(&mut self, expiry: StoreTime) {
         let waiter = Box::new(Waiter::of(self.claim));
-        self.act(Action::Send(Request::Join(
-            self.claim.group.clone(),
-            waiter,
-        )));
+        let group = self.claim.group.clone();
+        self.act(Action::Send(Request::Join(group, waiter, expiry)));
     }
 
     pub(crate) fn leave(&mut self) {

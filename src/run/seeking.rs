@@ -305,6 +305,7 @@ impl Seeking {
         };
         // Nothing is out any more.
         self.doing = Doing::Waiting { until: step.now };
+        self.line.saw_time(step, &reading.now);
         if let Some(next) = self.granted_before(step, reading, sent_at) {
             return next;
         }

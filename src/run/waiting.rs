@@ -9,7 +9,7 @@ use super::machine::{Next, Step, Wait};
 use super::seeking::{Doing, Seeking};
 use crate::store::{Reading, StoreError};
 use crate::token::line::{self, STAMP_EVERY};
-use crate::token::{Moment, Place, Refusal};
+use crate::token::{Moment, Place, Refusal, StoreTime};
 
 /// The shortest time between two looks that nothing rang for.
 pub(super) const SHORTEST: Duration = Duration::from_millis(10);
@@ -37,6 +37,8 @@ pub(super) struct InLine {
     joined: bool,
     /// When the next sign of life is due; `None` while none is to be given.
     stamp_at: Option<Moment>,
+    /// The last store time seen, and when it was heard of: what is sent expires by it.
+    seen: Option<(StoreTime, Moment)>,
     /// The last refusal, with its clause.
     last: Option<(u8, Refusal)>,
     /// How many were before it then.
@@ -53,6 +55,7 @@ impl fmt::Debug for InLine {
             .field("waits", &self.since.is_some())
             .field("joined", &self.joined)
             .field("stamp_at", &self.stamp_at)
+            .field("seen", &self.seen)
             .field("ahead", &self.ahead)
             .field("rung", &self.rung)
             .finish_non_exhaustive()
@@ -65,6 +68,7 @@ impl InLine {
             since: None,
             joined: false,
             stamp_at: None,
+            seen: None,
             last: None,
             ahead: 0,
             rung: false,
@@ -79,13 +83,26 @@ impl InLine {
         self.stamp_at.is_some_and(|at| now >= at)
     }
 
+    /// Notes the store's time that a look has brought, for who waits.
+    pub(super) fn saw_time(&mut self, step: &Step<'_>, time: &StoreTime) {
+        if step.limits.wait != Wait::No {
+            self.seen = Some((time.clone(), step.now));
+        }
+    }
+
     /// Gets into the line, or stays in it. A part of the pause until the next time is left
     /// to chance, so that many do not come at once.
     pub(super) fn stamp(&mut self, step: &mut Step<'_>) {
+        let Some((time, heard_at)) = &self.seen else {
+            // Only a look leads into the line.
+            return step.read();
+        };
+        let passed = step.now.since(*heard_at);
+        let expiry = line::expiry(time, passed, step.claim.timing.store_timeout);
         let chance = Duration::from_millis((step.draw)() % 200);
         self.stamp_at = Some(step.now.plus(STAMP_EVERY + chance));
         self.joined = true;
-        step.join();
+        step.join(expiry);
     }
 }
 

@@ -153,7 +153,16 @@ impl Contents {
     }
 
     /// What [`Store::join`] does at `now`.
-    pub fn join(&mut self, group: &GroupName, waiter: &Waiter, now: &StoreTime) {
+    pub fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+        now: &StoreTime,
+    ) {
+        if now.is_past(expiry) {
+            return;
+        }
         self.line.retain(|(_, place)| {
             let age = now.calendar_age_of(place.seen_at, Some(&place.domain));
             age < FORGOTTEN || place.waiter == *waiter
@@ -231,11 +240,16 @@ impl Store for MemoryStore {
         })
     }
 
-    fn join(&mut self, group: &GroupName, waiter: &Waiter) -> Result<Reading, StoreError> {
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+    ) -> Result<Reading, StoreError> {
         {
             let mut inner = self.inner();
             let now = inner.clock.clone();
-            inner.contents.join(group, waiter, &now);
+            inner.contents.join(group, waiter, expiry, &now);
         }
         self.read(group)
     }

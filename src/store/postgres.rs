@@ -290,8 +290,13 @@ impl Store for PostgresStore {
         })
     }
 
-    fn join(&mut self, group: &GroupName, waiter: &Waiter) -> Result<Reading, StoreError> {
-        self.get_into_line(group, waiter)?;
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+    ) -> Result<Reading, StoreError> {
+        self.get_into_line(group, waiter, expiry)?;
         let reading = self.read_in_line(group)?;
         if self.prepare_for_grant(&reading, waiter) {
             // What is told meanwhile is heard only here.

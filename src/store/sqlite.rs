@@ -431,8 +431,16 @@ impl Store for SqliteStore {
         })
     }
 
-    fn join(&mut self, group: &GroupName, waiter: &Waiter) -> Result<Reading, StoreError> {
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+    ) -> Result<Reading, StoreError> {
         self.write(Writing::State, |transaction, place, now| {
+            if now.is_past(expiry) {
+                return Ok(Kept::No(()));
+            }
             line::join(transaction, group, waiter, place, now).map(Kept::Yes)
         })?;
         if self.bell.is_none() {

@@ -12,7 +12,9 @@ use std::time::Duration;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::{Bell, Coming, Reading, Retention, Store, StoreError};
-use crate::token::{GroupName, OnceMark, Recorded, RunRecord, SessionId, Swap, Swapped, Waiter};
+use crate::token::{
+    GroupName, OnceMark, Recorded, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
+};
 
 /// A store that was asked nothing for this long has time to prepare: a job that is over by
 /// then ends without.
@@ -23,8 +25,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub enum Request {
     /// Read the group's row.
     Read(GroupName),
-    /// Get into the line, or stay in it; then read.
-    Join(GroupName, Box<Waiter>),
+    /// Get into the line, or stay in it, until this time of the store's; then read.
+    Join(GroupName, Box<Waiter>, StoreTime),
     /// Leave the line.
     Leave(GroupName, SessionId),
     /// Change a row.
@@ -69,7 +71,9 @@ impl Request {
     pub fn carry_out(&self, store: &mut dyn Store) -> Answer {
         match self {
             Self::Read(group) => Answer::Read(store.read(group).map(Box::new)),
-            Self::Join(group, waiter) => Answer::Read(store.join(group, waiter).map(Box::new)),
+            Self::Join(group, waiter, expiry) => {
+                Answer::Read(store.join(group, waiter, expiry).map(Box::new))
+            }
             Self::Leave(group, session) => Answer::Left(store.leave(group, session)),
             Self::Swap(swap) => Answer::Swapped(store.swap(swap)),
             Self::Once { group, key } => {

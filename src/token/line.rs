@@ -15,8 +15,17 @@ use super::time::{Domain, Stamp, StoreTime};
 pub const STAMP_EVERY: Duration = Duration::from_millis(800);
 
 /// Who has not said for so long that it lives is not in line any more: two signs of life
-/// may be late, and a dead one is gone within three seconds.
+/// may be late, and a dead one is gone within three seconds; within five if its last one was
+/// still under way.
 pub const LIVES: Duration = Duration::from_millis(2_500);
+
+/// Until when a sign of life may reach the store that is sent `passed` after the store's time
+/// was `seen`. One that is under way for longer than [`LIVES`] proves nothing: who has sent it
+/// may be dead by then.
+#[must_use]
+pub fn expiry(seen: &StoreTime, passed: Duration, store_timeout: Duration) -> StoreTime {
+    seen.plus(passed.saturating_add(store_timeout.min(LIVES)))
+}
 
 /// After so long without a sign of life a place is given up for good.
 pub const FORGOTTEN: Duration = Duration::from_mins(1);

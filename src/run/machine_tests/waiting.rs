@@ -9,6 +9,7 @@ use crate::run::machine::{Limits, Wait};
 use crate::store::worker::Request;
 use crate::store::{Store as _, StoreError, Trouble};
 use crate::sys::wait::Status;
+use crate::token::line::LIVES;
 use crate::token::rule::tests::fixture::{MS, but, s};
 use crate::token::{GroupName, SessionId};
 
@@ -65,6 +66,36 @@ fn a_sign_of_life_is_given_within_each_second() {
         assert!(matches!(rig.out, Some(Request::Join(..))), "{:?}", rig.out);
         rig.answered();
     }
+    assert_eq!(rig.machine.ending(), None);
+}
+
+/// What is sent late, or is under way for long, may be of somebody who is dead by then.
+#[test]
+fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
+    let (mut rig, _) = in_line(Wait::Forever);
+    rig.wait(Duration::from_millis(1_000));
+    let Some(Request::Join(_, _, expiry)) = &rig.out else {
+        panic!("{:?}", rig.out);
+    };
+    assert_eq!(*expiry, rig.store.now().plus(LIVES), "less than a time-out");
+    // The answer to the last look was late: what the store said then counts from its coming.
+    let answer = rig.arrives();
+    let looked_at = rig.store.now();
+    rig.wait(s(3));
+    rig.tell(answer);
+    let Some(Request::Join(_, _, expiry)) = rig.out.clone() else {
+        panic!("{:?}", rig.out);
+    };
+    assert_eq!(expiry, looked_at.plus(LIVES));
+    // It comes too late: that is no end of the wait.
+    assert!(rig.store.now().is_past(&expiry));
+    rig.answered();
+    let group = GroupName::new("g").unwrap();
+    let is_alive = |rig: &Rig| rig.store.contents().line_of(&group)[0].is_alive(&rig.store.now());
+    assert!(!is_alive(&rig));
+    rig.wait(s(1));
+    rig.answered();
+    assert!(is_alive(&rig));
     assert_eq!(rig.machine.ending(), None);
 }
 

@@ -82,7 +82,7 @@ impl Scribe {
     fn request(&mut self, world: &World, request: &Request) {
         match request {
             Request::Read(_) => self.form.push(b'r'),
-            Request::Join(..) => self.form.push(b'j'),
+            Request::Join(_, _, expiry) => self.write(world, &format_args!("j{expiry:?}")),
             Request::Leave(..) => self.form.push(b'l'),
             Request::Once { .. } | Request::Prune { .. } => self.form.push(b'o'),
             Request::Record(_) => self.form.push(b'c'),

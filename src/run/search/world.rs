@@ -446,9 +446,9 @@ impl World {
                 Event::Left(Ok(()))
             }
             Request::Read(_) | Request::Join(..) => {
-                if let Request::Join(group, waiter) = &request {
+                if let Request::Join(group, waiter, expiry) = &request {
                     let now = self.store_time();
-                    self.store.join(group, waiter, &now);
+                    self.store.join(group, waiter, expiry, &now);
                 }
                 let reading = Reading {
                     row: self.row().cloned(),

@@ -2,20 +2,44 @@
 
 use std::time::Duration;
 
-use super::world::World;
+use super::world::{World, group};
 use crate::run::ending::Ending;
 use crate::run::machine::Wait;
 use crate::token::line::{LIVES, stand};
-use crate::token::{Evidence, GroupName, Line, Look, Place, Row, StoreTime, Waiter};
+use crate::token::{Evidence, Line, Look, Place, Row, StoreTime, Waiter};
+
+/// By how much who waits may be wrong about the store's time: clocks are slewed, and the store
+/// may have been away for as long as the faults last.
+const SLEWED: Duration = Duration::from_secs(2);
 
 impl World {
-    pub(super) fn join(&mut self, group: &GroupName, waiter: &Waiter, now: &StoreTime) {
-        let line = self.store.line_of(group);
-        let own = line.iter().find(|place| place.waiter == *waiter);
-        if !own.is_some_and(|place| place.is_alive(now)) {
+    pub(super) fn join(
+        &mut self,
+        process: usize,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+        now: &StoreTime,
+    ) {
+        let was_alive = self.is_in_line(waiter, now);
+        self.store.join(&group(), waiter, expiry, now);
+        if !self.is_in_line(waiter, now) {
+            return;
+        }
+        if !was_alive {
             self.in_line_since.insert(waiter.session.clone(), self.now);
         }
-        self.store.join(group, waiter, now);
+        let dead_for = self.processes[process].died_at.map(|at| self.now - at);
+        if dead_for.is_some_and(|ms| Duration::from_millis(ms) > LIVES + SLEWED) {
+            self.violated(format!(
+                "p{process} came into the line, dead for {dead_for:?} ms"
+            ));
+        }
+    }
+
+    fn is_in_line(&self, waiter: &Waiter, now: &StoreTime) -> bool {
+        let line = self.store.line_of(&group());
+        let mut own = line.iter().filter(|place| place.waiter == *waiter);
+        own.any(|place| place.is_alive(now))
     }
 
     /// Nobody is granted the token past somebody who has been in line since before the

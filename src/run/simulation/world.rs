@@ -347,9 +347,9 @@ impl World {
                 self.store.leave(group, session);
                 Event::Left(Ok(()))
             }
-            Request::Read(group) | Request::Join(group, _) => {
-                if let Request::Join(_, waiter) = request {
-                    self.join(group, waiter, &now);
+            Request::Read(group) | Request::Join(group, ..) => {
+                if let Request::Join(_, waiter, expiry) = request {
+                    self.join(process, waiter, expiry, &now);
                 }
                 let row = self.store.rows.get(group).cloned();
                 let evidence = self.evidence(process, row.as_ref());

@@ -4,10 +4,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Fixture, claim, done, grant_to, version};
-use crate::store::Store;
-use crate::token::line::FORGOTTEN;
+use crate::store::{Reading, Store};
+use crate::token::line::{FORGOTTEN, LIVES};
 use crate::token::swap::grant;
-use crate::token::{GrantKind, GroupName, History, Place, Swap, Swapped, Waiter};
+use crate::token::{Domain, GrantKind, GroupName, History, Place, Swap, Swapped, Waiter};
 
 fn group(name: &str) -> GroupName {
     GroupName::new(name).unwrap()
@@ -17,8 +17,14 @@ fn waiter(name: &str) -> Waiter {
     Waiter::of(&claim("g", &format!("client-{name}"), name))
 }
 
+/// Gives a sign of life that comes in time.
+fn sign(store: &mut dyn Store, group: &GroupName, waiter: &Waiter) -> Reading {
+    let now = store.read(group).unwrap().now;
+    store.join(group, waiter, &now.plus(LIVES)).unwrap()
+}
+
 fn join(store: &mut dyn Store, name: &str) -> Vec<Place> {
-    store.join(&group("g"), &waiter(name)).unwrap().line
+    sign(store, &group("g"), &waiter(name)).line
 }
 
 fn names(line: &[Place]) -> Vec<&str> {
@@ -53,7 +59,7 @@ pub(super) fn a_line_keeps_the_order_of_arrival(fixture: &dyn Fixture) {
         failback: true,
         ..waiter("keen")
     };
-    let reading = store.join(&group("g"), &keen).unwrap();
+    let reading = sign(store, &group("g"), &keen);
     assert_eq!(reading.line[3].waiter, keen);
     assert_eq!(reading.now, fixture.now());
     assert!(reading.row.is_some());
@@ -73,6 +79,37 @@ pub(super) fn a_sign_of_life_keeps_the_place_and_takes_the_stores_time(fixture: 
     assert_eq!(after[0].seen_at, told);
     assert_eq!(after[0].domain, fixture.now().domain);
     assert_eq!(after[1], before[1]);
+}
+
+pub(super) fn a_sign_of_life_that_comes_too_late_is_none(fixture: &dyn Fixture) {
+    let mut store = held(fixture);
+    let store = store.as_mut();
+    let ms = Duration::from_millis(1);
+    let before = join(store, "a");
+    let expiry = fixture.now().plus(LIVES);
+    fixture.advance(LIVES + ms);
+    for name in ["a", "dead"] {
+        let reading = store.join(&group("g"), &waiter(name), &expiry).unwrap();
+        assert_eq!(reading.line, before, "{name}");
+        assert_eq!(
+            reading.now,
+            fixture.now(),
+            "what it finds is told all the same"
+        );
+        assert!(reading.row.is_some());
+    }
+    // By a clock that is not the store's any more nothing can be told.
+    let mut elsewhere = fixture.now().plus(LIVES);
+    elsewhere.domain = Domain("another".into());
+    let reading = store.join(&group("g"), &waiter("dead"), &elsewhere);
+    assert_eq!(reading.unwrap().line, before);
+    // In the last millisecond it counts.
+    let reading = store.join(&group("g"), &waiter("b"), &fixture.now());
+    assert_eq!(names(&reading.unwrap().line), ["a", "b"]);
+    // What is too late puts nobody out either.
+    fixture.advance(FORGOTTEN);
+    let reading = store.join(&group("g"), &waiter("dead"), &expiry);
+    assert_eq!(names(&reading.unwrap().line), ["a", "b"]);
 }
 
 pub(super) fn who_leaves_the_line_is_not_in_it(fixture: &dyn Fixture) {
@@ -140,7 +177,7 @@ pub(super) fn a_line_is_of_one_group(fixture: &dyn Fixture) {
     let store = store.as_mut();
     grant_to(store, &claim("h", "holder", "s1"), 2);
     join(store, "a");
-    store.join(&group("h"), &waiter("b")).unwrap();
+    sign(store, &group("h"), &waiter("b"));
     assert_eq!(names(&line(store)), ["a"]);
     store.leave(&group("h"), &waiter("a").session).unwrap();
     assert_eq!(names(&line(store)), ["a"]);

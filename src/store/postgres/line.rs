@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use super::cells::{BadCell, Cells, Value};
 use super::{PostgresStore, tokens};
 use crate::store::{Reading, Store as _, StoreError};
-use crate::token::{ClientId, Domain, GroupName, Place, SessionId, Waiter};
+use crate::token::{ClientId, Domain, GroupName, Place, SessionId, StoreTime, Waiter};
 
 /// How often a look is repeated because something was told while it was under way.
 const LOOKS: u32 = 3;
@@ -83,14 +83,19 @@ impl PostgresStore {
         &mut self,
         group: &GroupName,
         waiter: &Waiter,
+        expiry: &StoreTime,
     ) -> Result<(), StoreError> {
         let channel = self.statements.channel(group.as_str());
+        let [expires, started, timeline] = tokens::expiry_values(expiry);
         let values = [
             Value::text(group),
             Value::text(&waiter.session),
             Value::text(&waiter.client),
             Value::Flag(waiter.failback),
             Value::text(&channel),
+            expires,
+            started,
+            timeline,
         ];
         let had_listened = self.session.listens();
         let statement = self.statements.line_join();

@@ -223,7 +223,9 @@ fn the_domain_is_written_as_every_version_of_this_program_has_written_it() {
         client: held.client_bound().unwrap().clone(),
         failback: false,
     };
-    let line = store.join(&held.group, &waiter).unwrap().line;
+    let now = store.read(&held.group).unwrap().now;
+    let joined = store.join(&held.group, &waiter, &now.plus(TIMEOUT));
+    let line = joined.unwrap().line;
     assert_eq!(line[0].domain.0, database.sql(written));
 }
 
@@ -293,8 +295,9 @@ fn assert_rings(
         client: held.client_bound().unwrap().clone(),
         failback: false,
     };
-    waiter.join(&held.group, &in_line).unwrap();
     let now = waiter.read(&held.group).unwrap().now;
+    let joined = waiter.join(&held.group, &in_line, &now.plus(TIMEOUT));
+    let now = joined.unwrap().now;
     let bell = waiter.bell().unwrap();
     let Swapped::Done(_) = holder.swap(&make(&held, &now)).unwrap() else {
         panic!("the swap should have happened");

@@ -8,7 +8,7 @@ use super::cells::{BadCell, Cells, Value, bad};
 use super::statements::{FIRST_SEGMENT, Named};
 use crate::token::{
     ClientId, Counters, Domain, Fence, GroupName, Handoff, Outcome, Outcomes, Pause, Row,
-    SessionId, Stamp, State, Swap, Touch, Version,
+    SessionId, Stamp, State, StoreTime, Swap, Touch, Version,
 };
 
 /// Where the token begins in an answer of `token_read.sql` or `token_list.sql`: after the time and
@@ -76,13 +76,21 @@ pub(super) fn to_values(swap: &Swap) -> Named {
     {
         *value = Value::text(&swap.expiry.domain);
     }
-    let (started, timeline) = incarnation(&swap.expiry.domain);
-    let timeline = format!("{timeline}{FIRST_SEGMENT}");
-    values.push(("expires", Value::time(Some(swap.expiry.stamp.tick_ms))));
-    values.push(("started", Value::Time(started)));
-    values.push(("timeline", Value::text(&timeline)));
+    let names = ["expires", "started", "timeline"];
+    values.extend(names.into_iter().zip(expiry_values(&swap.expiry)));
     values.push(("from", Value::Long(swap.from.map(Version::number))));
     values
+}
+
+/// After which time, and in which incarnation of the server alone: when it was started, and the
+/// name that tells its timeline.
+pub(super) fn expiry_values(expiry: &StoreTime) -> [Value; 3] {
+    let (started, timeline) = incarnation(&expiry.domain);
+    [
+        Value::time(Some(expiry.stamp.tick_ms)),
+        Value::Time(started),
+        Value::text(&format!("{timeline}{FIRST_SEGMENT}")),
+    ]
 }
 
 /// When the server was started, and its timeline, as [`domain`] has put them together.

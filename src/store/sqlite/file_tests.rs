@@ -317,7 +317,9 @@ fn a_file_of_the_first_version_gets_a_line_and_serves_who_knows_no_more() {
         .collect();
     super::garbage_tests::create(&mut stores[0], "g");
     for store in &mut stores {
-        assert_eq!(store.join(&group, &waiter).unwrap().line.len(), 1);
+        let now = store.read(&group).unwrap().now;
+        let joined = store.join(&group, &waiter, &now.plus(SECOND));
+        assert_eq!(joined.unwrap().line.len(), 1);
     }
     let version: i64 = sqlite
         .query_row("PRAGMA user_version", [], |row| row.get(0))
