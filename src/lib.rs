@@ -271,7 +271,7 @@ fn client_id(given: Option<&ClientId>, host: Option<&str>) -> Result<ClientId, F
         (Some(text), _) => ("the variable CLIENT_ID", text),
         (None, host) => ("the host name", host.unwrap_or_default().to_owned()),
     };
-    ClientId::new(&text).map_err(|error| {
+    ClientId::given(&text).map_err(|error| {
         let text = format!("{source} {error}; give --client-id");
         Failure::new(exit::CONFIG, "no_client_id", text)
     })

@@ -12,6 +12,7 @@ pub mod json;
 pub mod log;
 pub mod messages;
 pub mod metrics;
+pub mod printable;
 pub mod run_report;
 pub mod settings;
 pub mod tables;

@@ -102,6 +102,7 @@
 //! | the store loses its last commits | versions do not repeat, so the loser's heartbeat conflicts and it ends its job; the fence rises all the same |
 
 pub mod claim;
+pub mod hidden;
 pub mod line;
 pub mod misreading;
 pub mod names;

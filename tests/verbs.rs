@@ -55,6 +55,8 @@ mod explain;
 mod fence;
 #[path = "verbs/fields.rs"]
 mod fields;
+#[path = "verbs/foreign.rs"]
+mod foreign;
 #[path = "verbs/hold.rs"]
 mod hold;
 #[path = "verbs/listings.rs"]

@@ -92,7 +92,7 @@ impl TryFrom<ForgetFlags> for ActRequest {
     type Error = Unusable;
 
     fn try_from(flags: ForgetFlags) -> Result<Self, Unusable> {
-        let key = OnceKey::new(&flags.key)
+        let key = OnceKey::given(&flags.key)
             .map_err(|error| Unusable::usage(format!("the key {error}")))?;
         flags.act.request(Wish::Forget(key))
     }
@@ -195,7 +195,7 @@ impl TryFrom<HandoffFlags> for ActRequest {
 
     fn try_from(flags: HandoffFlags) -> Result<Self, Unusable> {
         let to =
-            ClientId::new(&flags.to).map_err(|error| Unusable::usage(format!("--to {error}")))?;
+            ClientId::given(&flags.to).map_err(|error| Unusable::usage(format!("--to {error}")))?;
         flags.act.request(Wish::Handoff(to))
     }
 }

@@ -93,7 +93,7 @@ impl TryFrom<AdvanceFlags> for FenceRequest {
     type Error = Unusable;
 
     fn try_from(flags: AdvanceFlags) -> Result<Self, Unusable> {
-        let resource = ResourceName::new(&flags.resource)
+        let resource = ResourceName::given(&flags.resource)
             .map_err(|error| Unusable::usage(format!("the resource's name {error}")))?;
         Ok(Self {
             question: FenceQuestion::Advance(resource),

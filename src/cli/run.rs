@@ -34,7 +34,7 @@ pub enum LeftoversFlag {
 pub(super) struct RunFlags {
     /// The name of what must run on one node at a time
     ///
-    /// 1 to 200 characters, no control characters. This option alone has no variable: it would
+    /// 1 to 200 characters, none of them invisible. This option alone has no variable: it would
     /// leak into jobs that run other groups.
     #[arg(short, long, value_name = "NAME", help_heading = "The token")]
     group: Option<String>,
@@ -236,7 +236,7 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
             "--timeout must be longer than 0; leave it out for no limit",
         ));
     }
-    let once = flags.once.as_deref().map(OnceKey::new).transpose();
+    let once = flags.once.as_deref().map(OnceKey::given).transpose();
     let once = once.map_err(|error| Unusable::usage(format!("--once {error}")))?;
     let unexpanded = once.as_ref().filter(|key| key.as_str().contains("$("));
     if let Some(key) = unexpanded {

@@ -187,11 +187,11 @@ pub(super) fn group_filter(text: Option<&str>) -> Result<Option<GroupName>, Unus
 }
 
 pub(super) fn group_name(text: &str) -> Result<GroupName, Unusable> {
-    GroupName::new(text).map_err(|error| Unusable::usage(format!("--group {error}")))
+    GroupName::given(text).map_err(|error| Unusable::usage(format!("--group {error}")))
 }
 
 pub(super) fn client(option: &str, text: Option<&str>) -> Result<Option<ClientId>, Unusable> {
-    text.map(ClientId::new)
+    text.map(ClientId::given)
         .transpose()
         .map_err(|error| Unusable::usage(format!("{option} {error}")))
 }

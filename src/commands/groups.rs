@@ -3,8 +3,10 @@
 use super::{Failure, print};
 use crate::exit::Exit;
 use crate::store::Store;
+use crate::token::hidden::is_hidden;
 
-/// Prints the name of each group, a line each; of those too whose token can't be read.
+/// Prints the name of each group, a line each; of those too whose token can't be read. One
+/// that no option takes is not offered.
 ///
 /// # Errors
 /// If the store can't be read, or the names can't be printed.
@@ -14,7 +16,7 @@ pub fn groups(store: &mut dyn Store) -> Result<Exit, Failure> {
     let unreadable = listing.unreadable.iter().map(|row| row.group.clone());
     let names = rows
         .chain(unreadable)
-        .filter(|name| !name.contains(char::is_control));
+        .filter(|name| !name.contains(is_hidden));
     let names: String = names.map(|name| name + "\n").collect();
     print(&names)
 }

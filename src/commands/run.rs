@@ -8,6 +8,7 @@ use crate::cli::STAND_IN;
 use crate::exit::{self, Exit};
 use crate::report::log::Log;
 use crate::report::messages::{Context, Message, guard_news, message, report_failed};
+use crate::report::printable::printable;
 use crate::report::run_report::RunReport;
 use crate::report::waiting::display;
 use crate::report::{rfc3339, wall_clock_ms};
@@ -130,7 +131,7 @@ impl Listener for Narrator<'_> {
         if let (Some(manager), Some(message), Note::InLine { .. } | Note::StoreAway { .. }) =
             (&self.manager, &message, note)
         {
-            manager.status(&message.text);
+            manager.status(&printable(&message.text));
         }
         if self.displays && self.show(note, detached) {
             return;

@@ -18,6 +18,7 @@ use crate::report::hold::{
     Change, changed, command_failed, runtime_file_busy, runtime_file_failed,
 };
 use crate::report::log::Log;
+use crate::report::printable::printable;
 use crate::run::environment;
 use crate::run::runtime_file::{Contents, RuntimeFile};
 use crate::sys::process::signal_child;
@@ -103,7 +104,7 @@ impl Standing<'_> {
     fn tell(&mut self, change: Change) -> Option<Child> {
         let message = changed(change, self.held);
         if let Some(manager) = &self.manager {
-            manager.status(&message.text);
+            manager.status(&printable(&message.text));
         }
         self.log.write(&message, true);
         let command = self.order.on_change.as_ref()?;

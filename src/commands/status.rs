@@ -6,6 +6,7 @@ use super::{Failure, json_text, print, put};
 use crate::cli::StatusRequest;
 use crate::exit::{self, Exit};
 use crate::report::details::details;
+use crate::report::printable::printable;
 use crate::report::{json, tables};
 use crate::store::{Store, Unreadable};
 use crate::sys::terminal;
@@ -29,7 +30,7 @@ pub fn status(store: &mut dyn Store, request: &StatusRequest) -> Result<Exit, Fa
         let text = match look(store, request) {
             Ok(shown) => shown.text,
             // Who has seen it once wants to see how it goes on.
-            Err(failure) if !first => format!("{}\n", failure.message.text),
+            Err(failure) if !first => format!("{}\n", printable(&failure.message.text)),
             Err(failure) => return Err(failure),
         };
         let before = if first && clear != CLEAR { "" } else { clear };

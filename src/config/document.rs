@@ -159,7 +159,7 @@ impl Reader<'_> {
         value: &Spanned<DeValue<'_>>,
     ) -> Result<(GroupName, Vec<Setting>), Refusal> {
         let at = name.span().start;
-        let group = GroupName::new(name.get_ref()).map_err(|error| {
+        let group = GroupName::given(name.get_ref()).map_err(|error| {
             let text = format!("the group's name in [groups.NAME] {error}");
             self.wrong(at, &text)
         })?;

@@ -126,7 +126,7 @@ impl Kind {
         match self {
             Self::Store => store(text),
             Self::Path => absolute(text),
-            Self::Client => ClientId::new(text)
+            Self::Client => ClientId::given(text)
                 .map(drop)
                 .map_err(|error| error.to_string()),
             Self::Line => match text.chars().find(|c| c.is_control()) {

@@ -1,6 +1,7 @@
 //! One token, with everything that its row says: `status --group`.
 
 use super::json::not_before;
+use super::printable::printable;
 use super::rfc3339;
 use super::tables::{NONE, or_none, token};
 use crate::duration::rounded;
@@ -14,7 +15,7 @@ pub fn details(row: &Row, now: &StoreTime) -> String {
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for (name, value) in lines {
-        text.push_str(&format!("{name:<width$}  {value}\n"));
+        text.push_str(&format!("{name:<width$}  {}\n", printable(&value)));
     }
     text
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::printable::printable;
 use crate::store::checkup::{Check, Verdict};
 
 /// One check, as `doctor --json` shows it.
@@ -47,12 +48,8 @@ pub fn line(check: &Check) -> String {
     let server = server.map_or_else(String::new, |server| format!("{server}: "));
     let remedy = check.remedy.as_ref();
     let remedy = remedy.map_or_else(String::new, |remedy| format!(" -> {remedy}"));
-    let rest = format!("{server}{}{remedy}", check.found);
-    let plain: String = rest
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    format!("{:<4}  {:<19}  {plain}\n", word(check.verdict), check.step)
+    let rest = printable(&format!("{server}{}{remedy}", check.found));
+    format!("{:<4}  {:<19}  {rest}\n", word(check.verdict), check.step)
 }
 
 #[cfg(test)]
@@ -77,6 +74,9 @@ mod tests {
     #[test]
     fn nothing_that_is_found_breaks_a_line() {
         let odd = Check::fine("server", "a\nb\u{1b}[31mc\u{9b}d");
-        assert_eq!(line(&odd), "ok    server               a b [31mc d\n");
+        assert_eq!(
+            line(&odd),
+            "ok    server               a\\nb\\u{1b}[31mc\\u{9b}d\n"
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::messages::refusal_word;
+use super::printable::printable;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Claim, Decision, Refusal, Row, StoreTime, Verdict};
@@ -130,7 +131,7 @@ impl<'a> Explanation<'a> {
     /// The same, in sentences.
     #[must_use]
     pub fn text(&self) -> String {
-        let (group, client) = (self.group, self.client);
+        let (group, client) = (printable(self.group), printable(self.client));
         let answer = match (self.verdict, self.grant, self.refused) {
             (_, Some(kind), _) => format!("{client} would run {group} now ({kind})"),
             (_, _, Some(why)) => format!("{client} is refused {group} now ({why})"),
@@ -152,7 +153,9 @@ impl<'a> Explanation<'a> {
         };
         format!(
             "{answer}.\nClause {} of the rule decides: {}.\n{}.\n{change}\n",
-            self.clause, self.rule, self.because
+            self.clause,
+            self.rule,
+            printable(&self.because)
         )
     }
 }

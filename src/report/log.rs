@@ -22,6 +22,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::json;
 
 use super::messages::{Level, Message};
+use super::printable::printable;
 use super::{rfc3339, wall_clock_ms};
 use crate::sys::signals::without_being_stopped;
 
@@ -303,19 +304,6 @@ fn stderr_takes_more(wait: PollTimeout) -> bool {
     let stderr = std::io::stderr();
     let mut fds = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
     poll(&mut fds, wait).is_ok_and(|ready| ready > 0)
-}
-
-/// One line, whatever a store or a name holds.
-fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
 }
 
 /// A line goes out in one write, so that lines of several processes do not mix. Says

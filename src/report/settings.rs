@@ -19,22 +19,10 @@ pub struct Shown {
 #[must_use]
 pub fn settings(all: &[Shown]) -> String {
     let line = |it: &Shown| {
-        let value = it
-            .value
-            .as_deref()
-            .map_or_else(|| NONE.to_owned(), printable);
-        vec![it.setting.to_owned(), value, printable(&it.origin)]
+        let value = it.value.clone().unwrap_or_else(|| NONE.to_owned());
+        vec![it.setting.to_owned(), value, it.origin.clone()]
     };
     aligned(&["SETTING", "VALUE", "ORIGIN"], all.iter().map(line))
-}
-
-/// A text in one line.
-fn printable(text: &str) -> String {
-    let escaped = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    text.chars().map(escaped).collect()
 }
 
 #[cfg(test)]

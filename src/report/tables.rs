@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::json::{UNREADABLE, not_before, state_word};
+use super::printable::printable;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::store::Unreadable;
@@ -25,9 +26,8 @@ pub fn tokens(rows: &[Row], unreadable: &[&Unreadable], now: &StoreTime) -> Stri
         "NOT BEFORE",
     ];
     let blank = |row: &&Unreadable| {
-        let group: String = row.group.chars().filter(|c| !c.is_control()).collect();
         let rest = std::iter::repeat_n(NONE.to_owned(), heads.len() - 2);
-        [group, UNREADABLE.to_owned()]
+        [row.group.clone(), UNREADABLE.to_owned()]
             .into_iter()
             .chain(rest)
             .collect()
@@ -137,10 +137,11 @@ pub(super) fn or_none(value: Option<impl ToString>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
 }
 
-/// Columns as wide as their widest cell, two blanks between them.
+/// Columns as wide as their widest cell, two blanks between them. Whatever is in a cell is
+/// made printable here.
 pub(super) fn aligned(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut lines: Vec<Vec<String>> = vec![heads.iter().map(ToString::to_string).collect()];
-    lines.extend(rows);
+    lines.extend(rows.map(|row| row.iter().map(|cell| printable(cell)).collect()));
     let width = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::printable::printable;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Outcome, Row, RunRecord, StoreTime};
@@ -53,8 +54,8 @@ pub fn timeline<'a>(
         return "no runs\n".to_owned();
     };
     let until = now.stamp.wall_ms.max(from.saturating_add(1));
-    let clients = runs.iter().map(|run| run.client.as_str().chars().count());
-    let names = clients.max().unwrap_or(0);
+    let clients = runs.iter().map(|run| printable(run.client.as_str()));
+    let names = clients.map(|name| name.chars().count()).max().unwrap_or(0);
     let columns = width.saturating_sub(names + 2).max(LEAST_COLUMNS);
     let scale = Scale {
         from,
@@ -70,7 +71,7 @@ pub fn timeline<'a>(
     for (group, mut runs) in groups {
         // The oldest first: what comes later is drawn over what was before.
         runs.sort_by_key(|run| (run.started_at_ms, run.fence));
-        text.push_str(&format!("\n{group}\n"));
+        text.push_str(&format!("\n{}\n", printable(group)));
         let mut lanes: BTreeMap<&str, Vec<char>> = BTreeMap::new();
         for run in &runs {
             let lane = lanes
@@ -79,8 +80,8 @@ pub fn timeline<'a>(
             scale.draw(lane, run, run.outcome_seen(row_of(run), now));
         }
         for (client, lane) in lanes {
-            let padding = " ".repeat(names - client.chars().count() + 2);
-            text.push_str(&format!("{client}{padding}{}\n", painted(&lane, colours)));
+            let (client, lane) = (printable(client), painted(&lane, colours));
+            text.push_str(&format!("{client:<names$}  {lane}\n"));
         }
         // Who is handed its own token, or takes over its own dead run, moves nothing.
         let moves = runs
@@ -88,9 +89,10 @@ pub fn timeline<'a>(
             .filter_map(|run| Some((run.previous_client.as_ref()?, run)));
         for (from, run) in moves {
             text.push_str(&format!(
-                "  {}  {from} -> {} ({})\n",
+                "  {}  {} -> {} ({})\n",
                 rfc3339(run.started_at_ms),
-                run.client,
+                printable(from.as_str()),
+                printable(run.client.as_str()),
                 run.grant
             ));
         }

@@ -9,7 +9,7 @@ mod groups;
 mod keys;
 mod line;
 mod records;
-mod strategies;
+pub(crate) mod strategies;
 mod swaps;
 
 use std::sync::{Arc, Barrier, Mutex, PoisonError};

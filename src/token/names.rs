@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::hidden::is_hidden;
+
 /// The longest name that is accepted, in characters.
 pub const NAME_MAX: usize = 200;
 
@@ -19,6 +21,9 @@ pub enum NameError {
     /// A character that would break a log line or a table.
     #[error("has a control character ({0:?}); use printable characters")]
     Control(char),
+    /// A character that is not seen: two names would look equal and be two.
+    #[error("has an invisible character (U+{:04X}); use visible ones", u32::from(*.0))]
+    Hidden(char),
 }
 
 fn validated(text: &str) -> Result<String, NameError> {
@@ -35,6 +40,15 @@ fn validated(text: &str) -> Result<String, NameError> {
     }
 }
 
+/// Stricter than what a store may hold: the person that gives a name must see all of it.
+fn visible(text: &str) -> Result<String, NameError> {
+    let valid = validated(text)?;
+    match valid.chars().find(|c| is_hidden(*c)) {
+        Some(c) => Err(NameError::Hidden(c)),
+        None => Ok(valid),
+    }
+}
+
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -42,12 +56,22 @@ macro_rules! name {
         pub struct $name(String);
 
         impl $name {
-            /// Takes a text of 1 to 200 characters without control characters.
+            /// Takes a text of 1 to 200 characters without control characters: what a
+            /// store may hold.
             ///
             /// # Errors
             /// Says what is wrong with any other text.
             pub fn new(text: &str) -> Result<Self, NameError> {
                 validated(text).map(Self)
+            }
+
+            /// Takes what a person or a configuration gives as a name: as
+            /// [`Self::new`], and nothing invisible is in it.
+            ///
+            /// # Errors
+            /// Says what is wrong with any other text.
+            pub fn given(text: &str) -> Result<Self, NameError> {
+                visible(text).map(Self)
             }
 
             /// The text that was given.
@@ -66,7 +90,7 @@ macro_rules! name {
         impl std::str::FromStr for $name {
             type Err = NameError;
             fn from_str(text: &str) -> Result<Self, NameError> {
-                Self::new(text)
+                Self::given(text)
             }
         }
     };
@@ -165,6 +189,21 @@ mod tests {
             Err(NameError::TooLong(201))
         );
         assert_eq!(GroupName::new("a\nb"), Err(NameError::Control('\n')));
+    }
+
+    #[test]
+    fn a_name_that_is_given_has_nothing_invisible_in_it() {
+        let hidden = "night\u{200b}ly";
+        assert_eq!(GroupName::given(hidden), Err(NameError::Hidden('\u{200b}')));
+        let text = NameError::Hidden('\u{200b}').to_string();
+        assert!(text.contains("(U+200B)"), "{text}");
+        assert_eq!(
+            hidden.parse::<ClientId>(),
+            Err(NameError::Hidden('\u{200b}'))
+        );
+        assert_eq!(GroupName::given("a\nb"), Err(NameError::Control('\n')));
+        assert!(GroupName::given("Nächtlich 夜 \u{1f319}").is_ok());
+        assert!(GroupName::new(hidden).is_ok(), "a store may have it");
     }
 
     #[test]

@@ -83,6 +83,43 @@ fn a_name_that_is_too_long_is_refused_and_one_that_just_fits_is_not() {
     run(201).with_code(64).says(&["--group", "201"]);
 }
 
+/// Two names that look equal would be two jobs.
+#[test]
+fn a_name_with_something_invisible_in_it_is_refused_wherever_it_is_given() {
+    let store = Store::new();
+    let hidden = "night\u{200b}ly";
+    let backwards = "--client-id=\u{202e}b-edon";
+    let lines: [&[&str]; 10] = [
+        &["-g", hidden, "--", "true"],
+        &["-g", "x", backwards, "--", "true"],
+        &["-g", "x", "--expected=node\u{a0}b", "--", "true"],
+        &["-g", "x", "--once=2026\u{ad}11", "--", "true"],
+        &["hold", "-g", hidden],
+        &["handoff", "-g", "x", "--to", "b\u{feff}"],
+        &["expect", "-g", "x", "b\u{2066}"],
+        &["once", "forget", "-g", "x", "key\u{fe0f}"],
+        &["fence", "advance", "file\u{2060}", "7"],
+        &["explain", "-g", "x", "--client-id", "b\u{3164}"],
+    ];
+    for words in lines {
+        let ended = store.bare(words).end().with_code(64);
+        ended.says(&["has an invisible character (U+"]);
+    }
+    let run = store.bare(&["-g", "x"]).job(&["true"]);
+    let ended = run.clone().env("CLIENT_ID", hidden).end().with_code(78);
+    ended.says(&["the variable CLIENT_ID", "invisible", "--client-id"]);
+    let file = store.file("config.toml");
+    for text in [
+        format!("[groups.\"{hidden}\"]\n"),
+        format!("[defaults]\nexpected = \"{hidden}\"\n"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let line = run.clone().with(&["--config", file.to_str().unwrap()]);
+        line.end().with_code(78).says(&["config.toml", "invisible"]);
+    }
+    assert!(!store.database().exists());
+}
+
 #[test]
 fn help_and_version_are_printed_on_demand() {
     let store = Store::new();

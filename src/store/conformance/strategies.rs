@@ -19,7 +19,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn name() -> impl Strategy<Value = String> {
-    "\\PC{1,200}".prop_filter("a name", |text| GroupName::new(text).is_ok())
+    "[\\PC\\p{Cf}]{1,200}".prop_filter("a name", |text| GroupName::new(text).is_ok())
 }
 
 fn client() -> impl Strategy<Value = ClientId> {
@@ -126,7 +126,7 @@ fn counters() -> impl Strategy<Value = Counters> {
 
 prop_compose! {
     /// Any row.
-    pub(super) fn rows()(
+    pub(crate) fn rows()(
         group in name(),
         (version, session_version) in (version(), option::of(version())),
         fence in 0..=i64::MAX,
@@ -172,7 +172,7 @@ prop_compose! {
 
 prop_compose! {
     /// Any record.
-    pub(super) fn records()(
+    pub(crate) fn records()(
         group in name(),
         fence in 0..=i64::MAX,
         session in session(),

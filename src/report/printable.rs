@@ -1,0 +1,127 @@
+//! Text that somebody else gave, as a person may see it. Host names, labels and reasons come
+//! from other machines and other users: whatever they are, they command no terminal, make no
+//! line of their own, and look like nothing else.
+
+use crate::token::hidden::is_hidden;
+
+/// A text in one line, with what is not seen of it written out: `\n`, `\u{1b}`, `\u{202e}`.
+/// JSON and Prometheus' format have ways of their own.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::report::details::details;
+    use crate::report::explain::Explanation;
+    use crate::report::history::{Entry, table};
+    use crate::report::settings::{Shown, settings};
+    use crate::report::tables::{marks, tokens};
+    use crate::report::timeline::timeline;
+    use crate::store::conformance::strategies::{records, rows};
+    use crate::token::rule::tests::fixture::claim;
+    use crate::token::{Decision, OnceMark, Refusal, Row, RunRecord, StoreTime, Verdict};
+
+    /// Nothing but visible characters, in this many lines.
+    #[track_caller]
+    fn assert_seen(text: &str, lines: usize) {
+        let hidden = text.chars().find(|c| *c != '\n' && is_hidden(*c));
+        assert_eq!(hidden, None, "{text:?}");
+        assert_eq!(text.matches('\n').count(), lines, "{text}");
+    }
+
+    fn now(row: &Row) -> StoreTime {
+        let (domain, stamp) = (row.domain.clone(), row.created_at);
+        StoreTime { domain, stamp }
+    }
+
+    fn mark(run: &RunRecord) -> OnceMark {
+        OnceMark {
+            group: run.group.clone(),
+            key: run.once_key.clone().unwrap_or_default(),
+            done_at_ms: run.started_at_ms,
+            fence: run.fence,
+            session: run.session.clone(),
+            client: run.client.clone(),
+        }
+    }
+
+    #[test]
+    fn what_is_not_seen_is_written_out() {
+        assert_eq!(
+            printable("a\nb\u{1b}[31m\u{202e}c"),
+            r"a\nb\u{1b}[31m\u{202e}c"
+        );
+        assert_eq!(
+            printable("Nächtlich, 夜 'x' \\ \u{1f319}"),
+            "Nächtlich, 夜 'x' \\ \u{1f319}"
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn any_text_is_one_line_of_what_is_seen(text in any::<String>()) {
+            assert_seen(&printable(&text), 0);
+        }
+
+        #[test]
+        fn any_token_is_a_line_or_its_details(row in rows()) {
+            let now = now(&row);
+            assert_seen(&tokens(std::slice::from_ref(&row), &[], &now), 2);
+            let plain = Row { label: None, host: None, paused: None, handoff: None, ..row.clone() };
+            let lines = details(&plain, &now).lines().count();
+            assert_seen(&details(&row, &now), lines);
+        }
+
+        #[test]
+        fn any_run_is_a_line_and_a_lane(runs in vec(records(), 1..4), row in rows()) {
+            let now = now(&row);
+            let entries: Vec<_> = runs.iter().cloned().map(Box::new).map(Entry::Run).collect();
+            assert_seen(&table(&entries, |_| None, &now), 1 + runs.len());
+            let all: Vec<_> = runs.iter().map(mark).collect();
+            assert_seen(&marks(&all), 1 + runs.len());
+            let mut lanes: Vec<_> = runs.iter().map(|run| (&run.group, &run.client)).collect();
+            lanes.sort();
+            lanes.dedup();
+            let groups = lanes.chunk_by(|one, other| one.0 == other.0).count();
+            let moves = runs.iter().filter(|run| run.previous_client.is_some()).count();
+            let drawn = timeline(&runs, |_| None, &now, 80, false);
+            assert_seen(&drawn, 1 + 2 * groups + lanes.len() + moves + 2);
+        }
+
+        #[test]
+        fn any_refusal_is_explained_in_four_lines(row in rows()) {
+            let now = now(&row);
+            let mut whys = vec![Refusal::AliveHere(vec![row.label.clone().unwrap_or_default()])];
+            whys.extend(row.paused.clone().map(Refusal::Paused));
+            for why in whys {
+                let claim = claim("a");
+                let verdict = Verdict::Refused(why);
+                let decided = Decision { clause: 6, verdict };
+                let explained = Explanation::of(&claim, Some(&row), &now, &decided, None);
+                assert_seen(&explained.text(), 4);
+            }
+        }
+
+        #[test]
+        fn any_setting_is_a_line(value in any::<String>(), origin in any::<String>()) {
+            let shown = Shown { setting: "label", value: Some(value), origin };
+            assert_seen(&settings(&[shown]), 2);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Characters that a person does not see, or that change how others are seen.
+
+/// First and last of each range, in order, control characters aside. Those that Unicode calls
+/// Default_Ignorable (zero width, writing direction, variation selectors, fillers, tags), the
+/// format controls beside them, the blanks that look like a space, and what ends a line.
+const RANGES: [(char, char); 22] = [
+    ('\u{a0}', '\u{a0}'),
+    ('\u{ad}', '\u{ad}'),
+    ('\u{34f}', '\u{34f}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{1680}', '\u{1680}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{2000}', '\u{200f}'),
+    ('\u{2028}', '\u{202f}'),
+    ('\u{205f}', '\u{206f}'),
+    ('\u{2800}', '\u{2800}'),
+    ('\u{3000}', '\u{3000}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
+
+/// Whether a character is not seen, or changes how others are seen: a control character, one
+/// of another writing direction, a blank other than the space.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || RANGES
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_seen_is_hidden() {
+        for c in [
+            '\n',
+            '\u{1b}',
+            '\u{7f}',
+            '\u{9b}',
+            '\u{a0}',
+            '\u{200b}',
+            '\u{200d}',
+            '\u{202e}',
+            '\u{2066}',
+            '\u{2028}',
+            '\u{3000}',
+            '\u{3164}',
+            '\u{fe0f}',
+            '\u{feff}',
+            '\u{e0041}',
+        ] {
+            assert!(is_hidden(c), "{c:?}");
+        }
+        for c in [
+            ' ',
+            'a',
+            'ß',
+            'é',
+            '\u{301}',
+            '‐',
+            '—',
+            '夜',
+            'ا',
+            '€',
+            '\u{1f319}',
+        ] {
+            assert!(!is_hidden(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn the_ranges_are_in_order() {
+        assert!(RANGES.iter().all(|(first, last)| first <= last));
+        assert!(RANGES.is_sorted_by(|one, next| one.1 < next.0));
+    }
+}

@@ -1,0 +1,98 @@
+//! What came from elsewhere, shown to a person: it commands no terminal, forges no line, and
+//! no two names look alike.
+
+use crate::site::{GROUP, Site};
+
+stories!(
+    what_others_wrote_is_harmless_where_a_person_reads_it,
+    a_name_that_is_not_seen_is_shown_and_told_from_another,
+);
+
+/// It sets a terminal's title, clears it, makes a line of its own, and writes backwards.
+const EVIL: &str =
+    "evil\u{1b}]0;title\u{7}\u{1b}[2J\r\nforged\u{9b}31m\u{202e}txt\u{200b}\u{2028}.";
+
+/// What a person reads, without the ends of its lines.
+#[track_caller]
+fn assert_harmless(text: &str) {
+    let hidden = |c: char| c.is_control() || "\u{202e}\u{200b}\u{2028}".contains(c);
+    let bad = text.chars().find(|c| *c != '\n' && hidden(*c));
+    assert_eq!(bad, None, "{text:?}");
+}
+
+const LISTINGS: [&[&str]; 6] = [
+    &["status"],
+    &["status", "-g", GROUP],
+    &["history"],
+    &["history", "--timeline"],
+    &["once", "list"],
+    &["explain", "-g", GROUP, "--client-id", "node-b"],
+];
+
+fn listed(site: &Site, words: &[&str]) -> String {
+    site.verb(words).end().with_code(0).stdout
+}
+
+fn what_others_wrote_is_harmless_where_a_person_reads_it(site: &Site) {
+    let run = site.short("node-a").with(&["--keep=1h", "--once", "key"]);
+    run.with(&["--label", "text"]).end().with_code(0);
+    let pause = ["pause", "-g", GROUP, "--reason", "text"];
+    site.verb(&pause).end().with_code(0);
+    let before = LISTINGS.map(|words| listed(site, words).lines().count());
+    for (table, columns) in [
+        (
+            "tokens",
+            &["host", "label", "paused_by", "paused_reason"][..],
+        ),
+        ("runs", &["host", "label", "program"]),
+        ("events", &["act_by", "host", "reason"]),
+        ("once", &["once_key"]),
+    ] {
+        for column in columns {
+            site.sql(&format!("UPDATE {table} SET {column} = '{EVIL}'"));
+        }
+    }
+    for (words, lines) in LISTINGS.into_iter().zip(before) {
+        let shown = listed(site, words);
+        assert_harmless(&shown);
+        assert_eq!(shown.lines().count(), lines, "{words:?}: {shown}");
+        let is_drawn = words.contains(&"--timeline") || *words == ["status"];
+        assert!(is_drawn || shown.contains("evil"), "{words:?}: {shown}");
+    }
+    assert_harmless(&site.verb(&["doctor"]).end().stdout);
+    // The reason of the pause is in the refusal.
+    let refused = site.short("node-a").end().with_code(75);
+    refused.says(&["is paused by evil"]);
+    assert_harmless(&refused.stderr);
+}
+
+fn a_name_that_is_not_seen_is_shown_and_told_from_another(site: &Site) {
+    let run = site.short("node-a").with(&["--keep=1h", "--once", "key"]);
+    run.end().with_code(0);
+    let (group, client) = ("jo\u{200b}b", "no\u{202e}de");
+    for table in ["tokens", "runs", "once"] {
+        site.sql(&format!("UPDATE {table} SET token_group = '{group}'"));
+    }
+    let set = format!("client_bound = '{client}', expected_client = '{client}'");
+    site.sql(&format!("UPDATE tokens SET {set}"));
+    let set = format!("client = '{client}', previous_client = '{client}'");
+    site.sql(&format!("UPDATE runs SET {set}"));
+    for words in [
+        &["status"][..],
+        &["history"],
+        &["history", "--timeline"],
+        &["once", "list"],
+    ] {
+        let shown = listed(site, words);
+        assert_harmless(&shown);
+        assert!(shown.contains(r"jo\u{200b}b"), "{shown}");
+    }
+    assert!(listed(site, &["status"]).contains(r"no\u{202e}de"));
+    let json = site.verb(&["status", "--json"]).end().with_code(0).json();
+    assert_eq!(json[0]["group"], group);
+    assert_eq!(json[0]["client"], client);
+    // No option takes it, so no shell offers it.
+    assert_eq!(listed(site, &["groups", "--"]), "");
+    let refused = site.verb(&["status", "-g", group]).end().with_code(64);
+    refused.says(&["--group", "invisible", "U+200B"]);
+}
