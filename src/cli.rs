@@ -57,7 +57,7 @@ pub use self::metrics::MetricsRequest;
 pub use self::once::OnceListRequest;
 pub use self::pages::{completion_files, completions, manual, variables};
 pub use self::run::{LeftoversFlag, RunRequest};
-pub use self::settings::{Effective, Origin};
+pub use self::settings::{Effective, Origin, said_by_variable};
 pub use self::shared::{LogFormat, LogRequest, StoreRequest};
 pub use self::unusable::Unusable;
 

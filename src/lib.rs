@@ -350,7 +350,13 @@ fn store_url(store: &StoreRequest) -> Result<StoreUrl, Failure> {
         Some(text) => StoreUrl::parse(&text),
         None => StoreUrl::default_for(&place()),
     };
-    url.map_err(|error| Failure::new(exit::CONFIG, "no_store", error.to_string()))
+    url.map_err(|error| {
+        let variable = match &store.file {
+            Some(path) => cli::said_by_variable("store-file", Some(path)),
+            None => cli::said_by_variable("store", store.store.as_ref()),
+        };
+        Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}"))
+    })
 }
 
 /// As [`open`]; who may wait in line waits for the store too. A stop ends this process by
@@ -427,8 +433,10 @@ fn postgres_store(
 }
 
 fn postgres_settings(text: &str, application: &str, log: &mut Log) -> Result<Settings, Failure> {
-    let settings = store::postgres::settings(text, application)
-        .map_err(|error| Failure::new(exit::CONFIG, "no_store", error.to_string()))?;
+    let settings = store::postgres::settings(text, application).map_err(|error| {
+        let variable = cli::said_by_variable("store", Some(text));
+        Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}"))
+    })?;
     for warning in &settings.warnings {
         warn(log, "store_settings", warning.clone());
     }

@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
-use super::unusable::{Unusable, explained};
+use super::unusable::{Unusable, explained, set_by};
 use crate::config::{Config, Home, KEYS, Key, Kind, Setting, Source, without_password};
 use crate::exit;
 
@@ -186,13 +186,13 @@ fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
         xdg_config_home: std::env::var_os("XDG_CONFIG_HOME"),
         home: std::env::var_os("HOME"),
     };
-    let config =
-        Config::load(given.map(OsString::as_os_str), &home).map_err(|refusal| Unusable {
-            text: refusal.text,
-            asked_for: false,
-            is_page: false,
-            code: refusal.code,
-        })?;
+    let config = Config::load(given.map(OsString::as_os_str), &home);
+    let config = config.map_err(|refusal| Unusable {
+        text: refusal.text + &said_by_variable("config", given),
+        asked_for: false,
+        is_page: false,
+        code: refusal.code,
+    })?;
     let group = matches.try_get_one::<String>("group").ok().flatten();
     let settings = config.settings(group.map(String::as_str));
     Ok(settings.into_iter().cloned().collect())
@@ -206,6 +206,19 @@ fn id(name: &str) -> String {
 /// The variable that is read as an option.
 fn variable(name: &str) -> String {
     format!("TOKENRUN_{}", id(name).to_uppercase())
+}
+
+/// That an option's value, which can't be used, is its variable's; nothing if it is not.
+#[must_use]
+pub fn said_by_variable(name: &str, value: Option<impl AsRef<OsStr>>) -> String {
+    let variable = variable(name);
+    let set = std::env::var_os(&variable);
+    match (set, value) {
+        (Some(set), Some(value)) if set == value.as_ref() => {
+            set_by(&format!("--{name}"), &variable)
+        }
+        _ => String::new(),
+    }
 }
 
 /// Whether the line, or a variable, gives an option.
@@ -259,28 +272,37 @@ fn has_option(command: &Command, name: &str) -> bool {
 }
 
 impl Origins {
-    /// What a line is told that can't be used, if a file has a share in it: which.
-    pub(super) fn blame(&self, unusable: Unusable) -> Unusable {
+    /// What a line is told that can't be used, if a variable or a file has a share in it:
+    /// which.
+    pub(super) fn blame(&self, mut unusable: Unusable) -> Unusable {
         if unusable.asked_for || unusable.code != exit::USAGE {
             return unusable;
         }
+        let text = unusable.text.clone();
+        let is_named = |option: &str| text.split(' ').any(|word| word == option);
+        for id in innermost(&self.matches).ids() {
+            let name = id.as_str().replace('_', "-");
+            let option = format!("--{name}");
+            if is_named(&option) && self.is_of_variable(id.as_str()) {
+                unusable.text.push_str(&set_by(&option, &variable(&name)));
+            }
+        }
         let named = |setting: &&Setting| {
-            let option = format!("--{}", setting.key.name);
-            self.heeded.contains(&setting.key.name)
-                && unusable.text.split(' ').any(|word| word == option)
+            let name = setting.key.name;
+            self.heeded.contains(&name) && is_named(&format!("--{name}"))
         };
         let named = self.settings.iter().filter(named);
         let places = named.map(|it| format!("--{} is set in {}", it.key.name, it.source));
         let places: Vec<String> = places.collect();
-        if places.is_empty() {
-            return unusable;
+        if !places.is_empty() {
+            unusable.text.push_str(&format!(" ({})", places.join("; ")));
+            unusable.code = exit::CONFIG;
         }
-        Unusable {
-            text: format!("{} ({})", unusable.text, places.join("; ")),
-            asked_for: false,
-            is_page: false,
-            code: exit::CONFIG,
-        }
+        unusable
+    }
+
+    fn is_of_variable(&self, id: &str) -> bool {
+        innermost(&self.matches).value_source(id) == Some(ValueSource::EnvVariable)
     }
 
     /// Each setting that a file may have, its value and where it comes from. What this command

@@ -125,16 +125,21 @@ fn variables_in(text: &str, command: &clap::Command, arguments: &[OsString]) -> 
         };
         let (long, variable) = (format!("--{long}"), variable.to_string_lossy());
         let short = option.get_short().map(|short| format!("-{short}"));
-        let named = text.split([' ', '\'']).any(|word| word == long);
+        let named = text.split([' ', '\'', '[', '=']).any(|word| word == long);
         if named
             && !is_written(&long)
             && !short.is_some_and(|short| is_written(&short))
             && std::env::var_os(&*variable).is_some()
         {
-            said.push_str(&format!(" ({long} is set by the variable {variable})"));
+            said.push_str(&set_by(&long, &variable));
         }
     }
     said
+}
+
+/// Which variable has set an option, to be read after what is wrong with it.
+pub(super) fn set_by(option: &str, variable: &str) -> String {
+    format!(" ({option} is set by the variable {variable})")
 }
 
 /// What clap says, without its usage and hints of many lines.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
-use crate::cli::STAND_IN;
+use crate::cli::{STAND_IN, said_by_variable};
 use crate::exit::{self, Exit};
 use crate::report::log::Log;
 use crate::report::messages::{Context, Message, guard_news, message, report_failed};
@@ -192,7 +192,8 @@ impl Report<'_> {
         let Err(error) = report.write_to(path) else {
             return Ok(());
         };
-        let message = report_failed(path, &error);
+        let mut message = report_failed(path, &error);
+        message.text += &said_by_variable("report", Some(path));
         if self.exit == Exit::OK {
             return Err(Failure {
                 code: exit::DENIED,

@@ -12,7 +12,7 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::Failure;
-use crate::cli::StandIn;
+use crate::cli::{StandIn, said_by_variable};
 use crate::exit::{self, Exit};
 use crate::report::hold::{
     Change, changed, command_failed, runtime_file_busy, runtime_file_failed,
@@ -69,7 +69,9 @@ pub fn unusable(path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::PermissionDenied => exit::DENIED,
         _ => exit::CONFIG,
     };
-    Failure::new(code, "runtime_file", runtime_file_failed(path, error))
+    let variable = said_by_variable("runtime-file", Some(path));
+    let text = runtime_file_failed(path, error) + &variable;
+    Failure::new(code, "runtime_file", text)
 }
 
 struct Standing<'a> {

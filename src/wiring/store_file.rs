@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use crate::cli::said_by_variable;
 use crate::commands::Failure;
 use crate::config::has_password;
 use crate::exit;
@@ -42,7 +43,8 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
 }
 
 fn refused(code: u8, path: &Path, text: &str) -> Failure {
-    let text = format!("the store file {} {text}", path.display());
+    let variable = said_by_variable("store-file", Some(path));
+    let text = format!("the store file {} {text}{variable}", path.display());
     Failure::new(code, "no_store", text)
 }
 

@@ -84,6 +84,71 @@ fn a_bad_variable_is_refused_like_a_bad_option_and_named() {
     assert!(!ended.stderr.contains("variable"), "{ended:?}");
 }
 
+/// Each variable, and a value that can't be right: by itself, or with the others' defaults.
+const BAD: [(&str, &str); 27] = [
+    ("TOKENRUN_AT_LEAST", "soon"),
+    ("TOKENRUN_CLIENT_ID", " "),
+    ("TOKENRUN_CLOSE_LOCK", "maybe"),
+    ("TOKENRUN_CONFIG", "/nowhere"),
+    ("TOKENRUN_CONFLICT_EXIT_CODE", "256"),
+    ("TOKENRUN_DONE_EXIT_CODE", "-1"),
+    ("TOKENRUN_EXPECTED", "a\nb"),
+    ("TOKENRUN_FAILBACK", "maybe"),
+    ("TOKENRUN_HEAD_START", "5M"),
+    ("TOKENRUN_HEARTBEAT", "0"),
+    ("TOKENRUN_HISTORY_RETAIN", "1y"),
+    ("TOKENRUN_KEEP", "soon"),
+    ("TOKENRUN_KILL_GRACE", "1h"),
+    ("TOKENRUN_LABEL", "a\tb"),
+    ("TOKENRUN_LEFTOVERS", "eat"),
+    ("TOKENRUN_LOG_FORMAT", "xml"),
+    ("TOKENRUN_ONCE", "$(JOB_NAME)"),
+    ("TOKENRUN_ONCE_RETAIN", "soon"),
+    ("TOKENRUN_QUIET", "maybe"),
+    ("TOKENRUN_REPORT", "/nowhere/report"),
+    ("TOKENRUN_STORE", "redis://x"),
+    ("TOKENRUN_STORE_FILE", "/nowhere"),
+    ("TOKENRUN_STORE_TIMEOUT", "1h"),
+    ("TOKENRUN_TAKEOVER_AFTER", "20s"),
+    ("TOKENRUN_TIMEOUT", "0"),
+    ("TOKENRUN_VERBOSE", "maybe"),
+    ("TOKENRUN_WAIT", "soon"),
+];
+
+#[test]
+fn every_bad_variable_is_named() {
+    let store = Store::new();
+    let agents = ["TOKENRUN_ON_CHANGE", "TOKENRUN_RUNTIME_FILE"];
+    for variable in tokenrun::cli::variables() {
+        let is_tried = BAD.iter().any(|(name, _)| *name == variable);
+        assert!(
+            is_tried || agents.contains(&variable.as_str()),
+            "{variable}"
+        );
+    }
+    let database = store.database();
+    for (variable, value) in BAD {
+        let line = store.bare(&["-g", "job"]).job(&["true"]);
+        let line = match variable {
+            "TOKENRUN_STORE" | "TOKENRUN_STORE_FILE" => line,
+            _ => line.env("TOKENRUN_STORE", &database),
+        };
+        let ended = line.env(variable, value).end();
+        assert!(matches!(ended.code, Some(64 | 77 | 78)), "{ended:?}");
+        ended.says(&[&format!("set by the variable {variable})")]);
+    }
+    let agent = store.bare(&["hold", "-g", "job"]);
+    let agent = agent.env("TOKENRUN_STORE", &database);
+    for (variable, value) in [
+        ("TOKENRUN_WAIT", "soon"),
+        ("TOKENRUN_EXPECTED", ""),
+        ("TOKENRUN_RUNTIME_FILE", "/nowhere/x"),
+    ] {
+        let ended = agent.clone().env(variable, value).end();
+        ended.says(&[&format!("set by the variable {variable})")]);
+    }
+}
+
 #[test]
 fn the_client_is_the_variable_client_id_and_else_the_host_name() {
     let store = Store::new();
