@@ -19,10 +19,13 @@ pub mod status;
 
 use std::io::{self, Write};
 
+use nix::errno::Errno;
+
 use crate::exit::{self, Exit};
 use crate::report::messages::{Level, Message};
 use crate::run::ending::of_trouble;
 use crate::store::StoreError;
+use crate::sys::fds::has_stdout;
 
 /// Why a command could not be carried out: the exit code, and what to tell.
 #[derive(Debug)]
@@ -58,7 +61,8 @@ impl Failure {
     }
 }
 
-/// Prints text to stdout. A reader that has gone away (`| head`) is no failure.
+/// Prints text to stdout. A reader that has gone away (`| head`) is no failure; a stdout
+/// that was closed from the start is one.
 ///
 /// # Errors
 /// If it can't be written for another reason.
@@ -72,7 +76,12 @@ pub fn print(text: &str) -> Result<Exit, Failure> {
 /// As [`print()`].
 pub fn put(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    let written = match text.is_empty() || has_stdout() {
+        true => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+        // What stands in its place would swallow it.
+        false => Err(Errno::EBADF.into()),
+    };
+    match written {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Failure::of_system("stdout can't be written", &error)),

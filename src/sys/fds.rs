@@ -80,10 +80,21 @@ pub fn let_go_of_inherited() {
     }
 }
 
-fn is_inherited_pipe(fd: RawFd) -> bool {
+/// Whether this process was given a stdout. What [`fill_standard`] has put in its place
+/// closes on exec; what survived the exec of this program does not.
+#[must_use]
+pub fn has_stdout() -> bool {
+    is_inherited(libc::STDOUT_FILENO)
+}
+
+fn is_inherited(fd: RawFd) -> bool {
     // SAFETY: the descriptor is only asked about, and may be closed.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
-    if flags == -1 || flags & libc::FD_CLOEXEC != 0 {
+    flags != -1 && flags & libc::FD_CLOEXEC == 0
+}
+
+fn is_inherited_pipe(fd: RawFd) -> bool {
+    if !is_inherited(fd) {
         return false;
     }
     // SAFETY: all zeroes is a valid stat, and it is overwritten.

@@ -46,6 +46,59 @@ fn a_listing_whose_reader_has_gone_is_no_failure() {
     assert_eq!(until_status(&store), "0");
 }
 
+/// Everything that prints: into nothing, and onto a full disk.
+#[test]
+fn what_could_not_be_printed_is_no_success() {
+    let store = Store::new();
+    let run = store.free_run("node-a").with(&["--once", "key"]);
+    run.job(&["true"]).end().with_code(0);
+    let commands: [&[&str]; 19] = [
+        &["status"],
+        &["status", "--json"],
+        &["status", "--watch=1s"],
+        &["history"],
+        &["history", "--timeline"],
+        &["once", "list"],
+        &["metrics"],
+        &["explain", "-g", "job"],
+        &["check", "-g", "job", "--json"],
+        &["check", "-g", "job", "--succeeded-within", "1h", "--json"],
+        &["pause", "-g", "job", "--json"],
+        &["fence", "verify", "-g", "job", "--fence", "1", "--json"],
+        &["config"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["init"],
+        &["init", "--print-sql"],
+        &["groups", "--"],
+        &["hold", "--help"],
+    ];
+    let others: [&[&str]; 4] = [
+        &["--version"],
+        &["-V", "-q"],
+        &["--help"],
+        &["completions", "bash"],
+    ];
+    let lines = commands.map(|words| store.verb(words));
+    let lines = lines
+        .into_iter()
+        .chain(others.map(|words| store.bare(words)));
+    for line in lines {
+        for redirection in [">&-", "> /dev/full"] {
+            let script = format!("exec \"$@\" {redirection}");
+            let line = line.clone().under(&["sh", "-c", &script, "sh"]);
+            let ended = line.clone().end();
+            assert_eq!(ended.code, Some(71), "{:?}: {ended:?}", line.words());
+            let told = ended.stderr.lines().last().unwrap_or_default();
+            assert!(told.contains("stdout can't be written"), "{ended:?}");
+        }
+    }
+    // What prints nothing does not care.
+    let resume = store.verb(&["resume", "-g", "job"]);
+    let resume = resume.under(&["sh", "-c", "exec \"$@\" >&-", "sh"]);
+    resume.end().with_code(0);
+}
+
 #[test]
 fn messages_that_nobody_reads_hold_up_nothing() {
     let store = Store::new();
