@@ -18,9 +18,11 @@ use crate::report::hold::{
     Change, changed, command_failed, runtime_file_busy, runtime_file_failed,
 };
 use crate::report::log::Log;
+use crate::report::messages::Message;
 use crate::report::printable::printable;
 use crate::run::environment;
 use crate::run::runtime_file::{Contents, RuntimeFile};
+use crate::run::runtime_keeper::RuntimeKeeper;
 use crate::sys::process::signal_child;
 use crate::sys::service_manager::{self, ServiceManager};
 use crate::sys::signals::{Inherited, SignalFd};
@@ -31,6 +33,9 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// How often it is tried meanwhile.
 const LOCK_AGAIN: Duration = Duration::from_millis(10);
+
+/// How often it is looked whether the runtime file is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How long the command for a gain that is not over may take to end at a loss.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -57,8 +62,10 @@ pub fn stand_in(
     let Some(file) = standing.show()? else {
         return Ok(Exit::OK);
     };
+    let path = order.runtime_file.clone();
+    let keeper = RuntimeKeeper::start(file, path, held.clone()).map_err(system)?;
     let gained = standing.tell(Change::Gain);
-    standing.until_stop(gained, &file);
+    standing.until_stop(gained, keeper);
     Ok(Exit::OK)
 }
 
@@ -120,12 +127,16 @@ impl Standing<'_> {
     }
 
     /// Holds until a stop comes, then tells the loss.
-    fn until_stop(mut self, mut gained: Option<Child>, file: &RuntimeFile) {
-        while !self.is_stopped(None) {
+    fn until_stop(mut self, mut gained: Option<Child>, mut keeper: RuntimeKeeper) {
+        let mut told = None;
+        while !self.is_stopped(Some(LOOK_EVERY)) {
             self.reap(&mut gained, Change::Gain);
+            if let Some(looked) = keeper.look() {
+                self.tell_once(looked, &mut told);
+            }
         }
         // First of all: from here on no check says yes.
-        let given_up = file.give_up();
+        let given_up = keeper.give_up();
         if let Some(child) = &gained {
             let _ = signal_child(pid_of(child), libc::SIGTERM);
             self.until_ended(&mut gained, Change::Gain, Some(LAST_WORDS));
@@ -141,6 +152,16 @@ impl Standing<'_> {
         }
         let mut lost = self.tell(Change::Loss);
         self.until_ended(&mut lost, Change::Loss, None);
+    }
+
+    /// What has become of the runtime file, unless that was told already.
+    fn tell_once(&mut self, looked: io::Result<()>, told: &mut Option<Message>) {
+        let failed = |error: io::Error| unusable(&self.order.runtime_file, &error).message;
+        let message = looked.err().map(failed);
+        if let Some(message) = message.as_ref().filter(|it| told.as_ref() != Some(it)) {
+            self.log.write(message, true);
+        }
+        *told = message;
     }
 
     /// Waits for a signal, at most so long, and says whether one that asks for the end

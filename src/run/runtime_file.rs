@@ -6,7 +6,9 @@ use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use nix::libc;
@@ -35,6 +37,14 @@ pub struct Contents {
     pub session: String,
     /// The fencing token.
     pub fence: String,
+}
+
+impl Contents {
+    fn text(&self) -> io::Result<Vec<u8>> {
+        let mut text = serde_json::to_vec(self)?;
+        text.push(b'\n');
+        Ok(text)
+    }
 }
 
 /// Such a file, open.
@@ -80,21 +90,39 @@ impl RuntimeFile {
     /// # Errors
     /// What the file system says.
     pub fn write(&mut self, contents: &Contents) -> io::Result<()> {
-        let mut text = serde_json::to_vec(contents)?;
-        text.push(b'\n');
         self.0.set_len(0)?;
         io::Seek::rewind(&mut self.0)?;
-        self.0.write_all(&text)
+        self.0.write_all(&contents.text()?)
     }
 
-    /// The token is given up: whoever looks from now on sees none.
+    /// Whether it is the file that lies at this path.
     ///
     /// # Errors
-    /// What the file system says. The lock ends with the process at the latest.
+    /// What the file system says.
+    pub fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let own = self.0.metadata()?;
+        match std::fs::symlink_metadata(path) {
+            Ok(found) => Ok((found.dev(), found.ino()) == (own.dev(), own.ino())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether this may still be in it: it is as long.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn has(&self, contents: &Contents) -> io::Result<bool> {
+        Ok(self.0.metadata()?.len() == contents.text()?.len() as u64)
+    }
+
+    /// The token is given up: every look from now on sees none. What is in the file stays: a
+    /// write would wait for a file system that hangs, and without the lock it says nothing.
+    ///
+    /// # Errors
+    /// What fcntl(2) says. The lock ends with the process at the latest.
     pub fn give_up(&self) -> io::Result<()> {
-        // The lock counts: it goes even if the other fails.
-        let emptied = self.0.set_len(0);
-        ofd::unlock(self.0.as_fd(), LOCK).and(emptied)
+        ofd::unlock(self.0.as_fd(), LOCK)
     }
 }
 
@@ -217,7 +245,6 @@ mod tests {
         other.give_up().unwrap();
         assert_eq!(held_session(&path).unwrap(), None);
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(path.metadata().unwrap().len(), 0);
     }
 
     #[test]

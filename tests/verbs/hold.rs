@@ -21,6 +21,7 @@ stories!(
     a_command_that_fails_or_lasts_holds_up_nothing,
     who_kills_what_stands_in_only_moves_the_token,
     two_agents_do_not_share_a_runtime_file,
+    a_runtime_file_that_was_removed_is_written_again,
 );
 
 /// An agent that writes down what it has and loses.
@@ -179,7 +180,9 @@ fn a_store_that_hangs_is_a_loss_that_is_told_in_time(site: &Site) {
     until_log(site, 2);
     let took = since.elapsed();
     assert!(took < Duration::from_secs(5), "others may come: {took:?}");
-    assert_eq!(fs::read_to_string(site.file("node-a.json")).unwrap(), "");
+    // The store tells check nothing; the file's lock is what it would go by.
+    let held = tokenrun::run::runtime_file::held_session(&site.file("node-a.json"));
+    assert_eq!(held.unwrap(), None);
     assert_ne!(answer(site, "node-a").code, Some(0));
     frozen.thaw();
     assert_eq!(until_log(site, 3)[1..], ["loss node-a", "gain node-a"]);
@@ -321,6 +324,38 @@ fn two_agents_do_not_share_a_runtime_file(site: &Site) {
     other(notes.to_str().unwrap()).says(&["notes", "--runtime-file"]);
     assert_eq!(fs::read_to_string(&notes).unwrap(), "mine");
     other("/nowhere/at/all").says(&["/nowhere/at/all"]);
+}
+
+fn a_runtime_file_that_was_removed_is_written_again(site: &Site) {
+    let run = agent(site, "node-a").start();
+    until_log(site, 1);
+    let file = site.file("node-a.json");
+    let held = fs::read_to_string(&file).unwrap();
+    let written_again = |what: &str| {
+        until(what, || match answer(site, "node-a").code {
+            Some(0) => Ok(()),
+            code => Err(format!("{code:?}")),
+        });
+        assert_eq!(fs::read_to_string(&file).unwrap(), held);
+    };
+    // Removed twice, as what cleans /tmp does, and emptied.
+    for _ in 0..2 {
+        fs::remove_file(&file).unwrap();
+        answer(site, "node-a").with_code(75);
+        written_again("the file is there again");
+    }
+    fs::write(&file, "").unwrap();
+    written_again("it has its contents again");
+    // Another file in its place is left alone.
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "mine").unwrap();
+    run.until_says("runtime file");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    assert_eq!(site.store.log(), ["gain node-a"], "it has its token still");
+    fs::remove_file(&file).unwrap();
+    written_again("the file is there again");
+    stop(run);
+    answer(site, "node-a").with_code(75);
 }
 
 #[test]

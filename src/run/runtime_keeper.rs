@@ -1,0 +1,208 @@
+//! Keeps a runtime file in its place, on a thread of its own: the holder of a token does not
+//! wait for a file system. A program that cleans directories for temporary files may remove it.
+
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use super::runtime_file::{Contents, RuntimeFile, make_directory};
+
+/// How long the end of a token's tenure waits for the file system.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A runtime file that is locked and written, with its thread.
+#[derive(Debug)]
+pub struct RuntimeKeeper {
+    orders: Sender<Order>,
+    answers: Receiver<Answer>,
+    /// A look is out.
+    looking: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    Look,
+    GiveUp,
+}
+
+#[derive(Debug)]
+enum Answer {
+    Looked(io::Result<()>),
+    GivenUp(io::Result<()>),
+}
+
+impl RuntimeKeeper {
+    /// Keeps this file, which has its lock, at this path and with these contents.
+    ///
+    /// # Errors
+    /// The system refused a thread.
+    pub fn start(file: RuntimeFile, path: PathBuf, held: Contents) -> io::Result<Self> {
+        let (orders, inbox) = channel();
+        let (outbox, answers) = channel();
+        let mut kept = Kept { file, path, held };
+        let work = move || {
+            for order in inbox {
+                let (answer, is_last) = match order {
+                    Order::Look => (Answer::Looked(kept.look()), false),
+                    Order::GiveUp => (Answer::GivenUp(kept.file.give_up()), true),
+                };
+                if outbox.send(answer).is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("runtime-file".into());
+        thread.stack_size(128 * 1_024).spawn(work)?;
+        Ok(Self {
+            orders,
+            answers,
+            looking: false,
+        })
+    }
+
+    /// Has the thread look whether the file is still there, and put it there again if not.
+    /// Gives what the last look has come to, if that is known by now. To be called now and
+    /// then.
+    pub fn look(&mut self) -> Option<io::Result<()>> {
+        let last = match self.answers.try_recv() {
+            Ok(Answer::Looked(result)) => {
+                self.looking = false;
+                Some(result)
+            }
+            _ => None,
+        };
+        if !self.looking {
+            self.looking = self.orders.send(Order::Look).is_ok();
+        }
+        last
+    }
+
+    /// The token is given up: every look from now on sees none.
+    ///
+    /// # Errors
+    /// What the file system says, or that it says nothing.
+    pub fn give_up(self) -> io::Result<()> {
+        let silent = || io::Error::new(ErrorKind::TimedOut, "its file system does not answer");
+        if self.orders.send(Order::GiveUp).is_err() {
+            return Err(silent());
+        }
+        loop {
+            match self.answers.recv_timeout(PATIENCE) {
+                Ok(Answer::GivenUp(result)) => return result,
+                Ok(Answer::Looked(_)) => {}
+                Err(_) => return Err(silent()),
+            }
+        }
+    }
+}
+
+struct Kept {
+    file: RuntimeFile,
+    path: PathBuf,
+    held: Contents,
+}
+
+impl Kept {
+    fn look(&mut self) -> io::Result<()> {
+        if self.file.is_at(&self.path)? {
+            return match self.file.has(&self.held)? {
+                true => Ok(()),
+                false => self.file.write(&self.held),
+            };
+        }
+        let mut file = match RuntimeFile::open(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                make_directory(&self.path)?;
+                RuntimeFile::open(&self.path)?
+            }
+            opened => opened?,
+        };
+        if !file.lock()? {
+            return Err(io::Error::other("another has locked it"));
+        }
+        file.write(&self.held)?;
+        self.file = file;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::run::runtime_file::held_session;
+
+    fn held() -> Contents {
+        Contents {
+            group: "job".into(),
+            client_id: "a".into(),
+            session: "s1".into(),
+            fence: "7".into(),
+        }
+    }
+
+    fn keeper(path: &Path) -> RuntimeKeeper {
+        let mut file = RuntimeFile::open(path).unwrap();
+        assert!(file.lock().unwrap());
+        file.write(&held()).unwrap();
+        RuntimeKeeper::start(file, path.to_owned(), held()).unwrap()
+    }
+
+    /// Orders a look, and waits for what it comes to.
+    fn look(keeper: &mut RuntimeKeeper) -> io::Result<()> {
+        assert!(keeper.look().is_none());
+        loop {
+            match keeper.answers.recv().unwrap() {
+                Answer::Looked(result) => {
+                    keeper.looking = false;
+                    return result;
+                }
+                Answer::GivenUp(_) => panic!(),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_there_again_and_locked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own/job.json");
+        make_directory(&path).unwrap();
+        let mut keeper = keeper(&path);
+        let is_held = || held_session(&path).unwrap().is_some();
+        look(&mut keeper).unwrap();
+        assert!(is_held());
+        fs::remove_file(&path).unwrap();
+        look(&mut keeper).unwrap();
+        assert!(is_held());
+        fs::remove_dir_all(folder.path().join("own")).unwrap();
+        look(&mut keeper).unwrap();
+        assert!(is_held(), "with its directory");
+        fs::write(&path, "").unwrap();
+        look(&mut keeper).unwrap();
+        assert!(is_held(), "with its contents");
+        keeper.give_up().unwrap();
+        assert!(!is_held());
+    }
+
+    #[test]
+    fn what_is_anothers_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.json");
+        let mut keeper = keeper(&path);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "mine").unwrap();
+        assert!(look(&mut keeper).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+        fs::remove_file(&path).unwrap();
+        let other = RuntimeFile::open(&path).unwrap();
+        assert!(other.lock().unwrap());
+        assert!(look(&mut keeper).is_err());
+        drop(other);
+        look(&mut keeper).unwrap();
+        assert!(held_session(&path).unwrap().is_some());
+    }
+}
