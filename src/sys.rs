@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod exec;
 pub mod fds;
+pub mod file_size;
 pub mod filesystem;
 pub mod memory;
 pub mod ofd;

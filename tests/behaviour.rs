@@ -39,6 +39,8 @@ mod heartbeats;
 mod lease;
 #[path = "behaviour/leftovers.rs"]
 mod leftovers;
+#[path = "behaviour/limits.rs"]
+mod limits;
 #[path = "behaviour/listings.rs"]
 mod listings;
 #[path = "behaviour/locked_store.rs"]

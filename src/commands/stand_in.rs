@@ -55,6 +55,7 @@ pub fn stand_in(
     let mut standing = Standing {
         order,
         held,
+        inherited,
         signals: SignalFd::new(inherited).map_err(system)?,
         manager: ServiceManager::of_environment(),
         log,
@@ -84,6 +85,7 @@ pub fn unusable(path: &Path, error: &io::Error) -> Failure {
 struct Standing<'a> {
     order: &'a StandIn,
     held: &'a Contents,
+    inherited: &'a Inherited,
     signals: SignalFd,
     manager: Option<ServiceManager>,
     log: &'a mut Log,
@@ -117,7 +119,7 @@ impl Standing<'_> {
         }
         self.log.write(&message, true);
         let command = self.order.on_change.as_ref()?;
-        match started(command, change) {
+        match started(command, change, self.inherited) {
             Ok(child) => Some(child),
             Err(error) => {
                 self.log.write(&command_failed(change, Err(error)), true);
@@ -219,12 +221,13 @@ fn pid_of(child: &Child) -> i32 {
 }
 
 /// What it writes goes to stderr: stdout may be a pipe that ends with the first run.
-fn started(command: &str, change: Change) -> io::Result<Child> {
+fn started(command: &str, change: Change, inherited: &Inherited) -> io::Result<Child> {
     let output = io::stderr().as_fd().try_clone_to_owned()?;
     let mut shell = Command::new("/bin/sh");
     for name in service_manager::VARIABLES {
         shell.env_remove(name);
     }
+    inherited.file_size().hand_down(&mut shell);
     shell
         .args(["-c", command])
         .env(environment::CHANGE, change.as_str())

@@ -84,6 +84,7 @@ use super::{
     ActQuery, Advanced, Bell, Coming, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention,
     Store, StoreError, Trouble, Unreadable,
 };
+use crate::sys::file_size;
 use crate::token::{
     self, ActRecord, Fence, GroupName, History, OnceMark, Outcome, Recorded, ResourceName, Row,
     RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
@@ -93,6 +94,17 @@ use crate::token::{
 /// 64 and 200 pages of 1, 2 and 4 KiB the whole cost of a run, checkpoints and
 /// the next opener's reading included, was least at 64 pages of 4 KiB.
 const LOG_PAGES: c_int = 64;
+
+/// What a page takes in the log, with its header.
+const LOG_PAGE_BYTES: u64 = 4_096 + 24;
+
+/// The same where files may not be longer than this: a log that is half as long has room
+/// for the commits that leave it alone.
+fn log_pages(file_size_limit: Option<u64>) -> c_int {
+    let fitting = file_size_limit.map(|limit| limit / (2 * LOG_PAGE_BYTES));
+    let fitting = fitting.and_then(|pages| c_int::try_from(pages).ok());
+    fitting.map_or(LOG_PAGES, |pages| pages.min(LOG_PAGES))
+}
 
 /// What makes the tables, as an administrator may run it.
 pub const SCHEMA: &str = file::SCHEMA;
@@ -244,9 +256,10 @@ impl SqliteStore {
     /// change.
     fn checkpoint_after_commits(&mut self) -> rusqlite::Result<()> {
         let spares_log = Arc::clone(&self.spares_log);
+        let most = log_pages(file_size::limit());
         self.connection
             .wal_hook(Some(move |log: &mut Wal, pages: c_int| {
-                if pages >= LOG_PAGES && !spares_log.load(Ordering::Relaxed) {
+                if pages >= most && !spares_log.load(Ordering::Relaxed) {
                     // The commit has happened; a log that stays long harms nobody.
                     let _ = log.checkpoint();
                 }

@@ -11,6 +11,8 @@ use nix::sys::signal::{
 };
 use nix::sys::signalfd::{self, SfdFlags};
 
+use super::file_size::FileSizeLimit;
+
 /// The signals that tokenrun acts on or passes on to its job. Their numbers are
 /// the kernel's.
 pub const PASSED: [Signal; 8] = [
@@ -38,18 +40,19 @@ const SYNCHRONOUS: [Signal; 7] = [
 /// They stop tokenrun together with its job.
 const STOPPING: [Signal; 3] = [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
 
-/// The signal mask and the dispositions that this process was given.
+/// The signal mask, the dispositions and the limit on files that this process was given.
 #[derive(Debug, Clone, Copy)]
 pub struct Inherited {
     mask: SigSet,
     child: SigAction,
     pipe: SigAction,
     ignored: SigSet,
+    file_size: FileSizeLimit,
 }
 
 impl Inherited {
-    /// Records what this process was given, then ignores SIGPIPE, and gives SIGCHLD
-    /// its default (a parent may have ignored it, and then nobody could wait for a
+    /// Records what this process was given, then ignores SIGPIPE, lifts the limit on
+    /// the size of files ([`FileSizeLimit::lift`]), and gives SIGCHLD its default (a parent may have ignored it, and then nobody could wait for a
     /// child). The other signals do what they did: until [`Inherited::block`] they
     /// end this process at once.
     ///
@@ -70,6 +73,7 @@ impl Inherited {
             child: set_disposition(Signal::SIGCHLD, SigHandler::SigDfl)?,
             pipe: set_disposition(Signal::SIGPIPE, SigHandler::SigIgn)?,
             ignored,
+            file_size: FileSizeLimit::lift()?,
         })
     }
 
@@ -112,7 +116,14 @@ impl Inherited {
             let _ = sigaction(Signal::SIGCHLD, &self.child);
             let _ = sigaction(Signal::SIGPIPE, &self.pipe);
         }
+        self.file_size.restore();
         let _ = self.mask.thread_set_mask();
+    }
+
+    /// The limit on the size of files that this process was given.
+    #[must_use]
+    pub const fn file_size(&self) -> FileSizeLimit {
+        self.file_size
     }
 
     /// Whether a signal of [`PASSED`], by its number, was ignored at the start. It

@@ -9,6 +9,7 @@ use rusqlite::{ErrorCode, ffi};
 use super::cells::BadCell;
 use super::lock_owner::lock_owner;
 use crate::store::{StoreError, Trouble};
+use crate::sys::file_size;
 
 /// A store's place, which every message names.
 #[derive(Debug, Clone)]
@@ -18,6 +19,9 @@ pub(super) struct Place {
     /// `sqlite://` and the path.
     pub(super) name: String,
 }
+
+/// By what a file of the store grows at once, at most.
+const GROWTH: u64 = 32 * 1_024;
 
 /// A path in a message of one line.
 pub(super) fn shown(path: &Path) -> String {
@@ -38,7 +42,12 @@ fn trouble_of(error: &io::Error) -> Trouble {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EACCES | Errno::EPERM | Errno::EROFS) => Trouble::Denied,
         Some(
-            Errno::ENOTDIR | Errno::EISDIR | Errno::ELOOP | Errno::ENAMETOOLONG | Errno::ENOENT,
+            Errno::ENOTDIR
+            | Errno::EISDIR
+            | Errno::ELOOP
+            | Errno::ENAMETOOLONG
+            | Errno::ENOENT
+            | Errno::EFBIG,
         ) => Trouble::Misconfigured,
         _ => Trouble::Unavailable,
     }
@@ -55,6 +64,7 @@ fn advice_for(error: &io::Error) -> &'static str {
         Some(Errno::ENOTDIR) => "a part of this path is no directory; give another path",
         Some(Errno::ENOSPC | Errno::EDQUOT) => "make room there",
         Some(Errno::EMFILE | Errno::ENFILE) => "raise the limit of open files",
+        Some(Errno::EFBIG) => "raise the file size limit (ulimit -f)",
         _ => "see whether the path is right and the disk well",
     }
 }
@@ -132,6 +142,12 @@ impl Place {
             ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked
             | ErrorCode::FileLockingProtocolFailed => self.busy(timeout),
+            ErrorCode::DiskFull | ErrorCode::SystemIoFailure if self.meets_limit() => self
+                .misconfigured(format!(
+                    "can't {doing}: it, or what lies beside it, would be longer than the file \
+                     size limit of {} bytes; raise it (ulimit -f)",
+                    file_size::limit().unwrap_or_default()
+                )),
             ErrorCode::DiskFull => {
                 self.refused(format!("can't {doing}: the disk is full; make room there"))
             }
@@ -157,6 +173,18 @@ impl Place {
                 )),
             _ => self.unavailable(format!("can't {doing}: {error}; try again")),
         }
+    }
+
+    /// Whether a file of the store can't grow any more, by this process's limit: SQLite
+    /// does not say so.
+    fn meets_limit(&self) -> bool {
+        let Some(limit) = file_size::limit() else {
+            return false;
+        };
+        let beside = ["-wal", "-shm"].map(|end| super::file::companion(&self.path, end));
+        let lengths = beside.iter().chain([&self.path]);
+        let lengths = lengths.map(|path| std::fs::metadata(path).map_or(0, |found| found.len()));
+        lengths.max() >= Some(limit.saturating_sub(GROWTH))
     }
 
     /// SQLite says no more than that it can't open one of its files.
