@@ -230,12 +230,19 @@ fn run_to_its_end(
                 once: request.once_retain,
             },
             locks: run::locking::LockSettings {
-                directory: lock_directory.unwrap_or_default(),
+                directory: lock_directory,
                 inherited: !request.close_lock,
+                patience: matches!(url, StoreUrl::Postgres(_)).then(|| patience_for(timeout)),
             },
         },
     };
     commands::run::run(job, store, manager, log)
+}
+
+/// How long a directory of locks is waited for, less than a call of the store: a wait in line
+/// is to give its next sign of life.
+fn patience_for(store_timeout: Duration) -> Duration {
+    (store_timeout / 2).min(Duration::from_secs(1))
 }
 
 fn claim(request: &RunRequest) -> Result<Claim, Failure> {

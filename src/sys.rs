@@ -3,6 +3,7 @@
 //! A file holds one thing of the kernel's; nothing here knows what a guard, a job
 //! or a token is.
 
+pub mod apart;
 pub mod clock;
 pub mod exec;
 pub mod fds;

@@ -32,6 +32,8 @@ mod faults;
 mod fence;
 #[path = "postgres/first_use.rs"]
 mod first_use;
+#[path = "postgres/frozen.rs"]
+mod frozen;
 #[path = "postgres/hanging.rs"]
 mod hanging;
 #[path = "postgres/pooler.rs"]

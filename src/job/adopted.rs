@@ -51,6 +51,14 @@ impl Adopted {
         }
     }
 
+    /// Notes a child of this process that was forked after the guard.
+    pub(super) fn disown(&mut self, pid: i32) {
+        if let Some(child) = procfs::process(pid) {
+            self.strangers.push((child.pid, child.started));
+            self.mixed = true;
+        }
+    }
+
     /// Whether a child of this process belongs to the job.
     pub(super) fn belongs(&self, child: &Process) -> bool {
         !self.strangers.contains(&(child.pid, child.started))

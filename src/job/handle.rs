@@ -214,6 +214,11 @@ impl GuardHandle {
         }
     }
 
+    /// Notes a child of this process, forked after the guard, that is not the job's.
+    pub fn disown(&mut self, pid: i32) {
+        self.adopted.disown(pid);
+    }
+
     fn note_end(&mut self, pid: i32, status: Status) {
         if pid == self.pid && self.status.is_none() {
             self.status = Some(status);

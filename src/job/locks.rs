@@ -32,12 +32,14 @@
 //! What proves nothing is never taken for death: no file, no right to open it, another
 //! file, a file system that is not local, a kernel that has no such locks.
 
+mod clerk;
 mod holders;
 mod name;
 mod probe;
 mod sweep;
 mod taking;
 
+pub use clerk::Clerk;
 pub use holders::holders;
 pub use name::LockName;
 pub use probe::{Probed, probe, remove};

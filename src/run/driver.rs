@@ -30,7 +30,7 @@ use crate::sys::procfs;
 use crate::sys::random;
 use crate::sys::signals::{Inherited, SignalFd};
 use crate::sys::timer::Timer;
-use crate::token::{Moment, Row};
+use crate::token::{Evidence, Moment, Row};
 
 /// Deadlines are looked at at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -106,6 +106,8 @@ pub fn drive(
     // Until here a stop ends this process by itself: nothing was taken, and nothing said.
     outside.inherited.block()?;
     let guarding = Guarding::fork(outside, machine.claim().timing.kill_grace)?;
+    // After the guard: it is to know nothing of the clerk.
+    locking.fork_clerk(outside.inherited);
     // After the fork: the guard must not have the connection too.
     store.approach();
     let mut driver = Driver {
@@ -202,7 +204,11 @@ fn prove_nesting(machine: &mut Machine, answer: &Answer) {
 fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Event {
     match answer {
         Answer::Read(result) => Event::Looked(result.map(|reading| {
-            let evidence = locking.evidence(&reading, &machine.claim().session);
+            // With the token held there is a deadline, and the evidence is not needed.
+            let evidence = match machine.seeks() {
+                true => locking.evidence(&reading, &machine.claim().session),
+                false => Evidence::None,
+            };
             (reading, evidence)
         })),
         Answer::Left(result) => Event::Left(result),
@@ -300,6 +306,7 @@ impl Driver<'_> {
                 Action::StartJob { deadline, granted } => {
                     let env = environment::of(self.machine.claim(), &granted);
                     self.guarding.start(deadline, env);
+                    self.locking.dismiss_clerk(&mut self.guarding);
                     self.worker.get_ready(Coming::End);
                 }
                 Action::Extend(deadline) => self.guarding.extend(deadline),

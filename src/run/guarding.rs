@@ -122,6 +122,11 @@ impl Guarding {
         self.handle.send_lock(lock.as_fd(), inherited)
     }
 
+    /// This child of the supervisor's is not the job's.
+    pub(super) fn disown(&mut self, pid: i32) {
+        self.handle.disown(pid);
+    }
+
     pub(super) fn start(&mut self, deadline: Option<Deadline>, env: Vec<(String, String)>) {
         self.state = State::Guarding;
         if let Err(error) = self.handle.send(&ToGuard::Start { deadline, env }) {

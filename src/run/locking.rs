@@ -1,27 +1,49 @@
 //! The locks of a run, and what those of another run prove.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::ending::Ending;
 use super::guarding::Guarding;
-use crate::job::locks::{self, LockName, Probed, RunLock};
+use crate::job::locks::{self, Clerk, JobLock, LockName, Probed, RunLock};
 use crate::store::Reading;
 use crate::sys::random;
+use crate::sys::signals::Inherited;
 use crate::token::{Evidence, Row, SessionId, State, StoreTime};
 
 /// Where the locks of a store's runs are, and who inherits this run's.
 #[derive(Debug)]
 pub struct LockSettings {
-    /// The directory, which is made when it is needed.
-    pub directory: PathBuf,
+    /// The directory, which is made when it is needed; `None` where there is no place for it.
+    pub directory: Option<PathBuf>,
     /// Whether the job inherits its lock.
     pub inherited: bool,
+    /// How long its file system is waited for, where it is not the store's own: then another
+    /// process does what may have to wait. A store in a file lies on the same file system,
+    /// and is waited for anyway.
+    pub patience: Option<Duration>,
+}
+
+/// How long the end of a run waits until its file is the next one's.
+const LEAVING: Duration = Duration::from_millis(100);
+
+/// Which process does what concerns files.
+#[derive(Debug)]
+enum Hands {
+    /// This process.
+    Own,
+    /// Another.
+    Clerk(Box<Clerk>),
+    /// Another, which is not there yet, or not any more, or could not be had: why.
+    None(&'static str),
 }
 
 /// This run's own lock, and a look at others'.
 #[derive(Debug)]
 pub(super) struct Locking<'a> {
     settings: &'a LockSettings,
+    hands: Hands,
     /// This run's, once it is taken.
     own: Option<RunLock>,
     ahead: Ahead,
@@ -40,11 +62,67 @@ enum Ahead {
 
 impl<'a> Locking<'a> {
     pub(super) const fn new(settings: &'a LockSettings) -> Self {
+        let hands = match settings.patience {
+            None => Hands::Own,
+            Some(_) => Hands::None("it was not asked yet"),
+        };
         Self {
             settings,
+            hands,
             own: None,
             ahead: Ahead::NotYet,
             dead: None,
+        }
+    }
+
+    /// Forks the clerk, where there is to be one. To be called after the guard's fork, while
+    /// there is one thread.
+    pub(super) fn fork_clerk(&mut self, inherited: Inherited) {
+        if let (Some(patience), Some(directory)) =
+            (self.settings.patience, &self.settings.directory)
+        {
+            self.hands = match Clerk::fork(directory, patience, inherited) {
+                Ok(clerk) => Hands::Clerk(Box::new(clerk)),
+                Err(_) => Hands::None("there is no process for it"),
+            };
+        }
+    }
+
+    /// The job was started: no other is proven anything any more.
+    pub(super) fn dismiss_clerk(&mut self, guarding: &mut Guarding) {
+        let hands = std::mem::replace(&mut self.hands, Hands::None("it was dismissed"));
+        match hands {
+            Hands::Clerk(clerk) => {
+                if let Some(hanging) = clerk.dismiss() {
+                    guarding.disown(hanging);
+                }
+            }
+            other => self.hands = other,
+        }
+    }
+
+    fn probe(&mut self, name: &LockName) -> Option<Probed> {
+        match &mut self.hands {
+            Hands::Own => locks::probe(self.settings.directory.as_deref()?, name),
+            Hands::Clerk(clerk) => clerk.probe(name),
+            Hands::None(_) => None,
+        }
+    }
+
+    fn make(&mut self, directory: &Path) -> io::Result<(RunLock, JobLock)> {
+        let bits = random::bits128()?;
+        let inherited = self.settings.inherited;
+        match &mut self.hands {
+            Hands::Own => locks::take(directory, bits, inherited),
+            Hands::Clerk(clerk) => clerk.take(bits, inherited),
+            Hands::None(why) => Err(io::Error::other(*why)),
+        }
+    }
+
+    fn remove(&self, run: RunLock) {
+        match self.hands {
+            Hands::Own => run.remove(),
+            Hands::Clerk(_) | Hands::None(_) => run.remove_apart(LEAVING),
         }
     }
 
@@ -59,7 +137,7 @@ impl<'a> Locking<'a> {
         let (Some(session), Some(file)) = (row.session().filter(|it| *it != own), file) else {
             return Evidence::None;
         };
-        let Some(probed) = locks::probe(&self.settings.directory, &file) else {
+        let Some(probed) = self.probe(&file) else {
             return Evidence::None;
         };
         let evidence = judge(probed, &file, || is_young(row, &reading.now));
@@ -76,14 +154,10 @@ impl<'a> Locking<'a> {
     /// Why there are no locks, in a line.
     pub(super) fn take(&mut self, guarding: &mut Guarding) -> Result<String, String> {
         let ahead = std::mem::replace(&mut self.ahead, Ahead::Tried);
-        match &self.own {
+        let own = self.own.as_ref().map(|own| own.name().clone());
+        match own.filter(|_| ahead == Ahead::Taken) {
             // Unless somebody has removed it meanwhile.
-            Some(own)
-                if ahead == Ahead::Taken
-                    && locks::probe(&self.settings.directory, own.name()).is_some() =>
-            {
-                Ok(own.name().to_string())
-            }
+            Some(own) if self.probe(&own).is_some() => Ok(own.to_string()),
             _ => self.take_now(guarding),
         }
     }
@@ -100,12 +174,13 @@ impl<'a> Locking<'a> {
     }
 
     fn take_now(&mut self, guarding: &mut Guarding) -> Result<String, String> {
-        let directory = &self.settings.directory;
-        let said = |error: std::io::Error| format!("{}: {error}", directory.display());
-        let bits = random::bits128().map_err(said)?;
-        let (run, job) = locks::take(directory, bits, self.settings.inherited).map_err(said)?;
+        let Some(directory) = &self.settings.directory else {
+            return Err("there is no directory for them".to_owned());
+        };
+        let said = |error: io::Error| format!("{}: {error}", directory.display());
+        let (run, job) = self.make(directory).map_err(said)?;
         if let Err(error) = guarding.hand_over(job, self.settings.inherited) {
-            run.remove();
+            self.remove(run);
             return Err(said(error));
         }
         Ok(self.own.insert(run).name().to_string())
@@ -113,24 +188,30 @@ impl<'a> Locking<'a> {
 
     /// The token was taken from this session. What proved its death proves nothing more.
     pub(super) fn taken_from(&mut self, vanished: &SessionId) {
-        if let Some((session, file)) = self.dead.take()
-            && session == *vanished
-        {
-            locks::remove(&self.settings.directory, &file);
+        let proven = self.dead.take().filter(|(dead, _)| dead == vanished);
+        match (proven, &self.hands, &self.settings.directory) {
+            (Some((_, file)), Hands::Own, Some(directory)) => locks::remove(directory, &file),
+            (Some((_, file)), Hands::Clerk(clerk), _) => clerk.remove(&file),
+            _ => {}
         }
     }
 
     /// The run is over. Its file stays only where the row may still name it: then it
     /// proves that the run is dead, unless processes that were let be hold its lock.
     pub(super) fn finish(&mut self, ending: &Ending) {
-        let Some(own) = self.own.take() else {
-            return;
-        };
-        let is_over = !may_be_in_row(ending);
-        if is_over || own.is_job_lock_held().unwrap_or(true) {
-            own.remove();
+        if let Some(own) = self.own.take() {
+            let is_over = !may_be_in_row(ending);
+            if is_over || own.is_job_lock_held().unwrap_or(true) {
+                self.remove(own);
+            }
+            if let (Hands::Own, Some(directory)) = (&self.hands, &self.settings.directory) {
+                locks::sweep_if_due(directory);
+            }
         }
-        locks::sweep_if_due(&self.settings.directory);
+        let over = Hands::None("the run is over");
+        if let Hands::Clerk(clerk) = std::mem::replace(&mut self.hands, over) {
+            clerk.dismiss_at_the_end();
+        }
     }
 }
 
@@ -138,8 +219,9 @@ impl<'a> Locking<'a> {
 #[must_use]
 pub fn evidence_of(directory: PathBuf, reading: &Reading, own: &SessionId) -> Evidence {
     let settings = LockSettings {
-        directory,
+        directory: Some(directory),
         inherited: false,
+        patience: None,
     };
     Locking::new(&settings).evidence(reading, own)
 }
@@ -195,8 +277,9 @@ mod tests {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let settings = LockSettings {
-                directory: folder.path().to_owned(),
+                directory: Some(folder.path().to_owned()),
                 inherited: true,
+                patience: None,
             };
             Self { folder, settings }
         }

@@ -37,6 +37,14 @@ const SYNCHRONOUS: [Signal; 7] = [
     Signal::SIGSYS,
 ];
 
+/// They ask for the end.
+const STOPS: [Signal; 4] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+];
+
 /// They stop tokenrun together with its job.
 const STOPPING: [Signal; 3] = [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
 
@@ -118,6 +126,22 @@ impl Inherited {
         }
         self.file_size.restore();
         let _ = self.mask.thread_set_mask();
+    }
+
+    /// Whether a signal that asks for the end has come, and was not read yet. To be asked
+    /// after [`Inherited::block`].
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        // SAFETY: all zeroes is a valid set, and it is overwritten.
+        let mut pending: libc::sigset_t = unsafe { std::mem::zeroed() };
+        // SAFETY: sigpending(2) writes to a set that is ours.
+        if unsafe { libc::sigpending(&mut pending) } != 0 {
+            return false;
+        }
+        // SAFETY: it is a set that the kernel gave.
+        let pending = unsafe { SigSet::from_sigset_t_unchecked(pending) };
+        let has_come = |stop: &Signal| pending.contains(*stop) && !self.ignored.contains(*stop);
+        STOPS.iter().any(has_come)
     }
 
     /// The limit on the size of files that this process was given.

@@ -3,6 +3,8 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::libc;
@@ -80,6 +82,27 @@ pub fn wait_for(pid: i32) -> io::Result<Status> {
             Waited::Ended { status, .. } => return Ok(status),
             Waited::Running => {}
             Waited::NoChild => return Err(Errno::ECHILD.into()),
+        }
+    }
+}
+
+/// The first pause between two looks whether a child has ended, doubled up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_micros(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// Whether the child `pid` ends within this time, and reaps it. One that was reaped already
+/// has ended.
+pub fn ends_within(pid: i32, limit: Duration) -> bool {
+    let started = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match try_wait(pid) {
+            Ok(Waited::Running) if started.elapsed() < limit => {
+                thread::sleep(pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            Ok(Waited::Running) => return false,
+            Ok(Waited::Ended { .. } | Waited::NoChild) | Err(_) => return true,
         }
     }
 }

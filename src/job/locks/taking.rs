@@ -5,12 +5,15 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use nix::errno::Errno;
 use nix::libc;
+use nix::sys::statfs::statfs;
 
 use super::name::{DRAFT, Identity, LockName, SPARE};
 use super::{JOB_BYTE, RUN_BYTE};
+use crate::sys::apart;
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
 
@@ -18,14 +21,14 @@ use crate::sys::ofd;
 /// the run is dead.
 #[derive(Debug)]
 pub struct RunLock {
-    file: File,
-    path: PathBuf,
-    name: LockName,
+    pub(super) file: File,
+    pub(super) path: PathBuf,
+    pub(super) name: LockName,
 }
 
 /// The lock that is to be handed to the guard, and closed here.
 #[derive(Debug)]
-pub struct JobLock(File);
+pub struct JobLock(pub(super) File);
 
 impl AsFd for JobLock {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -41,6 +44,7 @@ impl AsFd for JobLock {
 /// The directory can't be made or written, is not on a local file system, the disk is
 /// full, descriptors have run out, or the kernel has no such locks. Nothing is left then.
 pub fn take(directory: &Path, bits: u128, inherited: bool) -> io::Result<(RunLock, JobLock)> {
+    check_kind(directory)?;
     let spare = directory.join(SPARE);
     match reuse(directory, &spare, bits, inherited) {
         Ok(taken) => return Ok(taken),
@@ -56,6 +60,28 @@ pub fn take(directory: &Path, bits: u128, inherited: bool) -> io::Result<(RunLoc
         let _ = fs::remove_file(&draft);
     }
     taken
+}
+
+/// Before anything is made or locked there: on a network file system each of these calls may
+/// take as long as its server likes.
+fn check_kind(directory: &Path) -> io::Result<()> {
+    for path in directory.ancestors() {
+        match statfs(path) {
+            Ok(found) => return trusted(FileSystem::of(&found)),
+            Err(Errno::ENOENT) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+fn trusted(file_system: FileSystem) -> io::Result<()> {
+    match file_system.is_local() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!(
+            "it lies on {file_system}, whose locks can't be trusted"
+        ))),
+    }
 }
 
 fn lock_and_name(
@@ -127,12 +153,8 @@ fn make_directory(directory: &Path) -> io::Result<()> {
 fn lock_both(file: &File, draft: &Path) -> io::Result<(Identity, File)> {
     // First of all: what is locked is not swept.
     ofd::lock(file.as_fd(), RUN_BYTE)?;
-    let file_system = FileSystem::of_file(file)?;
-    if !file_system.is_local() {
-        return Err(io::Error::other(format!(
-            "it lies on {file_system}, whose locks can't be trusted"
-        )));
-    }
+    // It may have been mounted meanwhile.
+    trusted(FileSystem::of_file(file)?)?;
     let identity = Identity::of(file)?;
     if !identity.is_file {
         return Err(io::Error::other("what lies there is no file"));
@@ -173,6 +195,11 @@ impl RunLock {
         let spare = self.path.with_file_name(SPARE);
         // One that can't be moved is swept some day.
         let _ = fs::rename(&self.path, spare);
+    }
+
+    /// The same where the file system may hang: it is waited for as long as `limit`.
+    pub fn remove_apart(self, limit: Duration) {
+        apart::rename(&self.path, &self.path.with_file_name(SPARE), limit);
     }
 }
 
@@ -257,8 +284,10 @@ mod tests {
 
     #[test]
     fn where_locks_can_not_be_trusted_none_are_taken() {
-        let refused = take(Path::new("/proc/self"), 7, true).unwrap_err();
-        assert_ne!(refused.to_string(), "");
+        for path in ["/proc/self", "/proc/no/such/directory"] {
+            let refused = take(Path::new(path), 7, true).unwrap_err();
+            assert!(refused.to_string().contains("procfs"), "{refused}");
+        }
         let file = tempfile::NamedTempFile::new().unwrap();
         let refused = take(file.path(), 7, true).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::NotADirectory);
