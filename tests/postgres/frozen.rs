@@ -129,7 +129,7 @@ fn says_why(run: &Run, disk: &Path) {
 }
 
 #[test]
-fn a_frozen_directory_of_locks_holds_up_neither_the_job_nor_a_signal() {
+fn needs_root_a_frozen_directory_of_locks_holds_up_neither_the_job_nor_a_signal() {
     let database = Server::shared().database();
     let (site, disk) = (Site::new(database.url()), Disk::new());
     fs::create_dir(disk.path().join("tokenrun")).unwrap();
@@ -149,7 +149,7 @@ fn a_frozen_directory_of_locks_holds_up_neither_the_job_nor_a_signal() {
 }
 
 #[test]
-fn a_directory_of_locks_that_is_frozen_meanwhile_does_not_hold_up_the_end() {
+fn needs_root_a_directory_of_locks_that_is_frozen_meanwhile_does_not_hold_up_the_end() {
     let database = Server::shared().database();
     let (site, disk) = (Site::new(database.url()), Disk::new());
     let mut run = lines(&site, &disk.path())("node-a").start();
@@ -161,7 +161,7 @@ fn a_directory_of_locks_that_is_frozen_meanwhile_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn a_run_that_waits_heeds_a_signal_though_its_directory_of_locks_is_frozen() {
+fn needs_root_a_run_that_waits_heeds_a_signal_though_its_directory_of_locks_is_frozen() {
     let database = Server::shared().database();
     let (site, disk) = (Site::new(database.url()), Disk::new());
     let lines = lines(&site, &disk.path());
@@ -176,7 +176,7 @@ fn a_run_that_waits_heeds_a_signal_though_its_directory_of_locks_is_frozen() {
 }
 
 #[test]
-fn a_run_that_is_dead_is_taken_over_though_its_lock_can_not_be_removed() {
+fn needs_root_a_run_that_is_dead_is_taken_over_though_its_lock_can_not_be_removed() {
     let database = Server::shared().database();
     let (site, disk) = (Site::new(database.url()), Disk::new());
     let lines = lines(&site, &disk.path());
@@ -211,7 +211,7 @@ fn a_run_that_is_dead_is_taken_over_though_its_lock_can_not_be_removed() {
 
 /// No process answers for this file system: each look at it waits.
 #[test]
-fn a_directory_of_locks_that_never_answers_holds_up_neither_the_job_nor_a_signal() {
+fn needs_root_a_directory_of_locks_that_never_answers_holds_up_neither_the_job_nor_a_signal() {
     let database = Server::shared().database();
     let site = Site::new(database.url());
     let mounted = site.file("mounted");
@@ -242,7 +242,7 @@ fn a_directory_of_locks_that_never_answers_holds_up_neither_the_job_nor_a_signal
 
 /// The first look waits for no directory; each thing that concerns one is waited for once.
 #[test]
-fn a_directory_that_hangs_costs_a_run_a_second_at_most() {
+fn needs_root_a_directory_that_hangs_costs_a_run_a_second_at_most() {
     let database = Server::shared().database();
     let (site, disk) = (Site::new(database.url()), Disk::new());
     fs::create_dir(disk.path().join("tokenrun")).unwrap();
