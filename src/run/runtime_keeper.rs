@@ -155,14 +155,10 @@ mod tests {
     /// Orders a look, and waits for what it comes to.
     fn look(keeper: &mut RuntimeKeeper) -> io::Result<()> {
         assert!(keeper.look().is_none());
-        loop {
-            match keeper.answers.recv().unwrap() {
-                Answer::Looked(result) => {
-                    keeper.looking = false;
-                    return result;
-                }
-                Answer::GivenUp(_) => panic!(),
-            }
+        keeper.looking = false;
+        match keeper.answers.recv().unwrap() {
+            Answer::Looked(result) => result,
+            Answer::GivenUp(_) => panic!(),
         }
     }
 
