@@ -40,6 +40,8 @@ mod hanging;
 mod pooler;
 #[path = "postgres/proxy.rs"]
 mod proxy;
+#[path = "postgres/random.rs"]
+mod random;
 #[path = "postgres/readme.rs"]
 mod readme;
 #[path = "postgres/site.rs"]
