@@ -131,7 +131,7 @@ impl Clerk {
         }
     }
 
-    /// As [`probe`]; nothing can be told if there is no answer.
+    /// As [`probe()`]; nothing can be told if there is no answer.
     #[must_use]
     pub fn probe(&mut self, name: &LockName) -> Option<Probed> {
         let name = name.to_string();

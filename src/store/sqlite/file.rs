@@ -111,10 +111,10 @@ impl OpenFile {
     /// index beside it are those that SQLite has open: whoever finds others there
     /// is excluded by nobody.
     pub(super) fn check_still_there(&self, place: &Place) -> Result<(), StoreError> {
-        if let Some(known) = self.beside {
-            if beside(place)? != known {
-                return Err(place.gone());
-            }
+        if let Some(known) = self.beside
+            && beside(place)? != known
+        {
+            return Err(place.gone());
         }
         match fs::metadata(&place.path) {
             Ok(found) if FileId::of(&found) == self.id => Ok(()),
