@@ -178,9 +178,9 @@ pub trait Store: Send {
     /// If the store can't be read.
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError>;
 
-    /// Puts a session at the end of the line; one that is in it keeps its place, and has
-    /// given a sign of life. Then reads. Who has given none for a minute is put out. After
-    /// `expiry` it only reads: who has sent that may be dead by now.
+    /// Puts a session at the end of the queue, or renews the sign of life of one that is in it,
+    /// which keeps its place. Removes sessions without a sign of life for a minute. Then reads.
+    /// After `expiry` it only reads: the sender of a late request may be dead.
     ///
     /// # Errors
     /// If the store can't be used. Whether the session is in line is not known then.

@@ -272,8 +272,7 @@ fn has_option(command: &Command, name: &str) -> bool {
 }
 
 impl Origins {
-    /// What a line is told that can't be used, if a variable or a file has a share in it:
-    /// which.
+    /// Adds to the message of an unusable line which variable or file has set the option.
     pub(super) fn blame(&self, mut unusable: Unusable) -> Unusable {
         if unusable.asked_for || unusable.code != exit::USAGE {
             return unusable;

@@ -1,6 +1,6 @@
-//! Text that somebody else gave, as a person may see it. Host names, labels and reasons come
-//! from other machines and other users: whatever they are, they command no terminal, make no
-//! line of their own, and look like nothing else.
+//! Foreign text, made safe to display. Host names, labels and reasons come from other machines
+//! and other users: here they lose the power to control a terminal, to begin a line, and to look
+//! like another text.
 
 use crate::token::hidden::is_hidden;
 

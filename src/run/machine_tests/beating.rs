@@ -37,7 +37,7 @@ fn trust_starts_when_a_heartbeat_was_sent_however_late_its_answer_comes() {
         term_at: beat_at.plus(LAST_START),
         kill_at: beat_at.plus(TRUSTED),
     };
-    assert_eq!(extended, Some(deadline), "what the guard is told");
+    assert_eq!(extended, Some(deadline), "the deadline that the guard gets");
     let told = did.iter().find_map(|action| match action {
         Action::Say(Note::Renewed { trusted_for }) => Some(*trusted_for),
         _ => None,

@@ -69,7 +69,7 @@ fn a_sign_of_life_is_given_within_each_second() {
     assert_eq!(rig.machine.ending(), None);
 }
 
-/// What is sent late, or is under way for long, may be of somebody who is dead by then.
+/// The sender of a request that arrives late may be dead.
 #[test]
 fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
     let (mut rig, _) = in_line(Wait::Forever);
