@@ -12,6 +12,7 @@ pub mod filesystem;
 pub mod memory;
 pub mod ofd;
 pub mod pidfd;
+pub mod priority;
 pub mod process;
 pub mod procfs;
 pub mod random;

@@ -93,16 +93,6 @@ pub fn die_with_parent() -> io::Result<()> {
     Ok(prctl::set_pdeathsig(Signal::SIGKILL)?)
 }
 
-/// Has the kernel run this process before all ordinary ones, so that however many
-/// want to run, it does too; its children would not be. What that needs (CAP_SYS_NICE,
-/// or a limit that allows it) an ordinary user lacks: then nothing changes.
-pub fn run_first() {
-    let least = libc::sched_param { sched_priority: 1 };
-    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: sched_setscheduler(2) reads a struct that is ours.
-    unsafe { libc::sched_setscheduler(0, policy, &least) };
-}
-
 /// Goes into a session and a process group of its own. One that leads a group stays.
 pub fn leave_session() {
     let _ = unistd::setsid();

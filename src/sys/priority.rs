@@ -1,0 +1,87 @@
+//! Who is run before whom, where more want to run than there are processors.
+
+#![allow(unsafe_code)]
+
+use nix::errno::Errno;
+use nix::libc;
+use rustix::process::{Resource, getpriority_process, getrlimit};
+
+/// For how long one that seldom runs asks to run at a time, in nanoseconds: the kernel
+/// runs those soon who ask for little. It is the least that it takes. Kernels before 6.12
+/// do not heed it.
+const SHORT_SLICE: u64 = 100_000;
+
+/// The least niceness that there is.
+const LEAST_NICE: i32 = -20;
+
+/// What sched_setattr(2) reads: the first form of it, which every kernel knows.
+#[repr(C)]
+#[derive(Debug, Default, Clone, Copy)]
+struct Attributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Children are ordinary again.
+const RESET_ON_FORK: u64 = 1;
+
+/// Has the kernel run this process before all others that it may be run before, so that
+/// however many want to run, it does too: at the highest real-time priority that it may
+/// have (CAP_SYS_NICE, or RLIMIT_RTPRIO), else before other ordinary ones as far as it
+/// may. Its children would not be.
+///
+/// Whoever asks for this must run seldom, and never for long.
+pub fn run_first() {
+    let highest = highest_real_time();
+    let allowed = soft_limit(Resource::Rtprio).min(highest);
+    if !run_in_real_time(highest) && !run_in_real_time(allowed) {
+        run_first_in_turn();
+    }
+}
+
+/// Has this process take turns with ordinary ones, as soon and as often as it may.
+fn run_first_in_turn() {
+    let own = getpriority_process(None).unwrap_or_default();
+    let allowed = 20 - soft_limit(Resource::Nice);
+    let tries = [LEAST_NICE, allowed.min(own), own];
+    let _ = tries.into_iter().any(run_in_turn);
+}
+
+fn highest_real_time() -> i32 {
+    // SAFETY: sched_get_priority_max(2) takes no pointer.
+    unsafe { libc::sched_get_priority_max(libc::SCHED_RR) }
+}
+
+fn run_in_real_time(priority: i32) -> bool {
+    let wanted = libc::sched_param {
+        sched_priority: priority,
+    };
+    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: sched_setscheduler(2) reads a struct that is ours.
+    unsafe { libc::sched_setscheduler(0, policy, &wanted) == 0 }
+}
+
+fn run_in_turn(nice: i32) -> bool {
+    let wanted = Attributes {
+        size: u32::try_from(size_of::<Attributes>()).unwrap_or_default(),
+        policy: libc::SCHED_OTHER.cast_unsigned(),
+        flags: RESET_ON_FORK,
+        nice,
+        runtime: SHORT_SLICE,
+        ..Attributes::default()
+    };
+    // SAFETY: sched_setattr(2) reads as much of a struct that is ours as it says itself.
+    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
+    Errno::result(done).is_ok()
+}
+
+fn soft_limit(of: Resource) -> i32 {
+    let limit = getrlimit(of).current.unwrap_or(u64::MAX);
+    i32::try_from(limit).unwrap_or(i32::MAX)
+}
