@@ -34,7 +34,7 @@
 //! caught because a child that was not waited for can be signalled without any look at
 //! it, because the guard gets every orphan, and because a KILL aborts a fork that is
 //! under way. `killing` tells more. So that it is not starved by those whom it is to
-//! end, the guard asks to be run first ([`crate::sys::process::run_first`]).
+//! end, the guard asks to be run first ([`crate::sys::priority::run_first`]).
 //!
 //! The guard stays in tokenrun's process group and session, as the job does. It
 //! blocks every signal; once the job runs it holds no descriptor of the user's.
@@ -45,13 +45,16 @@ pub mod locks;
 pub mod messages;
 
 mod adopted;
+mod asking;
 mod echoes;
 mod guard;
 mod killing;
 mod link;
+mod reaping;
 mod running;
 mod spawn;
 mod tree;
+mod walk;
 mod watch;
 
 pub use handle::{GuardHandle, GuardSettings, Leftovers, Received, TreeEnd};

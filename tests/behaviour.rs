@@ -65,6 +65,8 @@ mod pipelines;
 mod report;
 #[path = "behaviour/signals.rs"]
 mod signals;
+#[path = "behaviour/starving.rs"]
+mod starving;
 #[path = "behaviour/stopping.rs"]
 mod stopping;
 #[path = "behaviour/store_file.rs"]

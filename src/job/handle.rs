@@ -10,6 +10,7 @@ use super::adopted::Adopted;
 use super::guard;
 use super::killing::Killing;
 use super::messages::{FromGuard, Survivor, ToGuard};
+use super::reaping::Reaping;
 use super::tree::Tree;
 use crate::sys::clock::LocalClock;
 use crate::sys::process::{self, Forked, become_subreaper, exit_now, fork, signal_child};
@@ -51,6 +52,7 @@ pub struct GuardHandle {
     job: Option<i32>,
     adopted: Adopted,
     killing: Killing,
+    reaping: Reaping,
     clock: LocalClock,
 }
 
@@ -100,6 +102,7 @@ impl GuardHandle {
                 job: None,
                 adopted,
                 killing: Killing::default(),
+                reaping: Reaping::default(),
                 clock: settings.clock,
             }),
             Forked::Child => {
@@ -197,13 +200,29 @@ impl GuardHandle {
         Ok(self.status)
     }
 
-    /// Reaps every child of this process that has ended, those that it was given as
-    /// a subreaper or as PID 1 too. Says whether it has any left.
+    /// Reaps children of this process that have ended, those that it was given as a
+    /// subreaper or as PID 1 too: a batch, if there are many, to be called again at
+    /// [`Self::reap_at`]. Says whether there may be any child left.
     ///
     /// # Errors
     /// What waitpid(2) says; it has no reason to.
     pub fn reap_orphans(&mut self) -> io::Result<bool> {
-        wait::reap_all(|pid, status| self.note_end(pid, status))
+        let clock = self.clock;
+        let mut reaping = std::mem::take(&mut self.reaping);
+        let left = reaping.run(|| clock.now(), |pid, status| self.note_end(pid, status));
+        self.reaping = reaping;
+        left
+    }
+
+    /// A child of this process has ended.
+    pub fn note_child_ended(&mut self) {
+        self.reaping.note();
+    }
+
+    /// When children that have ended are to be reaped.
+    #[must_use]
+    pub const fn reap_at(&self) -> Option<Moment> {
+        self.reaping.next()
     }
 
     /// Notes which children of this process are not the job's. To be called now and
@@ -240,33 +259,50 @@ impl GuardHandle {
     }
 
     /// Kills what is left of the guard and its job: for when the guard was killed,
-    /// or does not answer. Reaps what has ended. Does not wait: to be called again
+    /// or does not answer. Then reaps what has ended. Does not wait: to be called again
     /// until it says that everything is gone.
     ///
     /// # Errors
     /// What waitpid(2) says; it has no reason to.
     pub fn end_tree_without_guard(&mut self) -> io::Result<TreeEnd> {
-        if !self.reap_orphans()? {
+        let survivors = self.kill_tree()?;
+        if !self.reap_orphans()? || self.has_left_strangers_only()? {
             return Ok(TreeEnd::Gone);
         }
-        let now = self.clock.now();
-        let adopted = &self.adopted;
+        let again = [self.killing.next(), self.reaping.next()];
+        let again_at = again.into_iter().flatten().min();
+        Ok(TreeEnd::Ending {
+            again_at: again_at.unwrap_or_else(|| self.clock.now()),
+            survivors,
+        })
+    }
+
+    fn kill_tree(&mut self) -> io::Result<Option<Vec<Survivor>>> {
+        let known_child = self.known_child()?;
+        let (adopted, clock) = (&self.adopted, self.clock);
         let belongs = |child: &_| adopted.belongs(child);
-        // Its pid is its own only while it is the guard, or was adopted.
-        let known_child = match (self.status, self.job) {
+        let tree = Tree::new(process::pid(), known_child, adopted.is_everyone(), &belongs);
+        Ok(self.killing.run(|| clock.now(), &tree))
+    }
+
+    /// Whether all that is left belongs to others, as far as that can be seen.
+    fn has_left_strangers_only(&self) -> io::Result<bool> {
+        if self.adopted.is_everyone() || self.status.is_none() {
+            return Ok(false);
+        }
+        let known_child = self.known_child()?;
+        let belongs = |child: &_| self.adopted.belongs(child);
+        let tree = Tree::new(process::pid(), known_child, false, &belongs);
+        Ok(tree.is_empty().unwrap_or(known_child.is_none()))
+    }
+
+    /// A child of this process whose pid is its own: the guard while it was not reaped,
+    /// or the job's main process once it was adopted.
+    fn known_child(&self) -> io::Result<Option<i32>> {
+        Ok(match (self.status, self.job) {
             (None, _) => Some(self.pid),
             (Some(_), Some(job)) => matches!(wait::try_wait(job)?, Waited::Running).then_some(job),
             (Some(_), None) => None,
-        };
-        let tree = Tree::new(process::pid(), known_child, adopted.is_everyone(), &belongs);
-        let may_be_over = !adopted.is_everyone() && self.status.is_some();
-        if may_be_over && tree.is_empty().unwrap_or(known_child.is_none()) {
-            return Ok(TreeEnd::Gone);
-        }
-        let survivors = self.killing.run(now, &tree);
-        Ok(TreeEnd::Ending {
-            again_at: self.killing.next().unwrap_or(now),
-            survivors,
         })
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use nix::libc;
 
 use super::messages::{Survivor, Unkillable};
-use super::tree::{Member, Tree};
+use super::tree::Tree;
+use super::walk::{Step, Walk};
 use crate::sys::pidfd::Delivery;
 use crate::sys::procfs::{self, Process};
 use crate::token::Moment;
@@ -24,9 +25,16 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// it, a sweep some 20 µs, so mostly the first try wins.
 const SPRINT: Duration = Duration::from_secs(2);
 
-/// The pause after that: a try takes half a millisecond, so this leaves most of a
-/// processor to others.
+/// The pause after that, unless the try took longer: it leaves half of a processor, and
+/// mostly much more, to others.
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
+
+/// How long one try may take: then whoever tries looks at what else there is to do, and
+/// goes on.
+const LONGEST_TRY: Duration = Duration::from_millis(50);
+
+/// How many are killed in one try, however long it takes.
+const LEAST_STRUCK: usize = 256;
 
 /// How long a killed process may take to go before anybody is told.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -58,9 +66,10 @@ struct UnderWay {
 /// What one try found.
 #[derive(Debug, Default)]
 struct Found {
-    /// Everyone who was met, some of whom had ended and were not reaped yet.
+    /// Everyone who was met alive.
     pids: HashSet<i32>,
-    /// Whether somebody was still making new ones when those were killed.
+    /// Whether somebody was still making new ones when those were killed, or not all
+    /// were met.
     growing: bool,
     survivors: Vec<Survivor>,
 }
@@ -73,15 +82,21 @@ impl Killing {
 
     /// Tries, if it is time to. Gives the survivors if they are others than those
     /// given last: for saying so once per change.
-    pub(super) fn run(&mut self, now: Moment, tree: &Tree<'_>) -> Option<Vec<Survivor>> {
+    pub(super) fn run(
+        &mut self,
+        clock: impl Fn() -> Moment,
+        tree: &Tree<'_>,
+    ) -> Option<Vec<Survivor>> {
+        let begun = clock();
         let before = self.under_way;
-        if before.is_some_and(|it| now < it.next) {
+        if before.is_some_and(|it| begun < it.next) {
             return None;
         }
-        let since = before.map_or(now, |it| it.since);
-        let patient = now.since(since) < PATIENCE;
-        let found = kill(tree, patient);
-        let pause = self.pause(&found, now.since(since));
+        let since = before.map_or(begun, |it| it.since);
+        let patient = begun.since(since) < PATIENCE;
+        let found = kill(tree, patient, || clock().since(begun) < LONGEST_TRY);
+        let now = clock();
+        let pause = self.pause(&found, begun.since(since), now.since(begun));
         self.under_way = Some(UnderWay {
             since,
             next: now.plus(pause),
@@ -91,12 +106,12 @@ impl Killing {
     }
 
     /// The pause before the next try.
-    fn pause(&mut self, found: &Found, trying_for: Duration) -> Duration {
+    fn pause(&mut self, found: &Found, trying_for: Duration, last_took: Duration) -> Duration {
         let before = std::mem::replace(&mut self.met, found.pids.clone());
         let has_new = !found.pids.is_subset(&before);
         match self.under_way {
             _ if found.growing && trying_for < SPRINT => Duration::ZERO,
-            _ if found.growing => SHORT_PAUSE,
+            _ if found.growing => SHORT_PAUSE.max(last_took),
             Some(before) if !has_new => (before.pause * 2).min(LONGEST_PAUSE),
             _ => FIRST_PAUSE,
         }
@@ -118,59 +133,83 @@ impl Killing {
 
 /// Kills everyone once. Finds those who can't be killed; those who were killed in
 /// an earlier try too, unless their end is waited for with patience.
-fn kill(tree: &Tree<'_>, patient: bool) -> Found {
+fn kill(tree: &Tree<'_>, patient: bool, may_go_on: impl Fn() -> bool) -> Found {
     let mut found = Found::default();
-    let members = sweep(tree, &mut found);
-    for member in members.iter().flatten() {
-        let delivery = tree.strike(*member, libc::SIGKILL);
+    let Some(struck) = sweep(tree, &mut found, may_go_on) else {
+        tree.signal_known_child(&[libc::SIGKILL]);
+        found.look_for_unseen(tree, patient);
+        return found;
+    };
+    for (pid, delivery) in &struck {
         let is_wanted = match delivery {
             Delivery::NotPermitted => true,
-            Delivery::Sent => !patient && found.survivors.len() < MOST_TOLD,
+            Delivery::Sent => !patient,
             Delivery::Gone => false,
         };
-        if is_wanted {
-            let process = procfs::process(member.pid).filter(Process::is_alive);
-            let survivor = process.map(|process| survivor(&process, delivery));
+        if is_wanted && found.survivors.len() < MOST_TOLD {
+            let process = procfs::process(*pid).filter(Process::is_alive);
+            let survivor = process.map(|process| survivor(&process, *delivery));
             found.survivors.extend(survivor);
         }
     }
-    let is_hidden = match &members {
-        Some(members) => members.is_empty() && !found.growing,
-        None => {
-            tree.signal_known_child(&[libc::SIGKILL]);
-            true
-        }
-    };
-    if is_hidden && !patient && tree.has_members() {
-        found.survivors.push(UNSEEN);
+    if struck.is_empty() && !found.growing {
+        found.look_for_unseen(tree, patient);
     }
     found
 }
 
-/// Kills everyone at sight, until nobody new appears. Gives all who were met; `None` if
-/// they can't be seen.
+impl Found {
+    fn look_for_unseen(&mut self, tree: &Tree<'_>, patient: bool) {
+        if !patient && tree.has_living() {
+            self.survivors.push(UNSEEN);
+        }
+    }
+}
+
+/// Kills everyone at sight, until nobody new appears. Gives all who were met, and what
+/// became of that; `None` if they can't be seen.
 ///
 /// Nobody is stopped first, although who is stopped starts nobody else: a fork that is
 /// under way when a STOP comes is completed, one that a KILL hits is not; and whoever does
 /// this may be killed at any moment, and would leave processes that never go on, never
 /// end, and hold the job's lock for ever.
-fn sweep(tree: &Tree<'_>, found: &mut Found) -> Option<Vec<Member>> {
-    let mut members = Vec::new();
+fn sweep(
+    tree: &Tree<'_>,
+    found: &mut Found,
+    may_go_on: impl Fn() -> bool,
+) -> Option<Vec<(i32, Delivery)>> {
+    let mut struck = Vec::new();
     for _ in 0..SWEEPS {
-        let before = members.len();
-        tree.walk(|member| {
-            if found.pids.insert(member.pid) {
-                members.push(member);
-                // Who may not be signalled is found out afterwards.
-                let _ = tree.strike(member, libc::SIGKILL);
+        let before = struck.len();
+        let mut walk = Walk::new(tree)?;
+        loop {
+            // Some are struck in any case, however long it took to come to them.
+            if struck.len() >= LEAST_STRUCK && !may_go_on() {
+                found.growing = true;
+                return Some(struck);
             }
-        })?;
-        if members.len() == before {
-            return Some(members);
+            match walk.step(tree) {
+                Step::Met(member) if !found.pids.contains(&member.pid) => {
+                    let delivery = tree.send(member, &[libc::SIGKILL]);
+                    struck.push((member.pid, delivery));
+                    // One that is gone may have left another, or only have moved.
+                    if delivery != Delivery::Gone {
+                        found.pids.insert(member.pid);
+                    }
+                }
+                Step::Met(_) | Step::On => {}
+                Step::Over => break,
+            }
+        }
+        if struck.len() == before {
+            return Some(struck);
+        }
+        if !may_go_on() {
+            break;
         }
     }
     found.growing = true;
-    Some(members)
+    Some(struck)
 }
 
 /// Those who are there and are not shown.
@@ -214,7 +253,7 @@ mod tests {
             let mut now = at(0);
             let mut pauses = Vec::new();
             for _ in 0..10 {
-                killing.run(now, tree);
+                killing.run(|| now, tree);
                 let next = killing.next().unwrap();
                 pauses.push(next.since(now).as_millis());
                 now = next;
@@ -227,8 +266,8 @@ mod tests {
     fn a_try_before_its_time_does_nothing() {
         no_tree(|tree| {
             let mut killing = Killing::default();
-            killing.run(at(0), tree);
-            killing.run(at(9), tree);
+            killing.run(|| at(0), tree);
+            killing.run(|| at(9), tree);
             assert_eq!(killing.next(), Some(at(10)));
         });
     }

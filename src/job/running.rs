@@ -8,19 +8,21 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::asking::Asking;
 use super::echoes::Echoes;
 use super::guard::Ears;
 use super::handle::{GuardSettings, Leftovers};
 use super::killing::Killing;
 use super::link::{Heard, Link};
-use super::messages::{FromGuard, Stage, ToGuard};
+use super::messages::{FromGuard, Stage, Survivor, ToGuard};
+use super::reaping::Reaping;
 use super::spawn::{Exec, ExecReport};
 use super::tree::{self, Tree};
 use super::watch::{Due, Watch};
 use crate::sys::process::{group_of, leave_session, pid, signal_child, signal_parent};
 use crate::sys::procfs;
 use crate::sys::terminal::is_in_foreground;
-use crate::sys::wait::{Status, newly_stopped_by, reap_all};
+use crate::sys::wait::{Status, Waited, has_children, newly_stopped_by, try_wait};
 use crate::token::Moment;
 
 /// The deadline is looked at at least this often, whatever the timer does.
@@ -28,6 +30,12 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// How many of those that were left behind are named.
 const MOST_NAMES: usize = 8;
+
+/// How long they are counted, at the most.
+const LONGEST_LOOK: Duration = Duration::from_millis(50);
+
+/// How many signals are read at once.
+const MOST_SIGNALS: usize = 64;
 
 /// A guard with a job.
 #[derive(Debug)]
@@ -37,7 +45,9 @@ pub(super) struct Running<'a> {
     settings: &'a GuardSettings,
     program: &'a str,
     watch: Watch,
+    asking: Asking,
     killing: Killing,
+    reaping: Reaping,
     echoes: Echoes,
     main: Main,
     /// When the timer will fire. `None`: it has fired.
@@ -76,7 +86,9 @@ impl<'a> Running<'a> {
             settings,
             program,
             watch,
+            asking: Asking::default(),
             killing: Killing::default(),
+            reaping: Reaping::default(),
             echoes: Echoes::default(),
             main: Main::Starting { pid, report },
             armed: None,
@@ -92,25 +104,25 @@ impl<'a> Running<'a> {
         match &result {
             Ok(last_word) => self.link.say(last_word),
             Err(_) => {
-                self.with_tree(|tree, now, this| this.killing.run(now, tree));
+                self.try_to_kill();
             }
         }
         result.map(drop)
     }
 
+    /// Nothing in here may take long, whatever the job does: a deadline is looked at
+    /// before anything else, and the supervisor's word is answered in between.
     fn until_over(&mut self) -> io::Result<FromGuard> {
         loop {
             self.enforce()?;
             if let Some(last_word) = self.last_word() {
                 return Ok(last_word);
             }
-            let woken_by_signal = self.sleep()?;
+            self.sleep()?;
             // First of all, whatever the reason to wake up.
             self.enforce()?;
-            if woken_by_signal {
-                // Before the supervisor is heard: it may want one passed on.
-                self.hear_signals()?;
-            }
+            // Before the supervisor is heard: it may want one passed on.
+            self.hear_signals()?;
             self.look_at_exec();
             self.hear_supervisor();
             self.pass_on();
@@ -135,26 +147,25 @@ impl<'a> Running<'a> {
     /// # Errors
     /// What waitpid(2) says; it has no reason to.
     fn enforce(&mut self) -> io::Result<()> {
-        let now = self.now();
+        let clock = self.settings.clock;
         loop {
             let was_forced = self.watch.is_thorough();
-            let due = self.watch.due(now);
+            let due = self.watch.due(self.now());
             if due != Due::Nothing {
-                // Who has ended by itself must not seem to have been ended. And the
-                // fewer there are the quicker those who live are found.
-                self.reap(was_forced)?;
+                // If it has ended by itself it must not seem to have been ended. All
+                // others can wait.
+                self.reap_main(was_forced)?;
             }
             match due {
-                Due::Nothing => return Ok(()),
+                Due::Nothing => {
+                    self.asking.run(|| clock.now(), &self.tree());
+                    return Ok(());
+                }
                 Due::Expired => self.link.say(&FromGuard::Expired),
-                Due::Term => self.with_tree(|tree, _, _| tree.signal(&tree::ASK)),
+                Due::Term => self.asking.begin(clock.now(), &self.tree()),
                 Due::Kill => {
-                    if self.killing.next().is_none() {
-                        // Where sessions share the processor evenly (autogroup), the
-                        // guard alone now has as much of it as the job's hundreds.
-                        leave_session();
-                    }
-                    let news = self.with_tree(|tree, now, this| this.killing.run(now, tree));
+                    self.asking.stop();
+                    let news = self.try_to_kill();
                     self.check_sight()?;
                     if let Some(processes) = news {
                         self.link.say(&FromGuard::Survivors { processes });
@@ -163,6 +174,16 @@ impl<'a> Running<'a> {
                 }
             }
         }
+    }
+
+    fn try_to_kill(&mut self) -> Option<Vec<Survivor>> {
+        if self.killing.next().is_none() {
+            // Where sessions share the processor evenly (autogroup), the guard alone now
+            // has as much of it as the job's hundreds.
+            leave_session();
+        }
+        let (clock, tree) = (self.settings.clock, self.tree());
+        self.killing.run(|| clock.now(), &tree)
     }
 
     /// Fails if this process may open no files any more, /proc's neither: who lives can
@@ -174,41 +195,43 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    fn with_tree<R>(&mut self, body: impl FnOnce(&Tree<'_>, Moment, &mut Self) -> R) -> R {
-        let tree = Tree::below_this_process(pid(), self.main_pid());
-        let now = self.now();
-        body(&tree, now, self)
+    fn tree(&self) -> Tree<'static> {
+        Tree::below_this_process(pid(), self.main_pid())
     }
 
-    /// Sleeps until something happens or is due. Says whether a signal has come.
-    fn sleep(&mut self) -> io::Result<bool> {
+    /// Sleeps until something happens or is due.
+    fn sleep(&mut self) -> io::Result<()> {
         self.arm()?;
         let report = match &self.main {
             Main::Starting { report, .. } => Some(report.as_fd()),
             _ => None,
         };
-        let fds = [self.ears.signals.as_fd(), self.ears.timer.as_fd()];
-        let fds = fds.into_iter().chain(self.link.poll_fd()).chain(report);
+        let timer = self.ears.timer.as_fd();
+        // Children that end would have it wake up for each.
+        let rests = self.asking.next().is_some() || self.reaping.rests(self.now());
+        let signals = (!rests).then(|| self.ears.signals.as_fd());
+        let fds = std::iter::once(timer).chain(signals);
+        let fds = fds.chain(self.link.poll_fd()).chain(report);
         let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         match poll(&mut fds, PollTimeout::NONE) {
             // Only by SIGSTOP and SIGCONT: nothing else gets through.
             Ok(_) | Err(Errno::EINTR) => {}
             Err(err) => return Err(err.into()),
         }
-        let is_ready = |index: usize| fds.get(index).and_then(PollFd::any).unwrap_or(false);
-        let (by_signal, by_timer) = (is_ready(0), is_ready(1));
-        if by_timer {
+        if fds.first().and_then(PollFd::any).unwrap_or(false) {
             self.ears.timer.clear();
             self.armed = None;
         }
-        Ok(by_signal)
+        Ok(())
     }
 
     fn arm(&mut self) -> io::Result<()> {
         let latest = self.now().plus(LONGEST_SLEEP);
         // Killing may pause longer than the moment that it began at.
         let watch = self.killing.next().or_else(|| self.watch.next());
-        let due = [watch, self.echoes.next()].into_iter().flatten();
+        let own_work = self.asking.next().or_else(|| self.reaping.next());
+        let due = [watch, self.echoes.next(), own_work];
+        let due = due.into_iter().flatten();
         let next = due.fold(latest, Moment::min);
         if self.armed.is_none_or(|armed| next < armed) {
             self.ears.timer.arm(&self.settings.clock, next)?;
@@ -236,15 +259,16 @@ impl<'a> Running<'a> {
 
     fn hear_signals(&mut self) -> io::Result<()> {
         let now = self.now();
-        let mut child_ended = false;
-        while let Some(received) = self.ears.signals.read() {
+        // Whoever sends signals as quickly as they are read holds up nothing.
+        for received in std::iter::from_fn(|| self.ears.signals.read()).take(MOST_SIGNALS) {
             if received.signal == libc::SIGCHLD {
-                child_ended = true;
+                self.reaping.note();
             } else {
                 self.echoes.hear(now, received.signal);
             }
         }
-        if child_ended {
+        // Who is reaped would hide others from the one that asks.
+        if self.asking.next().is_none() && self.reaping.is_due(now) {
             self.reap(self.watch.is_thorough())?;
             self.look_whether_stopped(now);
         }
@@ -270,15 +294,36 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Reaps whoever has ended; `forced` says whether the tree had begun to be ended.
+    /// Reaps the main process if it has ended; `forced` says whether the tree had begun to
+    /// be ended.
+    fn reap_main(&mut self, forced: bool) -> io::Result<()> {
+        if let Some(status) = self.main_status()? {
+            self.main_ended(status, has_children()?, forced);
+        }
+        Ok(())
+    }
+
+    fn main_status(&self) -> io::Result<Option<Status>> {
+        match self.main_pid().map(try_wait).transpose()? {
+            Some(Waited::Ended { status, .. }) => Ok(Some(status)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Reaps some of those who have ended, the main process before all others.
     fn reap(&mut self, forced: bool) -> io::Result<()> {
         let main = self.main_pid();
-        let mut ended = None;
-        let others = reap_all(|pid, status| {
-            if Some(pid) == main {
-                ended = Some(status);
-            }
-        })?;
+        let clock = self.settings.clock;
+        let mut ended = self.main_status()?;
+        let others = self.reaping.run(
+            || clock.now(),
+            |pid, status| {
+                if Some(pid) == main {
+                    // Reaped already, its pid may be another's.
+                    ended.get_or_insert(status);
+                }
+            },
+        )?;
         if let Some(status) = ended {
             self.main_ended(status, others, forced);
         } else if let Main::Ended { .. } = self.main {
@@ -306,7 +351,8 @@ impl<'a> Running<'a> {
         if !self.watch.end_leftovers(now, self.settings.kill_grace) {
             return;
         }
-        let (count, names) = match self.with_tree(|tree, _, _| tree.living()) {
+        let until = now.plus(LONGEST_LOOK);
+        let (count, names) = match self.tree().living(|| self.now() < until) {
             // All are ending by themselves; they will be reaped in a moment.
             Some(living) if living.is_empty() => return,
             Some(living) => (living.len(), tree::names(&living, MOST_NAMES)),
@@ -320,7 +366,11 @@ impl<'a> Running<'a> {
         loop {
             match self.link.hear() {
                 Heard::Nothing => return,
-                Heard::Gone => self.watch.abandon(now, self.settings.kill_grace),
+                Heard::Gone => {
+                    // Nobody is left who would have a signal passed on.
+                    leave_session();
+                    self.watch.abandon(now, self.settings.kill_grace);
+                }
                 Heard::Message(message, _) => self.obey(now, message),
             }
         }

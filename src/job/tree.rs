@@ -1,13 +1,10 @@
 //! The descendants of a process, and signals to all of them.
 
-use std::collections::{HashMap, HashSet};
-
-use nix::libc;
-
+use super::walk::{Step, Walk};
 use crate::sys::pidfd::{Delivery, Target};
 use crate::sys::process::signal_child;
-use crate::sys::procfs::{self, Process};
-use crate::sys::wait::has_children;
+use crate::sys::procfs::{self, Children, Process};
+use crate::sys::wait::has_only_living_children;
 
 /// How often the ancestry of a process is looked up anew, when one of its ancestors
 /// ended in between.
@@ -17,10 +14,27 @@ const LOOKS: usize = 4;
 const MOST_ANCESTORS: usize = 10_000;
 
 /// Somebody in a tree, as a walk meets them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) pid: i32,
     parent: i32,
+}
+
+impl Member {
+    pub(super) const fn of(process: &Process) -> Self {
+        Self {
+            pid: process.pid,
+            parent: process.parent,
+        }
+    }
+
+    /// Its child with this pid.
+    pub(super) const fn with_child(self, pid: i32) -> Self {
+        Self {
+            pid,
+            parent: self.pid,
+        }
+    }
 }
 
 /// The descendants of this process that belong to the job.
@@ -57,108 +71,101 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Those who live, as far as they can be seen; parents before their children.
-    /// `None` if /proc can't be used.
-    pub(super) fn living(&self) -> Option<Vec<Process>> {
+    pub(super) const fn root(&self) -> i32 {
+        self.root
+    }
+
+    /// The one member that is known without a look.
+    pub(super) fn known(&self) -> Option<Member> {
+        self.known_child.map(|pid| self.child(pid))
+    }
+
+    /// The root's own children, strangers too. `None` if they can't be seen.
+    pub(super) fn own(&self) -> Option<Children> {
+        Children::of(self.root)
+    }
+
+    /// A child of the root's as a member, if it belongs.
+    pub(super) fn own_member(&self, pid: i32) -> Option<Member> {
+        let belongs = || procfs::process(pid).is_some_and(|process| (self.belongs)(&process));
+        (self.all_belong || belongs()).then(|| self.child(pid))
+    }
+
+    const fn child(&self, pid: i32) -> Member {
+        Member {
+            pid,
+            parent: self.root,
+        }
+    }
+
+    /// Whether this child of the root's belongs.
+    pub(super) fn has(&self, child: &Process) -> bool {
+        (self.belongs)(child)
+    }
+
+    /// Whether it is the root's own child, as far as is known.
+    pub(super) const fn is_own(&self, member: Member) -> bool {
+        member.parent == self.root
+    }
+
+    /// Those who live, as far as they can be seen and met while `may_go_on`; parents
+    /// before their children. `None` if /proc can't be used.
+    pub(super) fn living(&self, may_go_on: impl Fn() -> bool) -> Option<Vec<Process>> {
         let mut living = Vec::new();
-        self.walk(|member| {
-            let process = procfs::process(member.pid);
-            living.extend(process.filter(Process::is_alive));
-        })?;
+        let mut walk = Walk::new(self)?;
+        while may_go_on() {
+            match walk.step(self) {
+                Step::Met(member) => {
+                    let process = procfs::process(member.pid);
+                    living.extend(process.filter(Process::is_alive));
+                }
+                Step::On => {}
+                Step::Over => break,
+            }
+        }
         Some(living)
     }
 
     /// Whether it has no member, not even one that has ended and was not reaped yet:
     /// whoever forks and leaves can't hide behind that. `None` if that can't be seen.
     pub(super) fn is_empty(&self) -> Option<bool> {
-        let mut is_empty = true;
-        self.walk(|_| is_empty = false)?;
-        Some(is_empty)
-    }
-
-    /// Visits everyone, parents before their children. Whose parent ends meanwhile
-    /// may be missed, as may whoever is just being made: who must meet all walks
-    /// again until nobody is new. `None` if /proc can't be used.
-    pub(super) fn walk(&self, mut visit: impl FnMut(Member)) -> Option<()> {
         if !procfs::is_ours() {
             return None;
         }
-        let Some(mut pids) = procfs::child_pids(self.root) else {
-            // This kernel shows parents only: everybody has to be looked at.
-            let all = procfs::processes().ok()?;
-            for process in descendants(self.root, all, self.belongs) {
-                visit(Member {
-                    pid: process.pid,
-                    parent: process.parent,
-                });
-            }
-            return Some(());
+        let own = match self.own() {
+            Some(pids) => pids.filter_map(procfs::process).collect(),
+            None => procfs::children().ok()?,
         };
-        if !self.all_belong {
-            let belongs = |pid: &i32| procfs::process(*pid).is_some_and(|it| (self.belongs)(&it));
-            pids.retain(belongs);
-        }
-        let mut seen: HashSet<i32> = pids.iter().copied().collect();
-        let parent = self.root;
-        let mut members: Vec<Member> = pids.iter().map(|&pid| Member { pid, parent }).collect();
-        let mut next = 0;
-        while let Some(&member) = members.get(next) {
-            next += 1;
-            visit(member);
-            // Only now: whoever the visit has killed makes no more.
-            let parent = member.pid;
-            let below = procfs::child_pids(parent).unwrap_or_default();
-            let new = below.into_iter().filter(|pid| seen.insert(*pid));
-            members.extend(new.map(|pid| Member { pid, parent }));
-        }
-        Some(())
+        Some(!own.iter().any(self.belongs))
     }
 
-    /// Sends signals, one after the other, to everyone who lives.
-    pub(super) fn signal(&self, signals: &[i32]) {
-        match self.living() {
-            Some(living) => {
-                for process in &living {
-                    self.signal_one(process, signals);
-                }
-            }
-            None => self.signal_known_child(signals),
-        }
-    }
-
-    /// Sends one process signals, if it is still the one that was seen. Says
-    /// whether the last of them arrived.
-    pub(super) fn signal_one(&self, process: &Process, signals: &[i32]) -> Delivery {
-        // First hold it, then look at who it is, then signal: its pid may have gone
-        // to another since it was seen, but not since it was held.
-        match Target::open(process.pid) {
-            Some(target) if self.contains(process.pid, Some(process.started)) => {
-                send(&target, signals)
-            }
-            _ => Delivery::Gone,
-        }
-    }
-
-    /// Sends a signal to somebody who was just met. Of an own child, which nobody has
-    /// waited for since, nothing is asked before: its pid can't be another's, and with
-    /// one that forks and leaves every microsecond counts.
-    pub(super) fn strike(&self, member: Member, signal: i32) -> Delivery {
+    /// Sends signals to somebody who was just met, and says whether the last of them
+    /// arrived. Of an own child, which nobody has waited for since, nothing is asked before:
+    /// its pid can't be another's, and with one that forks and leaves every microsecond
+    /// counts.
+    pub(super) fn send(&self, member: Member, signals: &[i32]) -> Delivery {
+        let mut last = Delivery::Gone;
         if member.parent == self.root {
-            return match signal_child(member.pid, signal) {
-                Ok(()) => Delivery::Sent,
-                Err(_) => Delivery::NotPermitted,
-            };
+            for signal in signals {
+                let sent = signal_child(member.pid, *signal);
+                last = sent.map_or(Delivery::NotPermitted, |()| Delivery::Sent);
+            }
+        } else if let Some(target) = self.hold(member) {
+            for signal in signals {
+                last = target.signal(*signal).unwrap_or(Delivery::Gone);
+            }
         }
-        let Some(target) = Target::open(member.pid) else {
-            return Delivery::Gone;
-        };
-        // Held first, then looked at. Mostly it is still where it was met.
-        let is_there = |it: Process| it.parent == member.parent || it.parent == self.root;
-        if procfs::process(member.pid).is_some_and(is_there) || self.contains(member.pid, None) {
-            send(&target, &[signal])
-        } else {
-            Delivery::Gone
-        }
+        last
+    }
+
+    /// Takes hold of somebody who was just met. `None` if another has that pid now.
+    fn hold(&self, member: Member) -> Option<Target> {
+        // First held, then looked at: its pid may have gone to another since it was met, but
+        // not since it was held. Mostly it is still where it was met.
+        let target = Target::open(member.pid)?;
+        let is_there = |parent| parent == member.parent || parent == self.root;
+        let is_it = target.parent().is_some_and(is_there) || self.contains(member.pid);
+        is_it.then_some(target)
     }
 
     /// Sends signals to the one child that is known without /proc.
@@ -171,18 +178,15 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether there is anybody in it, seen or not, as far as that can be told.
-    pub(super) fn has_members(&self) -> bool {
-        self.all_belong && has_children().unwrap_or(true)
+    /// Whether there is anybody in it who lives, seen or not, as far as that can be told:
+    /// not while others wait to be reaped.
+    pub(super) fn has_living(&self) -> bool {
+        self.all_belong && has_only_living_children()
     }
 
-    /// Whether the process that has this pid now, and started then, is in the tree.
-    fn contains(&self, pid: i32, started: Option<u64>) -> bool {
-        let is_same = |it: Process| started.is_none_or(|started| it.started == started);
-        (0..LOOKS).any(|_| {
-            procfs::process(pid).is_some_and(is_same)
-                && self.descends(pid, procfs::process) == Some(true)
-        })
+    /// Whether the process that has this pid now is in the tree.
+    fn contains(&self, pid: i32) -> bool {
+        (0..LOOKS).any(|_| self.descends(pid, procfs::process) == Some(true))
     }
 
     /// Whether the process is in the tree. `None` if an ancestor ended meanwhile.
@@ -200,38 +204,6 @@ impl<'a> Tree<'a> {
         Some(false)
     }
 }
-
-fn send(target: &Target, signals: &[i32]) -> Delivery {
-    let mut last = Delivery::Sent;
-    for signal in signals {
-        last = target.signal(*signal).unwrap_or(Delivery::Gone);
-    }
-    last
-}
-
-/// Everyone below `root` in a list that was not made in one instant, without those
-/// below a child of it that does not belong.
-fn descendants(root: i32, all: Vec<Process>, belongs: impl Fn(&Process) -> bool) -> Vec<Process> {
-    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
-    for process in all {
-        children.entry(process.parent).or_default().push(process);
-    }
-    let mut found: Vec<Process> = children.remove(&root).unwrap_or_default();
-    found.retain(belongs);
-    let mut seen: HashSet<i32> = found.iter().map(|process| process.pid).collect();
-    seen.insert(root);
-    let mut next = 0;
-    while let Some(process) = found.get(next) {
-        // Taken out, so that parents in a circle are met once.
-        let below = children.remove(&process.pid).unwrap_or_default();
-        found.extend(below.into_iter().filter(|child| seen.insert(child.pid)));
-        next += 1;
-    }
-    found
-}
-
-/// The signals that ask a process to end: stopped, it gets TERM only once it goes on.
-pub(super) const ASK: [i32; 2] = [libc::SIGTERM, libc::SIGCONT];
 
 /// Names for people: the first `most`, in the order of the tree.
 pub(super) fn names(processes: &[Process], most: usize) -> Vec<String> {
@@ -252,31 +224,6 @@ mod tests {
             threads: 1,
             started: 0,
         }
-    }
-
-    fn pids_below(root: i32, pairs: &[(i32, i32)], belongs: fn(&Process) -> bool) -> Vec<i32> {
-        let all = pairs.iter().map(|(pid, parent)| process(*pid, *parent));
-        let found = descendants(root, all.collect(), belongs);
-        found.iter().map(|process| process.pid).collect()
-    }
-
-    #[test]
-    fn all_generations_are_found_and_nobody_else() {
-        let pairs = [(9, 5), (2, 1), (5, 2), (6, 2), (7, 9), (3, 1), (1, 0)];
-        assert_eq!(pids_below(2, &pairs, |_| true), [5, 6, 9, 7]);
-        assert_eq!(pids_below(7, &pairs, |_| true), [0; 0]);
-    }
-
-    #[test]
-    fn a_child_that_does_not_belong_takes_its_own_along() {
-        let pairs = [(5, 2), (6, 2), (7, 5), (8, 6)];
-        assert_eq!(pids_below(2, &pairs, |it| it.pid != 5), [6, 8]);
-    }
-
-    #[test]
-    fn a_list_with_a_circle_in_it_ends() {
-        let pairs = [(5, 2), (2, 5), (6, 7), (7, 6), (5, 5)];
-        assert_eq!(pids_below(2, &pairs, |_| true), [5]);
     }
 
     #[test]

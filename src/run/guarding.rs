@@ -15,6 +15,7 @@ use crate::job::handle::{GuardHandle, GuardSettings, Received, TreeEnd};
 use crate::job::locks::JobLock;
 use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
 use crate::sys::fds::let_go_of_inherited;
+use crate::sys::procfs;
 use crate::token::Moment;
 
 /// How long a guard that leaves may take to, in milliseconds.
@@ -60,6 +61,10 @@ pub(super) struct Guarding {
     /// What the job's main process did, once that is known.
     heard: Vec<Heard>,
     closed: bool,
+    /// For how long the guard had run when it was asked for the answer that it owes.
+    had_run: Option<Duration>,
+    /// Whether it was told to continue since.
+    in_doubt: bool,
     /// When this process's other children are looked at next.
     look_at: Moment,
     inherited: Inheritance,
@@ -93,6 +98,8 @@ impl Guarding {
             sequence: 0,
             heard: Vec::new(),
             closed: false,
+            had_run: None,
+            in_doubt: false,
             look_at: Moment::default(),
             inherited: Inheritance::Kept,
         })
@@ -108,12 +115,13 @@ impl Guarding {
         (!self.closed).then(|| self.handle.fd())
     }
 
-    pub(super) const fn wake_at(&self) -> Option<Moment> {
-        match (self.state, self.inherited) {
+    pub(super) fn wake_at(&self) -> Option<Moment> {
+        let own = match (self.state, self.inherited) {
             (State::Alone { again_at }, _) => Some(again_at),
             (State::Guarding, Inheritance::KeptUntil(at)) => Some(at),
             _ => None,
-        }
+        };
+        [own, self.handle.reap_at()].into_iter().flatten().min()
     }
 
     /// Hands the job's lock to the guard, and closes it here: else a supervisor that is
@@ -140,7 +148,7 @@ impl Guarding {
     pub(super) fn extend(&mut self, deadline: Deadline) {
         self.sequence += 1;
         let seq = self.sequence;
-        self.send(&ToGuard::Deadline { seq, deadline });
+        self.ask(&ToGuard::Deadline { seq, deadline });
     }
 
     pub(super) fn pass(&mut self, signal: i32) {
@@ -148,7 +156,14 @@ impl Guarding {
     }
 
     pub(super) fn end(&mut self, term_tree: bool, kill_at: Moment) {
-        self.send(&ToGuard::End { kill_at, term_tree });
+        self.ask(&ToGuard::End { kill_at, term_tree });
+    }
+
+    /// Says something that is to be answered.
+    fn ask(&mut self, message: &ToGuard) {
+        self.had_run = procfs::run_time(self.handle.pid());
+        self.in_doubt = false;
+        self.send(message);
     }
 
     /// A guard that can't take a message does not answer either, which the machine
@@ -159,9 +174,10 @@ impl Guarding {
         }
     }
 
-    pub(super) fn continue_guard(&self) {
+    pub(super) fn continue_guard(&mut self) {
         // If it is gone, that is noticed by itself.
         let _ = self.handle.signal_guard(libc::SIGCONT);
+        self.in_doubt = true;
     }
 
     /// The guard counts as gone: it is killed, and so is its tree. The job has a
@@ -174,12 +190,11 @@ impl Guarding {
     }
 
     /// A child of this process has ended.
-    pub(super) fn child_ended(&mut self) -> io::Result<()> {
-        self.handle.reap_orphans()?;
+    pub(super) fn child_ended(&mut self) {
+        self.handle.note_child_ended();
         if let State::Alone { again_at } = &mut self.state {
             *again_at = Moment::default();
         }
-        Ok(())
     }
 
     /// The run is over: a guard that waits leaves, one that has finished is reaped.
@@ -193,7 +208,7 @@ impl Guarding {
             let mut fds = [PollFd::new(self.handle.fd(), PollFlags::empty())];
             let _ = poll(&mut fds, LEAVING);
         }
-        let _ = self.handle.reap_orphans();
+        let _ = self.handle.try_wait();
     }
 
     fn send_anyway(&mut self, message: &ToGuard) {
@@ -201,14 +216,28 @@ impl Guarding {
         let _ = self.handle.send(message);
     }
 
-    /// Whether the guard has answered since the last call. What else it has said is
-    /// kept for [`Self::events`].
+    /// Whether the guard has answered since the last call, or is seen to be at work. What
+    /// else it has said is kept for [`Self::events`].
     pub(super) fn has_answered(&mut self) -> io::Result<bool> {
         self.receive()?;
         let is_answer = |heard: &Heard| matches!(heard, Heard::Event(Event::GuardAnswered));
         let before = self.heard.len();
         self.heard.retain(|heard| !is_answer(heard));
-        Ok(self.heard.len() < before)
+        let has_answered = self.heard.len() < before || self.has_run();
+        self.in_doubt &= !has_answered;
+        Ok(has_answered)
+    }
+
+    /// Whether a guard that did not answer in time has run since it was asked. It is not
+    /// stopped then and does not hang, but has much to do for the processor that the
+    /// job's processes leave it: it ends hundreds of them, say. It is better at that than
+    /// this process is.
+    fn has_run(&self) -> bool {
+        let has_run = || procfs::run_time(self.handle.pid());
+        self.in_doubt
+            && has_run()
+                .zip(self.had_run)
+                .is_some_and(|(now, then)| now > then)
     }
 
     fn receive(&mut self) -> io::Result<()> {
@@ -236,6 +265,9 @@ impl Guarding {
             self.handle.note_strangers();
         }
         self.end_tree(now)?;
+        if self.handle.reap_at().is_some_and(|at| at <= now) {
+            self.handle.reap_orphans()?;
+        }
         Ok(std::mem::take(&mut self.heard))
     }
 

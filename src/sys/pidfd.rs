@@ -1,10 +1,15 @@
 //! A process that can be signalled without hitting another that got its pid.
 
-use std::io;
-use std::os::fd::OwnedFd;
+#![allow(unsafe_code)]
 
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::libc;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+use super::procfs;
 
 /// What became of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +45,15 @@ impl Target {
         }
     }
 
+    /// Its parent's pid; 0 if that is in another pid namespace. `None` if it was reaped, or
+    /// is hidden.
+    #[must_use]
+    pub fn parent(&self) -> Option<i32> {
+        let told = self.fd.as_ref().and_then(parent_by);
+        let pid = self.pid.as_raw_pid();
+        told.or_else(|| procfs::process(pid).map(|process| process.parent))
+    }
+
     /// Sends it a signal by its number.
     ///
     /// # Errors
@@ -56,6 +70,19 @@ impl Target {
         }
         delivery(kill_process(self.pid, signal))
     }
+}
+
+/// As the kernel tells, since Linux 6.13, in a tenth of the time that a look into /proc
+/// takes.
+fn parent_by(fd: &OwnedFd) -> Option<i32> {
+    // SAFETY: all zeroes is a valid pidfd_info.
+    let mut info: libc::pidfd_info = unsafe { std::mem::zeroed() };
+    info.mask = u64::from(libc::PIDFD_INFO_PID);
+    // SAFETY: this ioctl(2) writes to a struct that is ours, no more than the size of it,
+    // which is part of the request's number.
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), libc::PIDFD_GET_INFO, &raw mut info) };
+    let is_told = done == 0 && info.mask & u64::from(libc::PIDFD_INFO_PID) != 0;
+    is_told.then(|| i32::try_from(info.ppid).ok()).flatten()
 }
 
 fn delivery(sent: Result<(), Errno>) -> io::Result<Delivery> {

@@ -1,9 +1,10 @@
 //! What /proc says about processes.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// One process as `/proc/PID/stat` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +89,16 @@ pub fn process(pid: i32) -> Option<Process> {
     Process::parse(line.get(..length)?)
 }
 
+/// For how long a process has run on a processor since it began. `None` if there is no
+/// such process, or this kernel does not tell.
+#[must_use]
+pub fn run_time(pid: i32) -> Option<Duration> {
+    // The first number is in nanoseconds.
+    let line = read_short(&format!("/proc/{pid}/schedstat")).ok()?;
+    let first = line.split_ascii_whitespace().next()?;
+    Some(Duration::from_nanos(first.parse().ok()?))
+}
+
 /// All processes that can be seen, one after the other: not as of one instant.
 ///
 /// # Errors
@@ -102,34 +113,71 @@ pub fn processes() -> io::Result<Vec<Process>> {
 
 /// The children of a process, those that have ended and were not waited for too: much
 /// quicker to be had than a look at everybody. `None` if the process is gone, or if
-/// this kernel does not show them (it is built without CONFIG_PROC_CHILDREN).
+/// this kernel does not show them.
 ///
 /// One that appears or ends meanwhile may hide another: who must have all looks
 /// again until nothing is new.
 #[must_use]
 pub fn child_pids(pid: i32) -> Option<Vec<i32>> {
-    let threads = format!("/proc/{pid}/task");
-    // A directory has a link from itself, from its parent, and from each of its own.
-    if fs::metadata(&threads).ok()?.nlink() == 3 {
-        return children_of(Path::new(&format!("{threads}/{pid}")));
-    }
-    // A child is shown by the thread that made it.
-    let mut all = Vec::new();
-    for thread in fs::read_dir(threads).ok()? {
-        all.extend(children_of(&thread.ok()?.path())?);
-    }
-    Some(all)
+    Some(Children::of(pid)?.collect())
 }
 
-fn children_of(thread: &Path) -> Option<Vec<i32>> {
-    match fs::read_to_string(thread.join("children")) {
-        Ok(text) => Some(text.split_ascii_whitespace().flat_map(str::parse).collect()),
-        // It may have ended; else the kernel does not show them.
+/// The children of a process as [`child_pids`] gives them, one after the other: the kernel
+/// makes the list a page at a time, and a process that does not reap may have thousands.
+#[derive(Debug)]
+pub struct Children {
+    /// Of each thread: a child is shown by the one that made it.
+    lists: Vec<io::Split<BufReader<File>>>,
+}
+
+impl Children {
+    /// Those of this process. `None` as for [`child_pids`].
+    #[must_use]
+    pub fn of(pid: i32) -> Option<Self> {
+        let threads = format!("/proc/{pid}/task");
+        // A directory has a link from itself, from its parent, and from each of its own.
+        if fs::metadata(&threads).ok()?.nlink() == 3 {
+            let lists = list_of(Path::new(&format!("{threads}/{pid}")))?;
+            return Some(Self { lists });
+        }
+        let mut lists = Vec::new();
+        for thread in fs::read_dir(threads).ok()? {
+            lists.extend(list_of(&thread.ok()?.path())?);
+        }
+        Some(Self { lists })
+    }
+}
+
+impl Iterator for Children {
+    type Item = i32;
+
+    fn next(&mut self) -> Option<i32> {
+        loop {
+            match self.lists.last_mut()?.next() {
+                Some(Ok(pid)) => return std::str::from_utf8(&pid).ok()?.parse().ok(),
+                Some(Err(_)) | None => {
+                    self.lists.pop();
+                }
+            }
+        }
+    }
+}
+
+/// The list of a thread's children; none if it has ended. `None` if this kernel does not
+/// show them.
+fn list_of(thread: &Path) -> Option<Vec<io::Split<BufReader<File>>>> {
+    match File::open(thread.join("children")) {
+        Ok(list) => Some(vec![BufReader::with_capacity(PAGE, list).split(b' ')]),
         Err(_) => shows_children().then(Vec::new),
     }
 }
 
-fn shows_children() -> bool {
+/// What the kernel gives at a time.
+const PAGE: usize = 4096;
+
+/// Whether this kernel shows the children of a process (CONFIG_PROC_CHILDREN).
+#[must_use]
+pub fn shows_children() -> bool {
     Path::new("/proc/thread-self/children").exists()
 }
 
@@ -209,6 +257,15 @@ mod tests {
         assert_eq!(own.parent, crate::sys::process::parent_pid());
         assert!(processes().unwrap().iter().any(|other| other.pid == pid));
         assert_eq!(process(i32::MAX), None);
+    }
+
+    #[test]
+    fn who_runs_is_seen_to() {
+        let pid = crate::sys::process::pid();
+        let before = run_time(pid).unwrap();
+        // The kernel counts when it looks at the clock.
+        while run_time(pid).unwrap() == before {}
+        assert_eq!(run_time(i32::MAX), None);
     }
 
     #[test]

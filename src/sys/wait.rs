@@ -63,12 +63,8 @@ pub fn try_wait(pid: i32) -> io::Result<Waited> {
     wait(pid, libc::WNOHANG)
 }
 
-/// Reaps any child that has ended. For a subreaper, [`Waited::NoChild`] means that
-/// it has no descendant left either.
-///
-/// # Errors
-/// As [`try_wait`].
-pub fn try_wait_any() -> io::Result<Waited> {
+/// Reaps any child that has ended.
+fn try_wait_any() -> io::Result<Waited> {
     wait(-1, libc::WNOHANG)
 }
 
@@ -107,19 +103,32 @@ pub fn ends_within(pid: i32, limit: Duration) -> bool {
     }
 }
 
-/// Reaps every child that has ended and tells `on` of each. Says whether there are
-/// children left.
+/// Which children are left after some were reaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Left {
+    /// None. For a subreaper: no descendant either.
+    Nobody,
+    /// None that has ended.
+    Living,
+    /// There may be more that have ended.
+    Unknown,
+}
+
+/// Reaps children that have ended, `most` of them at the most, and tells `on` of each:
+/// others may end as quickly as they are reaped, without end.
 ///
 /// # Errors
 /// As [`try_wait`].
-pub fn reap_all(mut on: impl FnMut(i32, Status)) -> io::Result<bool> {
-    loop {
+pub fn reap(most: usize, mut on: impl FnMut(i32, Status)) -> io::Result<Left> {
+    for _ in 0..most {
         match try_wait_any()? {
             Waited::Ended { pid, status } => on(pid, status),
-            Waited::Running => return Ok(true),
-            Waited::NoChild => return Ok(false),
+            Waited::Running => return Ok(Left::Living),
+            Waited::NoChild => return Ok(Left::Nobody),
         }
     }
+    Ok(Left::Unknown)
 }
 
 /// Whether the child `pid` has not ended. Reaps nothing.
@@ -157,15 +166,23 @@ fn look(kind: libc::idtype_t, id: libc::id_t, flags: i32) -> io::Result<Option<l
 /// # Errors
 /// What waitid(2) says; it has no reason to.
 pub fn has_children() -> io::Result<bool> {
-    match look(
-        libc::P_ALL,
-        0,
-        libc::WEXITED | libc::WNOHANG | libc::WNOWAIT,
-    ) {
+    match look_for_any() {
         Ok(_) => Ok(true),
         Err(err) if err.raw_os_error() == Some(libc::ECHILD) => Ok(false),
         Err(err) => Err(err),
     }
+}
+
+/// Whether this process has children none of which has ended. Reaps nothing.
+#[must_use]
+pub fn has_only_living_children() -> bool {
+    look_for_any().is_ok_and(|found| found.is_none())
+}
+
+/// A child that has ended, if there is one.
+fn look_for_any() -> io::Result<Option<libc::siginfo_t>> {
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    look(libc::P_ALL, 0, flags)
 }
 
 fn wait(pid: i32, flags: i32) -> io::Result<Waited> {

@@ -181,7 +181,7 @@ impl Keeper {
             // A server from which a process was killed starts again by itself.
             _ => {}
         }
-        wait::reap_all(|_, _| {}).unwrap();
+        let _ = wait::reap(usize::MAX, |_, _| {}).unwrap();
     }
 
     /// The server's processes, the first one first.
@@ -196,7 +196,7 @@ impl Keeper {
     fn start_again(&mut self) {
         let begun = Instant::now();
         loop {
-            wait::reap_all(|_, _| {}).unwrap();
+            let _ = wait::reap(usize::MAX, |_, _| {}).unwrap();
             match self.server.try_ctl(&["-w", "start"]) {
                 Ok(()) => return,
                 Err(why) if begun.elapsed() > PATIENCE => panic!("{why}"),

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use tokenrun::sys::wait::{Status, reap_all};
+use tokenrun::sys::wait::{Left, Status, reap};
 
 use super::call::{Live, Place, STATE, Wishes};
 use super::database::Database;
@@ -150,7 +150,7 @@ impl World {
     /// Reaps everybody who has ended, orphans too. Says whether anybody had.
     fn reap(&mut self) -> bool {
         let mut ended = HashMap::new();
-        reap_all(|pid, status| {
+        let _ = reap(usize::MAX, |pid, status| {
             ended.insert(pid, status);
         })
         .unwrap();
@@ -254,7 +254,7 @@ impl World {
     /// Kills whoever is left, at last.
     pub(crate) fn end_everybody() {
         let own = tokenrun::sys::process::pid();
-        while reap_all(|_, _| {}).unwrap() {
+        while reap(usize::MAX, |_, _| {}).unwrap() != Left::Nobody {
             let all = tokenrun::sys::procfs::processes().unwrap();
             for child in all.iter().filter(|process| process.parent == own) {
                 let _ = tokenrun::sys::process::signal_child(child.pid, nix::libc::SIGKILL);

@@ -15,7 +15,7 @@ use tokenrun::job::{
 use tokenrun::sys::clock::LocalClock;
 use tokenrun::sys::procfs::{self, Process};
 use tokenrun::sys::signals::{Inherited, SignalFd};
-use tokenrun::sys::wait::{Status, reap_all};
+use tokenrun::sys::wait::{Left, Status, reap};
 use tokenrun::token::Moment;
 
 /// A test and the name that it is chosen by.
@@ -305,8 +305,8 @@ fn children() -> Vec<Process> {
 }
 
 fn assert_nobody_is_left() {
-    let left = reap_all(|_, _| {}).unwrap();
-    assert!(!left, "left behind: {:?}", children());
+    let left = reap(usize::MAX, |_, _| {}).unwrap();
+    assert_eq!(left, Left::Nobody, "left behind: {:?}", children());
 }
 
 /// Ends what a test that failed has left; only this process's own descendants.
@@ -315,6 +315,6 @@ fn end_everybody() {
         for child in children() {
             let _ = tokenrun::sys::process::signal_child(child.pid, nix::libc::SIGKILL);
         }
-        (!reap_all(|_, _| {}).unwrap()).then_some(())
+        (reap(usize::MAX, |_, _| {}).unwrap() == Left::Nobody).then_some(())
     });
 }

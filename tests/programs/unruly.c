@@ -7,6 +7,8 @@
  * unruly hydra N    N pairs in sessions of their own: whoever sees its parent or its
  *                   child die forks two in its place
  * unruly waker N    N processes that go on waking each other up with CONT, and fork
+ * unruly litter N   N loops that each leave orphans which end at once, for others to
+ *                   reap; they begin at once
  * unruly storm N    forks, and so does every child, as long as fewer than N live
  * unruly tracer     a process that lets its traced child run whatever it is sent
  * unruly odd        descendants that clear their parent-death signal, send no signal
@@ -91,6 +93,20 @@ static void waker(int n) {
             _exit(0);
         while (waitpid(-1, NULL, WNOHANG) > 0)
             ;
+    }
+}
+
+static void litter(int n) {
+    for (int i = 1; i < n && fork() > 0; i++)
+        ;
+    for (;;) {
+        int child = fork();
+        if (child == 0) {
+            fork();
+            _exit(0);
+        }
+        if (child > 0)
+            waitpid(child, NULL, 0);
     }
 }
 
@@ -241,6 +257,8 @@ int main(int count, char **words) {
         hydra(atoi(word));
     if (!strcmp(mode, "waker"))
         waker(atoi(word));
+    if (!strcmp(mode, "litter"))
+        litter(atoi(word));
     if (!strcmp(mode, "storm"))
         storm(atoi(word));
     if (!strcmp(mode, "tracer"))

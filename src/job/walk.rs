@@ -1,0 +1,183 @@
+//! A walk through a tree, a step at a time: whoever walks holds a deadline.
+
+use std::collections::{HashMap, HashSet};
+
+use super::tree::{Member, Tree};
+use crate::sys::procfs::{self, Children, Process};
+use crate::sys::wait::is_running;
+
+/// A walk that meets everyone who lives, parents before their children, and all children
+/// before their own. Whose parent ends meanwhile may be missed, as may whoever is just being
+/// made: who must meet all walks again until nobody is new.
+///
+/// First comes the job's own process with all below it: of other children there may be
+/// thousands that only wait to be reaped, and to list them takes its time.
+#[derive(Debug)]
+pub(super) struct Walk {
+    /// Those who were listed and not met yet, the next one last.
+    ahead: Vec<Member>,
+    /// Those who were met and whose children were not listed yet.
+    behind: Vec<Member>,
+    seen: HashSet<i32>,
+    own: Own,
+}
+
+/// The root's own children.
+#[derive(Debug)]
+enum Own {
+    /// None was listed yet.
+    Unlisted,
+    /// Some were.
+    Listed(Children),
+    /// All were.
+    Done,
+}
+
+/// What came of a step.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Somebody was met.
+    Met(Member),
+    /// Nobody yet.
+    On,
+    /// The walk is over.
+    Over,
+}
+
+impl Walk {
+    /// A walk through the tree. `None` if /proc can't be used.
+    pub(super) fn new(tree: &Tree<'_>) -> Option<Self> {
+        if !procfs::is_ours() {
+            return None;
+        }
+        let (ahead, own) = if procfs::shows_children() {
+            (tree.known().into_iter().collect(), Own::Unlisted)
+        } else {
+            (everyone(tree, procfs::processes().ok()?), Own::Done)
+        };
+        Some(Self {
+            ahead,
+            behind: Vec::new(),
+            seen: HashSet::new(),
+            own,
+        })
+    }
+
+    /// Goes on, in the tree in which the walk began.
+    pub(super) fn step(&mut self, tree: &Tree<'_>) -> Step {
+        if let Some(member) = self.ahead.pop() {
+            return self.meet(tree, member);
+        }
+        match self.behind.pop() {
+            // Whoever was killed when it was met makes no more.
+            Some(member) => self.list_below(member),
+            None => return self.list_own(tree),
+        }
+        Step::On
+    }
+
+    fn meet(&mut self, tree: &Tree<'_>, member: Member) -> Step {
+        let has_ended = tree.is_own(member) && !is_running(member.pid);
+        if has_ended || !self.seen.insert(member.pid) {
+            return Step::On;
+        }
+        if tree.known() == Some(member) {
+            // Before it is met: if it ends then, its children are at the end of all others.
+            self.list_below(member);
+        } else {
+            self.behind.push(member);
+        }
+        Step::Met(member)
+    }
+
+    fn list_below(&mut self, member: Member) {
+        let pids = procfs::child_pids(member.pid).unwrap_or_default();
+        let below = pids.into_iter().rev().map(|pid| member.with_child(pid));
+        self.ahead.extend(below);
+    }
+
+    /// Lists one more of the root's own children.
+    fn list_own(&mut self, tree: &Tree<'_>) -> Step {
+        if let Own::Unlisted = self.own {
+            self.own = tree.own().map_or(Own::Done, Own::Listed);
+        }
+        let next = match &mut self.own {
+            Own::Listed(children) => children.next(),
+            Own::Unlisted | Own::Done => None,
+        };
+        let Some(pid) = next else {
+            self.own = Own::Done;
+            return Step::Over;
+        };
+        self.ahead.extend(tree.own_member(pid));
+        Step::On
+    }
+}
+
+/// Everyone in the tree, the first one last: for a kernel that shows parents only.
+fn everyone(tree: &Tree<'_>, all: Vec<Process>) -> Vec<Member> {
+    let found = descendants(tree.root(), all, |child| tree.has(child));
+    found.iter().rev().map(Member::of).collect()
+}
+
+/// Everyone below `root` in a list that was not made in one instant, without those
+/// below a child of it that does not belong.
+fn descendants(root: i32, all: Vec<Process>, belongs: impl Fn(&Process) -> bool) -> Vec<Process> {
+    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+    for process in all {
+        children.entry(process.parent).or_default().push(process);
+    }
+    let mut found: Vec<Process> = children.remove(&root).unwrap_or_default();
+    found.retain(belongs);
+    let mut seen: HashSet<i32> = found.iter().map(|process| process.pid).collect();
+    seen.insert(root);
+    let mut next = 0;
+    while let Some(process) = found.get(next) {
+        // Taken out, so that parents in a circle are met once.
+        let below = children.remove(&process.pid).unwrap_or_default();
+        found.extend(below.into_iter().filter(|child| seen.insert(child.pid)));
+        next += 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, parent: i32) -> Process {
+        Process {
+            pid,
+            name: format!("p{pid}"),
+            state: 'S',
+            parent,
+            threads: 1,
+            started: 0,
+        }
+    }
+
+    fn pids_below(root: i32, pairs: &[(i32, i32)], belongs: fn(&Process) -> bool) -> Vec<i32> {
+        let all = pairs.iter().map(|(pid, parent)| process(*pid, *parent));
+        let found = descendants(root, all.collect(), belongs);
+        found.iter().map(|process| process.pid).collect()
+    }
+
+    #[test]
+    fn all_generations_are_found_and_nobody_else() {
+        let pairs = [(9, 5), (2, 1), (5, 2), (6, 2), (7, 9), (3, 1), (1, 0)];
+        assert_eq!(pids_below(2, &pairs, |_| true), [5, 6, 9, 7]);
+        assert_eq!(pids_below(7, &pairs, |_| true), [0; 0]);
+    }
+
+    #[test]
+    fn a_child_that_does_not_belong_takes_its_own_along() {
+        let pairs = [(5, 2), (6, 2), (7, 5), (8, 6)];
+        assert_eq!(pids_below(2, &pairs, |it| it.pid != 5), [6, 8]);
+    }
+
+    #[test]
+    fn a_list_with_a_circle_in_it_ends() {
+        let pairs = [(5, 2), (2, 5), (6, 7), (7, 6), (5, 5)];
+        assert_eq!(pids_below(2, &pairs, |_| true), [5]);
+    }
+}

@@ -1,0 +1,130 @@
+//! The guard does its duty although its job takes the only processor that it has.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+use crate::programs::unruly;
+use crate::support::{Line, Run, Store, boot_ms, is_root, until};
+
+/// A user of these jobs alone: what it may have at most is counted for each user.
+const USER: &str = "54321";
+
+/// More than one processor can fork before the guard reaps them.
+const MOST_PROCESSES: &str = "--nproc=3000:3000";
+
+/// What a busy machine may add to the time that an end takes, in ms.
+const PATIENCE: i64 = 2_000;
+
+/// A processor that this process may use.
+fn one_processor() -> String {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let mut all = (0..CpuSet::count()).rev();
+    let last = all.find(|cpu| allowed.is_set(*cpu).unwrap());
+    last.unwrap().to_string()
+}
+
+/// A run on one processor in a session of its own, as cron starts it, with a job that lives
+/// as long as the lock is held.
+fn on_one_processor(store: &Store, words: &str) -> Line {
+    let script = format!("exec 9>>lock; flock 9; echo \"begin node-a $$\" >> log; exec {words}",);
+    let line = store.free_run("node-a").script(&script).with(&[
+        "--heartbeat=2s",
+        "--takeover-after=10s",
+        "--kill-grace=300ms",
+    ]);
+    line.under(&["setsid", "taskset", "-c", &one_processor()])
+}
+
+/// An ordinary user's job that has so many loops make orphans.
+fn littering(store: &Store, loops: u32) -> Line {
+    fs::set_permissions(store.path(), Permissions::from_mode(0o1777)).unwrap();
+    let copy = store.file("unruly");
+    let done = Command::new("cp").arg(unruly()).arg(&copy).status();
+    assert!(done.unwrap().success());
+    let job = format!("prlimit {MOST_PROCESSES} {} litter {loops}", copy.display());
+    let line = on_one_processor(store, &job);
+    if is_root() {
+        line.with_user(USER)
+    } else {
+        line
+    }
+}
+
+/// Waits until the token was renewed for so long.
+fn until_renewed_for(store: &Store, run: &Run, ms: i64) {
+    let last = || -> i64 { store.cell("heartbeat_tick") };
+    let first = last();
+    until("the heart beats", || {
+        (last() >= first + ms).then_some(()).ok_or(run.stderr())
+    });
+}
+
+/// Waits until the job is gone, and gives how long that took, in ms.
+fn until_gone(store: &Store, since: i64) -> i64 {
+    store.until_job_gone();
+    boot_ms() - since
+}
+
+#[test]
+fn a_guard_that_reaps_without_end_keeps_its_deadlines() {
+    let store = Store::new();
+    let run = littering(&store, 100).start();
+    store.until_begun("node-a");
+    until_renewed_for(&store, &run, 6_000);
+    run.signal(Signal::SIGTERM);
+    let asked = boot_ms();
+    let took = until_gone(&store, asked);
+    assert!(took < 300 + PATIENCE, "{took} ms after TERM");
+    run.end().with_code(137);
+}
+
+#[test]
+fn a_guard_that_reaps_without_end_ends_its_job_with_the_supervisor() {
+    for how in [Signal::SIGKILL, Signal::SIGSTOP] {
+        let store = Store::new();
+        let run = littering(&store, 50).start();
+        store.until_begun("node-a");
+        until_renewed_for(&store, &run, 2_000);
+        run.signal(how);
+        let took = until_gone(&store, boot_ms());
+        // A supervisor that is stopped is told from one that lives by its lease alone.
+        let lease = if how == Signal::SIGSTOP { 8_700 } else { 0 };
+        assert!(took < lease + 300 + PATIENCE, "{how}: {took} ms");
+        if how == Signal::SIGSTOP {
+            run.signal(Signal::SIGCONT);
+            run.end().with_code(76);
+        }
+    }
+}
+
+#[test]
+fn a_guard_that_reaps_without_end_keeps_the_time_limit() {
+    let store = Store::new();
+    let line = littering(&store, 50).with(&["--timeout=3s"]);
+    let run = line.start();
+    store.until_begun("node-a");
+    let took = until_gone(&store, boot_ms());
+    assert!(took < 3_000 + 300 + PATIENCE, "{took} ms");
+    run.end().with_code(124);
+}
+
+#[test]
+fn needs_root_a_job_in_real_time_does_not_starve_the_guard() {
+    assert!(
+        is_root(),
+        "this test needs root: its job asks for real time (tests/run-all leaves it out for others)"
+    );
+    let store = Store::new();
+    let spin = "chrt -f 50 sh -c 'while :; do :; done'";
+    let run = on_one_processor(&store, spin).start();
+    store.until_begun("node-a");
+    until_renewed_for(&store, &run, 2_000);
+    run.signal(Signal::SIGKILL);
+    let took = until_gone(&store, boot_ms());
+    assert!(took < 300 + PATIENCE, "{took} ms after the supervisor");
+}
