@@ -82,6 +82,10 @@ fn main() {
     measure("PostgreSQL", [&urls[0], &urls[1]], &fill, &open);
 }
 
+/// A note by which they have lived for long enough.
+const NOTE: &str =
+    r#"{"lived_ms": 9000000000, "wall_ms": 0, "tick": null, "marks": [[1000000, 0]]}"#;
+
 /// A million runs, of this age or a little less; none before.
 fn rows_in_sqlite(age: &str) -> String {
     format!(
@@ -91,6 +95,7 @@ fn rows_in_sqlite(age: &str) -> String {
              NULL, 'renew', strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-{age}', (n / 100) || ' seconds'),
              strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-{age}', (n / 100) || ' seconds'),
              'succeeded', 0, NULL FROM counted;
+         UPDATE tokens SET pruning_note = '{NOTE}';
          PRAGMA wal_checkpoint(TRUNCATE);"
     )
 }
@@ -104,7 +109,8 @@ fn rows_in_postgres(age: &str) -> String {
          SELECT 'g', n, 'old' || n, 'node-a', 'node-a', 4711, 'job', 'renew',
              now() - interval '{age}' + n / 100 * interval '1 second',
              now() - interval '{age}' + n / 100 * interval '1 second', 'succeeded', 0
-         FROM generate_series(1, {ROWS}) AS n"
+         FROM generate_series(1, {ROWS}) AS n;
+         UPDATE tokenrun.tokens SET pruning_note = '{NOTE}'"
     )
 }
 

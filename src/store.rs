@@ -9,6 +9,7 @@ pub mod checkup;
 pub mod filesystem;
 pub mod memory;
 pub mod postgres;
+pub mod pruning;
 pub mod sqlite;
 pub mod url;
 pub mod worker;
@@ -256,8 +257,9 @@ pub trait Store: Send {
     /// If it is not known whether the mark is set.
     fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError>;
 
-    /// Removes some of what is too old of a group's history and keys: few rows at a time,
-    /// so that nobody waits for it. What is open stays, and so does the newest run.
+    /// Removes some of what is too old of a group's history and keys, by its own wall time and by
+    /// the note of the pruning before ([`pruning`]): few rows at a time, so that nobody waits for
+    /// it. What is open stays, and so does the newest run.
     ///
     /// # Errors
     /// If the store can't be written.

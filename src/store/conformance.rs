@@ -118,6 +118,8 @@ suite!(
     a_mark_never_falls_and_each_resource_has_its_own,
     of_marks_set_at_once_the_highest_stays,
     what_is_too_old_is_pruned_and_the_newest_run_stays,
+    a_clock_that_leaps_prunes_nothing_that_has_not_lived_for_so_long,
+    a_host_that_is_started_anew_each_day_prunes_too,
     each_end_is_counted_once_and_pruning_takes_no_count_back,
     list_shows_every_group,
     groups_hold_quotes_and_unicode_and_percent_signs,

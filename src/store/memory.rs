@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::pruning::{Note, Seen};
 use super::{
     ActQuery, Advanced, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store, StoreError,
 };
@@ -29,6 +30,8 @@ pub struct Contents {
     pub marks: Vec<OnceMark>,
     /// The highest fence that has used each resource.
     pub resources: BTreeMap<ResourceName, Fence>,
+    /// What each group's last pruning left for the next.
+    pub notes: BTreeMap<GroupName, Note>,
 }
 
 #[derive(Debug)]
@@ -224,6 +227,37 @@ impl Contents {
         self.marks.extend(mark.filter(is_new));
         Some(Recorded::Written)
     }
+
+    /// What [`Store::prune`] does at `now`.
+    pub fn prune(&mut self, group: &GroupName, retention: Retention, now: &StoreTime) {
+        let runs = self.runs.iter().filter(|run| run.group == *group);
+        let mut newest: Vec<Seen> = runs.map(Seen::of).collect();
+        let last = self.notes.remove(group);
+        let note = Note::next(last, now, true, &mut newest, retention);
+        let outlived = note.outlived(retention);
+        self.notes.insert(group.clone(), note);
+        let (history, once) = (
+            now.wall_ms_before(retention.history),
+            now.wall_ms_before(retention.once),
+        );
+        let stays = newest.last().map(|run| run.fence);
+        let mut left = PRUNE_BATCH;
+        self.runs.retain(|run| {
+            let is_old = run.started_at_ms < history && Some(run.fence) <= outlived.history;
+            let is_over = run.outcome != Outcome::Running && Some(run.fence) != stays;
+            let goes = run.group == *group && is_old && is_over && left > 0;
+            left -= u32::from(goes);
+            !goes
+        });
+        self.acts.retain(|act| {
+            let is_old = act.at.stamp.wall_ms < history && Some(act.fence) <= outlived.history;
+            act.group != *group || !is_old
+        });
+        self.marks.retain(|mark| {
+            let is_old = mark.done_at_ms < once && Some(mark.fence) <= outlived.once;
+            mark.group != *group || !is_old
+        });
+    }
 }
 
 impl Store for MemoryStore {
@@ -332,27 +366,8 @@ impl Store for MemoryStore {
 
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
         let mut inner = self.inner();
-        let history = inner.clock.wall_ms_before(retention.history);
-        let once = inner.clock.wall_ms_before(retention.once);
-        let contents = &mut inner.contents;
-        let newest = contents.runs.iter().filter(|run| run.group == *group);
-        let newest = newest.map(|run| run.fence).max();
-        let mut left = PRUNE_BATCH;
-        let mut is_old = |old: bool| {
-            let goes = old && left > 0;
-            left -= u32::from(goes);
-            goes
-        };
-        contents.runs.retain(|run| {
-            let over = run.outcome != Outcome::Running && Some(run.fence) != newest;
-            !is_old(run.group == *group && over && run.started_at_ms < history)
-        });
-        contents
-            .acts
-            .retain(|act| act.group != *group || act.at.stamp.wall_ms >= history);
-        contents
-            .marks
-            .retain(|mark| mark.group != *group || mark.done_at_ms >= once);
+        let now = inner.clock.clone();
+        inner.contents.prune(group, retention, &now);
         Ok(())
     }
 }

@@ -28,6 +28,7 @@ mod habits;
 mod line;
 mod once;
 mod prepare;
+mod prune;
 mod runs;
 mod session;
 mod statements;
@@ -54,8 +55,8 @@ use self::conninfo::text::parse;
 use self::session::{Failed, Session};
 use self::statements::Statements;
 use super::{
-    ActQuery, Advanced, Bell, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention, Store,
-    StoreError, Unreadable,
+    ActQuery, Advanced, Bell, HistoryQuery, Listing, Reading, Retention, Store, StoreError,
+    Unreadable,
 };
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, Outcome, Recorded, ResourceName, Row, RunRecord,
@@ -417,17 +418,7 @@ impl Store for PostgresStore {
     }
 
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
-        let statement = self.statements.prune();
-        let values = [
-            Value::text(group),
-            Value::millis(retention.history),
-            Value::millis(retention.once),
-            Value::long(i64::from(PRUNE_BATCH)),
-        ];
-        match self.session.ask(self.timeout, &statement, &values) {
-            // Tables that an older program made are pruned once this one has added its own.
-            Err(failed) if !failed.no_schema => Err(failed.error),
-            _ => Ok(()),
-        }
+        let pruned = self.prune_if_possible(group, retention);
+        pruned.map_err(|failed| failed.error)
     }
 }

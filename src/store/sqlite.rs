@@ -44,6 +44,7 @@ mod file;
 mod line;
 mod lock_owner;
 mod once;
+mod prune;
 mod runs;
 mod schema;
 mod swap;
@@ -81,8 +82,8 @@ use self::file::OpenFile;
 use self::swap::{Kept, WriteError, carry_out, close};
 use super::worker::{Answer, Request};
 use super::{
-    ActQuery, Advanced, Bell, Coming, HistoryQuery, Listing, PRUNE_BATCH, Reading, Retention,
-    Store, StoreError, Trouble, Unreadable,
+    ActQuery, Advanced, Bell, Coming, HistoryQuery, Listing, Reading, Retention, Store, StoreError,
+    Trouble, Unreadable,
 };
 use crate::sys::file_size;
 use crate::token::{
@@ -580,19 +581,8 @@ impl Store for SqliteStore {
     }
 
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
-        let (events, once) = (self.has_table(events::TABLE)?, self.has_table(once::TABLE)?);
         self.write(Writing::State, |transaction, _, now| {
-            let group = group.as_str();
-            let before = wall::to_text(now.wall_ms_before(retention.history));
-            transaction.execute(sql!("runs_prune"), params![group, before, PRUNE_BATCH])?;
-            if events {
-                transaction.execute(sql!("events_prune"), params![group, before])?;
-            }
-            if once {
-                let before = wall::to_text(now.wall_ms_before(retention.once));
-                transaction.execute(sql!("once_prune"), params![group, before, PRUNE_BATCH])?;
-            }
-            Ok(Kept::Yes(()))
+            prune::prune(transaction, group, retention, now)
         })
     }
 }

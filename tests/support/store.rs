@@ -172,10 +172,10 @@ impl Store {
         self.sql().query_row(&sql, [], |row| row.get(0)).unwrap()
     }
 
-    /// Has every write of a row, from now on, written down beside it.
+    /// Has every swap of a row, from now on, written down beside it. The note of a pruning is none.
     pub(crate) fn watch_writes(&self) {
         let sql = "CREATE TABLE writes (number INTEGER PRIMARY KEY, before INTEGER, state TEXT);
-             CREATE TRIGGER watch AFTER UPDATE ON tokens BEGIN
+             CREATE TRIGGER watch AFTER UPDATE OF version ON tokens BEGIN
              INSERT INTO writes (before, state) VALUES (old.version, new.state); END";
         self.sql().execute_batch(sql).unwrap();
     }

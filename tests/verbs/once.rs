@@ -15,6 +15,8 @@ stories!(
     a_success_whose_record_was_deleted_is_written_whole,
     a_success_after_the_store_was_put_back_under_the_job_is_written_whole,
     old_history_goes_and_keys_stay,
+    records_that_a_leap_of_the_clock_makes_look_old_stay,
+    a_store_without_a_place_for_the_note_is_not_pruned,
     tables_that_an_older_program_did_not_make_are_made_when_they_are_needed,
     a_key_must_be_a_name,
 );
@@ -217,18 +219,59 @@ fn a_success_after_the_store_was_put_back_under_the_job_is_written_whole(site: &
     assert_recorded_whole(site);
 }
 
+/// A run that takes longer than a second, after which what is too old goes.
+fn slow(site: &Site, words: &[&str]) {
+    let line = site.run("node-a").with(words).script("sleep 1.2");
+    line.end().with_code(0);
+}
+
+/// How many runs and acts are listed.
+fn listed(site: &Site) -> usize {
+    let line = site.verb(&["history", "--json"]);
+    line.end().with_code(0).json().as_array().unwrap().len()
+}
+
+/// What a clock that leaps ahead by ten years makes of the wall times before it.
+const LEAP: &str = "UPDATE runs SET started_at = '2016-11-21T02:00:00.000Z',
+        ended_at = '2016-11-21T02:00:01.000Z';
+    UPDATE events SET at = '2016-11-21T02:00:00.000Z';
+    UPDATE once SET done_at = '2016-11-21T02:00:01.000Z'";
+
+fn records_that_a_leap_of_the_clock_makes_look_old_stay(site: &Site) {
+    run(site, "node-a", "k").end().with_code(0);
+    site.verb(&["pause", "-g", GROUP]).end().with_code(0);
+    site.verb(&["resume", "-g", GROUP]).end().with_code(0);
+    slow(site, &[]);
+    site.sql(LEAP);
+    for before in 4..6 {
+        assert_eq!(listed(site), before);
+        slow(site, &[]);
+    }
+    assert_eq!((listed(site), keys(site).len()), (6, 1));
+    let again = run(site, "node-b", "k").end();
+    again.with_code(0).says(&["is done already"]);
+    assert_eq!(ran(site), "node-a k\n");
+}
+
+fn a_store_without_a_place_for_the_note_is_not_pruned(site: &Site) {
+    run(site, "node-a", "k").end().with_code(0);
+    site.sql("ALTER TABLE tokens DROP COLUMN pruning_note");
+    for _ in 0..2 {
+        slow(site, &["--history-retain=500ms", "--once-retain=500ms"]);
+    }
+    assert_eq!((listed(site), keys(site).len()), (3, 1));
+}
+
 fn old_history_goes_and_keys_stay(site: &Site) {
     for n in 0..4 {
         run(site, "node-a", &format!("k{n}")).end().with_code(0);
     }
-    let count = || {
-        let line = site.verb(&["history", "--json"]);
-        line.end().with_code(0).json().as_array().unwrap().len()
-    };
-    // A run that takes longer than a second looks after the old ones.
-    let slow = site.run("node-a").with(&["--history-retain=500ms"]);
-    slow.script("sleep 1.2").end().with_code(0);
-    until("the old ones are gone", || match count() {
+    // A run that takes longer than a second looks after the old ones: the first notes that they
+    // are there, and the next that they have been for longer than a second.
+    for _ in 0..2 {
+        slow(site, &["--history-retain=500ms"]);
+    }
+    until("the old ones are gone", || match listed(site) {
         1 => Ok(()),
         many => Err(format!("{many}")),
     });
@@ -237,8 +280,7 @@ fn old_history_goes_and_keys_stay(site: &Site) {
         .end()
         .with_code(0)
         .says(&["is done already"]);
-    let slow = site.run("node-a").with(&["--once-retain=500ms"]);
-    slow.script("sleep 1.2").end().with_code(0);
+    slow(site, &["--once-retain=500ms"]);
     until("the keys are gone", || match keys(site).len() {
         0 => Ok(()),
         many => Err(format!("{many}")),
@@ -263,14 +305,10 @@ fn tables_that_an_older_program_did_not_make_are_made_when_they_are_needed(site:
     let drop = "DROP TABLE IF EXISTS events; DROP TABLE IF EXISTS once";
     site.sql(drop);
     assert_eq!(keys(site), Vec::<Value>::new());
-    let history = || {
-        let line = site.verb(&["history", "--json"]);
-        line.end().with_code(0).json().as_array().unwrap().len()
-    };
-    assert_eq!(history(), 1);
+    assert_eq!(listed(site), 1);
     run(site, "node-a", "k").end().with_code(0);
     assert_eq!(keys(site).len(), 1);
     site.sql(drop);
     site.verb(&["pause", "-g", GROUP]).end().with_code(0);
-    assert_eq!(history(), 3);
+    assert_eq!(listed(site), 3);
 }

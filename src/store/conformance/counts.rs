@@ -2,11 +2,30 @@
 
 use super::*;
 
+const DAY: Duration = Duration::from_hours(24);
+
+/// What is kept for ten days.
+const TEN_DAYS: Retention = Retention {
+    history: DAY.saturating_mul(10),
+    once: DAY.saturating_mul(10),
+};
+
+/// Lets days pass, each with a pruning at its end: a store that nobody looks after is not seen to
+/// live.
+fn days_pass(store: &mut dyn Store, fixture: &dyn Fixture, count: usize, retention: Retention) {
+    let group = GroupName::new("g").unwrap();
+    for _ in 0..count {
+        fixture.advance(DAY);
+        store.prune(&group, retention).unwrap();
+    }
+}
+
 pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
     let group = GroupName::new("g").unwrap();
-    let day = Duration::from_secs(86_400);
+    let retention = |history: Duration, once: Duration| Retention { history, once };
+    let all = retention(DAY * 9, DAY * 9);
     for n in 0..6 {
         let key = format!("k{n}");
         let held = grant_with_key(store, "a", &key, 10 + n);
@@ -15,7 +34,8 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
             store.record(&done_with_key(&held, &key)).unwrap();
         }
         grant_to(store, &claim("other", "a", &format!("o{n}")), 30 + n);
-        fixture.advance(day);
+        store.prune(&group, all).unwrap();
+        fixture.advance(DAY);
     }
     let held = row(store, "g");
     let (act, _) = act_on(&held, &Act::Revoke, &fixture.now(), 50);
@@ -25,10 +45,9 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
         let names = runs.map(|run| run.session.to_string());
         names.collect::<Vec<_>>().join(" ")
     };
-    let retention = |history: Duration, once: Duration| Retention { history, once };
-    store.prune(&group, retention(day * 9, day * 9)).unwrap();
+    store.prune(&group, all).unwrap();
     assert_eq!(left(store), "s15 s14 s13 s12 s11 s10");
-    store.prune(&group, retention(day * 3, day * 9)).unwrap();
+    store.prune(&group, retention(DAY * 3, DAY * 9)).unwrap();
     // The one that was taken over is unknown: over, too.
     assert_eq!(left(store), "s15 s14 s13");
     assert_eq!(
@@ -37,8 +56,7 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
         "keys outlive history"
     );
     assert_eq!(store.acts(&ActQuery::default()).unwrap().len(), 1);
-    fixture.advance(day * 30);
-    store.prune(&group, retention(day, day * 33)).unwrap();
+    days_pass(store, fixture, 11, retention(DAY, DAY * 14));
     assert_eq!(
         left(store),
         "s15",
@@ -48,6 +66,75 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
     assert_eq!(store.once_marks(None).unwrap().len(), 3);
     let others = runs(store).into_iter().filter(|run| run.group != group);
     assert_eq!(others.count(), 6, "another group's are its own");
+}
+
+/// A run with a key, an act, and a pruning.
+fn night(store: &mut dyn Store, fixture: &dyn Fixture, n: u64) {
+    let group = GroupName::new("g").unwrap();
+    let key = format!("k{n}");
+    let held = grant_with_key(store, "a", &key, 100 + 3 * n);
+    store.record(&done_with_key(&held, &key)).unwrap();
+    let held = row(store, "g");
+    let (act, _) = act_on(&held, &Act::Revoke, &fixture.now(), 101 + 3 * n);
+    done(store.swap(&act).unwrap());
+    store.prune(&group, TEN_DAYS).unwrap();
+}
+
+/// How many runs, acts and keys there are.
+fn kept(store: &mut dyn Store) -> [usize; 3] {
+    let acts = store.acts(&ActQuery::default()).unwrap();
+    let marks = store.once_marks(None).unwrap();
+    [runs(store).len(), acts.len(), marks.len()]
+}
+
+pub(super) fn a_clock_that_leaps_prunes_nothing_that_has_not_lived_for_so_long(
+    fixture: &dyn Fixture,
+) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let mut nights = 0..;
+    let mut pass = |store: &mut dyn Store, count: usize| {
+        for n in nights.by_ref().take(count) {
+            fixture.advance(DAY);
+            night(store, fixture, n);
+        }
+    };
+    let year = i64::try_from(DAY.as_millis()).unwrap() * 365;
+    pass(store, 5);
+    // In one boot, and with one in between; each once.
+    for (boot, left) in [("memory-0", [6; 3]), ("another boot", [7; 3])] {
+        let mut leapt = fixture.now();
+        leapt.stamp.wall_ms += 10 * year;
+        leapt.domain = Domain(boot.into());
+        fixture.set_clock(leapt);
+        pass(store, 1);
+        let group = GroupName::new("g").unwrap();
+        for _ in 0..5 {
+            store.prune(&group, TEN_DAYS).unwrap();
+            assert_eq!(kept(store), left, "{boot}");
+        }
+    }
+    // What has lived for so long goes, whatever its stamps say.
+    pass(store, 30);
+    let [runs, acts, keys] = kept(store);
+    assert!((10..=14).contains(&runs), "{runs} runs");
+    assert_eq!([acts, keys], [runs, runs]);
+}
+
+pub(super) fn a_host_that_is_started_anew_each_day_prunes_too(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    for n in 0..30 {
+        fixture.advance(DAY);
+        let mut booted = fixture.now();
+        booted.domain = Domain(format!("boot {n}"));
+        booted.stamp.tick_ms = 60_000;
+        fixture.set_clock(booted);
+        night(store, fixture, n);
+    }
+    let [runs, acts, keys] = kept(store);
+    assert!((10..=14).contains(&runs), "{runs} runs");
+    assert_eq!([acts, keys], [runs, runs]);
 }
 
 /// What is listed as counted, by outcome, without the zeros.
@@ -62,7 +149,6 @@ pub(super) fn counted(store: &mut dyn Store) -> Vec<(&'static str, i64)> {
 pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
-    let day = Duration::from_secs(86_400);
     // No two as often, so that one counted as another is seen.
     let ends = [
         (Outcome::Succeeded, 2),
@@ -80,7 +166,7 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
         let limit = ten_seconds_from(fixture);
         let swap = release(&held, run_of(&held).ended(end), version(200 + n), limit);
         done(store.swap(&swap).unwrap());
-        fixture.advance(day);
+        fixture.advance(DAY);
     }
     let mut vanished = grant_to(store, &claim("g", "a", "s20"), 20);
     for n in 21..28 {
@@ -112,12 +198,11 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
         ("forced", 1),
     ];
     assert_eq!(counted(store), expected);
-    fixture.advance(day * 30);
     let retention = Retention {
-        history: day,
-        once: day,
+        history: DAY,
+        once: DAY,
     };
-    store.prune(&held.group, retention).unwrap();
+    days_pass(store, fixture, 30, retention);
     assert_eq!(runs(store).len(), 1, "all else is pruned");
     assert_eq!(counted(store), expected);
     assert_eq!(row(store, "g").counters.runs, 37);

@@ -188,6 +188,14 @@ impl Statements {
         self.fill(sql!("resource_read"))
     }
 
+    pub(super) fn prune_look(&self) -> String {
+        self.fill(sql!("prune_look"))
+    }
+
+    pub(super) fn prune_note(&self) -> String {
+        self.fill(sql!("prune_note"))
+    }
+
     pub(super) fn prune(&self) -> String {
         self.fill(sql!("prune"))
     }

@@ -61,6 +61,8 @@ CREATE TABLE {schema}.tokens (
     session_version   bigint,
     -- the target left the handoff itself, for its failback
     handoff_failback  boolean NOT NULL DEFAULT false,
+    -- what the last pruning of the group's records left for the next, in JSON
+    pruning_note      text,
     -- makes the fence part of a key, so that a lock on the key holds a new grant off
     -- and lets heartbeats pass
     UNIQUE (token_group, fence)

@@ -11,7 +11,8 @@
 
 -- state: free, idle, running. revoke_requested: 0, 1. not_before_ms: since
 -- acquired_at. version: random, new at every write. session_version: the last that
--- the session itself wrote.
+-- the session itself wrote. pruning_note: what the last pruning of the group's records left for
+-- the next, in JSON.
 CREATE TABLE tokens (
     token_group       TEXT PRIMARY KEY NOT NULL,
     state             TEXT NOT NULL,
@@ -50,7 +51,8 @@ CREATE TABLE tokens (
     losses            INTEGER NOT NULL,
     version           INTEGER NOT NULL,
     session_version   INTEGER,
-    handoff_failback  INTEGER NOT NULL DEFAULT 0
+    handoff_failback  INTEGER NOT NULL DEFAULT 0,
+    pruning_note      TEXT
 ) STRICT, WITHOUT ROWID;
 
 -- grant_kind: bind, renew, takeover, failback, handoff. outcome: running, succeeded,

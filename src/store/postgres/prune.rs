@@ -1,0 +1,83 @@
+//! Pruning: what is there is looked at, the note for the next pruning is left, and what is too
+//! old goes; a statement each, so that the token's row is not locked for longer than the note takes.
+
+use std::time::Instant;
+
+use tokio_postgres::Row;
+
+use super::PostgresStore;
+use super::cells::{Cells, Value};
+use super::session::Failed;
+use crate::store::pruning::{Note, Outlived, Seen};
+use crate::store::{PRUNE_BATCH, Retention};
+use crate::token::{Fence, GroupName};
+
+/// Where a run begins in an answer of `prune_look.sql`: after the time and the note.
+const RUN: usize = 4;
+
+/// What the server says where the role has fewer rights than `grants.sql` gives.
+const DENIED: &str = "42501";
+
+impl PostgresStore {
+    /// Where the tables are older than this program, or the role may not leave a note, nothing is
+    /// pruned.
+    pub(super) fn prune_if_possible(
+        &mut self,
+        group: &GroupName,
+        retention: Retention,
+    ) -> Result<(), Failed> {
+        match self.prune_a_batch(group, retention) {
+            Err(failed) if failed.no_schema || failed.code.as_deref() == Some(DENIED) => Ok(()),
+            answer => answer,
+        }
+    }
+
+    fn prune_a_batch(&mut self, group: &GroupName, retention: Retention) -> Result<(), Failed> {
+        let begun = Instant::now();
+        let batch = Value::long(i64::from(PRUNE_BATCH));
+        let look = self.statements.prune_look();
+        let values = [Value::text(group), batch.clone()];
+        let rows = self.session.ask(self.timeout, &look, &values)?;
+        let Some(first) = rows.first() else {
+            return Ok(());
+        };
+        let now = self.now(first).map_err(Failed::by)?;
+        let text: Option<String> = first.try_get(RUN - 1).ok().flatten();
+        let last = text.as_deref().and_then(Note::from_text);
+        let mut newest: Vec<Seen> = rows.iter().filter_map(seen).collect();
+        let note = Note::next(last, &now, false, &mut newest, retention);
+        let outlived = note.outlived(retention);
+        let left = self.timeout.saturating_sub(begun.elapsed());
+        let values = [
+            Value::text(group),
+            Value::Text(text),
+            Value::text(&note.to_text()),
+        ];
+        let noted = self.statements.prune_note();
+        let noted = self.session.ask(left, &noted, &values)?;
+        if noted.is_empty() || outlived == Outlived::default() {
+            return Ok(());
+        }
+        let left = self.timeout.saturating_sub(begun.elapsed());
+        let values = [
+            Value::text(group),
+            Value::millis(retention.history),
+            Value::millis(retention.once),
+            batch,
+            Value::Long(outlived.history.map(|fence| fence.0)),
+            Value::Long(outlived.once.map(|fence| fence.0)),
+        ];
+        let statement = self.statements.prune();
+        self.session.ask(left, &statement, &values).map(|_| ())
+    }
+}
+
+/// A run, unless there is none, or its cells are not tokenrun's: then it tells nothing of the time.
+fn seen(row: &Row) -> Option<Seen> {
+    let cells = &mut Cells::new(row, RUN);
+    Some(Seen {
+        fence: Fence(cells.cell().ok()??),
+        is_over: cells.cell().ok()??,
+        started_at_ms: cells.wall().ok()??,
+    })
+}

@@ -1,0 +1,196 @@
+//! How long the records of a group have lived, as far as that was seen. Pure.
+//!
+//! A clock that leaps ahead makes every record look old. So pruning asks two witnesses, and a
+//! record goes only if it is too old for both: its own wall time, and a [`Note`] that each
+//! pruning of its group leaves for the next. The note counts for how long the store was *seen to
+//! live*, and remembers which run was the newest when it had lived for so long:
+//!
+//! - Within one boot as much time has passed since the last pruning as the boot's own clock
+//!   says, which nobody sets.
+//! - Beyond that (across boots; on a database server, which has no such clock) the wall times of
+//!   the group's runs are asked, in the order in which they were granted, and the time now: of
+//!   each step ahead a day is believed, and no more. A step back counts for nothing, nor does
+//!   what follows it until the clock is where it should be, so that a clock that goes to and
+//!   fro, or begins in 1970 at each boot, is believed once.
+//! - A record is outlived once the store has lived for its retention and a day more (twice its
+//!   retention, if that is less), so that one leap of a clock makes nothing go early.
+//!
+//! A note that is missing or can't be read begins anew: everything is kept for longer.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Retention;
+use crate::token::{Fence, RunRecord, StoreTime};
+
+/// What is believed of one step between two wall times.
+const STEP: Duration = Duration::from_hours(24);
+
+/// Of the time for which a mark is waited for, the part by which it may be late.
+const PART: i64 = 8;
+
+/// A run of the group, as a witness of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// The fence of its grant: runs are granted in the order of their fences.
+    pub fence: Fence,
+    /// When it was granted, by the store's wall clock, in milliseconds since 1970.
+    pub started_at_ms: i64,
+    /// Whether it is over.
+    pub is_over: bool,
+}
+
+impl Seen {
+    /// What a record tells.
+    #[must_use]
+    pub fn of(run: &RunRecord) -> Self {
+        Self {
+            fence: run.fence,
+            started_at_ms: run.started_at_ms,
+            is_over: !run.is_open(),
+        }
+    }
+}
+
+/// Which records are outlived: those with this fence or a lower one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Outlived {
+    /// Of runs, and of acts of operators.
+    pub history: Option<Fence>,
+    /// Of keys of `--once`.
+    pub once: Option<Fence>,
+}
+
+/// For how long a group's records have been seen to live.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Note {
+    /// Since the first note, in milliseconds.
+    lived_ms: i64,
+    /// The latest wall time that was seen, gone on by what the other clock has counted since.
+    wall_ms: i64,
+    /// The time of the last pruning by the clock that nobody sets, with its domain.
+    tick: Option<(String, i64)>,
+    /// Fences, each of the newest run that was over when the store had lived for so long; the
+    /// oldest first.
+    marks: Vec<(i64, i64)>,
+}
+
+impl Note {
+    /// The note that a store has kept, if it can be read.
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// As a store keeps it.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        // It can't fail; an empty text would begin anew.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The note that a pruning leaves. `has_ticks`: the ticks of `now` are of a clock that nobody
+    /// sets. `runs`: the newest, in any order.
+    #[must_use]
+    pub fn next(
+        last: Option<Self>,
+        now: &StoreTime,
+        has_ticks: bool,
+        runs: &mut [Seen],
+        retention: Retention,
+    ) -> Self {
+        let mut note = last.unwrap_or_else(|| Self {
+            lived_ms: 0,
+            wall_ms: now.stamp.wall_ms,
+            tick: None,
+            marks: Vec::new(),
+        });
+        let tick = has_ticks.then(|| (now.domain.0.clone(), now.stamp.tick_ms));
+        let ticked = match (&note.tick, &tick) {
+            (Some((last, from)), Some((same, to))) if last == same => to.saturating_sub(*from),
+            _ => 0,
+        };
+        note.tick = tick;
+        note.pass(ticked.max(0), ticked.max(0));
+        runs.sort_by_key(|run| run.fence);
+        for run in runs.iter() {
+            note.see(run.started_at_ms);
+        }
+        note.see(now.stamp.wall_ms);
+        if let Some(newest) = runs.iter().rev().find(|run| run.is_over) {
+            note.mark(newest.fence, retention);
+        }
+        note
+    }
+
+    /// Believes that so much time has passed, of what the latest wall time goes on by.
+    const fn pass(&mut self, lived_ms: i64, by: i64) {
+        self.lived_ms = self.lived_ms.saturating_add(lived_ms);
+        self.wall_ms = self.wall_ms.saturating_add(by);
+    }
+
+    /// Takes the next wall time in.
+    fn see(&mut self, wall_ms: i64) {
+        let step = wall_ms.saturating_sub(self.wall_ms).max(0);
+        self.pass(step.min(millis(STEP)), step);
+    }
+
+    /// Notes that everything up to this fence is there now, and forgets marks that nobody needs.
+    fn mark(&mut self, newest: Fence, retention: Retention) {
+        let is_new = self.marks.last().is_none_or(|(last, _)| *last < newest.0);
+        if is_new {
+            self.marks.push((newest.0, self.lived_ms));
+        }
+        let mut ages = [retention.history, retention.once].map(enough);
+        ages.sort_unstable();
+        let mut kept: Vec<(i64, i64)> = Vec::new();
+        for (at, mark) in self.marks.iter().enumerate() {
+            let next = self.marks.get(at + 1);
+            let age = |mark: &(i64, i64)| self.lived_ms.saturating_sub(mark.1);
+            let is_needed = match (kept.last(), next) {
+                (_, None) => true,
+                // The next one is old enough for everything.
+                (_, Some(next)) if age(next) >= ages[1] => false,
+                (None, _) => true,
+                (Some(last), Some(next)) => {
+                    // For this age, and longer ones, the last would stand until the next is so old.
+                    let wanted = ages.iter().find(|wanted| **wanted > age(next));
+                    wanted.is_none_or(|wanted| next.1.saturating_sub(last.1) > wanted / PART)
+                }
+            };
+            if is_needed {
+                kept.push(*mark);
+            }
+        }
+        self.marks = kept;
+    }
+
+    /// What is outlived.
+    #[must_use]
+    pub fn outlived(&self, retention: Retention) -> Outlived {
+        let of = |retention| {
+            let wanted = enough(retention);
+            let is_old = |mark: &&(i64, i64)| self.lived_ms.saturating_sub(mark.1) >= wanted;
+            let newest = self.marks.iter().rev().find(is_old);
+            newest.map(|(fence, _)| Fence(*fence))
+        };
+        Outlived {
+            history: of(retention.history),
+            once: of(retention.once),
+        }
+    }
+}
+
+/// How long a store must have lived since for a record to be too old.
+fn enough(retention: Duration) -> i64 {
+    millis(retention.saturating_add(retention.min(STEP)))
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+#[path = "pruning_tests.rs"]
+mod tests;

@@ -1,0 +1,1 @@
+SELECT pruning_note FROM tokens WHERE token_group = ?1

@@ -1,0 +1,75 @@
+//! Pruning, inside of a transaction.
+
+use rusqlite::{OptionalExtension as _, Transaction, params};
+
+use super::swap::{Kept, WriteError};
+use super::{events, once, wall};
+use crate::store::pruning::{Note, Seen};
+use crate::store::{PRUNE_BATCH, Retention};
+use crate::token::{Fence, GroupName, StoreTime};
+
+/// Removes what is too old, and leaves a note for the next pruning. The lock is held.
+pub(super) fn prune(
+    transaction: &Transaction<'_>,
+    group: &GroupName,
+    retention: Retention,
+    now: &StoreTime,
+) -> Result<Kept<()>, WriteError> {
+    let group = group.as_str();
+    // A file that an older program made has no place for a note: then nothing is believed old.
+    if !is_there(
+        transaction,
+        sql!("column_is_there"),
+        &["tokens", "pruning_note"],
+    )? {
+        return Ok(Kept::No(()));
+    }
+    let text = transaction.query_row(sql!("note_read"), [group], |row| row.get(0));
+    let Some(last) = text.optional()? else {
+        return Ok(Kept::No(()));
+    };
+    let last: Option<String> = last;
+    let last = last.as_deref().and_then(Note::from_text);
+    let note = Note::next(last, now, true, &mut newest(transaction, group)?, retention);
+    transaction.execute(sql!("note_write"), [group, &note.to_text()])?;
+    let outlived = note.outlived(retention);
+    if let Some(Fence(fence)) = outlived.history {
+        let before = wall::to_text(now.wall_ms_before(retention.history));
+        let old = params![group, before, fence, PRUNE_BATCH];
+        transaction.execute(sql!("runs_prune"), old)?;
+        if is_there(transaction, sql!("table_is_there"), &[events::TABLE])? {
+            transaction.execute(sql!("events_prune"), params![group, before, fence])?;
+        }
+    }
+    if let Some(Fence(fence)) = outlived.once
+        && is_there(transaction, sql!("table_is_there"), &[once::TABLE])?
+    {
+        let before = wall::to_text(now.wall_ms_before(retention.once));
+        let old = params![group, before, fence, PRUNE_BATCH];
+        transaction.execute(sql!("once_prune"), old)?;
+    }
+    Ok(Kept::Yes(()))
+}
+
+/// The newest runs, but for those whose cells no tokenrun wrote: they tell nothing of the time.
+fn newest(transaction: &Transaction<'_>, group: &str) -> rusqlite::Result<Vec<Seen>> {
+    let mut statement = transaction.prepare(sql!("runs_newest"))?;
+    let rows = statement.query_map(params![group, PRUNE_BATCH], |row| {
+        let started_at: Option<String> = row.get(1).ok();
+        let started_at_ms = started_at.as_deref().and_then(wall::from_text);
+        let fence = row.get(0).ok().map(Fence);
+        let is_over = row.get(2)?;
+        Ok(fence.zip(started_at_ms).map(|(fence, started_at_ms)| Seen {
+            fence,
+            started_at_ms,
+            is_over,
+        }))
+    })?;
+    rows.filter_map(Result::transpose).collect()
+}
+
+fn is_there(transaction: &Transaction<'_>, sql: &str, names: &[&str]) -> rusqlite::Result<bool> {
+    transaction
+        .prepare(sql)?
+        .exists(rusqlite::params_from_iter(names))
+}
