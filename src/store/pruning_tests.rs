@@ -261,6 +261,13 @@ fn another_retention_makes_nothing_go_early() {
 }
 
 #[test]
+fn a_note_that_can_not_be_read_is_none() {
+    for text in ["", "null", "{}", "[1]", "\u{0}", r#"{"lived_ms": 1e99}"#] {
+        assert_eq!(Note::from_text(text), None, "{text}");
+    }
+}
+
+#[test]
 fn a_note_stays_short() {
     let retention = retention(30, 400);
     let mut life = Life::new(true);

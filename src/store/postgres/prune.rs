@@ -81,3 +81,7 @@ fn seen(row: &Row) -> Option<Seen> {
         started_at_ms: cells.wall().ok()??,
     })
 }
+
+#[cfg(test)]
+#[path = "prune_tests.rs"]
+mod tests;

@@ -24,12 +24,13 @@ pub(super) fn prune(
     )? {
         return Ok(Kept::No(()));
     }
-    let text = transaction.query_row(sql!("note_read"), [group], |row| row.get(0));
-    let Some(last) = text.optional()? else {
+    let found = transaction.query_row(sql!("note_read"), [group], |row| {
+        let text: Option<String> = row.get(0).ok().flatten();
+        Ok(text.as_deref().and_then(Note::from_text))
+    });
+    let Some(last) = found.optional()? else {
         return Ok(Kept::No(()));
     };
-    let last: Option<String> = last;
-    let last = last.as_deref().and_then(Note::from_text);
     let note = Note::next(last, now, true, &mut newest(transaction, group)?, retention);
     transaction.execute(sql!("note_write"), [group, &note.to_text()])?;
     let outlived = note.outlived(retention);
