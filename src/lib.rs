@@ -36,6 +36,7 @@ use cli::{InitRequest, LogFormat, LogRequest, Request, RunRequest, StoreRequest}
 use commands::Failure;
 use commands::run::Run;
 use exit::Exit;
+use report::last_words;
 use report::log::{Log, Style};
 use report::messages::{Level, Message};
 use run::ending::Ending;
@@ -63,6 +64,7 @@ const SHORTEST_OPENING: Duration = Duration::from_millis(20);
 /// first of all, by the only thread.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> Exit {
+    last_words::install();
     let inherited = match process_set_up() {
         Ok(inherited) => inherited,
         Err(error) => {
@@ -94,7 +96,9 @@ pub fn run(arguments: &[OsString]) -> Exit {
             return told(failure, Log::new(style(LogRequest::default())));
         }
     };
-    let mut log = Log::new(style(request.log()));
+    let style = style(request.log());
+    last_words::in_style(style);
+    let mut log = Log::new(style);
     warn_of_visible_password(arguments, &request, &mut log);
     match dispatch(request, arguments, inherited, &mut log) {
         Ok(exit) => {

@@ -9,6 +9,7 @@ pub mod fence;
 pub mod history;
 pub mod hold;
 pub mod json;
+pub mod last_words;
 pub mod log;
 pub mod messages;
 pub mod metrics;

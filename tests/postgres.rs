@@ -8,6 +8,9 @@
 #[path = "support/readme.rs"]
 #[allow(dead_code)]
 mod blocks;
+#[path = "support/programs.rs"]
+#[allow(dead_code)]
+mod programs;
 #[path = "support/postgres.rs"]
 #[allow(dead_code)]
 mod server;

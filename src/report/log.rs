@@ -73,7 +73,7 @@ enum Item {
 }
 
 impl Style {
-    fn line(self, message: &Message) -> String {
+    pub(super) fn line(self, message: &Message) -> String {
         if !self.json {
             return format!("tokenrun: {}\n", printable(&message.text));
         }
@@ -296,7 +296,7 @@ impl Writer {
 
 /// Whether a line can be written to stderr without waiting: a pipe that is ready has
 /// room for 4096 bytes at least (pipe(7), PIPE_BUF).
-fn stderr_takes_a_line() -> bool {
+pub(super) fn stderr_takes_a_line() -> bool {
     stderr_takes_more(PollTimeout::ZERO)
 }
 

@@ -1,0 +1,87 @@
+//! What is said when tokenrun itself has a bug: one line, and the process ends.
+//!
+//! A thread that panics alone would leave the others waiting for it: the store's thread for as
+//! long as a store may be silent, and then the store would be blamed. So a panic in any thread
+//! ends the process. Its guard sees that and ends the job at once; the token stays held until the
+//! run is proven dead or silent.
+//!
+//! A process that was forked from this one (the guard, the clerk, the job before it is executed)
+//! leaves as well, but without a word: the guard never writes to a terminal or a pipe that others
+//! read. Its end is what its parent sees: the job dies with its guard, and the supervisor tells
+//! that the guard is gone.
+
+use std::os::fd::AsFd as _;
+use std::panic::{PanicHookInfo, set_hook};
+use std::sync::RwLock;
+
+use super::log::{Style, stderr_takes_a_line};
+use super::messages::{Level, Message};
+use crate::exit;
+use crate::sys::process::{exit_now, pid};
+use crate::sys::signals::without_being_stopped;
+
+/// How the line is written until the command line is read.
+static STYLE: RwLock<Style> = RwLock::new(Style {
+    least: Some(Level::Info),
+    json: false,
+});
+
+/// How much of a panic's own words is told: so much fits into what a pipe that is ready takes
+/// without waiting (4096 bytes: pipe(7), `PIPE_BUF`), escaped too.
+const LONGEST: usize = 500;
+
+/// From now on a panic ends this process, and each that is forked from it.
+pub fn install() {
+    let own = pid();
+    set_hook(Box::new(move |panic| {
+        if pid() == own {
+            tell(panic);
+        }
+        exit_now(i32::from(exit::BUG))
+    }));
+}
+
+/// In which style the line is written.
+pub fn in_style(style: Style) {
+    if let Ok(mut current) = STYLE.write() {
+        *current = style;
+    }
+}
+
+fn tell(panic: &PanicHookInfo<'_>) {
+    // A lock is not waited for: the thread that panics may hold it.
+    if let Ok(style) = STYLE.try_read()
+        && style.least.is_some()
+    {
+        say(&style.line(&message(panic)));
+    }
+}
+
+fn message(panic: &PanicHookInfo<'_>) -> Message {
+    let what = panic.payload_as_str().unwrap_or("no reason was given");
+    let what: String = what.chars().take(LONGEST).collect();
+    let place = panic
+        .location()
+        .map_or_else(String::new, ToString::to_string);
+    let thread = std::thread::current();
+    let thread = thread.name().unwrap_or("without a name");
+    Message {
+        level: Level::Warning,
+        event: "bug",
+        text: format!(
+            "a bug ends this run now, and its job if there is one: {what} ({place}, thread \
+             {thread}); please report it"
+        ),
+    }
+}
+
+/// Past all locks and queues: this thread, or one that waits for a terminal, may hold them.
+fn say(line: &str) {
+    if stderr_takes_a_line() {
+        let stderr = std::io::stderr();
+        without_being_stopped(|| {
+            // If it can't be written, nothing is left to tell it to.
+            let _ = nix::unistd::write(stderr.as_fd(), line.as_bytes());
+        });
+    }
+}
