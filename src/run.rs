@@ -18,6 +18,7 @@ pub mod runtime_file;
 pub mod runtime_keeper;
 pub mod seeking;
 mod waiting;
+mod watch;
 
 #[cfg(test)]
 mod search;

@@ -132,6 +132,14 @@ pub enum Advanced {
     Behind(Fence),
 }
 
+/// Looks whether a store has become two: of its servers one may be written to. It waits for
+/// servers, so it is never asked on a thread that holds a deadline.
+pub trait Lookout: Send + Sync {
+    /// The servers that can be written to, the one in use first, if they are several; none if no
+    /// other can be. `None` if that can't be told now, because one of them does not answer.
+    fn primaries(&self) -> Option<Vec<String>>;
+}
+
 /// A swap that a store can prepare for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coming {
@@ -201,6 +209,12 @@ pub trait Store: Send {
     /// What tells who is in line that the token may have become free: asked after each
     /// [`Self::join`]. `None`: nothing does, and looking now and then is all that helps.
     fn bell(&mut self) -> Option<Bell> {
+        None
+    }
+
+    /// What sees that another server of this store's can be written to as well. `None`: there is
+    /// no other.
+    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
         None
     }
 

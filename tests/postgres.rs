@@ -51,5 +51,7 @@ mod readme;
 mod site;
 #[path = "postgres/troubles.rs"]
 mod troubles;
+#[path = "postgres/two_primaries.rs"]
+mod two_primaries;
 #[path = "postgres/waiting.rs"]
 mod waiting;

@@ -59,6 +59,7 @@ pub fn run(
         manager,
         seen: None,
         granted: None,
+        primaries: None,
     };
     let machine = Machine::new(run.claim.clone(), run.limits);
     let ending = drive(machine, store, &run.outside, &mut narrator)
@@ -83,6 +84,8 @@ struct Narrator<'a> {
     manager: Option<&'a mut ServiceManager>,
     seen: Option<(Box<Row>, StoreTime)>,
     granted: Option<Granted>,
+    /// The servers that could be written to at once.
+    primaries: Option<Vec<String>>,
     /// Whether the wait is shown on a terminal.
     displays: bool,
 }
@@ -124,6 +127,7 @@ impl Listener for Narrator<'_> {
                 self.seen = row.clone().map(|row| (row, now.clone()));
             }
             Note::Acquired { granted, .. } => self.granted = Some(granted.clone()),
+            Note::Split { primaries } => self.primaries = Some(primaries.clone()),
             _ => {}
         }
         let seen = self.seen.as_ref().map(|(row, now)| (row.as_ref(), now));
@@ -185,6 +189,7 @@ impl Report<'_> {
             refused: None,
             refused_by: None,
             clause: None,
+            primaries: narrator.primaries.as_deref(),
             started_at: self.started_at,
             ended_at: rfc3339(wall_clock_ms()),
         };

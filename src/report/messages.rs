@@ -133,6 +133,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
                 cx.store, cx.program
             ),
         ),
+        Note::Split { primaries } => Message::new(Warning, "two_primaries", split(cx, primaries)),
         Note::Stopping { why, kill_in } => stopping(cx, why, *kill_in)?,
         Note::LostAfterEnd => Message::new(
             Warning,
@@ -223,6 +224,15 @@ fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) 
     format!(
         "the store can't be used ({error}); {} goes on{until}",
         cx.program
+    )
+}
+
+fn split(cx: &Context<'_>, primaries: &[String]) -> String {
+    format!(
+        "the store {} has become several: each of these can be written to: {}; another node may use another of them, and run {} at the same time; stop all but the right one at once, and let no old primary come back but as a standby",
+        cx.store,
+        primaries.join(", "),
+        cx.group
     )
 }
 

@@ -44,6 +44,9 @@ pub struct RunReport<'a> {
     pub refused_by: Option<&'a ClientId>,
     /// The clause of the rule that refused.
     pub clause: Option<u8>,
+    /// The store's servers that could be written to at once, if several were seen: another node
+    /// may have run the job too.
+    pub primaries: Option<&'a [String]>,
     /// When tokenrun began, by this host's clock.
     pub started_at: String,
     /// When it ended, likewise.

@@ -21,6 +21,7 @@ use super::event::{Action, Event, Note};
 use super::guarding::Guarding;
 use super::locking::{LockSettings, Locking};
 use super::machine::Machine;
+use super::watch::Watch;
 use crate::job::ancestry::is_inside;
 use crate::job::handle::Leftovers;
 use crate::store::worker::{Answer, Request, Worker};
@@ -116,6 +117,7 @@ pub fn drive(
     let mut driver = Driver {
         signals: SignalFd::new(&outside.inherited)?,
         timer: Timer::new()?,
+        watch: Watch::new(store.lookout(), machine.claim().timing.takeover_after),
         worker: Worker::new(store),
         armed: None,
         guarding,
@@ -239,6 +241,8 @@ struct Driver<'a> {
     /// When the timer will fire; `None` once it has.
     armed: Option<Moment>,
     worker: Worker,
+    /// Abandoned at the end, as the worker is.
+    watch: Watch,
     guarding: Guarding,
     locking: Locking<'a>,
     listener: &'a mut dyn Listener,
@@ -278,6 +282,17 @@ impl Driver<'_> {
                 self.tell(Event::Rung)?;
             }
             self.hear_guard()?;
+            self.look_for_others();
+        }
+    }
+
+    /// Under an outer session's lease that session looks.
+    fn look_for_others(&mut self) {
+        if self.guarding.has_job()
+            && self.machine.claim().nested_in.is_none()
+            && let Some(primaries) = self.watch.look(self.clock.now())
+        {
+            self.say(&Note::Split { primaries });
         }
     }
 

@@ -217,6 +217,11 @@ pub enum Note {
     },
     /// The store can be used again.
     TroubleEnded,
+    /// Each of these servers of the store can be written to, so it is two stores.
+    Split {
+        /// The one in use first.
+        primaries: Vec<String>,
+    },
     /// The job is being ended.
     Stopping {
         /// Why.

@@ -45,6 +45,7 @@ pub(crate) mod server;
 #[cfg(test)]
 mod swap_tests;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::cells::{BadCell, Cells, Value, stamp};
@@ -55,8 +56,8 @@ use self::conninfo::text::parse;
 use self::session::{Failed, Session};
 use self::statements::Statements;
 use super::{
-    ActQuery, Advanced, Bell, HistoryQuery, Listing, Reading, Retention, Store, StoreError,
-    Unreadable,
+    ActQuery, Advanced, Bell, HistoryQuery, Listing, Lookout, Reading, Retention, Store,
+    StoreError, Unreadable,
 };
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, Outcome, Recorded, ResourceName, Row, RunRecord,
@@ -316,6 +317,11 @@ impl Store for PostgresStore {
     fn bell(&mut self) -> Option<Bell> {
         let tells = self.is_told && self.session.listens();
         self.session.socket().filter(|_| tells).map(Bell)
+    }
+
+    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
+        let others = self.session.others(self.timeout)?;
+        Some(Arc::new(others))
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {

@@ -5,6 +5,7 @@
 mod clock;
 mod failover;
 mod limits;
+pub(super) mod lookout;
 mod rights;
 mod way;
 
@@ -31,9 +32,23 @@ struct Met {
     host: String,
     /// When its first process started: two names with one such moment are one server.
     started: String,
-    is_standby: bool,
+    /// No standby, and not read-only by default.
+    is_writable: bool,
     has_standbys: bool,
     clock: Option<Offset>,
+}
+
+impl Met {
+    /// From the answer to `doctor_server`.
+    fn of(host: &Host, row: &Row) -> Self {
+        Self {
+            host: host.to_string(),
+            started: text(row, "started"),
+            is_writable: !flag(row, "standby") && !flag(row, "read_only"),
+            has_standbys: false,
+            clock: None,
+        }
+    }
 }
 
 /// The connection is gone, and that was told: nothing more can be asked there.
@@ -89,7 +104,7 @@ fn examine_host(
     let mut server = Server {
         session,
         statements: Statements::new(&settings.schema),
-        host: host.to_string(),
+        host: host.clone(),
         limit: timing.store_timeout,
         begun,
         tell,
@@ -104,7 +119,7 @@ fn examine_host(
 struct Server<'a, 'b> {
     session: Session,
     statements: Statements,
-    host: String,
+    host: Host,
     limit: Duration,
     begun: Instant,
     tell: &'a mut Tell<'b>,
@@ -183,13 +198,7 @@ impl Server<'_, '_> {
         let is_standby = flag(&row, "standby");
         let several = settings.hosts.len() > 1;
         self.tell(release(&row, is_standby, several));
-        *met = Some(Met {
-            host: self.host.clone(),
-            started: text(&row, "started"),
-            is_standby,
-            has_standbys: false,
-            clock: None,
-        });
+        *met = Some(Met::of(&self.host, &row));
         let pooled = self.pooler(told_pid)?;
         let samples = clock::samples(self)?;
         let offset = clock::offset(&samples);

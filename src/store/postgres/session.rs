@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use super::call::{Question, ask};
 use super::cells::Value;
 use super::conninfo::settings::Settings;
 use super::dial::{self, Deadline, Link, dial};
+use super::examine::lookout::OtherServers;
 use super::fault::Fault;
 use super::witness::Witness;
 use crate::store::{StoreError, Trouble};
@@ -30,7 +31,7 @@ pub(super) struct Session {
     /// What [`Session::approach`] has begun, with the first host.
     begun: Option<UnixStream>,
     /// Which host the connection is to, or the next is tried with first.
-    host: usize,
+    host: Arc<AtomicUsize>,
 }
 
 /// A call that brought no answer.
@@ -64,19 +65,32 @@ impl Failed {
 }
 
 impl Session {
-    pub(super) const fn new(settings: Settings, place: String) -> Self {
+    pub(super) fn new(settings: Settings, place: String) -> Self {
         Self {
             settings,
             place,
             runtime: None,
             link: None,
             begun: None,
-            host: 0,
+            host: Arc::default(),
         }
     }
 
     pub(super) fn place(&self) -> &str {
         &self.place
+    }
+
+    /// What looks at the servers that this session does not use.
+    pub(super) fn others(&self, timeout: Duration) -> Option<OtherServers> {
+        OtherServers::of(&self.settings, Arc::clone(&self.host), timeout)
+    }
+
+    fn host(&self) -> usize {
+        self.host.load(Ordering::Relaxed)
+    }
+
+    fn set_host(&self, index: usize) {
+        self.host.store(index, Ordering::Relaxed);
     }
 
     /// Begins to connect, where that is done at once: the server has a process ready that much
@@ -194,12 +208,12 @@ impl Session {
                     self.link = Some(link);
                     return Ok(rows);
                 }
-                Err(fault) if fault.is_read_only() => faults.push((self.host, fault)),
+                Err(fault) if fault.is_read_only() => faults.push((self.host(), fault)),
                 Err(fault) => return Err(self.answer_for(link, fault)),
             }
         }
         let count = self.settings.hosts.len();
-        let first = self.host;
+        let first = self.host();
         for step in 0..count {
             let index = (first + step) % count;
             let Some(host) = self.settings.hosts.get(index) else {
@@ -214,7 +228,7 @@ impl Session {
                     continue;
                 }
             };
-            self.host = index;
+            self.set_host(index);
             match ask(&mut link, deadline, question).await {
                 Ok(rows) => {
                     self.link = Some(link);
@@ -230,13 +244,13 @@ impl Session {
     /// A server has refused, or did not answer. A refusal leaves the connection as it
     /// was; else nobody knows what is on its way, and the next call tries another.
     fn answer_for(&mut self, link: Link, fault: Fault) -> Failed {
-        let error = self.told(self.host, &fault);
+        let error = self.told(self.host(), &fault);
         let no_schema = fault.is_missing_schema();
         let code = fault.code().map(|code| code.code().to_owned());
         if fault.is_refusal() {
             self.link = Some(link);
         } else {
-            self.host = (self.host + 1) % self.settings.hosts.len().max(1);
+            self.set_host((self.host() + 1) % self.settings.hosts.len().max(1));
         }
         Failed {
             error,

@@ -134,17 +134,22 @@ fn replication(found: &Replication, several: bool) -> Check {
     )
 }
 
-/// Whether there is one primary among several servers.
-pub(super) fn primary(met: &[Met]) -> Check {
-    const STEP: &str = "primary";
+/// The servers that can be written to, each once.
+pub(super) fn writable(met: &[Met]) -> Vec<&Met> {
     let mut primaries: Vec<&Met> = Vec::new();
-    for one in met.iter().filter(|met| !met.is_standby) {
+    for one in met.iter().filter(|met| met.is_writable) {
         // Two names may lead to one server.
         if !primaries.iter().any(|other| other.started == one.started) {
             primaries.push(one);
         }
     }
-    match primaries.as_slice() {
+    primaries
+}
+
+/// Whether there is one primary among several servers.
+pub(super) fn primary(met: &[Met]) -> Check {
+    const STEP: &str = "primary";
+    match writable(met).as_slice() {
         [] => Check::fail(
             STEP,
             Trouble::Unavailable,
@@ -249,11 +254,11 @@ mod tests {
         assert_eq!(names("a", 1, 0, 1), Verdict::Fine);
     }
 
-    fn met(host: &str, started: &str, is_standby: bool, ahead_us: i64) -> Met {
+    fn met(host: &str, started: &str, is_writable: bool, ahead_us: i64) -> Met {
         Met {
             host: host.into(),
             started: started.into(),
-            is_standby,
+            is_writable,
             has_standbys: false,
             clock: Some(Offset {
                 least_us: ahead_us - 500,
@@ -265,11 +270,11 @@ mod tests {
     #[test]
     fn there_is_to_be_one_primary() {
         assert_eq!(primary(&[]).verdict, Verdict::Fail(Trouble::Unavailable));
-        let (a, b) = (met("a", "1", false, 0), met("b", "2", true, 0));
+        let (a, b) = (met("a", "1", true, 0), met("b", "2", false, 0));
         assert_eq!(primary(&[a, b]).verdict, Verdict::Fine);
-        let twice = [met("a", "1", false, 0), met("localhost", "1", false, 0)];
+        let twice = [met("a", "1", true, 0), met("localhost", "1", true, 0)];
         assert_eq!(primary(&twice).verdict, Verdict::Fine);
-        let split = [met("a", "1", false, 0), met("b", "2", false, 0)];
+        let split = [met("a", "1", true, 0), met("b", "2", true, 0)];
         assert_eq!(
             primary(&split).verdict,
             Verdict::Fail(Trouble::Misconfigured)
@@ -284,9 +289,9 @@ mod tests {
             (61_000_000, Verdict::Warn),
             (-61_000_000, Verdict::Warn),
         ] {
-            let both = [met("a", "1", false, 0), met("b", "2", true, ahead)];
+            let both = [met("a", "1", true, 0), met("b", "2", false, ahead)];
             assert_eq!(clocks(&both).unwrap().verdict, verdict, "{ahead}");
         }
-        assert!(clocks(&[met("a", "1", false, 0)]).is_none());
+        assert!(clocks(&[met("a", "1", true, 0)]).is_none());
     }
 }
