@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::Signal;
@@ -19,6 +20,12 @@ const MOST_PROCESSES: &str = "--nproc=3000:3000";
 
 /// What a busy machine may add to the time that an end takes, in ms.
 const PATIENCE: i64 = 2_000;
+
+/// These tests have the processor one after the other: each of them takes all of it.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A processor that this process may use.
 fn one_processor() -> String {
@@ -72,10 +79,13 @@ fn until_gone(store: &Store, since: i64) -> i64 {
 
 #[test]
 fn a_guard_that_reaps_without_end_keeps_its_deadlines() {
+    let _turn = alone();
     let store = Store::new();
-    let run = littering(&store, 100).start();
+    let terms = ["--heartbeat=5s", "--takeover-after=30s"];
+    let line = littering(&store, 100).without(&["--heartbeat=2s", "--takeover-after=10s"]);
+    let run = line.with(&terms).start();
     store.until_begun("node-a");
-    until_renewed_for(&store, &run, 6_000);
+    until_renewed_for(&store, &run, 10_000);
     run.signal(Signal::SIGTERM);
     let asked = boot_ms();
     let took = until_gone(&store, asked);
@@ -85,6 +95,7 @@ fn a_guard_that_reaps_without_end_keeps_its_deadlines() {
 
 #[test]
 fn a_guard_that_reaps_without_end_ends_its_job_with_the_supervisor() {
+    let _turn = alone();
     for how in [Signal::SIGKILL, Signal::SIGSTOP] {
         let store = Store::new();
         let run = littering(&store, 50).start();
@@ -104,6 +115,7 @@ fn a_guard_that_reaps_without_end_ends_its_job_with_the_supervisor() {
 
 #[test]
 fn a_guard_that_reaps_without_end_keeps_the_time_limit() {
+    let _turn = alone();
     let store = Store::new();
     let line = littering(&store, 50).with(&["--timeout=3s"]);
     let run = line.start();
@@ -115,6 +127,7 @@ fn a_guard_that_reaps_without_end_keeps_the_time_limit() {
 
 #[test]
 fn needs_root_a_job_in_real_time_does_not_starve_the_guard() {
+    let _turn = alone();
     assert!(
         is_root(),
         "this test needs root: its job asks for real time (tests/run-all leaves it out for others)"
