@@ -425,6 +425,7 @@ fn what_an_administrator_wrote_by_hand_is_not_guessed_at() {
         ("session = NULL", "contradict"),
         ("state = 'x'", "\"x\""),
         ("fence = -1", "negative"),
+        ("handoff_failback = true", "contradicts"),
         ("heartbeat_at = 'infinity'", "9999"),
         ("heartbeat_at = '-infinity'", "1970"),
         ("last_outcome = 'fine'", "last_outcome"),

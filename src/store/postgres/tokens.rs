@@ -341,8 +341,10 @@ pub(super) fn from_row(found: &Found, first: usize) -> Result<Option<Row>, BadCe
         session_version: c.cell()?.map(Version::from_stored),
     };
     let for_failback = c.needed()?;
-    if let Some(handoff) = &mut row.handoff {
-        handoff.for_failback = for_failback;
+    match &mut row.handoff {
+        Some(handoff) => handoff.for_failback = for_failback,
+        None if for_failback => return Err(c.bad("contradicts handoff_to")),
+        None => {}
     }
     Ok(Some(row))
 }

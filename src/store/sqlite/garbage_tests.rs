@@ -132,6 +132,7 @@ fn a_row_that_no_tokenrun_wrote_is_an_error_that_names_file_group_and_column() {
         ("paused_until = created_at", "paused_until"),
         ("handoff_to = 'b'", "handoff_at"),
         ("handoff_at = created_at", "handoff_at"),
+        ("handoff_failback = 1", "handoff_failback"),
         ("revoke_requested = 2", "revoke_requested"),
         ("last_outcome = 'splendid'", "last_outcome"),
         ("losses = -1", "losses"),

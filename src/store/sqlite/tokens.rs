@@ -243,8 +243,10 @@ pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<Row, BadCell> {
         session_version: c.number()?.map(Version::from_stored),
     };
     let for_failback = c.flag()?;
-    if let Some(handoff) = &mut row.handoff {
-        handoff.for_failback = for_failback;
+    match &mut row.handoff {
+        Some(handoff) => handoff.for_failback = for_failback,
+        None if for_failback => return Err(c.bad("contradicts handoff_to")),
+        None => {}
     }
     Ok(row)
 }
