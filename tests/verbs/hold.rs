@@ -340,8 +340,12 @@ fn a_runtime_file_that_was_removed_is_written_again(site: &Site) {
     };
     // Removed twice, as what cleans /tmp does, and emptied.
     for _ in 0..2 {
+        // Stopped, it can't be quicker than the question.
+        run.signal(Signal::SIGSTOP);
+        until_stopped(run.pid());
         fs::remove_file(&file).unwrap();
         answer(site, "node-a").with_code(75);
+        run.signal(Signal::SIGCONT);
         written_again("the file is there again");
     }
     fs::write(&file, "").unwrap();
