@@ -11,13 +11,12 @@ use crate::token::Moment;
 /// The signals that ask a process to end: stopped, it gets TERM only once it goes on.
 const ASK: [i32; 2] = [libc::SIGTERM, libc::SIGCONT];
 
-/// For how long this goes on at a time, and how long it pauses then. Whoever has used up
-/// its share of the processor waits for the next one, and the time to kill may come
-/// meanwhile.
+/// The length of a part, and the pause after it. A process that has used up its share of the
+/// processor waits for the next share, and the time to kill may come meanwhile.
 const PART: Duration = Duration::from_micros(250);
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Sends everyone in a tree TERM.
+/// Sends TERM to every process of a tree.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
     under_way: Option<(Walk, Moment)>,
@@ -32,12 +31,12 @@ impl Asking {
         }
     }
 
-    /// Whoever was not asked yet is not asked any more.
+    /// Ends the walk: the processes that it has not reached get no TERM.
     pub(super) fn stop(&mut self) {
         self.under_way = None;
     }
 
-    /// When the next part is due; `None` if everyone was asked.
+    /// When the next part is due; `None` if every process was asked.
     pub(super) fn next(&self) -> Option<Moment> {
         self.under_way.as_ref().map(|(_, next)| *next)
     }

@@ -29,8 +29,8 @@ const SPRINT: Duration = Duration::from_secs(2);
 /// mostly much more, to others.
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
-/// How long one try may take: then whoever tries looks at what else there is to do, and
-/// goes on.
+/// The longest that one try may take: then the process that tries looks at its other duties,
+/// and goes on.
 const LONGEST_TRY: Duration = Duration::from_millis(50);
 
 /// How many are killed in one try, however long it takes.
@@ -66,10 +66,9 @@ struct UnderWay {
 /// What one try found.
 #[derive(Debug, Default)]
 struct Found {
-    /// Everyone who was met alive.
+    /// Every process that was met alive.
     pids: HashSet<i32>,
-    /// Whether somebody was still making new ones when those were killed, or not all
-    /// were met.
+    /// Whether new processes still appeared when those were killed, or not all were met.
     growing: bool,
     survivors: Vec<Survivor>,
 }
@@ -166,13 +165,13 @@ impl Found {
     }
 }
 
-/// Kills everyone at sight, until nobody new appears. Gives all who were met, and what
-/// became of that; `None` if they can't be seen.
+/// Kills each process as it is met, until none is new. Returns all that were met, and whether
+/// the signal arrived; `None` if they can't be seen.
 ///
-/// Nobody is stopped first, although who is stopped starts nobody else: a fork that is
-/// under way when a STOP comes is completed, one that a KILL hits is not; and whoever does
-/// this may be killed at any moment, and would leave processes that never go on, never
-/// end, and hold the job's lock for ever.
+/// No process is stopped first, although a stopped process starts no other: a fork that is
+/// under way when a STOP comes is completed, one that a KILL hits is not. And the process that
+/// does this may be killed at any moment: then stopped ones would never go on, never end, and
+/// hold the job's lock for ever.
 fn sweep(
     tree: &Tree<'_>,
     found: &mut Found,

@@ -9,9 +9,9 @@ use crate::token::Moment;
 /// How many are reaped at once. It takes less than a millisecond.
 const BATCH: usize = 32;
 
-/// The pause between two batches. Whoever only reaps has soon used up its share of the
-/// processor, and would wait for the next when a deadline comes. So many batches still
-/// reap more than several processors can fork.
+/// The pause between two batches. A process that does nothing but reap soon uses up its share
+/// of the processor, and waits for the next share when a deadline comes. Batches at this
+/// distance still reap more than several processors can fork.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Reaps children that have ended, of which there may be more at any time than one that
@@ -28,7 +28,7 @@ impl Reaping {
         self.next.get_or_insert_default();
     }
 
-    /// When the next batch is due. `None` if nobody is known of that has ended.
+    /// When the next batch is due. `None` if no child is known to have ended.
     pub(super) const fn next(&self) -> Option<Moment> {
         self.next
     }
@@ -54,6 +54,6 @@ impl Reaping {
     ) -> io::Result<bool> {
         let left = reap(BATCH, on)?;
         self.next = (left == Left::Unknown).then(|| clock().plus(PAUSE));
-        Ok(left != Left::Nobody)
+        Ok(left != Left::Nothing)
     }
 }

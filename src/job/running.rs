@@ -259,7 +259,7 @@ impl<'a> Running<'a> {
 
     fn hear_signals(&mut self) -> io::Result<()> {
         let now = self.now();
-        // Whoever sends signals as quickly as they are read holds up nothing.
+        // Signals that come as quickly as they are read hold up nothing.
         for received in std::iter::from_fn(|| self.ears.signals.read()).take(MOST_SIGNALS) {
             if received.signal == libc::SIGCHLD {
                 self.reaping.note();
@@ -367,7 +367,7 @@ impl<'a> Running<'a> {
             match self.link.hear() {
                 Heard::Nothing => return,
                 Heard::Gone => {
-                    // Nobody is left who would have a signal passed on.
+                    // No supervisor is left to pass a signal on.
                     leave_session();
                     self.watch.abandon(now, self.settings.kill_grace);
                 }

@@ -212,10 +212,10 @@ pub(super) fn names(processes: &[Process], most: usize) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn process(pid: i32, parent: i32) -> Process {
+    pub(in crate::job) fn process(pid: i32, parent: i32) -> Process {
         Process {
             pid,
             name: format!("p{pid}"),

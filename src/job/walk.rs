@@ -1,4 +1,4 @@
-//! A walk through a tree, a step at a time: whoever walks holds a deadline.
+//! A walk through a tree of processes, a step at a time: the process that walks holds a deadline.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,9 +6,9 @@ use super::tree::{Member, Tree};
 use crate::sys::procfs::{self, Children, Process};
 use crate::sys::wait::is_running;
 
-/// A walk that meets everyone who lives, parents before their children, and all children
-/// before their own. Whose parent ends meanwhile may be missed, as may whoever is just being
-/// made: who must meet all walks again until nobody is new.
+/// A walk that meets every living process, parents before their children, and all children
+/// before their own. It may miss a process whose parent ends meanwhile, and one that is just
+/// being made: to meet all of them, walk again until none is new.
 ///
 /// First comes the job's own process with all below it: of other children there may be
 /// thousands that only wait to be reaped, and to list them takes its time.
@@ -36,9 +36,9 @@ enum Own {
 /// What came of a step.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Somebody was met.
+    /// A process was met.
     Met(Member),
-    /// Nobody yet.
+    /// None was met yet.
     On,
     /// The walk is over.
     Over,
@@ -69,7 +69,7 @@ impl Walk {
             return self.meet(tree, member);
         }
         match self.behind.pop() {
-            // Whoever was killed when it was met makes no more.
+            // A process that was killed when it was met makes no more.
             Some(member) => self.list_below(member),
             None => return self.list_own(tree),
         }
@@ -114,13 +114,13 @@ impl Walk {
     }
 }
 
-/// Everyone in the tree, the first one last: for a kernel that shows parents only.
+/// Every process of the tree, the first one last: for a kernel that shows parents only.
 fn everyone(tree: &Tree<'_>, all: Vec<Process>) -> Vec<Member> {
     let found = descendants(tree.root(), all, |child| tree.has(child));
     found.iter().rev().map(Member::of).collect()
 }
 
-/// Everyone below `root` in a list that was not made in one instant, without those
+/// Every process below `root` in a list that was not made in one instant, without those
 /// below a child of it that does not belong.
 fn descendants(root: i32, all: Vec<Process>, belongs: impl Fn(&Process) -> bool) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
@@ -143,18 +143,8 @@ fn descendants(root: i32, all: Vec<Process>, belongs: impl Fn(&Process) -> bool)
 
 #[cfg(test)]
 mod tests {
+    use super::super::tree::tests::process;
     use super::*;
-
-    fn process(pid: i32, parent: i32) -> Process {
-        Process {
-            pid,
-            name: format!("p{pid}"),
-            state: 'S',
-            parent,
-            threads: 1,
-            started: 0,
-        }
-    }
 
     fn pids_below(root: i32, pairs: &[(i32, i32)], belongs: fn(&Process) -> bool) -> Vec<i32> {
         let all = pairs.iter().map(|(pid, parent)| process(*pid, *parent));

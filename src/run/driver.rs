@@ -370,7 +370,7 @@ impl Driver<'_> {
     }
 
     fn hear_signals(&mut self) -> io::Result<()> {
-        // Whoever sends signals as quickly as they are read holds up nothing.
+        // Signals that come as quickly as they are read hold up nothing.
         for _ in 0..MOST_SIGNALS {
             let Some(received) = self.signals.read() else {
                 break;

@@ -6,7 +6,7 @@
 //! live*, and remembers which run was the newest when it had lived for so long:
 //!
 //! - Within one boot as much time has passed since the last pruning as the boot's own clock
-//!   says, which nobody sets.
+//!   says, which can't be set.
 //! - Beyond that (across boots; on a database server, which has no such clock) the wall times of
 //!   the group's runs are asked, in the order in which they were granted, and the time now: of
 //!   each step ahead a day is believed, and no more. A step back counts for nothing, nor does
@@ -69,7 +69,7 @@ pub struct Note {
     lived_ms: i64,
     /// The latest wall time that was seen, gone on by what the other clock has counted since.
     wall_ms: i64,
-    /// The time of the last pruning by the clock that nobody sets, with its domain.
+    /// The time of the last pruning by the clock that can't be set, with its domain.
     tick: Option<(String, i64)>,
     /// Fences, each of the newest run that was over when the store had lived for so long; the
     /// oldest first.
@@ -90,8 +90,8 @@ impl Note {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The note that a pruning leaves. `has_ticks`: the ticks of `now` are of a clock that nobody
-    /// sets. `runs`: the newest, in any order.
+    /// The note that a pruning leaves. `has_ticks`: the ticks of `now` are of a clock that can't
+    /// be set. `runs`: the newest, in any order.
     #[must_use]
     pub fn next(
         last: Option<Self>,
@@ -136,7 +136,7 @@ impl Note {
         self.pass(step.min(millis(STEP)), step);
     }
 
-    /// Notes that everything up to this fence is there now, and forgets marks that nobody needs.
+    /// Notes that everything up to this fence is there now, and forgets marks that are not needed.
     fn mark(&mut self, newest: Fence, retention: Retention) {
         let is_new = self.marks.last().is_none_or(|(last, _)| *last < newest.0);
         if is_new {

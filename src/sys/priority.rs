@@ -1,4 +1,4 @@
-//! Who is run before whom, where more want to run than there are processors.
+//! Which process the kernel runs first, where more want to run than there are processors.
 
 #![allow(unsafe_code)]
 
@@ -36,7 +36,7 @@ const RESET_ON_FORK: u64 = 1;
 /// have (CAP_SYS_NICE, or RLIMIT_RTPRIO), else before other ordinary ones as far as it
 /// may. Its children would not be.
 ///
-/// Whoever asks for this must run seldom, and never for long.
+/// Only for a process that runs seldom, and never for long.
 pub fn run_first() {
     let highest = highest_real_time();
     let allowed = soft_limit(Resource::Rtprio).min(highest);

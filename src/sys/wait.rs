@@ -108,7 +108,7 @@ pub fn ends_within(pid: i32, limit: Duration) -> bool {
 #[must_use]
 pub enum Left {
     /// None. For a subreaper: no descendant either.
-    Nobody,
+    Nothing,
     /// None that has ended.
     Living,
     /// There may be more that have ended.
@@ -125,7 +125,7 @@ pub fn reap(most: usize, mut on: impl FnMut(i32, Status)) -> io::Result<Left> {
         match try_wait_any()? {
             Waited::Ended { pid, status } => on(pid, status),
             Waited::Running => return Ok(Left::Living),
-            Waited::NoChild => return Ok(Left::Nobody),
+            Waited::NoChild => return Ok(Left::Nothing),
         }
     }
     Ok(Left::Unknown)

@@ -254,7 +254,7 @@ impl World {
     /// Kills whoever is left, at last.
     pub(crate) fn end_everybody() {
         let own = tokenrun::sys::process::pid();
-        while reap(usize::MAX, |_, _| {}).unwrap() != Left::Nobody {
+        while reap(usize::MAX, |_, _| {}).unwrap() != Left::Nothing {
             let all = tokenrun::sys::procfs::processes().unwrap();
             for child in all.iter().filter(|process| process.parent == own) {
                 let _ = tokenrun::sys::process::signal_child(child.pid, nix::libc::SIGKILL);

@@ -306,7 +306,7 @@ fn children() -> Vec<Process> {
 
 fn assert_nobody_is_left() {
     let left = reap(usize::MAX, |_, _| {}).unwrap();
-    assert_eq!(left, Left::Nobody, "left behind: {:?}", children());
+    assert_eq!(left, Left::Nothing, "left behind: {:?}", children());
 }
 
 /// Ends what a test that failed has left; only this process's own descendants.
@@ -315,6 +315,6 @@ fn end_everybody() {
         for child in children() {
             let _ = tokenrun::sys::process::signal_child(child.pid, nix::libc::SIGKILL);
         }
-        (reap(usize::MAX, |_, _| {}).unwrap() == Left::Nobody).then_some(())
+        (reap(usize::MAX, |_, _| {}).unwrap() == Left::Nothing).then_some(())
     });
 }
