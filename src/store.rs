@@ -140,15 +140,6 @@ pub trait Lookout: Send + Sync {
     fn primaries(&self) -> Option<Vec<String>>;
 }
 
-/// A swap that a store can prepare for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coming {
-    /// The token is asked for.
-    Grant,
-    /// The run that has just begun ends: nobody waits now, and somebody will then.
-    End,
-}
-
 /// A database that holds tokens. Calls block, each for at most the time-out
 /// that the store was opened with; they are made from one thread at a time.
 pub trait Store: Send {
@@ -161,25 +152,6 @@ pub trait Store: Send {
         let _ = request;
         None
     }
-
-    /// Begins to reach the database, as far as that takes no waiting; the next call goes on
-    /// with it.
-    fn approach(&mut self) {}
-
-    /// Prepares for a swap that comes soon. It must not wait for anything, and changes
-    /// nothing but how long that swap takes.
-    fn get_ready(&mut self, coming: Coming) {
-        let _ = coming;
-    }
-
-    /// Whether [`Store::prepare`] would be of use.
-    fn is_unprepared(&self) -> bool {
-        false
-    }
-
-    /// Prepares for the swap that will come next, by asking the database. It is called when
-    /// nobody has asked anything for a while, and changes nothing but how long that swap takes.
-    fn prepare(&mut self) {}
 
     /// Reads a group's row together with the store's time.
     ///

@@ -25,7 +25,7 @@ use super::watch::Watch;
 use crate::job::ancestry::is_inside;
 use crate::job::handle::Leftovers;
 use crate::store::worker::{Answer, Request, Worker};
-use crate::store::{Coming, Retention, Store};
+use crate::store::{Retention, Store};
 use crate::sys::clock::LocalClock;
 use crate::sys::procfs;
 use crate::sys::random;
@@ -105,15 +105,11 @@ pub fn drive(
     if !procfs::is_ours() {
         pending.insert(0, Action::Say(Note::Blind));
     }
-    // Before the fork: what is written after it, the kernel must copy first.
-    store.get_ready(Coming::Grant);
     // Until here a stop ends this process by itself: nothing was taken, and nothing said.
     outside.inherited.block()?;
     let guarding = Guarding::fork(outside, machine.claim().timing.kill_grace)?;
     // After the guard: it is to know nothing of the clerk.
     locking.fork_clerk(outside.inherited);
-    // After the fork: the guard must not have the connection too.
-    store.approach();
     let mut driver = Driver {
         signals: SignalFd::new(&outside.inherited)?,
         timer: Timer::new()?,
@@ -325,7 +321,6 @@ impl Driver<'_> {
                     let env = environment::of(self.machine.claim(), &granted);
                     self.guarding.start(deadline, env);
                     self.locking.dismiss_clerk(&mut self.guarding);
-                    self.worker.get_ready(Coming::End);
                 }
                 Action::Extend(deadline) => self.guarding.extend(deadline),
                 Action::Pass(signal) => self.guarding.pass(signal),

@@ -27,7 +27,6 @@ mod fault;
 mod habits;
 mod line;
 mod once;
-mod prepare;
 mod prune;
 mod runs;
 mod session;
@@ -60,8 +59,8 @@ use super::{
     StoreError, Unreadable,
 };
 use crate::token::{
-    ActRecord, Fence, GroupName, OnceMark, Outcome, Recorded, ResourceName, Row, RunRecord,
-    SessionId, StoreTime, Swap, Swapped, Waiter,
+    ActRecord, Fence, GroupName, OnceMark, Outcome, Recorded, ResourceName, RunRecord, SessionId,
+    StoreTime, Swap, Swapped, Waiter,
 };
 
 /// A token store in a PostgreSQL database.
@@ -73,10 +72,6 @@ pub struct PostgresStore {
     /// Whether notifications get through: not behind a pooler that changes the server's
     /// process under this one's connection.
     is_told: bool,
-    /// The row that was read or written last.
-    last: Option<Row>,
-    /// The end of the run that was granted last, until it is prepared for.
-    coming: Option<Box<Swap>>,
     /// Whether the tables are known to serve this program. Asked once: what holds a
     /// token goes on, whatever becomes of the tables meanwhile.
     checked: bool,
@@ -111,8 +106,6 @@ impl PostgresStore {
             session: Session::new(settings, place),
             timeout,
             is_told: true,
-            last: None,
-            coming: None,
             checked: false,
         }
     }
@@ -256,10 +249,6 @@ impl Store for PostgresStore {
         self.session.place()
     }
 
-    fn approach(&mut self) {
-        self.session.approach();
-    }
-
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         let begun = Instant::now();
         let statement = self.statements.token_read();
@@ -283,10 +272,8 @@ impl Store for PostgresStore {
         if let Some(unreadable) = found.unreadable.pop() {
             return Err(unreadable.error);
         }
-        let row = found.rows.pop();
-        self.last.clone_from(&row);
         Ok(Reading {
-            row,
+            row: found.rows.pop(),
             now: found.now,
             line: self.line(&rows, line::in_reading)?,
         })
@@ -299,12 +286,7 @@ impl Store for PostgresStore {
         expiry: &StoreTime,
     ) -> Result<Reading, StoreError> {
         self.get_into_line(group, waiter, expiry)?;
-        let reading = self.read_in_line(group)?;
-        if self.prepare_for_grant(&reading, waiter) {
-            // What is told meanwhile is heard only here.
-            return self.read_in_line(group);
-        }
-        Ok(reading)
+        self.read_in_line(group)
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
@@ -326,14 +308,6 @@ impl Store for PostgresStore {
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         self.carry_out(swap)
-    }
-
-    fn is_unprepared(&self) -> bool {
-        self.coming.is_some()
-    }
-
-    fn prepare(&mut self) {
-        self.prepare_for_end();
     }
 
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {

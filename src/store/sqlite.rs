@@ -82,7 +82,7 @@ use self::file::OpenFile;
 use self::swap::{Kept, WriteError, carry_out, close};
 use super::worker::{Answer, Request};
 use super::{
-    ActQuery, Advanced, Bell, Coming, HistoryQuery, Listing, Reading, Retention, Store, StoreError,
+    ActQuery, Advanced, Bell, HistoryQuery, Listing, Reading, Retention, Store, StoreError,
     Trouble, Unreadable,
 };
 use crate::sys::file_size;
@@ -405,17 +405,6 @@ impl Store for SqliteStore {
             .error()
             .is_some_and(|error| error.trouble == Trouble::Locked);
         (!locked).then_some(answer)
-    }
-
-    fn get_ready(&mut self, coming: Coming) {
-        let statements: &[&str] = match coming {
-            Coming::Grant => &[sql!("token_update"), sql!("run_begin")],
-            Coming::End => &[sql!("run_end")],
-        };
-        for statement in statements {
-            // Parsed by what the connection knows, without a look at the file.
-            let _ = self.connection.prepare_cached(statement);
-        }
     }
 
     fn name(&self) -> &str {

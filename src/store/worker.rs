@@ -4,21 +4,16 @@
 //! run needs no second one.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use super::{Bell, Coming, Reading, Retention, Store, StoreError};
+use super::{Bell, Reading, Retention, Store, StoreError};
 use crate::token::{
     GroupName, OnceMark, Recorded, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
 };
-
-/// A store that was asked nothing for this long has time to prepare: a job that is over by
-/// then ends without.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// A request to a store.
 #[derive(Debug, Clone)]
@@ -166,13 +161,6 @@ impl Worker {
         }
     }
 
-    /// Lets a store that is here still prepare for a swap.
-    pub fn get_ready(&mut self, coming: Coming) {
-        if let Some(store) = &mut self.store {
-            store.get_ready(coming);
-        }
-    }
-
     /// The thread, with the store on it.
     fn thread(&mut self, bell: Arc<Mutex<Option<Bell>>>) -> std::io::Result<&mut Thread> {
         match &mut self.thread {
@@ -222,19 +210,6 @@ fn hang(bell: &Mutex<Option<Bell>>, request: &Request, store: &mut dyn Store) {
     }
 }
 
-/// The next request. When none comes for a while the store prepares for it: not at once, for
-/// a request that comes meanwhile has to wait.
-fn next(inbox: &Receiver<Request>, store: &mut dyn Store) -> Option<Request> {
-    if store.is_unprepared() {
-        match inbox.recv_timeout(PAUSE) {
-            Ok(request) => return Some(request),
-            Err(RecvTimeoutError::Disconnected) => return None,
-            Err(RecvTimeoutError::Timeout) => store.prepare(),
-        }
-    }
-    inbox.recv().ok()
-}
-
 struct Thread {
     requests: Sender<Request>,
     answers: Receiver<Answer>,
@@ -259,7 +234,7 @@ impl Thread {
                 let Ok(mut store) = entrance.recv() else {
                     return;
                 };
-                while let Some(request) = next(&inbox, store.as_mut()) {
+                while let Ok(request) = inbox.recv() {
                     let answer = request.carry_out(store.as_mut());
                     hang(&line, &request, store.as_mut());
                     // Whoever asked may be gone by now.

@@ -3,17 +3,14 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream as BegunStream;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket, sockopt,
-};
+use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout_at};
@@ -41,8 +38,6 @@ pub(super) struct Link {
     pub(super) rang: Arc<AtomicBool>,
     /// Whether the server was asked for notifications.
     pub(super) listens: bool,
-    /// Whether the server has prepared for a grant.
-    pub(super) expects_grant: bool,
 }
 
 /// Moves a connection's bytes, and notes what the server tells without being asked.
@@ -80,7 +75,6 @@ impl Link {
             socket: Arc::new(socket),
             rang,
             listens: false,
-            expects_grant: false,
         }
     }
 }
@@ -126,29 +120,11 @@ impl Deadline {
     }
 }
 
-/// Asks a server that has a socket on this host for a connection, without waiting. What is
-/// wrong with that is found again by [`dial`], and told.
-pub(super) fn knock(host: &Host) -> Option<BegunStream> {
-    let Address::Unix(directory) = &host.address else {
-        return None;
-    };
-    let path = socket_path(directory, host.port);
-    let address = match path.strip_prefix('\0') {
-        Some(name) => UnixAddr::new_abstract(name.as_bytes()),
-        None => UnixAddr::new(path.as_str()),
-    };
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None).ok()?;
-    connect(stream.as_raw_fd(), &address.ok()?).ok()?;
-    Some(BegunStream::from(stream))
-}
-
-/// Connects to a server, at one of its addresses; over the connection that was `begun`, if
-/// one was. A witness notes what is met.
+/// Connects to a server, at one of its addresses.
+/// A witness notes what is met.
 pub(super) async fn dial(
     settings: &Settings,
     host: &Host,
-    begun: Option<BegunStream>,
     deadline: Deadline,
     witness: Option<&Witness>,
 ) -> Result<Link, Fault> {
@@ -156,14 +132,8 @@ pub(super) async fn dial(
         Address::Unix(directory) => {
             let path = socket_path(directory, host.port);
             let deadline = deadline.at_most(settings.connect_timeout);
-            let connecting = async {
-                match begun {
-                    Some(begun) => UnixStream::from_std(begun),
-                    None => UnixStream::connect(&path).await,
-                }
-            };
             let stream = deadline
-                .bound(Doing::Connecting, connecting)
+                .bound(Doing::Connecting, UnixStream::connect(&path))
                 .await?
                 .map_err(|error| Fault::Io(Doing::Connecting, error))?;
             if let Some(witness) = witness {

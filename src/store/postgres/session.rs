@@ -3,7 +3,6 @@
 
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
@@ -15,7 +14,7 @@ use tokio_postgres::Row;
 use super::call::{Question, ask};
 use super::cells::Value;
 use super::conninfo::settings::Settings;
-use super::dial::{self, Deadline, Link, dial};
+use super::dial::{Deadline, Link, dial};
 use super::examine::lookout::OtherServers;
 use super::fault::Fault;
 use super::witness::Witness;
@@ -28,8 +27,6 @@ pub(super) struct Session {
     /// Made by the first call, on the thread that makes the calls.
     runtime: Option<Runtime>,
     link: Option<Link>,
-    /// What [`Session::approach`] has begun, with the first host.
-    begun: Option<UnixStream>,
     /// Which host the connection is to, or the next is tried with first.
     host: Arc<AtomicUsize>,
 }
@@ -71,7 +68,6 @@ impl Session {
             place,
             runtime: None,
             link: None,
-            begun: None,
             host: Arc::default(),
         }
     }
@@ -91,14 +87,6 @@ impl Session {
 
     fn set_host(&self, index: usize) {
         self.host.store(index, Ordering::Relaxed);
-    }
-
-    /// Begins to connect, where that is done at once: the server has a process ready that much
-    /// earlier.
-    pub(super) fn approach(&mut self) {
-        if self.link.is_none() {
-            self.begun = self.settings.hosts.first().and_then(dial::knock);
-        }
     }
 
     /// Asks one statement, with its answer to come within `limit`.
@@ -121,13 +109,6 @@ impl Session {
         if let (Ok(()), Some(link)) = (asked, &mut self.link) {
             link.listens = true;
         }
-    }
-
-    /// Whether the server has not prepared for a grant on this connection yet; from now on
-    /// it counts as asked to.
-    pub(super) fn expects_grant_now(&mut self) -> bool {
-        let link = self.link.as_mut();
-        link.is_some_and(|link| !std::mem::replace(&mut link.expects_grant, true))
     }
 
     /// Whether this connection was asked to listen.
@@ -159,7 +140,7 @@ impl Session {
                 return Err(Fault::Settings("the store has no server".into()));
             };
             let deadline = Deadline::after(limit);
-            dial(&self.settings, host, None, deadline, Some(witness)).await
+            dial(&self.settings, host, deadline, Some(witness)).await
         };
         let made = runtime.block_on(connecting);
         self.runtime = Some(runtime);
@@ -219,9 +200,8 @@ impl Session {
             let Some(host) = self.settings.hosts.get(index) else {
                 continue;
             };
-            let begun = self.begun.take().filter(|_| index == 0);
             let share = deadline.share(count - step);
-            let mut link = match dial(&self.settings, host, begun, share, None).await {
+            let mut link = match dial(&self.settings, host, share, None).await {
                 Ok(link) => link,
                 Err(fault) => {
                     faults.push((index, fault));

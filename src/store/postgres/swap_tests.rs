@@ -127,27 +127,6 @@ fn it_is_known_that_nothing_happened_where_no_server_could_be_asked() {
     assert_eq!(trouble(&format!("postgres://u@{mute}/d")), Trouble::Refused);
 }
 
-#[test]
-fn the_connection_that_was_begun_is_the_one_that_is_used() {
-    let database = Server::shared().database();
-    let mut store = store(&database);
-    let ours = "SELECT count(*) FROM pg_stat_activity
-        WHERE application_name = 'test' AND datname = current_database()";
-    store.approach();
-    assert_eq!(database.sql(ours), "0", "it has not said who it is");
-    let group = GroupName::new("g").unwrap();
-    for _ in 0..2 {
-        assert_eq!(store.read(&group).unwrap().row, None);
-        assert_eq!(database.sql(ours), "1");
-    }
-    // What can't be begun is found out by who needs it.
-    let url = database.url().replace("tokenrun-pg-", "tokenrun-none-");
-    let mut nowhere = PostgresStore::new(settings(&url, "test").unwrap(), TIMEOUT);
-    nowhere.approach();
-    let error = nowhere.read(&group).unwrap_err();
-    assert!(error.message.contains("while connecting"), "{error}");
-}
-
 /// What is written and answered must be on the disk: each of these by itself.
 #[test]
 fn what_is_answered_is_on_the_disk_even_where_the_sites_commits_are_not() {
@@ -227,32 +206,6 @@ fn the_domain_is_written_as_every_version_of_this_program_has_written_it() {
     let joined = store.join(&held.group, &waiter, &now.plus(TIMEOUT));
     let line = joined.unwrap().line;
     assert_eq!(line[0].domain.0, database.sql(written));
-}
-
-#[test]
-fn a_swap_leaves_what_it_does_not_change() {
-    let database = Server::shared().database();
-    let mut store = store(&database);
-    let held = grant_to(&mut store, "a", 1);
-    // By hand, without a new version. Of what was not read before, everything is written.
-    let change = "UPDATE tokenrun.tokens SET label = 'by hand'";
-    for (reads, label) in [(true, Some("by hand")), (false, None)] {
-        let mut other = PostgresStore::new(settings(&database.url(), "test").unwrap(), TIMEOUT);
-        let now = store.read(&held.group).unwrap().now;
-        let held = store.read(&held.group).unwrap().row.unwrap();
-        if reads {
-            other.read(&held.group).unwrap();
-        }
-        database.sql(change);
-        let next = version(if reads { 2 } else { 3 });
-        let mut beat = heartbeat(&held, next, now.plus(TIMEOUT));
-        beat.to.label = None;
-        assert!(matches!(other.swap(&beat).unwrap(), Swapped::Done(_)));
-        let found = store.read(&held.group).unwrap().row.unwrap();
-        assert_eq!(found.label.as_deref(), label, "read before: {reads}");
-        assert_eq!(found.version, next);
-        database.sql("UPDATE tokenrun.tokens SET label = NULL");
-    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::PostgresStore;
 use super::cells::{Cells, Value, stamp};
 use super::session::Failed;
 use super::statements::{Beside, Named, Statements};
-use super::{events, prepare, runs, tokens};
+use super::{events, runs, tokens};
 use crate::store::StoreError;
 use crate::token::{GroupName, History, Recorded, RunRecord, StoreTime, Swap, Swapped, Version};
 
@@ -60,15 +60,7 @@ impl PostgresStore {
                 answer => answer,
             };
             match answer.map_err(|failed| self.explained(failed, swap))? {
-                Answer::Swapped(swapped) => {
-                    if let Swapped::Done(now) = &swapped {
-                        let mut row = swap.to.clone();
-                        row.stamp(swap.touch, now);
-                        self.last = Some(row);
-                    }
-                    self.coming = prepare::end_after(swap, &swapped);
-                    return Ok(swapped);
-                }
+                Answer::Swapped(swapped) => return Ok(swapped),
                 Answer::Locked if begun.elapsed() >= patience => {
                     let left = self.timeout.saturating_sub(begun.elapsed());
                     return Err(self.held(swap.group(), left));
@@ -97,7 +89,7 @@ impl PostgresStore {
         let statement = match swap.from {
             None => Statements::insert(&tokens::insertion(swap), beside, waited),
             Some(_) => {
-                let changes = tokens::changes(swap, self.last.as_ref());
+                let changes = tokens::changes(swap);
                 Statements::update(&changes, new_fence, beside, waited)
             }
         };

@@ -116,25 +116,17 @@ fn domain(started: Option<SystemTime>, timeline: &str) -> Domain {
     })
 }
 
-/// What a swap sets, of a row that is there. `last`: a row that was read or written; if it is
-/// this very one, what stays as it is need not be set, which costs the server less.
-pub(super) fn changes(swap: &Swap, last: Option<&Row>) -> String {
-    let same = |last: &&Row| Some(last.version) == swap.from && last.group == swap.to.group;
-    let old = last.filter(same).map(row_values);
-    let new = row_values(&swap.to);
+/// What a swap sets, of a row that is there.
+pub(super) fn changes(swap: &Swap) -> String {
     let touched = touched(&swap.to, swap.touch);
-    let mut changes = Vec::new();
-    for (index, column) in COLUMNS.iter().enumerate().skip(1) {
+    let set = COLUMNS.iter().skip(1).map(|column| {
         if touched.contains(column) {
-            changes.push(format!("{column} = {}", source(column)));
-        } else if old
-            .as_ref()
-            .is_none_or(|old| old.get(index) != new.get(index))
-        {
-            changes.push(format!("{column} = ${column}"));
+            format!("{column} = {}", source(column))
+        } else {
+            format!("{column} = ${column}")
         }
-    }
-    changes.join(", ")
+    });
+    set.collect::<Vec<_>>().join(", ")
 }
 
 /// What a swap of a row that is not there inserts.
