@@ -86,15 +86,18 @@ fn main() {
 const NOTE: &str =
     r#"{"lived_ms": 9000000000, "wall_ms": 0, "tick": null, "marks": [[1000000, 0]]}"#;
 
+/// What a run's document holds.
+const DOCUMENT: &str =
+    r#"{"host": "node-a", "pid": 4711, "program": "job", "grant": "renew", "exit_code": 0}"#;
+
 /// A million runs, of this age or a little less; none before.
 fn rows_in_sqlite(age: &str) -> String {
     format!(
         "DELETE FROM runs WHERE session LIKE 'old%';
          WITH RECURSIVE counted(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM counted LIMIT {ROWS})
-         INSERT INTO runs SELECT 'g', n, 'old' || n, 'node-a', NULL, 'node-a', 4711, NULL, 'job',
-             NULL, 'renew', strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-{age}', (n / 100) || ' seconds'),
-             strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-{age}', (n / 100) || ' seconds'),
-             'succeeded', 0, NULL FROM counted;
+         INSERT INTO runs SELECT 'g', n, 'old' || n, 'node-a', 'succeeded', at, at, '{DOCUMENT}', at
+             FROM (SELECT n, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-{age}', (n / 100) || ' seconds')
+                 AS at FROM counted);
          UPDATE tokens SET pruning_note = '{NOTE}';
          PRAGMA wal_checkpoint(TRUNCATE);"
     )
@@ -104,12 +107,10 @@ fn rows_in_sqlite(age: &str) -> String {
 fn rows_in_postgres(age: &str) -> String {
     format!(
         "DELETE FROM tokenrun.runs WHERE session LIKE 'old%';
-         INSERT INTO tokenrun.runs (token_group, fence, session, client, host, pid, program,
-             grant_kind, started_at, ended_at, outcome, exit_code)
-         SELECT 'g', n, 'old' || n, 'node-a', 'node-a', 4711, 'job', 'renew',
-             now() - interval '{age}' + n / 100 * interval '1 second',
-             now() - interval '{age}' + n / 100 * interval '1 second', 'succeeded', 0
-         FROM generate_series(1, {ROWS}) AS n;
+         INSERT INTO tokenrun.runs
+         SELECT 'g', n, 'old' || n, 'node-a', 'succeeded', at, at, '{DOCUMENT}', at
+         FROM (SELECT n, now() - interval '{age}' + n / 100 * interval '1 second' AS at
+             FROM generate_series(1, {ROWS}) AS n) AS counted;
          UPDATE tokenrun.tokens SET pruning_note = '{NOTE}'"
     )
 }

@@ -199,7 +199,7 @@ impl Watch {
     /// How many hold, and the age of the oldest heartbeat in seconds.
     fn look(&mut self) -> (i64, f64) {
         let text = "SELECT count(*), \
-                    coalesce(max(extract(epoch FROM clock_timestamp() - heartbeat_at)), 0)::float8 \
+                    coalesce(max(extract(epoch FROM clock_timestamp() - stamped_at)), 0)::float8 \
                     FROM tokenrun.tokens WHERE state = 'running'";
         let row = self
             .client
@@ -266,8 +266,8 @@ fn end(watch: &mut Watch, holders: Vec<Child>, writer: PipeWriter) -> [i64; 4] {
     let mut number = |text: &str| -> i64 { watch.client.query_one(text, &[]).unwrap().get(0) };
     let succeeded =
         "SELECT count(*) FROM tokenrun.runs WHERE outcome = 'succeeded' AND token_group <> 'first'";
-    let lost = "SELECT sum(losses)::bigint FROM tokenrun.tokens";
-    let takeovers = "SELECT sum(takeovers)::bigint FROM tokenrun.tokens";
+    let lost = "SELECT sum(losses)::bigint FROM tokenrun.token_status";
+    let takeovers = "SELECT sum(takeovers)::bigint FROM tokenrun.token_status";
     [well, number(succeeded), number(lost), number(takeovers)]
 }
 

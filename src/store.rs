@@ -6,22 +6,28 @@
 //! the stamps that the swap names.
 
 pub mod checkup;
+
 pub mod filesystem;
-pub mod memory;
+pub mod history;
+pub mod kv;
 pub mod postgres;
 pub mod pruning;
+pub mod sql;
 pub mod sqlite;
 pub mod url;
 pub mod worker;
 
 #[cfg(test)]
 pub(crate) mod conformance;
+#[cfg(test)]
+pub(crate) mod model;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::worker::{Answer, Request};
+use crate::token::document;
 use crate::token::{
     ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, Place, Recorded, ResourceName, Row,
     RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
@@ -76,12 +82,12 @@ pub struct Unreadable {
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HistoryQuery {
+pub struct RunQuery {
     /// Of this group only.
     pub group: Option<GroupName>,
     /// Of this client only.
     pub client: Option<ClientId>,
-    /// Whose record says this. One that is open may stand for a run that vanished.
+    /// That ended like this.
     pub outcome: Option<Outcome>,
     /// Started at this time or later, in milliseconds since 1970.
     pub since_ms: Option<i64>,
@@ -89,7 +95,7 @@ pub struct HistoryQuery {
     pub limit: Option<u32>,
 }
 
-impl HistoryQuery {
+impl RunQuery {
     /// Whether a run is one of those that are asked for, but for the limit.
     #[must_use]
     pub fn wants(&self, run: &RunRecord) -> bool {
@@ -190,20 +196,19 @@ pub trait Store: Send {
         None
     }
 
-    /// Writes a new row, and what goes with it in history, if the version is
+    /// Writes a new row, and what the swap carries beside it, if the version is
     /// still the one that was read and the swap has not expired.
     ///
     /// # Errors
     /// If it is not known whether the swap happened, or will.
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError>;
 
-    /// Writes a session's own run, which is over, whatever has become of the token and of
-    /// what history had of the run: a failover that lost the grant lost the record with it. The
-    /// run's key is done in the same transaction ([`RunRecord::makes_key_done`]). The store sets
-    /// the time of the end. A record that its session has closed already stays as it is.
+    /// Writes a run that is over, whatever has become of its token, and makes its key done in the
+    /// same transaction ([`RunRecord::makes_key_done`]). The store sets the time of the end if the
+    /// run has none. What its own session said replaces *unknown*; nothing replaces that.
     ///
     /// # Errors
-    /// If it is not known whether history has the run, or another run stands in its place.
+    /// If it is not known whether the run is written.
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError>;
 
     /// Lists every group.
@@ -212,11 +217,11 @@ pub trait Store: Send {
     /// If the store can't be read.
     fn list(&mut self) -> Result<Listing, StoreError>;
 
-    /// Lists runs, the newest first.
+    /// Lists runs that are over, the newest first: by fence within a group, by start across groups.
     ///
     /// # Errors
     /// If the store can't be read.
-    fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError>;
+    fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError>;
 
     /// Lists acts of operators, the newest first.
     ///
@@ -245,22 +250,29 @@ pub trait Store: Send {
 
     /// Removes some of what is too old of a group's history and keys, by its own wall time and by
     /// the note of the pruning before ([`pruning`]): few rows at a time, so that nobody waits for
-    /// it. What is open stays, and so does the newest run.
+    /// it. The newest run and the newest success stay.
     ///
     /// # Errors
     /// If the store can't be written.
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError>;
 }
 
-/// Why a run can't be written: another session's run has its fence. A token that was deleted
-/// or put back may be granted a fence for the second time.
-fn place_taken(run: &RunRecord) -> String {
-    format!(
-        "another run of group {:?} has the fence {} in its history already, so the token was \
-         deleted or put back; this run can't be written there",
-        run.group.as_str(),
-        run.fence
-    )
+/// Why this program neither grants a token nor acts on it: its document needs a newer one. A holder
+/// goes on, and carries the document as it is.
+///
+/// # Errors
+/// If the document needs a newer program.
+pub fn check_reader(row: &Row) -> Result<(), StoreError> {
+    if !row.document.needs_newer_program() {
+        return Ok(());
+    }
+    Err(StoreError::misconfigured(format!(
+        "the token of group {:?} is for programs that know version {} of it or later, and this \
+         tokenrun knows {}; install a newer tokenrun",
+        row.group.as_str(),
+        row.document.reader,
+        document::VERSION
+    )))
 }
 
 /// What kind of trouble a store is in; it decides the exit code.

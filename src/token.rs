@@ -102,6 +102,7 @@
 //! | the store loses its last commits | versions do not repeat, so the loser's heartbeat conflicts and it ends its job; the fence rises all the same |
 
 pub mod claim;
+pub mod document;
 pub mod hidden;
 pub mod line;
 pub mod misreading;
@@ -115,12 +116,13 @@ pub mod time;
 pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
+pub use document::{Counters, Document, Handoff, Others, Pause, Run, StampOf};
 pub use line::{Place, Waiter};
 pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, ResourceName, SessionId, Version};
 pub use operator::{Act, ActRecord, Actor};
 pub use record::{GrantKind, OnceMark, Outcome, Recorded, RunEnd, RunRecord};
-pub use row::{Counters, Handoff, Outcomes, Pause, Row, State, Touch};
+pub use row::{Row, State};
 pub use rule::{Decision, Refusal, Verdict, decide};
-pub use swap::{History, Swap, Swapped};
+pub use swap::{Swap, Swapped};
 pub use time::{Domain, Moment, Stamp, StoreTime};
 pub use timing::{Timing, TimingError, Wishes};

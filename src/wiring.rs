@@ -99,6 +99,6 @@ fn bystander(group: &GroupName, client: ClientId) -> Result<Claim, Failure> {
 /// it, and its ancestors show it.
 pub(crate) fn runs_inside(row: &Row) -> Option<SessionId> {
     let session = nested_in().filter(|session| row.session() == Some(session))?;
-    let here = row.host == process::host_name().ok();
-    (here && row.pid.is_some_and(is_inside)).then_some(session)
+    let here = row.document.host == process::host_name().ok();
+    (here && row.document.pid.is_some_and(is_inside)).then_some(session)
 }

@@ -69,3 +69,5 @@ mod nesting;
 mod once;
 #[path = "verbs/rule.rs"]
 mod rule;
+#[path = "verbs/versions.rs"]
+mod versions;

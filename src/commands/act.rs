@@ -11,11 +11,11 @@ use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed, done, held, nothing};
 use crate::report::log::Log;
 use crate::report::rfc3339;
-use crate::store::{Reading, Store, StoreError};
+use crate::store::{Reading, Store, StoreError, check_reader};
 use crate::sys::random;
 use crate::token::operator::{Effect, perform};
 use crate::token::{
-    Act, ActRecord, Actor, GroupName, History, Pause, Row, StoreTime, Swapped, Version,
+    Act, ActRecord, Actor, GroupName, Others, Pause, Row, StoreTime, Swapped, Version,
 };
 
 /// How long after it was sent an act may still happen.
@@ -47,6 +47,7 @@ pub fn act(
         let Some(row) = row else {
             return Err(unknown_group(store.name(), group));
         };
+        check_reader(&row).map_err(|error| Failure::of_store(&error))?;
         match attempt(store, wish, actor, &row, &now)? {
             Attempt::Again => thread::sleep(PAUSE),
             Attempt::Nothing(act) => {
@@ -63,11 +64,12 @@ pub fn act(
             Attempt::Done {
                 act,
                 record,
+                at,
                 old_job_for,
             } => {
-                let message = done(&act, &row, store.name(), &record, old_job_for);
+                let message = done(&act, &row, store.name(), (&record, &at), old_job_for);
                 log.write(&message, false);
-                let until = record.at.plus(old_job_for).stamp.wall_ms;
+                let until = at.plus(old_job_for).stamp.wall_ms;
                 let performed = Performed {
                     act: ActObject::of(&record),
                     old_job_until: (!old_job_for.is_zero()).then(|| rfc3339(until)),
@@ -90,6 +92,7 @@ enum Attempt {
     Done {
         act: Act,
         record: Box<ActRecord>,
+        at: StoreTime,
         old_job_for: Duration,
     },
     /// It is so already.
@@ -125,13 +128,14 @@ fn attempt(
         return Ok(Attempt::Nothing(act));
     }
     let mut record = Box::new(act.record(row, now, version, actor.clone()));
-    swap.history = History::Act(record.clone());
+    swap.act = Some(record.clone());
     match store.swap(&swap) {
         Ok(Swapped::Done(at)) => {
-            record.at = at;
+            record.at_ms = at.stamp.wall_ms;
             Ok(Attempt::Done {
                 act,
                 record,
+                at,
                 old_job_for,
             })
         }
@@ -144,7 +148,9 @@ fn attempt(
 fn is_same(to: &Row, row: &Row, act: &Act) -> bool {
     let mut to = to.clone();
     to.version = row.version;
-    if let (Act::Handoff(_), Some(new), Some(old)) = (act, &mut to.handoff, &row.handoff) {
+    if let (Act::Handoff(_), Some(new), Some(old)) =
+        (act, &mut to.document.handoff, &row.document.handoff)
+    {
         new.at_wall_ms = old.at_wall_ms;
     }
     to == *row && !matches!(act, Act::Forget(_))
@@ -156,6 +162,7 @@ fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
             by: actor.by.clone(),
             reason: actor.reason.clone().unwrap_or_default(),
             until_wall_ms: lasts.map(|lasts| now.plus(lasts).stamp.wall_ms),
+            other: Others::new(),
         }),
         Wish::Resume => Act::Resume,
         Wish::Handoff(to) => Act::Handoff(to.clone()),

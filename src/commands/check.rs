@@ -7,10 +7,10 @@ use crate::cli::{CheckRequest, Question};
 use crate::exit::{self, Exit};
 use crate::report::check::{Answer, Succeeded, not_succeeded, succeeded};
 use crate::report::log::Log;
-use crate::store::{HistoryQuery, Reading, Store};
+use crate::store::{Reading, RunQuery, Store};
 use crate::sys::clock::LocalClock;
 use crate::token::timing::margin_of;
-use crate::token::{Outcome, Row, SessionId, State, StoreTime};
+use crate::token::{Outcome, Row, SessionId, StoreTime};
 
 /// The exit code of a monitoring question that is answered with no.
 const NO: u8 = 1;
@@ -66,7 +66,7 @@ fn why_not(
     match session {
         _ if row.session().is_none() => Some("not_held"),
         None => Some("not_ours"),
-        Some(_) if row.revoke_requested => Some("revoked"),
+        Some(_) if row.document.revoke_requested => Some("revoked"),
         Some(_) if left.is_zero() || left < needed => Some("ends_too_soon"),
         Some(_) => None,
     }
@@ -75,14 +75,12 @@ fn why_not(
 /// How long the holder trusts its lease at least, as its row shows. It trusts since it
 /// sent its heartbeat, which the store stamped a little later: hence the margin again.
 fn trusted_for(row: &Row, now: &StoreTime) -> Duration {
-    let State::Running { heartbeat_at, .. } = &row.state else {
+    let Some(age) = row.run().and_then(|_| row.age(now)) else {
         return Duration::ZERO;
     };
-    let Some(age) = now.age_of(*heartbeat_at, Some(&row.domain)) else {
-        return Duration::ZERO;
-    };
-    let margin = margin_of(row.takeover_after).saturating_mul(2);
-    row.takeover_after
+    let margin = margin_of(row.document.takeover_after).saturating_mul(2);
+    row.document
+        .takeover_after
         .saturating_sub(margin)
         .saturating_sub(age)
 }
@@ -94,14 +92,14 @@ fn has_succeeded(
     within: Duration,
     log: &mut Log,
 ) -> Result<Exit, Failure> {
-    let query = HistoryQuery {
+    let query = RunQuery {
         group: Some(request.group.clone()),
         outcome: Some(Outcome::Succeeded),
         limit: Some(1),
-        ..HistoryQuery::default()
+        ..RunQuery::default()
     };
     let last = store
-        .history(&query)
+        .runs(&query)
         .map_err(|error| Failure::of_store(&error))?
         .pop();
     let ended_at = last.as_ref().and_then(|run| run.ended_at_ms);

@@ -7,7 +7,7 @@ use super::status::unknown_group;
 use super::{Failure, print, print_json};
 use crate::exit::Exit;
 use crate::report::explain::{Explanation, changes_in};
-use crate::store::{Reading, Store};
+use crate::store::{Reading, Store, check_reader};
 use crate::token::{Claim, Decision, Evidence, Line, Look, Verdict, decide, line};
 
 /// Explains what the rule says to a claim. `prove` tells what this host can prove about
@@ -24,9 +24,10 @@ pub fn explain(
     let reading = store
         .read(&claim.group)
         .map_err(|error| Failure::of_store(&error))?;
-    if reading.row.is_none() {
+    let Some(row) = &reading.row else {
         return Err(unknown_group(store.name(), &claim.group));
-    }
+    };
+    check_reader(row).map_err(|error| Failure::of_store(&error))?;
     let evidence = prove(&reading, claim);
     let decided = at(claim, &reading, &evidence, Duration::ZERO, Duration::ZERO);
     let then = changes_in(&decided.verdict, &reading.now).map(|wait| {

@@ -9,7 +9,7 @@ use super::{Failure, print};
 use crate::cli::MetricsRequest;
 use crate::exit::{self, Exit};
 use crate::report::metrics::{Measured, text};
-use crate::store::{HistoryQuery, Store, StoreError};
+use crate::store::{RunQuery, Store, StoreError};
 use crate::sys::process;
 use crate::token::{GroupName, Outcome, Row, RunRecord};
 
@@ -63,15 +63,15 @@ fn newest(
     group: &GroupName,
     outcome: Option<Outcome>,
 ) -> Result<Option<RunRecord>, StoreError> {
-    let query = HistoryQuery {
+    let query = RunQuery {
         group: Some(group.clone()),
         outcome,
-        // The newest may be running, and the one before it may have vanished.
+        // The newest ones may have vanished.
         limit: Some(if outcome.is_some() { 1 } else { 5 }),
-        ..HistoryQuery::default()
+        ..RunQuery::default()
     };
-    let runs = store.history(&query)?;
-    Ok(runs.into_iter().find(|run| run.ended_at_ms.is_some()))
+    let runs = store.runs(&query)?;
+    Ok(runs.into_iter().find(RunRecord::is_final))
 }
 
 /// Whoever reads the file sees the old one or the whole new one. The collector reads what

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::messages::{Level, Message};
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Act, ActRecord, GroupName, Row, State};
+use crate::token::{Act, ActRecord, GroupName, Row, State, StoreTime};
 
 /// One act, as `history --json` shows it. Only acts have a field `act`.
 #[derive(Debug, Serialize)]
@@ -47,7 +47,7 @@ impl<'a> ActObject<'a> {
             reason: act.actor.reason.as_deref(),
             by: &act.actor.by,
             host: act.actor.host.as_deref(),
-            at: rfc3339(act.at.stamp.wall_ms),
+            at: rfc3339(act.at_ms),
             fence: act.fence.0,
         }
     }
@@ -73,17 +73,16 @@ pub fn whose(act: &ActRecord) -> String {
     )
 }
 
-/// What an act has brought about. `row` is what it was before; an old job may go on for
-/// `old_job_for`.
+/// What an act has brought about, with its time. `row` is what it was before; an old job may go on
+/// for `old_job_for`.
 #[must_use]
 pub fn done(
     act: &Act,
     row: &Row,
     store: &str,
-    record: &ActRecord,
+    (record, now): (&ActRecord, &StoreTime),
     old_job_for: Duration,
 ) -> Message {
-    let now = &record.at;
     let group = format!("{} in {store}", row.group);
     let holder = row.client_bound();
     let holder = holder.map_or_else(|| "its holder".to_owned(), ToString::to_string);

@@ -25,7 +25,7 @@ type Lines = Vec<(&'static str, String)>;
 fn who(row: &Row, now: &StoreTime) -> Lines {
     let shown = token(row, now);
     let cell = |at: usize| shown.get(at).cloned().unwrap_or_default();
-    let host = match (&row.host, row.pid) {
+    let host = match (&row.document.host, row.document.pid) {
         (Some(host), Some(pid)) => format!("{host}, pid {pid}"),
         (host, _) => or_none(host.as_ref()),
     };
@@ -37,22 +37,19 @@ fn who(row: &Row, now: &StoreTime) -> Lines {
         ("session", or_none(row.session())),
         ("fence", row.fence.to_string()),
         ("host", host),
-        ("label", or_none(row.label.as_ref())),
+        ("label", or_none(row.document.label.as_ref())),
         ("last heartbeat", cell(4)),
         ("open to others in", cell(5)),
     ]
 }
 
 fn times(row: &Row, now: &StoreTime) -> Lines {
-    let released = match &row.state {
-        crate::token::State::Idle { released_at, .. } => Some(rfc3339(released_at.wall_ms)),
-        _ => None,
-    };
+    let released = row.released_at().map(|at| rfc3339(at.wall_ms));
     let next = not_before(row).filter(|at| *at > now.stamp.wall_ms);
     vec![
         (
             "acquired at",
-            or_none(row.acquired_at.map(|at| rfc3339(at.wall_ms))),
+            or_none(row.acquired_at().map(|at| rfc3339(at.wall_ms))),
         ),
         ("released at", or_none(released)),
         ("not before", or_none(next.map(rfc3339))),
@@ -60,12 +57,12 @@ fn times(row: &Row, now: &StoreTime) -> Lines {
             "terms",
             format!(
                 "takeover-after {}, keep {}, head-start {}",
-                rounded(row.takeover_after),
-                rounded(row.keep),
-                rounded(row.head_start)
+                rounded(row.document.takeover_after),
+                rounded(row.document.keep),
+                rounded(row.document.head_start)
             ),
         ),
-        ("clock", row.domain.to_string()),
+        ("clock", row.stamped.domain.to_string()),
     ]
 }
 
@@ -81,7 +78,7 @@ fn orders(row: &Row, now: &StoreTime) -> Lines {
         };
         format!("by {} {until}{reason}", pause.by)
     });
-    let handoff = row.handoff.as_ref();
+    let handoff = row.document.handoff.as_ref();
     let handoff = handoff.map(|it| {
         let by = if it.for_failback {
             ", by its --failback"
@@ -90,7 +87,7 @@ fn orders(row: &Row, now: &StoreTime) -> Lines {
         };
         format!("to {} since {}{by}", it.to, rfc3339(it.at_wall_ms))
     });
-    let revoked = if row.revoke_requested {
+    let revoked = if row.document.revoke_requested {
         "asked for"
     } else {
         NONE
@@ -107,9 +104,9 @@ fn numbered(count: i64, one: &str, more: &str) -> String {
 }
 
 fn past(row: &Row) -> Lines {
-    let counted = row.counters;
+    let counted = row.document.counters;
     vec![
-        ("last outcome", or_none(row.last_outcome)),
+        ("last outcome", or_none(row.document.last_outcome)),
         (
             "so far",
             [

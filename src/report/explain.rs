@@ -169,7 +169,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         }
         Verdict::Wait(wait) => {
             let first = row.and_then(|row| {
-                let handed = row.handoff.as_ref().map(|handoff| &handoff.to);
+                let handed = row.document.handoff.as_ref().map(|handoff| &handoff.to);
                 handed.or_else(|| row.preferred_client())
             });
             let first = first.map_or_else(|| "another".to_owned(), ToString::to_string);
@@ -218,7 +218,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
             format!("{} paused it {until}{reason}", pause.by)
         }
         Refusal::TooSoon { wait } => {
-            let began = row.and_then(|row| row.acquired_at);
+            let began = row.and_then(|row| row.acquired_at());
             let began = began.map_or_else(|| "-".to_owned(), |at| rfc3339(at.wall_ms));
             format!(
                 "The last run began at {began}; the next may in {}",

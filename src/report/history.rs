@@ -6,7 +6,7 @@ use super::acts::{ActObject, whose};
 use super::json::Run;
 use super::rfc3339;
 use super::tables::{self, NONE, aligned, or_none};
-use crate::token::{ActRecord, Row, RunRecord, StoreTime};
+use crate::token::{ActRecord, RunRecord, StoreTime};
 
 /// A run, or an act of an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,21 +18,12 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// The run, if it is one.
-    #[must_use]
-    pub fn run(self) -> Option<RunRecord> {
-        match self {
-            Self::Run(run) => Some(*run),
-            Self::Act(_) => None,
-        }
-    }
-
     /// When it began, by the store's wall clock, in milliseconds since 1970.
     #[must_use]
     pub const fn at_ms(&self) -> i64 {
         match self {
             Self::Run(run) => run.started_at_ms,
-            Self::Act(act) => act.at.stamp.wall_ms,
+            Self::Act(act) => act.at_ms,
         }
     }
 }
@@ -48,24 +39,21 @@ pub enum Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// What there is to say of an entry, whose group's row is `row` at this time.
+    /// What there is to say of an entry.
     #[must_use]
-    pub fn of(entry: &'a Entry, row: Option<&Row>, now: &StoreTime) -> Self {
+    pub fn of(entry: &'a Entry) -> Self {
         match entry {
-            Entry::Run(run) => Self::Run(Run::of(run, row, now)),
+            Entry::Run(run) => Self::Run(Run::of(run)),
             Entry::Act(act) => Self::Act(ActObject::of(act)),
         }
     }
 }
 
-/// A table of entries, one a line. `row_of` finds a group's row.
-pub fn table<'a>(
-    entries: &[Entry],
-    row_of: impl Fn(&RunRecord) -> Option<&'a Row>,
-    now: &StoreTime,
-) -> String {
+/// A table of entries, one a line.
+#[must_use]
+pub fn table(entries: &[Entry], now: &StoreTime) -> String {
     let line = |entry: &Entry| match entry {
-        Entry::Run(run) => tables::run(run, row_of(run), now),
+        Entry::Run(run) => tables::run(run, now),
         Entry::Act(act) => act_line(act),
     };
     aligned(&tables::RUN_HEADS, entries.iter().map(line))
@@ -79,7 +67,7 @@ fn act_line(act: &ActRecord) -> Vec<String> {
     let reason = act.actor.reason.as_ref();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
     vec![
-        rfc3339(act.at.stamp.wall_ms),
+        rfc3339(act.at_ms),
         act.group.to_string(),
         or_none(act.client.as_ref()),
         act.act.clone(),

@@ -113,22 +113,15 @@ impl<'a> Token<'a> {
     /// What there is to say of a row at this time.
     #[must_use]
     pub fn of(row: &'a Row, now: &StoreTime) -> Self {
-        let heartbeat = match &row.state {
-            State::Running { heartbeat_at, .. } => Some(*heartbeat_at),
-            State::Free | State::Idle { .. } => None,
-        };
-        let released = match &row.state {
-            State::Idle { released_at, .. } => Some(*released_at),
-            State::Free | State::Running { .. } => None,
-        };
-        let age = heartbeat.and_then(|stamp| now.age_of(stamp, Some(&row.domain)));
+        let heartbeat = row.heartbeat_at();
+        let age = heartbeat.and_then(|_| row.age(now));
         let Counters {
             runs,
             failures,
             takeovers,
             losses,
-            outcomes: _,
-        } = row.counters;
+            ..
+        } = row.document.counters;
         let pause = row.pause_at(now);
         Self {
             group: row.group.as_str(),
@@ -137,21 +130,25 @@ impl<'a> Token<'a> {
             expected_client: row.expected_client.as_ref().map(|client| client.as_str()),
             session: row.session().map(|session| session.as_str()),
             fence: row.fence.0,
-            host: row.host.as_deref(),
-            pid: row.pid,
-            label: row.label.as_deref(),
+            host: row.document.host.as_deref(),
+            pid: row.document.pid,
+            label: row.document.label.as_deref(),
             heartbeat_at: heartbeat.map(|stamp| rfc3339(stamp.wall_ms)),
             heartbeat_age_ms: age.map(millis),
-            takeover_in_ms: age.map(|age| millis(row.takeover_after.saturating_sub(age))),
-            acquired_at: row.acquired_at.map(|stamp| rfc3339(stamp.wall_ms)),
-            released_at: released.map(|stamp| rfc3339(stamp.wall_ms)),
+            takeover_in_ms: age.map(|age| millis(row.document.takeover_after.saturating_sub(age))),
+            acquired_at: row.acquired_at().map(|stamp| rfc3339(stamp.wall_ms)),
+            released_at: row.released_at().map(|stamp| rfc3339(stamp.wall_ms)),
             not_before: not_before(row).map(rfc3339),
             paused_by: pause.map(|pause| pause.by.as_str()),
             paused_reason: pause.map(|pause| pause.reason.as_str()),
             paused_until: pause.and_then(|pause| pause.until_wall_ms).map(rfc3339),
-            handoff_to: row.handoff.as_ref().map(|handoff| handoff.to.as_str()),
+            handoff_to: row
+                .document
+                .handoff
+                .as_ref()
+                .map(|handoff| handoff.to.as_str()),
             waiters: 0,
-            last_outcome: row.last_outcome,
+            last_outcome: row.document.last_outcome,
             runs,
             failures,
             takeovers,
@@ -163,8 +160,10 @@ impl<'a> Token<'a> {
 /// The earliest next grant, by `--at-least`, in milliseconds since 1970.
 #[must_use]
 pub fn not_before(row: &Row) -> Option<i64> {
-    let acquired_at = row.acquired_at.filter(|_| !row.not_before.is_zero())?;
-    let least = i64::try_from(row.not_before.as_millis()).unwrap_or(i64::MAX);
+    let acquired_at = row
+        .acquired_at()
+        .filter(|_| !row.document.not_before.is_zero())?;
+    let least = i64::try_from(row.document.not_before.as_millis()).unwrap_or(i64::MAX);
     Some(acquired_at.wall_ms.saturating_add(least))
 }
 
@@ -195,7 +194,7 @@ pub struct Run<'a> {
     pub grant: &'static str,
     /// When.
     pub started_at: String,
-    /// When its record was closed.
+    /// When it ended, or was last heard of.
     pub ended_at: Option<String>,
     /// How it ended.
     pub outcome: Outcome,
@@ -206,9 +205,9 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// What there is to say of a run whose group's row is `row` at this time.
+    /// What there is to say of a run.
     #[must_use]
-    pub fn of(run: &'a RunRecord, row: Option<&Row>, now: &StoreTime) -> Self {
+    pub fn of(run: &'a RunRecord) -> Self {
         Self {
             group: run.group.as_str(),
             fence: run.fence.0,
@@ -223,7 +222,7 @@ impl<'a> Run<'a> {
             grant: run.grant.as_str(),
             started_at: rfc3339(run.started_at_ms),
             ended_at: run.ended_at_ms.map(rfc3339),
-            outcome: run.outcome_seen(row, now),
+            outcome: run.outcome,
             exit_code: run.exit_code,
             signal: run.signal,
         }

@@ -182,10 +182,11 @@ fn staying(
     if observing {
         format!(
             "the token{of} for {group} in {} was stamped by another clock ({}, now {}): watching whether it stays silent for {wait}",
-            cx.store, row.domain, now.domain
+            cx.store, row.stamped.domain, now.domain
         )
     } else {
         let preferred = row
+            .document
             .handoff
             .as_ref()
             .map(|handoff| &handoff.to)
@@ -555,13 +556,14 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
 
 pub(super) fn since(row: &Row) -> String {
     let mut parts = Vec::new();
-    if let Some(host) = &row.host {
+    if let Some(host) = &row.document.host {
         let pid = row
+            .document
             .pid
             .map_or_else(String::new, |pid| format!(", pid {pid}"));
         parts.push(format!(" (host {host}{pid})"));
     }
-    if let Some(acquired_at) = row.acquired_at {
+    if let Some(acquired_at) = row.acquired_at() {
         parts.push(format!(" since {}", rfc3339(acquired_at.wall_ms)));
     }
     parts.concat()

@@ -122,7 +122,7 @@ const METRICS: &[Metric] = &[
 
 fn samples_of(name: &str, group: &Measured, now: &StoreTime) -> Vec<(String, String)> {
     let row = &group.row;
-    let counted = row.counters;
+    let counted = row.document.counters;
     let one = |value: String| vec![(String::new(), value)];
     let maybe = |value: Option<String>| value.map(one).unwrap_or_default();
     let flag = |is: bool| one(u8::from(is).to_string());
@@ -138,12 +138,10 @@ fn samples_of(name: &str, group: &Measured, now: &StoreTime) -> Vec<(String, Str
             })
             .unwrap_or_default(),
         "tokenrun_heartbeat_age_seconds" => match &row.state {
-            State::Running { heartbeat_at, .. } => {
-                maybe(now.age_of(*heartbeat_at, Some(&row.domain)).map(seconds))
-            }
+            State::Running { .. } => maybe(row.age(now).map(seconds)),
             State::Free | State::Idle { .. } => Vec::new(),
         },
-        "tokenrun_takeover_after_seconds" => one(seconds(row.takeover_after)),
+        "tokenrun_takeover_after_seconds" => one(seconds(row.document.takeover_after)),
         "tokenrun_grants_total" => one(counted.runs.to_string()),
         "tokenrun_runs_total" => {
             let by =

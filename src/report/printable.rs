@@ -44,7 +44,7 @@ mod tests {
     }
 
     fn now(row: &Row) -> StoreTime {
-        let (domain, stamp) = (row.domain.clone(), row.created_at);
+        let (domain, stamp) = (row.stamped.domain.clone(), row.created_at());
         StoreTime { domain, stamp }
     }
 
@@ -83,7 +83,10 @@ mod tests {
         fn any_token_is_a_line_or_its_details(row in rows()) {
             let now = now(&row);
             assert_seen(&tokens(std::slice::from_ref(&row), &[], &now), 2);
-            let plain = Row { label: None, host: None, paused: None, handoff: None, ..row.clone() };
+            let mut plain = row.clone();
+            let document = &mut plain.document;
+            (document.label, document.host) = (None, None);
+            (document.paused, document.handoff) = (None, None);
             let lines = details(&plain, &now).lines().count();
             assert_seen(&details(&row, &now), lines);
         }
@@ -92,7 +95,7 @@ mod tests {
         fn any_run_is_a_line_and_a_lane(runs in vec(records(), 1..4), row in rows()) {
             let now = now(&row);
             let entries: Vec<_> = runs.iter().cloned().map(Box::new).map(Entry::Run).collect();
-            assert_seen(&table(&entries, |_| None, &now), 1 + runs.len());
+            assert_seen(&table(&entries, &now), 1 + runs.len());
             let all: Vec<_> = runs.iter().map(mark).collect();
             assert_seen(&marks(&all), 1 + runs.len());
             let mut lanes: Vec<_> = runs.iter().map(|run| (&run.group, &run.client)).collect();
@@ -100,15 +103,15 @@ mod tests {
             lanes.dedup();
             let groups = lanes.chunk_by(|one, other| one.0 == other.0).count();
             let moves = runs.iter().filter(|run| run.previous_client.is_some()).count();
-            let drawn = timeline(&runs, |_| None, &now, 80, false);
+            let drawn = timeline(&runs, &now, 80, false);
             assert_seen(&drawn, 1 + 2 * groups + lanes.len() + moves + 2);
         }
 
         #[test]
         fn any_refusal_is_explained_in_four_lines(row in rows()) {
             let now = now(&row);
-            let mut whys = vec![Refusal::AliveHere(vec![row.label.clone().unwrap_or_default()])];
-            whys.extend(row.paused.clone().map(Refusal::Paused));
+            let mut whys = vec![Refusal::AliveHere(vec![row.document.label.clone().unwrap_or_default()])];
+            whys.extend(row.document.paused.clone().map(Refusal::Paused));
             for why in whys {
                 let claim = claim("a");
                 let verdict = Verdict::Refused(why);

@@ -39,15 +39,18 @@ pub fn tokens(rows: &[Row], unreadable: &[&Unreadable], now: &StoreTime) -> Stri
 /// A token's line.
 pub(super) fn token(row: &Row, now: &StoreTime) -> Vec<String> {
     let (heartbeat, takeover) = match &row.state {
-        State::Running { heartbeat_at, .. } => match now.age_of(*heartbeat_at, Some(&row.domain)) {
+        State::Running { .. } => match row.age(now) {
             Some(age) => (
                 format!("{} ago", rounded(age)),
-                open_in(row.takeover_after, age),
+                open_in(row.document.takeover_after, age),
             ),
-            None => (rfc3339(heartbeat_at.wall_ms), "unknown clock".to_owned()),
+            None => (
+                rfc3339(row.stamped.stamp.wall_ms),
+                "unknown clock".to_owned(),
+            ),
         },
-        State::Idle { released_at, .. } => match now.age_of(*released_at, Some(&row.domain)) {
-            Some(age) => (NONE.to_owned(), open_in(row.keep, age)),
+        State::Idle { .. } => match row.age(now) {
+            Some(age) => (NONE.to_owned(), open_in(row.document.keep, age)),
             None => (NONE.to_owned(), "unknown clock".to_owned()),
         },
         State::Free => (NONE.to_owned(), "open".to_owned()),
@@ -66,7 +69,7 @@ pub(super) fn token(row: &Row, now: &StoreTime) -> Vec<String> {
         heartbeat,
         takeover,
         row.fence.to_string(),
-        or_none(row.last_outcome),
+        or_none(row.document.last_outcome),
         or_none(
             not_before(row)
                 .filter(|at| *at > now.stamp.wall_ms)
@@ -88,8 +91,8 @@ pub(super) const RUN_HEADS: [&str; 9] = [
 ];
 
 /// A run's line.
-pub(super) fn run(run: &RunRecord, row: Option<&Row>, now: &StoreTime) -> Vec<String> {
-    let outcome = run.outcome_seen(row, now);
+pub(super) fn run(run: &RunRecord, now: &StoreTime) -> Vec<String> {
+    let outcome = run.outcome;
     let detail = match (run.exit_code, run.signal) {
         (Some(code), _) if code != 0 => format!(" ({code})"),
         (_, Some(signal)) => format!(" ({signal})"),

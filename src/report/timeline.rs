@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::printable::printable;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Outcome, Row, RunRecord, StoreTime};
+use crate::token::{Outcome, RunRecord, StoreTime};
 
 /// What fewer columns than that show is no picture.
 const LEAST_COLUMNS: usize = 10;
@@ -37,15 +37,9 @@ const fn colour(mark: char) -> &'static str {
     }
 }
 
-/// Draws runs. `row_of` finds a group's row; a terminal is `width` columns wide, and
-/// shows colours if it is one.
-pub fn timeline<'a>(
-    runs: &[RunRecord],
-    row_of: impl Fn(&RunRecord) -> Option<&'a Row>,
-    now: &StoreTime,
-    width: usize,
-    colours: bool,
-) -> String {
+/// Draws runs. A terminal is `width` columns wide, and shows colours if it is one.
+#[must_use]
+pub fn timeline(runs: &[RunRecord], now: &StoreTime, width: usize, colours: bool) -> String {
     let mut groups: BTreeMap<&str, Vec<&RunRecord>> = BTreeMap::new();
     for run in runs {
         groups.entry(run.group.as_str()).or_default().push(run);
@@ -77,7 +71,7 @@ pub fn timeline<'a>(
             let lane = lanes
                 .entry(run.client.as_str())
                 .or_insert_with(|| vec!['.'; columns]);
-            scale.draw(lane, run, run.outcome_seen(row_of(run), now));
+            scale.draw(lane, run, run.outcome);
         }
         for (client, lane) in lanes {
             let (client, lane) = (printable(client), painted(&lane, colours));
@@ -179,6 +173,7 @@ mod tests {
             outcome,
             exit_code: None,
             signal: None,
+            other: crate::token::Others::new(),
         }
     }
 
@@ -192,7 +187,7 @@ mod tests {
     }
 
     fn drawn(runs: &[RunRecord], at: i64) -> String {
-        timeline(runs, |_| None, &now(at), 23, false)
+        timeline(runs, &now(at), 23, false)
     }
 
     #[test]
@@ -238,7 +233,7 @@ mod tests {
     #[test]
     fn colours_are_for_terminals() {
         let runs = [run("a", 0, Some(10), Outcome::Failed)];
-        let text = timeline(&runs, |_| None, &now(100), 80, true);
+        let text = timeline(&runs, &now(100), 80, true);
         assert!(text.contains("\u{1b}[33m!"), "{text}");
         assert!(!drawn(&runs, 100).contains('\u{1b}'));
     }

@@ -12,10 +12,11 @@ use super::messages::{Context, why_not};
 use super::metrics::{Measured, text};
 use super::tables::{marks, run, token, tokens};
 use super::{json, waiting};
-use crate::token::rule::tests::fixture::{claim, client, domain, session};
+use crate::token::rule::tests::fixture::{claim, client, domain, run_by, session};
 use crate::token::{
-    Counters, Decision, Domain, Fence, GrantKind, GroupName, Handoff, OnceMark, Outcome, Outcomes,
-    Pause, Refusal, Row, RunRecord, Stamp, State, StoreTime, Verdict, Version,
+    Counters, Decision, Document, Domain, Fence, GrantKind, GroupName, Handoff, OnceMark, Others,
+    Outcome, Pause, Refusal, Row, RunRecord, Stamp, StampOf, State, StoreTime, Verdict, Version,
+    document::VERSION,
 };
 
 const HOUR: i64 = 3_600_000;
@@ -45,44 +46,50 @@ fn running() -> Row {
     Row {
         group: GroupName::new("backup").unwrap(),
         version: Version::from_stored(1),
-        session_version: Some(Version::from_stored(1)),
         fence: Fence(4_711),
-        granted_domain: Some(domain("d")),
         state: State::Running {
             client: client("n1"),
-            session: session("s1"),
-            heartbeat_at: at(2 * HOUR),
+            run: run_by("s1"),
         },
         expected_client: Some(client("n2")),
-        domain: domain("d"),
-        created_at: at(0),
-        acquired_at: Some(at(HOUR)),
-        takeover_after: s(5 * 60),
-        keep: s(2 * 3_600),
-        head_start: s(17),
-        not_before: s(9 * 3_600),
-        host: Some("host-a".into()),
-        pid: Some(42),
-        lock_file: None,
-        label: Some("the label".into()),
-        paused: Some(Pause {
-            by: "admin".into(),
-            reason: "disk full".into(),
-            until_wall_ms: Some(at(3 * HOUR).wall_ms),
-        }),
-        handoff: Some(Handoff {
-            to: client("n3"),
-            at_wall_ms: at(HOUR / 2).wall_ms,
-            for_failback: false,
-        }),
-        revoke_requested: false,
-        last_outcome: Some(Outcome::TimedOut),
-        counters: Counters {
-            runs: 90,
-            failures: 17,
-            takeovers: 4,
-            losses: 9,
-            outcomes: Outcomes {
+        stamped: StoreTime {
+            stamp: at(2 * HOUR),
+            domain: domain("d"),
+        },
+        document: Document {
+            reader: VERSION,
+            stamp_of: StampOf::Heartbeat,
+            session_version: Some(Version::from_stored(1)),
+            granted_domain: Some(domain("d")),
+            created: Some(at(0)),
+            acquired: Some(at(HOUR)),
+            takeover_after: s(5 * 60),
+            keep: s(2 * 3_600),
+            head_start: s(17),
+            not_before: s(9 * 3_600),
+            host: Some("host-a".into()),
+            pid: Some(42),
+            label: Some("the label".into()),
+            paused: Some(Pause {
+                by: "admin".into(),
+                reason: "disk full".into(),
+                until_wall_ms: Some(at(3 * HOUR).wall_ms),
+                other: Others::new(),
+            }),
+            handoff: Some(Handoff {
+                to: client("n3"),
+                at_wall_ms: at(HOUR / 2).wall_ms,
+                for_failback: false,
+                other: Others::new(),
+            }),
+            revoke_requested: false,
+            last_outcome: Some(Outcome::TimedOut),
+            counters: Counters {
+                runs: 90,
+                failures: 17,
+                takeovers: 4,
+                losses: 9,
+
                 succeeded: 30,
                 signalled: 5,
                 timed_out: 6,
@@ -90,6 +97,7 @@ fn running() -> Row {
                 unknown: 1,
                 forced: 2,
             },
+            other: Others::new(),
         },
     }
 }
@@ -98,7 +106,6 @@ fn idle() -> Row {
     Row {
         state: State::Idle {
             client: client("n1"),
-            released_at: at(2 * HOUR),
         },
         ..running()
     }
@@ -215,6 +222,7 @@ fn record(client_of: &str, began: i64, took: i64, outcome: Outcome) -> RunRecord
         outcome,
         exit_code: Some(3),
         signal: None,
+        other: Others::new(),
     }
 }
 
@@ -232,7 +240,7 @@ fn a_run_is_told_with_each_value_in_its_place() {
         "failed (3)",
         "run.sh (weekly)",
     ];
-    assert_eq!(run(&failed, None, &now()), expected);
+    assert_eq!(run(&failed, &now()), expected);
     let expected = json!({
         "group": "backup", "fence": 4_700, "session": "s0", "client": "n1",
         "previous_client": "n9", "host": "host-b", "pid": 43, "label": "weekly",
@@ -240,7 +248,7 @@ fn a_run_is_told_with_each_value_in_its_place() {
         "started_at": "2026-09-21T14:13:20.000Z", "ended_at": "2026-09-21T14:14:50.000Z",
         "outcome": "failed", "exit_code": 3, "signal": Value::Null,
     });
-    let told = json::Run::of(&failed, None, &now());
+    let told = json::Run::of(&failed);
     assert_eq!(serde_json::to_value(told).unwrap(), expected);
 }
 

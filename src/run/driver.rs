@@ -191,11 +191,11 @@ fn prove_nesting(machine: &mut Machine, answer: &Answer) {
         return;
     };
     let row = read.as_ref().ok().and_then(|reading| reading.row.as_ref());
-    let same_host = |row: &&Row| row.host == machine.claim().about.host;
+    let same_host = |row: &&Row| row.document.host == machine.claim().about.host;
     let row = row
         .filter(|row| row.session() == Some(&session))
         .filter(same_host);
-    if !row.and_then(|row| row.pid).is_some_and(is_inside) {
+    if !row.and_then(|row| row.document.pid).is_some_and(is_inside) {
         machine.is_not_nested();
     }
 }

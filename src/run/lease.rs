@@ -53,7 +53,7 @@ impl Unsettled {
         if row.session() != Some(session) {
             return None;
         }
-        let by_version = |sent: &&Sent| Some(sent.version) == row.session_version;
+        let by_version = |sent: &&Sent| Some(sent.version) == row.document.session_version;
         self.0.iter().find(by_version).copied()
     }
 }
@@ -91,7 +91,7 @@ impl Lease {
     /// the record that began with it.
     #[must_use]
     pub fn new(row: Row, run: RunRecord, own: Sent, seen: (StoreTime, Moment)) -> Self {
-        let granted_at_ms = row.acquired_at.map(|stamp| stamp.wall_ms);
+        let granted_at_ms = row.acquired_at().map(|stamp| stamp.wall_ms);
         let started_at_ms = granted_at_ms.unwrap_or(run.started_at_ms);
         Self {
             row,
@@ -163,7 +163,7 @@ impl Lease {
     /// A heartbeat of ours happened: `sent` says which.
     pub fn renewed(&mut self, sent: Sent, now: StoreTime) {
         self.row.version = sent.version;
-        self.row.session_version = Some(sent.version);
+        self.row.document.session_version = Some(sent.version);
         self.own = sent;
         self.seen = (now, sent.at);
         self.unsettled = Unsettled::new();
@@ -186,7 +186,7 @@ impl Lease {
             return Found::Lost;
         };
         let happened = self.unsettled.happened(row, &self.run.session);
-        let standing = (row.session_version == Some(self.own.version)).then_some(self.own);
+        let standing = (row.document.session_version == Some(self.own.version)).then_some(self.own);
         let last_sent = self.unsettled.0.last().copied().unwrap_or(self.own);
         let sent = if misread(Misreading::HeartbeatKnownBySession) {
             Some(last_sent)

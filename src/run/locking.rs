@@ -10,7 +10,7 @@ use crate::job::locks::{self, Clerk, JobLock, LockName, Probed, RunLock};
 use crate::store::Reading;
 use crate::sys::random;
 use crate::sys::signals::Inherited;
-use crate::token::{Evidence, Row, SessionId, State, StoreTime};
+use crate::token::{Evidence, Row, SessionId, StoreTime};
 
 /// Where the locks of a store's runs are, and who inherits this run's.
 #[derive(Debug)]
@@ -133,7 +133,9 @@ impl<'a> Locking<'a> {
         let Some(row) = &reading.row else {
             return Evidence::None;
         };
-        let file = row.lock_file.as_deref().and_then(LockName::parse);
+        let file = row
+            .run()
+            .and_then(|run| LockName::parse(run.lock_file.as_deref()?));
         let (Some(session), Some(file)) = (row.session().filter(|it| *it != own), file) else {
             return Evidence::None;
         };
@@ -252,11 +254,8 @@ fn judge(probed: Probed, file: &LockName, is_young: impl FnOnce() -> bool) -> Ev
 }
 
 fn is_young(row: &Row, now: &StoreTime) -> bool {
-    let State::Running { heartbeat_at, .. } = &row.state else {
-        return false;
-    };
-    let age = now.age_of(*heartbeat_at, Some(&row.domain));
-    age.is_some_and(|age| age < row.takeover_after)
+    let age = row.run().and_then(|_| row.age(now));
+    age.is_some_and(|age| age < row.document.takeover_after)
 }
 
 #[cfg(test)]
@@ -265,7 +264,9 @@ mod tests {
     use crate::run::ending::JobEnd;
     use crate::sys::wait::Status;
     use crate::token::Stamp;
-    use crate::token::rule::tests::fixture::{TAKEOVER_AFTER, but, domain, idle, running, session};
+    use crate::token::rule::tests::fixture::{
+        TAKEOVER_AFTER, but, domain, idle, lock_file, running, session,
+    };
     use std::time::Duration;
 
     struct Host {
@@ -303,10 +304,7 @@ mod tests {
 
     /// `a`'s run, whose heartbeat is `silent_for` old, with this lock file.
     fn reading(row: Row, file: &LockName, silent_for: Duration) -> Reading {
-        let heartbeat = match row.state {
-            State::Running { heartbeat_at, .. } => heartbeat_at,
-            _ => row.created_at,
-        };
+        let heartbeat = row.stamped.stamp;
         let now = StoreTime {
             stamp: Stamp {
                 tick_ms: heartbeat.tick_ms + i64::try_from(silent_for.as_millis()).unwrap(),
@@ -315,7 +313,7 @@ mod tests {
             domain: domain("d"),
         };
         Reading {
-            row: Some(but(row, |row| row.lock_file = Some(file.to_string()))),
+            row: Some(but(row, |row| *lock_file(row) = Some(file.to_string()))),
             now,
             line: Vec::new(),
         }
@@ -357,7 +355,10 @@ mod tests {
         let running = reading(running("a"), &file, YOUNG);
         let own = running.row.as_ref().unwrap().session().unwrap().clone();
         assert_eq!(locking.evidence(&running, &own), Evidence::None);
-        let idle = reading(idle("a"), &file, YOUNG);
+        let idle = Reading {
+            row: Some(idle("a")),
+            ..running.clone()
+        };
         assert_eq!(locking.evidence(&idle, &session("me")), Evidence::None);
         let empty = Reading { row: None, ..idle };
         assert_eq!(locking.evidence(&empty, &session("me")), Evidence::None);
@@ -383,7 +384,7 @@ mod tests {
         let a_moment = Duration::from_millis(1);
         assert_eq!(named(running("a"), TAKEOVER_AFTER - a_moment), 0);
         assert_eq!(named(running("a"), TAKEOVER_AFTER), 1);
-        let elsewhere = but(running("a"), |row| row.domain = domain("other"));
+        let elsewhere = but(running("a"), |row| row.stamped.domain = domain("other"));
         assert_eq!(named(elsewhere, YOUNG), 1, "an age that can't be told");
     }
 

@@ -12,7 +12,7 @@ use super::lease::Unsettled;
 use super::machine::{Next, Step, Wait};
 use super::waiting::{AWAY, InLine, SHORTEST, no_answer_in_time};
 use crate::store::worker::Request;
-use crate::store::{Reading, StoreError, Trouble};
+use crate::store::{Reading, StoreError, Trouble, check_reader};
 use crate::token::{
     Claim, Decision, Evidence, Line, Look, Moment, OnceMark, Refusal, Row, Swapped, Verdict,
     Version, decide, line, swap,
@@ -312,6 +312,9 @@ impl Seeking {
         if let Some(why) = self.stopped.take() {
             return self.leave(step, ending_of(why));
         }
+        if let Some(Err(error)) = reading.row.as_ref().map(check_reader) {
+            return self.failed(step, error);
+        }
         let unchanged_for = self.watch(step.now, sent_at, reading.row.as_ref());
         let mut look = Look {
             row: reading.row.as_ref(),
@@ -343,7 +346,7 @@ impl Seeking {
         if let Some(watch) = self.watch.filter(|watch| watch.version == row.version) {
             return sent_at.since(watch.since);
         }
-        let holders = row.session().and(row.session_version);
+        let holders = row.session().and(row.document.session_version);
         let wrote = |watch: Watch| watch.holders.is_some() && watch.holders != holders;
         self.watch = Some(Watch {
             version: row.version,
@@ -444,7 +447,7 @@ impl Seeking {
         match (std::mem::replace(&mut self.doing, Doing::Fresh), swapped) {
             (Doing::Claiming { mut grant }, Swapped::Done(time)) => {
                 // What the store stamped is carried on by every heartbeat.
-                grant.row.stamp(grant.touch, &time);
+                grant.row.stamped = time.clone();
                 let seen = (time, grant.sent.at);
                 self.hold(step, *grant, seen)
             }

@@ -26,19 +26,21 @@ use self::keys::*;
 use self::line::*;
 use self::records::*;
 use self::swaps::*;
-use super::memory::MemoryStore;
+use super::kv::KvStore;
+use super::kv::memory::MemoryKv;
+use super::model::ModelStore;
 use super::postgres::server::{Database, Server};
 use super::postgres::{PostgresStore, settings};
 use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;
-use super::{ActQuery, Advanced, HistoryQuery, Retention, Store};
+use super::{ActQuery, Advanced, Retention, RunQuery, Store, history};
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::record::fixture::{run_of, unheld_run};
 use crate::token::swap::{creation, grant, heartbeat, release};
 use crate::token::{
-    About, ActRecord, Actor, Claim, ClientId, Domain, Fence, GrantKind, GroupName, History,
-    Outcome, Pause, Recorded, ResourceName, Row, RunEnd, RunRecord, SessionId, Stamp, State,
-    StoreTime, Swap, Swapped, Timing, Touch, Version, Wishes,
+    About, ActRecord, Actor, Claim, ClientId, Domain, Fence, GrantKind, GroupName, Others, Outcome,
+    Pause, Recorded, ResourceName, Row, RunEnd, RunRecord, SessionId, Stamp, State, StoreTime,
+    Swap, Swapped, Timing, Version, Wishes,
 };
 
 /// Data of its own, and a clock that the test turns.
@@ -99,10 +101,12 @@ suite!(
     a_stamp_is_told_to_the_millisecond_in_every_domain,
     every_column_comes_back_as_written,
     every_column_of_a_record_comes_back_as_written,
-    a_grant_opens_a_record_and_makes_the_vanished_one_unknown,
-    a_vanished_record_that_was_closed_stays_closed,
-    a_release_closes_the_record_in_the_same_swap,
-    a_release_that_does_not_happen_closes_no_record,
+    a_grant_makes_the_run_that_vanished_unknown,
+    a_vanished_run_that_was_recorded_stays_as_it_is,
+    a_release_records_the_run_in_the_same_swap,
+    a_release_that_does_not_happen_records_nothing,
+    a_forced_release_makes_the_run_unknown_until_its_session_tells,
+    two_runs_may_have_one_fence,
     a_session_closes_its_own_record_late_but_never_twice,
     a_run_that_history_lost_is_written_whole_with_its_key,
     a_release_writes_a_run_that_history_lost,
@@ -134,6 +138,7 @@ suite!(
     a_line_that_many_join_at_once_has_one_order,
 );
 
+on_store!(model, InModel::new());
 on_store!(memory, InMemory::new());
 on_store!(sqlite, InSqlite::new());
 on_store!(postgres, InPostgres::new());
@@ -166,7 +171,15 @@ fn row(store: &mut dyn Store, group: &str) -> Row {
 }
 
 fn runs(store: &mut dyn Store) -> Vec<RunRecord> {
-    store.history(&HistoryQuery::default()).unwrap()
+    found(store, &RunQuery::default())
+}
+
+/// The runs that are asked for: those that go on, and those that are over.
+fn found(store: &mut dyn Store, query: &RunQuery) -> Vec<RunRecord> {
+    let listing = store.list().unwrap();
+    let over = store.runs(query).unwrap();
+    assert!(over.iter().all(|run| query.wants(run)));
+    history::runs(&listing, over, query)
 }
 
 fn done(swapped: Swapped) -> StoreTime {

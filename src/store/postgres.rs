@@ -22,13 +22,10 @@ pub mod schema;
 mod call;
 mod cells;
 mod dial;
-mod events;
 mod fault;
 mod habits;
-mod line;
-mod once;
 mod prune;
-mod runs;
+mod queue;
 mod session;
 mod statements;
 mod swaps;
@@ -47,20 +44,23 @@ mod swap_tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::cells::{BadCell, Cells, Value, stamp};
+use self::cells::{Cells, cells_of};
 use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
 use self::session::{Failed, Session};
-use self::statements::Statements;
+use self::statements::{Statements, sql};
+use super::sql::cell::{BadColumn, Cell};
+use super::sql::cold::{self, Dialect, Found};
+use super::sql::table::Table;
 use super::{
-    ActQuery, Advanced, Bell, HistoryQuery, Listing, Lookout, Reading, Retention, Store,
-    StoreError, Unreadable,
+    ActQuery, Advanced, Bell, Listing, Lookout, Reading, Retention, RunQuery, Store, StoreError,
+    Unreadable,
 };
 use crate::token::{
-    ActRecord, Fence, GroupName, OnceMark, Outcome, Recorded, ResourceName, RunRecord, SessionId,
-    StoreTime, Swap, Swapped, Waiter,
+    ActRecord, Fence, GroupName, OnceMark, Recorded, ResourceName, RunRecord, SessionId, StoreTime,
+    Swap, Swapped, Waiter,
 };
 
 /// A token store in a PostgreSQL database.
@@ -75,6 +75,8 @@ pub struct PostgresStore {
     /// Whether the tables are known to serve this program. Asked once: what holds a
     /// token goes on, whatever becomes of the tables meanwhile.
     checked: bool,
+    /// The last list could not be read because the tables are not there.
+    lacks_tables: bool,
 }
 
 impl std::fmt::Debug for PostgresStore {
@@ -107,6 +109,7 @@ impl PostgresStore {
             timeout,
             is_told: true,
             checked: false,
+            lacks_tables: false,
         }
     }
 
@@ -133,8 +136,7 @@ impl PostgresStore {
         match found {
             Ok(rows) => {
                 let oldest = rows.first().and_then(|row| row.try_get(1).ok()).flatten();
-                schema::check(self.session.place(), oldest)?;
-                self.add_tables(left)
+                schema::check(self.session.place(), oldest)
             }
             Err(failed) if failed.no_schema => self.make_tables(left),
             Err(failed) => Err(failed.error),
@@ -145,33 +147,7 @@ impl PostgresStore {
         schema::make(&mut self.session, &self.statements, &self.schema, limit)
     }
 
-    /// Makes what came after the first tables.
-    fn add_tables(&mut self, limit: Duration) -> Result<(), StoreError> {
-        schema::add(&mut self.session, &self.statements, &self.schema, limit)
-    }
-
-    /// The same, where a store is: none is made.
-    fn add_tables_to_a_store(&mut self, limit: Duration) -> Result<(), StoreError> {
-        let begun = Instant::now();
-        let statement = self.statements.schema_version();
-        let found = self.session.ask(limit, &statement, &[]);
-        found.map_err(|failed| self.listed(failed))?;
-        self.add_tables(limit.saturating_sub(begun.elapsed()))
-    }
-
-    fn marks(&mut self, statement: &str, values: &[Value]) -> Result<Vec<OnceMark>, StoreError> {
-        match self.session.ask(self.timeout, statement, values) {
-            // Where there is no such table, nothing is done.
-            Err(failed) if failed.no_schema => Ok(Vec::new()),
-            Err(failed) => Err(failed.error),
-            Ok(rows) => rows
-                .iter()
-                .map(|row| once::from_row(row).map_err(|bad| self.bad_cell("once", &bad)))
-                .collect(),
-        }
-    }
-
-    fn bad_cell(&self, table: &str, bad: &BadCell) -> StoreError {
+    fn bad_column(&self, table: &str, bad: &BadColumn) -> StoreError {
         StoreError::misconfigured(format!(
             "the store {} can't be used: in the table {}.{table}, {} {}; correct it there",
             self.session.place(),
@@ -183,17 +159,8 @@ impl PostgresStore {
 
     /// The server's time, from the first three columns of an answer.
     fn now(&self, row: &tokio_postgres::Row) -> Result<StoreTime, StoreError> {
-        let cells = &mut Cells::new(row, 0);
-        let mut read = || -> Result<StoreTime, BadCell> {
-            let wall = cells.wall()?;
-            let wall = cells.there(wall)?;
-            let started = cells.instant()?.map(|(at, _)| at);
-            Ok(StoreTime {
-                stamp: stamp(wall),
-                domain: tokens::domain_of(started, cells.needed()?),
-            })
-        };
-        read().map_err(|bad| self.bad_cell("tokens", &bad))
+        let time = Cells::new(row, 0).now();
+        time.map_err(|bad| self.bad_column("tokens", &bad))
     }
 
     fn no_answer(&self) -> StoreError {
@@ -203,7 +170,7 @@ impl PostgresStore {
         ))
     }
 
-    /// The answer of `token_read` or `token_list`: the rows, and the time.
+    /// The answer of `read.sql` or `list.sql`: the rows, and the time.
     fn tokens(&mut self, rows: &[tokio_postgres::Row]) -> Result<Listing, StoreError> {
         let first = rows.first().ok_or_else(|| self.no_answer())?;
         let now = self.now(first)?;
@@ -223,7 +190,7 @@ impl PostgresStore {
                 Ok(token) => listing.rows.extend(token),
                 Err(bad) => listing.unreadable.push(Unreadable {
                     group: row.try_get("token_group").unwrap_or("?").to_owned(),
-                    error: self.bad_cell("tokens", &bad),
+                    error: self.bad_column("tokens", &bad),
                 }),
             }
         }
@@ -244,6 +211,38 @@ impl PostgresStore {
     }
 }
 
+impl Dialect for PostgresStore {
+    fn statements(&self) -> cold::Statements {
+        cold::Statements {
+            runs: sql!("runs"),
+            runs_of_group: sql!("runs_of_group"),
+            acts: sql!("acts"),
+            key: sql!("key"),
+            keys: sql!("keys"),
+        }
+    }
+
+    fn select(
+        &mut self,
+        table: &Table,
+        statement: &str,
+        values: &[Cell],
+    ) -> Result<Vec<Found>, StoreError> {
+        let rows = self.session.ask(self.timeout, statement, values);
+        self.lacks_tables = rows.as_ref().is_err_and(|failed| failed.no_schema);
+        let rows = rows.map_err(|failed| self.listed(failed))?;
+        let found = rows.iter().map(|row| Found {
+            group: row.try_get("token_group").unwrap_or("?").to_owned(),
+            cells: cells_of(table, row),
+        });
+        Ok(found.collect())
+    }
+
+    fn bad_row(&self, table: &Table, _: &str, bad: &BadColumn) -> StoreError {
+        self.bad_column(table.name, bad)
+    }
+}
+
 impl Store for PostgresStore {
     fn name(&self) -> &str {
         self.session.place()
@@ -251,8 +250,8 @@ impl Store for PostgresStore {
 
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         let begun = Instant::now();
-        let statement = self.statements.token_read();
-        let values = [Value::text(group)];
+        let statement = self.statements.of(sql!("read"));
+        let values = [Cell::text(group)];
         let rows = match self.session.ask(self.timeout, &statement, &values) {
             Err(failed) if failed.no_schema && !self.checked => {
                 self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
@@ -261,13 +260,7 @@ impl Store for PostgresStore {
             }
             answer => answer,
         };
-        let mut rows = rows.map_err(|failed| failed.error)?;
-        if rows.is_empty() {
-            let left = self.timeout.saturating_sub(begun.elapsed());
-            let statement = self.statements.token_seek();
-            let sought = self.session.ask(left, &statement, &values);
-            rows = sought.map_err(|failed| failed.error)?;
-        }
+        let rows = rows.map_err(|failed| failed.error)?;
         let mut found = self.tokens(&rows)?;
         if let Some(unreadable) = found.unreadable.pop() {
             return Err(unreadable.error);
@@ -275,7 +268,7 @@ impl Store for PostgresStore {
         Ok(Reading {
             row: found.rows.pop(),
             now: found.now,
-            line: self.line(&rows, line::in_reading)?,
+            line: self.line(&rows, queue::in_reading)?,
         })
     }
 
@@ -290,9 +283,8 @@ impl Store for PostgresStore {
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
-        let statement = self.statements.line_leave();
-        let values = [Value::text(group), Value::text(session)];
-        let left = self.session.ask(self.timeout, &statement, &values);
+        let values = [Cell::text(group), Cell::text(session)];
+        let left = self.session.ask(self.timeout, sql!("queue_leave"), &values);
         left.map(|_| ()).map_err(|failed| failed.error)
     }
 
@@ -315,7 +307,7 @@ impl Store for PostgresStore {
     }
 
     fn list(&mut self) -> Result<Listing, StoreError> {
-        let statement = self.statements.token_list();
+        let statement = self.statements.of(sql!("list"));
         let rows = self.session.ask(self.timeout, &statement, &[]);
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let listing = self.tokens(&rows)?;
@@ -325,72 +317,43 @@ impl Store for PostgresStore {
         })
     }
 
-    fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {
-        let statement = self.statements.history(query.group.is_some());
-        let mut values = vec![
-            Value::Long(query.limit.map(i64::from)),
-            Value::maybe(query.client.as_ref()),
-            Value::maybe(query.outcome.map(Outcome::as_str)),
-            Value::time(query.since_ms),
-        ];
-        values.extend(query.group.as_ref().map(Value::text));
-        let rows = self.session.ask(self.timeout, &statement, &values);
-        let rows = rows.map_err(|failed| self.listed(failed))?;
-        rows.iter()
-            .map(|row| runs::from_row(row).map_err(|bad| self.bad_cell("runs", &bad)))
-            .collect()
+    fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
+        cold::runs(self, query)
     }
 
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
-        let statement = self.statements.events();
-        let values = [
-            Value::Long(query.limit.map(i64::from)),
-            Value::maybe(query.group.as_ref()),
-            Value::time(query.since_ms),
-        ];
-        match self.session.ask(self.timeout, &statement, &values) {
-            // Where there is no such table, nobody has done anything.
-            Err(failed) if failed.no_schema => Ok(Vec::new()),
-            Err(failed) => Err(failed.error),
-            Ok(rows) => rows
-                .iter()
-                .map(|row| events::from_row(row).map_err(|bad| self.bad_cell("events", &bad)))
-                .collect(),
-        }
+        cold::acts(self, query)
     }
 
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
-        let statement = self.statements.once_read();
-        let values = [Value::text(group), Value::text(key)];
-        Ok(self.marks(&statement, &values)?.pop())
+        let found = cold::key(self, group, key);
+        if found.is_err() && std::mem::take(&mut self.lacks_tables) {
+            // It is asked before the first look at the token.
+            self.init()?;
+            return cold::key(self, group, key);
+        }
+        found
     }
 
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
-        let statement = self.statements.once_list();
-        self.marks(&statement, &[Value::maybe(group)])
+        cold::keys(self, group)
     }
 
     fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
         let begun = Instant::now();
-        let statement = self.statements.resource_advance();
-        let values = [Value::text(resource), Value::long(fence.0)];
-        let rows = match self.session.ask(self.timeout, &statement, &values) {
-            Err(failed) if failed.no_schema => {
-                self.add_tables_to_a_store(self.timeout.saturating_sub(begun.elapsed()))?;
-                let left = self.timeout.saturating_sub(begun.elapsed());
-                self.session.ask(left, &statement, &values)
-            }
-            answer => answer,
-        };
-        let rows = rows.map_err(|failed| failed.error)?;
+        let statement = self.statements.of(sql!("advance"));
+        let values = [Cell::text(resource), Cell::number(fence.0)];
+        let rows = self.session.ask(self.timeout, &statement, &values);
+        let rows = rows.map_err(|failed| self.listed(failed))?;
         let row = rows.first().ok_or_else(|| self.no_answer())?;
         if row.try_get("stored").unwrap_or(false) {
             return Ok(Advanced::Stored);
         }
         // Another may have raised it while the statement ran.
         let left = self.timeout.saturating_sub(begun.elapsed());
-        let statement = self.statements.resource_read();
-        let rows = self.session.ask(left, &statement, &[Value::text(resource)]);
+        let rows = self
+            .session
+            .ask(left, sql!("mark"), &[Cell::text(resource)]);
         let rows = rows.map_err(|failed| failed.error)?;
         let mark = rows.first().and_then(|row| row.try_get(0).ok());
         let mark = mark.ok_or_else(|| self.no_answer())?;

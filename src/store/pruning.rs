@@ -37,8 +37,6 @@ pub struct Seen {
     pub fence: Fence,
     /// When it was granted, by the store's wall clock, in milliseconds since 1970.
     pub started_at_ms: i64,
-    /// Whether it is over.
-    pub is_over: bool,
 }
 
 impl Seen {
@@ -48,7 +46,6 @@ impl Seen {
         Self {
             fence: run.fence,
             started_at_ms: run.started_at_ms,
-            is_over: !run.is_open(),
         }
     }
 }
@@ -71,7 +68,7 @@ pub struct Note {
     wall_ms: i64,
     /// The time of the last pruning by the clock that can't be set, with its domain.
     tick: Option<(String, i64)>,
-    /// Fences, each of the newest run that was over when the store had lived for so long; the
+    /// Fences, each of the newest run when the store had lived for so long; the
     /// oldest first.
     marks: Vec<(i64, i64)>,
 }
@@ -118,7 +115,7 @@ impl Note {
             note.see(run.started_at_ms);
         }
         note.see(now.stamp.wall_ms);
-        if let Some(newest) = runs.iter().rev().find(|run| run.is_over) {
+        if let Some(newest) = runs.last() {
             note.mark(newest.fence, retention);
         }
         note

@@ -63,7 +63,6 @@ impl Life {
         let run = Seen {
             fence: Fence(started_at_ms.max(last + 1)),
             started_at_ms,
-            is_over: true,
         };
         self.runs.push((run, self.now));
     }
@@ -281,22 +280,6 @@ fn a_note_stays_short() {
     life.assert_pruned_within(retention, 453);
 }
 
-#[test]
-fn a_run_that_is_not_over_is_behind_every_mark() {
-    let retention = retention(1, 1);
-    let mut life = Life::new(true);
-    life.run();
-    life.run();
-    life.runs[1].0.is_over = false;
-    for _ in 0..9 {
-        life.prune(retention);
-        life.now += DAY;
-    }
-    let first = life.runs[0].0.fence;
-    let note = life.note.as_ref().unwrap();
-    assert_eq!(note.outlived(retention).history, Some(first));
-}
-
 /// What happens between two prunings.
 #[derive(Debug, Clone)]
 struct Between {
@@ -357,7 +340,7 @@ proptest! {
         let tick = Some((domain.0.clone(), tick));
         let note = Note { lived_ms, wall_ms, tick, marks };
         let stamp = Stamp { tick_ms: at, wall_ms: at };
-        let run = Seen { fence: Fence(fence), started_at_ms: at, is_over: true };
+        let run = Seen { fence: Fence(fence), started_at_ms: at };
         let (keeps, now) = (retention(1, 2), StoreTime { domain, stamp });
         let note = Note::next(Some(note), &now, true, &mut [run], keeps);
         let _ = note.outlived(keeps);

@@ -38,14 +38,12 @@ pub mod examine;
 
 mod bell;
 mod cells;
-mod events;
 mod fault;
 mod file;
-mod line;
 mod lock_owner;
-mod once;
 mod prune;
-mod runs;
+mod queue;
+mod records;
 mod schema;
 mod swap;
 mod tokens;
@@ -72,23 +70,23 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
-use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 
-use self::cells::{BadCell, Cells};
+use self::cells::Cells;
 use self::clock::{Clock, HostClock};
 use self::fault::Place;
 use self::file::OpenFile;
-use self::swap::{Kept, WriteError, carry_out, close};
+use self::swap::{Kept, WriteError, carry_out};
+use super::sql::cold;
 use super::worker::{Answer, Request};
 use super::{
-    ActQuery, Advanced, Bell, HistoryQuery, Listing, Reading, Retention, Store, StoreError,
-    Trouble, Unreadable,
+    ActQuery, Advanced, Bell, Listing, Reading, Retention, RunQuery, Store, StoreError, Trouble,
+    Unreadable,
 };
 use crate::sys::file_size;
 use crate::token::{
-    self, ActRecord, Fence, GroupName, History, OnceMark, Outcome, Recorded, ResourceName, Row,
-    RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
+    self, ActRecord, Fence, GroupName, OnceMark, Recorded, ResourceName, Row, RunRecord, SessionId,
+    StoreTime, Swap, Swapped, Waiter,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
@@ -325,13 +323,13 @@ impl SqliteStore {
         Ok(taken)
     }
 
-    /// What a statement for places in line gives.
-    fn line(
+    /// What a statement for places in the queue gives.
+    fn queue(
         &self,
         sql: &str,
         parameters: impl rusqlite::Params,
     ) -> Result<Vec<(GroupName, token::Place)>, StoreError> {
-        self.rows(sql, parameters, |row| waiter(row, &self.place))
+        self.rows(sql, parameters, |row| place_in(row, &self.place))
     }
 
     /// What rang until now is answered by the look that follows.
@@ -339,23 +337,6 @@ impl SqliteStore {
         if let Some(bell) = &self.bell {
             bell.quiet();
         }
-    }
-
-    /// Whether a table is there that is made when it is first needed.
-    fn has_table(&self, name: &str) -> Result<bool, StoreError> {
-        let found = self.rows(sql!("table_is_there"), [name], |_| Ok(()))?;
-        Ok(!found.is_empty())
-    }
-
-    fn marks(
-        &self,
-        sql: &str,
-        parameters: impl rusqlite::Params,
-    ) -> Result<Vec<OnceMark>, StoreError> {
-        self.rows(sql, parameters, |row| {
-            once::from_cells(Cells::new(row, once::COLUMNS))
-                .map_err(|bad| self.place.bad_cell(once::TABLE, &group_in(row), &bad))
-        })
     }
 
     /// Starts a transaction that only reads.
@@ -376,20 +357,15 @@ fn group_in(row: &rusqlite::Row<'_>) -> String {
 
 fn token_of(row: &rusqlite::Row<'_>, place: &Place) -> Result<Row, StoreError> {
     tokens::from_cells(Cells::new(row, tokens::COLUMNS))
-        .map_err(|bad: BadCell| place.bad_cell("tokens", &group_in(row), &bad))
+        .map_err(|bad| place.bad_cell("tokens", &group_in(row), &bad))
 }
 
-fn run(row: &rusqlite::Row<'_>, place: &Place) -> Result<RunRecord, StoreError> {
-    runs::from_cells(Cells::new(row, runs::COLUMNS))
-        .map_err(|bad: BadCell| place.bad_cell("runs", &group_in(row), &bad))
-}
-
-fn waiter(
+fn place_in(
     row: &rusqlite::Row<'_>,
-    place: &fault::Place,
+    place: &Place,
 ) -> Result<(GroupName, token::Place), StoreError> {
-    line::from_cells(Cells::new(row, line::COLUMNS))
-        .map_err(|bad: BadCell| place.bad_cell("waiters", &group_in(row), &bad))
+    queue::from_cells(Cells::new(row, queue::COLUMNS))
+        .map_err(|bad| place.bad_cell("waiters", &group_in(row), &bad))
 }
 
 /// How long a call waits for a lock when its caller has no time.
@@ -423,7 +399,7 @@ impl Store for SqliteStore {
         })?;
         let line = match found.last() {
             None | Some((_, false)) => Vec::new(),
-            Some((_, true)) => self.line(sql!("line_read"), [group.as_str()])?,
+            Some((_, true)) => self.queue(sql!("waiters_of_group"), [group.as_str()])?,
         };
         let now = self.clock.now();
         drop(transaction);
@@ -444,7 +420,7 @@ impl Store for SqliteStore {
             if now.is_past(expiry) {
                 return Ok(Kept::No(()));
             }
-            line::join(transaction, group, waiter, place, now).map(Kept::Yes)
+            queue::join(transaction, group, waiter, place, now).map(Kept::Yes)
         })?;
         if self.bell.is_none() {
             self.bell = bell::LogWatch::new(&file::companion(&self.place.path, "-wal"));
@@ -454,7 +430,7 @@ impl Store for SqliteStore {
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
         self.write(Writing::State, |transaction, _, _| {
-            line::leave(transaction, group, session).map_err(WriteError::from)?;
+            queue::leave(transaction, group, session).map_err(WriteError::from)?;
             Ok(Kept::Yes(()))
         })
     }
@@ -464,18 +440,20 @@ impl Store for SqliteStore {
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        let writing = match swap.history {
-            History::End(_) | History::Act(_) => Writing::History,
-            History::Nothing | History::Begin { .. } => Writing::State,
+        let records = swap.ended.is_some() || swap.act.is_some();
+        let writing = if records {
+            Writing::History
+        } else {
+            Writing::State
         };
-        self.write(writing, |transaction, place, now| {
-            carry_out(transaction, swap, place, now)
+        self.write(writing, |transaction, _, now| {
+            Ok(carry_out(transaction, swap, now)?)
         })
     }
 
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
-        self.write(Writing::History, |transaction, place, now| {
-            close(transaction, run, place, now).map(Kept::Yes)
+        self.write(Writing::History, |transaction, _, now| {
+            Ok(Kept::Yes(records::write_run(transaction, run, now)?))
         })
     }
 
@@ -487,7 +465,7 @@ impl Store for SqliteStore {
                 error,
             }))
         })?;
-        let lines = self.line(sql!("line_list"), [])?;
+        let lines = self.queue(sql!("waiters"), [])?;
         let now = self.clock.now();
         drop(transaction);
         let mut listing = Listing {
@@ -505,59 +483,24 @@ impl Store for SqliteStore {
         Ok(listing)
     }
 
-    fn history(&mut self, query: &HistoryQuery) -> Result<Vec<RunRecord>, StoreError> {
-        // For SQLite a negative limit is none.
-        let limit = Value::Integer(query.limit.map_or(-1, i64::from));
-        let take = |row: &rusqlite::Row<'_>| run(row, &self.place);
-        let client = query.client.as_ref().map(|client| client.as_str());
-        let outcome = query.outcome.map(Outcome::as_str);
-        let since = query.since_ms.map(wall::to_text);
-        match &query.group {
-            None => self.rows(
-                sql!("history"),
-                params![limit, client, outcome, since],
-                take,
-            ),
-            Some(group) => self.rows(
-                sql!("history_of_group"),
-                params![limit, client, outcome, since, group.as_str()],
-                take,
-            ),
-        }
+    fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
+        cold::runs(self, query)
     }
 
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
-        if !self.has_table(events::TABLE)? {
-            return Ok(Vec::new());
-        }
-        let limit = Value::Integer(query.limit.map_or(-1, i64::from));
-        let group = query.group.as_ref().map(|group| group.as_str());
-        let since = query.since_ms.map(wall::to_text);
-        self.rows(sql!("events"), params![limit, group, since], |row| {
-            events::from_cells(Cells::new(row, events::COLUMNS))
-                .map_err(|bad| self.place.bad_cell(events::TABLE, &group_in(row), &bad))
-        })
+        cold::acts(self, query)
     }
 
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
-        if !self.has_table(once::TABLE)? {
-            return Ok(None);
-        }
-        let found = self.marks(sql!("once_read"), params![group.as_str(), key]);
-        Ok(found?.pop())
+        cold::key(self, group, key)
     }
 
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
-        if !self.has_table(once::TABLE)? {
-            return Ok(Vec::new());
-        }
-        let group = group.map(|group| group.as_str());
-        self.marks(sql!("once_list"), params![group])
+        cold::keys(self, group)
     }
 
     fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
         self.write(Writing::History, |transaction, _, now| {
-            transaction.execute_batch(sql!("resources_create"))?;
             let at = wall::to_text(now.stamp.wall_ms);
             let values = params![resource.as_str(), fence.0, at];
             if transaction.execute(sql!("resource_advance"), values)? > 0 {

@@ -281,12 +281,12 @@ impl Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::memory::MemoryStore;
+    use crate::store::model::ModelStore;
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
     #[test]
     fn an_answer_is_announced_on_the_descriptor() {
-        let mut worker = Worker::new(Box::new(MemoryStore::new()));
+        let mut worker = Worker::new(Box::new(ModelStore::new()));
         assert!(worker.answer().is_none());
         let request = Request::Read(GroupName::new("g").unwrap());
         worker.send(request, true);

@@ -53,7 +53,15 @@ macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String")]
         pub struct $name(String);
+
+        impl TryFrom<String> for $name {
+            type Error = NameError;
+            fn try_from(text: String) -> Result<Self, NameError> {
+                Self::new(&text)
+            }
+        }
 
         impl $name {
             /// Takes a text of 1 to 200 characters without control characters: what a
@@ -132,7 +140,7 @@ impl SessionId {
 ///
 /// Random, because after a lossy failover or a restored backup a counter
 /// repeats, and a heartbeat "from version 1" would overwrite another's grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Version(i64);
 
 impl Version {
@@ -159,8 +167,23 @@ impl Version {
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
-#[serde(transparent)]
+#[serde(try_from = "i64")]
 pub struct Fence(pub i64);
+
+/// A fence is never negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a fence is not negative")]
+pub struct NegativeFence;
+
+impl TryFrom<i64> for Fence {
+    type Error = NegativeFence;
+    fn try_from(number: i64) -> Result<Self, NegativeFence> {
+        match number {
+            0.. => Ok(Self(number)),
+            _ => Err(NegativeFence),
+        }
+    }
+}
 
 impl Fence {
     /// The highest that a person may name: every reader of JSON keeps it exact, and as

@@ -3,20 +3,26 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use super::document::{Handoff, Others, Pause};
 use super::misreading::{Misreading, misread};
 use super::names::{ClientId, Fence, GroupName, Version};
-use super::row::{Handoff, Pause, Row, State, Touch};
-use super::swap::{History, Swap, raised_fence};
+use super::record::RunRecord;
+use super::row::{Row, State};
+use super::swap::{Swap, raised_fence};
 use super::time::StoreTime;
 
 /// Who acts.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Actor {
     /// The user's name.
     pub by: String,
     /// The host that the act comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
@@ -24,26 +30,32 @@ pub struct Actor {
 const RAISE: &str = "fence_raise";
 
 /// An act of an operator that happened, as history keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ActRecord {
     /// The group.
+    #[serde(rename = "token_group")]
     pub group: GroupName,
-    /// When, by the store's clock. The store sets it, in the same swap.
-    pub at: StoreTime,
+    /// When, by the store's wall clock, in milliseconds since 1970. The store sets it, in the same
+    /// swap.
+    pub at_ms: i64,
     /// The version that the act wrote into the row.
     pub version: Version,
     /// What was done: [`Act::word`].
     pub act: String,
     /// The client that it is about: the new expected one, the one that the token is
     /// handed off to, or the one that it was taken from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientId>,
     /// Until when a pause lasts, in milliseconds since 1970.
+    #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
     pub until_wall_ms: Option<i64>,
     /// The key of `--once` that is forgotten, in the same swap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_key: Option<String>,
     /// The fence that the row had; the new one, if the act raised it.
     pub fence: Fence,
     /// Who did it, from where, and why.
+    #[serde(flatten)]
     pub actor: Actor,
 }
 
@@ -119,7 +131,7 @@ impl Act {
         };
         ActRecord {
             group: row.group.clone(),
-            at: now.clone(),
+            at_ms: now.stamp.wall_ms,
             version,
             act: self.word().to_owned(),
             client,
@@ -154,19 +166,21 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
     to.version = version;
     let running = matches!(row.state, State::Running { .. });
     let mut old_job_for = Duration::ZERO;
+    let mut ended = None;
     match act {
-        Act::Pause(pause) => to.paused = Some(pause.clone()),
-        Act::Resume => to.paused = None,
+        Act::Pause(pause) => to.document.paused = Some(pause.clone()),
+        Act::Resume => to.document.paused = None,
         Act::Handoff(client) => {
-            to.handoff = Some(Handoff {
+            to.document.handoff = Some(Handoff {
                 to: client.clone(),
                 at_wall_ms: now.stamp.wall_ms,
                 for_failback: false,
+                other: Others::new(),
             });
         }
         Act::Expect(client) => to.expected_client.clone_from(client),
         Act::Revoke if !running => return Effect::NotRunning,
-        Act::Revoke => to.revoke_requested = true,
+        Act::Revoke => to.document.revoke_requested = true,
         Act::Forget(_) => {}
         // Its heartbeats and its record go by the fence that it was granted.
         Act::Raise(_) if running => return Effect::Running,
@@ -174,20 +188,24 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         Act::Release { force: false } if running => return Effect::Running,
         Act::Release { .. } => {
             old_job_for = still_trusted(row, now);
-            let outcomes = &mut to.counters.outcomes;
-            outcomes.forced = outcomes.forced.saturating_add(i64::from(running));
+            ended = RunRecord::vanished(row);
+            let counters = &mut to.document.counters;
+            counters.forced = counters.forced.saturating_add(i64::from(running));
+            // Afterwards the state no longer tells it.
+            to.keep_stamp();
             to.state = State::Free;
-            to.session_version = None;
-            to.lock_file = None;
-            to.revoke_requested = false;
+            to.document.session_version = None;
+            to.document.revoke_requested = false;
         }
     }
     let swap = Box::new(Swap {
         from: Some(row.version),
         to,
-        touch: Touch::Nothing,
+        stamp: None,
         expiry: now.plus(limit),
-        history: History::Nothing,
+        ended: ended.map(Box::new),
+        leaves: None,
+        act: None,
     });
     Effect::Swap { swap, old_job_for }
 }
@@ -195,16 +213,14 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
 /// How long the session in the row may go on trusting its lease. A heartbeat
 /// that is on its way conflicts with the act, so what the row says is the most.
 fn still_trusted(row: &Row, now: &StoreTime) -> Duration {
-    let State::Running { heartbeat_at, .. } = &row.state else {
+    if row.run().is_none() {
         return Duration::ZERO;
-    };
+    }
     if misread(Misreading::ForceClaimsNoOverlap) {
         return Duration::ZERO;
     }
-    let silent_for = now
-        .age_of(*heartbeat_at, Some(&row.domain))
-        .unwrap_or_default();
-    row.takeover_after.saturating_sub(silent_for)
+    let silent_for = row.age(now).unwrap_or_default();
+    row.document.takeover_after.saturating_sub(silent_for)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What operators write, and what they must leave alone.
 
 use super::*;
-use crate::store::memory::Contents;
+use crate::store::model::Contents;
 use crate::token::misreading::while_misreading;
 use crate::token::rule::tests::fixture::*;
 use crate::token::{Swapped, swap};
@@ -34,15 +34,17 @@ fn operators_draw_a_version_and_stamp_nothing() {
         let swap = swapped(&act, &seen(running("a")).after(s(30)));
         assert_eq!(swap.from, Some(running("a").version));
         assert_eq!(swap.version(), Version::from_stored(9));
-        assert_eq!(
-            (swap.touch, &swap.history),
-            (Touch::Nothing, &History::Nothing)
-        );
+        assert_eq!((swap.stamp, &swap.act), (None, &None));
+        let takes = matches!(act, Act::Release { .. });
+        let vanished = RunRecord::vanished(&running("a")).map(Box::new);
+        assert_eq!(swap.ended, vanished.filter(|_| takes), "{act:?}");
         let now = seen(running("a")).after(s(34)).now;
         assert_eq!(swap.expiry, now);
-        let mut stamped = swap.to.clone();
-        stamped.stamp(swap.touch, &now);
-        assert_eq!(stamped, swap.to, "{act:?} vouches for no session");
+        assert_eq!(
+            swap.written(&now),
+            swap.to,
+            "{act:?} vouches for no session"
+        );
     }
 }
 
@@ -70,7 +72,10 @@ fn operators_keep_the_sessions_version_and_its_heartbeat() {
         let to = swapped(&act, &seen(row.clone()).after(s(30))).to;
         assert_eq!(to.fence, row.fence);
         if act != (Act::Release { force: true }) {
-            assert_eq!(to.session_version, row.session_version, "{act:?}");
+            assert_eq!(
+                to.document.session_version, row.document.session_version,
+                "{act:?}"
+            );
             assert_eq!(to.state, row.state, "{act:?}");
         }
     }
@@ -84,16 +89,16 @@ fn each_act_changes_its_own_field() {
             to.version = row.version;
         })
     };
-    let stopped = but(row.clone(), |row| row.paused = Some(pause(None)));
+    let stopped = but(row.clone(), |row| row.document.paused = Some(pause(None)));
     assert_eq!(changed(&Act::Pause(pause(None))), stopped);
     let resumed = swapped(&Act::Resume, &seen(stopped)).to;
-    assert_eq!(resumed.paused, None);
+    assert_eq!(resumed.document.paused, None);
     let handed = handed_to(row.clone(), "b");
     assert_eq!(changed(&Act::Handoff(client("b"))), handed);
     let expected = expecting(row.clone(), "b");
     assert_eq!(changed(&Act::Expect(Some(client("b")))), expected);
     assert_eq!(changed(&Act::Expect(None)).expected_client, None);
-    let revoked = but(row.clone(), |row| row.revoke_requested = true);
+    let revoked = but(row.clone(), |row| row.document.revoke_requested = true);
     assert_eq!(changed(&Act::Revoke), revoked);
 }
 
@@ -116,10 +121,9 @@ fn a_running_token_is_not_released_without_force() {
 
 #[test]
 fn a_forced_release_frees_it_and_forgets_the_session() {
-    let row = but(running("a"), |row| row.lock_file = Some("lock".into()));
+    let row = but(running("a"), |row| *lock_file(row) = Some("lock".into()));
     let to = swapped(&Act::Release { force: true }, &seen(row)).to;
-    assert_eq!((to.state, to.session_version), (State::Free, None));
-    assert_eq!(to.lock_file, None);
+    assert_eq!((to.state, to.document.session_version), (State::Free, None));
 }
 
 #[test]
@@ -162,5 +166,5 @@ fn the_holders_heartbeat_and_release_keep_what_operators_wrote() {
     let asked = swapped(&Act::Handoff(client("b")), &seen(running("a"))).to;
     let expiry = seen(running("a")).now;
     let beat = swap::heartbeat(&asked, Version::from_stored(10), expiry);
-    assert_eq!(beat.to.handoff, asked.handoff);
+    assert_eq!(beat.to.document.handoff, asked.document.handoff);
 }

@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::document::Others;
 use super::names::{ClientId, Fence, GroupName, SessionId};
-use super::row::Row;
+use super::row::{Row, State};
 use super::time::StoreTime;
 
 /// How a run ended, or that it has not.
@@ -80,7 +81,7 @@ words!(GrantKind {
     Failback => "failback", Handoff => "handoff",
 });
 
-/// How a session closes its own run.
+/// How a session says that its own run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RunEnd {
     /// How it ended; never [`Outcome::Running`] or [`Outcome::Unknown`].
@@ -96,16 +97,18 @@ pub struct RunEnd {
 pub enum Recorded {
     /// History has it now, and the run's key is done if it succeeded with one.
     Written,
-    /// The session had closed it before: nothing changed.
+    /// The session had written it before: nothing changed.
     Already,
 }
 
 /// A key of `--once` whose run has succeeded.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OnceMark {
     /// In which group.
+    #[serde(rename = "token_group")]
     pub group: GroupName,
     /// The key.
+    #[serde(rename = "once_key")]
     pub key: String,
     /// When, by the store's wall clock, in milliseconds since 1970.
     pub done_at_ms: i64,
@@ -117,44 +120,98 @@ pub struct OnceMark {
     pub client: ClientId,
 }
 
-/// One run, as history keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// One run. While it runs its token is its record ([`RunRecord::of`]); history keeps it when it is
+/// over.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The group.
+    #[serde(rename = "token_group")]
     pub group: GroupName,
-    /// The fence of the run's grant; with the group it is unique in history.
+    /// The fence of the run's grant. After a failover to a clock that is behind it may repeat.
     pub fence: Fence,
-    /// Which invocation.
+    /// Which invocation. With the fence it is unique in the history of a group.
     pub session: SessionId,
     /// Whose.
     pub client: ClientId,
     /// Whose the token was before, if another's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_client: Option<ClientId>,
     /// The host it ran on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// The supervisor's pid there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
     /// What the user calls the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The program's name. Arguments are never stored: they can hold secrets.
     pub program: String,
     /// The key that `--once` gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_key: Option<String>,
     /// How the client came by the token.
     pub grant: GrantKind,
     /// When it was granted, by the store's wall clock, in milliseconds since 1970.
     pub started_at_ms: i64,
-    /// When its record was closed, likewise.
+    /// When it ended, or was last heard of, likewise. `None` in what is to be written: the store
+    /// sets its own time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at_ms: Option<i64>,
     /// How it ended.
     pub outcome: Outcome,
     /// The job's exit code, if it exited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The signal that killed the job, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
+    /// What a newer program has added.
+    #[serde(flatten)]
+    pub other: Others,
 }
 
 impl RunRecord {
+    /// The run that holds a token; `None` if none does.
+    #[must_use]
+    pub fn of(row: &Row) -> Option<Self> {
+        let State::Running { client, run } = &row.state else {
+            return None;
+        };
+        let document = &row.document;
+        Some(Self {
+            group: row.group.clone(),
+            fence: row.fence,
+            session: run.session.clone(),
+            client: client.clone(),
+            previous_client: run.previous_client.clone(),
+            host: document.host.clone(),
+            pid: document.pid,
+            label: document.label.clone(),
+            program: run.program.clone(),
+            once_key: run.once_key.clone(),
+            grant: run.grant,
+            started_at_ms: row.acquired_at().map_or(0, |stamp| stamp.wall_ms),
+            ended_at_ms: None,
+            outcome: Outcome::Running,
+            exit_code: None,
+            signal: None,
+            other: run.other.clone(),
+        })
+    }
+
+    /// The run that a token is taken from: its session has not said how it ended. What is known is
+    /// its last sign of life.
+    #[must_use]
+    pub fn vanished(row: &Row) -> Option<Self> {
+        let heard_at = row.heartbeat_at()?;
+        Self::of(row).map(|run| Self {
+            outcome: Outcome::Unknown,
+            ended_at_ms: Some(heard_at.wall_ms),
+            ..run
+        })
+    }
+
     /// The record of this run, ended like this. The store sets the time of the end.
     #[must_use]
     pub fn ended(self, end: RunEnd) -> Self {
@@ -186,55 +243,30 @@ impl RunRecord {
         })
     }
 
-    /// The outcome to show to people: a run whose session is no longer in the
-    /// token, or silent for longer than it may be, is never shown as running.
+    /// The run as it is kept, written at `now`.
     #[must_use]
-    pub fn outcome_seen(&self, row: Option<&Row>, now: &StoreTime) -> Outcome {
-        let alive = |row: &Row| row.session() == Some(&self.session) && !row.is_silent(now);
-        match self.outcome {
-            Outcome::Running if !row.is_some_and(alive) => Outcome::Unknown,
-            outcome => outcome,
+    pub fn written(self, now: &StoreTime) -> Self {
+        Self {
+            ended_at_ms: self.ended_at_ms.or(Some(now.stamp.wall_ms)),
+            ..self
         }
     }
 
-    /// Whether its session has not closed it yet: another may have called it *unknown*.
+    /// Whether its session itself has said how it ended: then nothing replaces the record.
+    /// Another's word for it is *unknown*, which the session's own replaces.
     #[must_use]
-    pub const fn is_open(&self) -> bool {
-        matches!(self.outcome, Outcome::Running | Outcome::Unknown)
+    pub const fn is_final(&self) -> bool {
+        !matches!(self.outcome, Outcome::Running | Outcome::Unknown)
     }
 }
 
 #[cfg(test)]
 pub(crate) mod fixture {
     use super::*;
-    use crate::token::row::State;
 
     /// The record of the run that holds the token of this row.
     pub(crate) fn run_of(row: &Row) -> RunRecord {
-        let State::Running {
-            client, session, ..
-        } = &row.state
-        else {
-            panic!("{:?} has no run", row.state);
-        };
-        RunRecord {
-            group: row.group.clone(),
-            fence: row.fence,
-            session: session.clone(),
-            client: client.clone(),
-            previous_client: None,
-            host: row.host.clone(),
-            pid: row.pid,
-            label: row.label.clone(),
-            program: "run.sh".into(),
-            once_key: None,
-            grant: GrantKind::Bind,
-            started_at_ms: row.acquired_at.map_or(0, |stamp| stamp.wall_ms),
-            ended_at_ms: None,
-            outcome: Outcome::Running,
-            exit_code: None,
-            signal: None,
-        }
+        RunRecord::of(row).unwrap()
     }
 
     /// The whole record of a run that the store knows nothing of.
@@ -256,6 +288,7 @@ pub(crate) mod fixture {
             outcome: Outcome::Running,
             exit_code: None,
             signal: None,
+            other: Others::new(),
         }
         .ended(RunEnd {
             outcome: Outcome::Succeeded,

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use super::claim::{Claim, Evidence, Look};
+use super::document::Pause;
 use super::misreading::{Misreading, misread};
 use super::names::{ClientId, SessionId};
 use super::record::GrantKind;
-use super::row::{Pause, Row, State};
-use super::time::{Domain, Stamp};
+use super::row::{Row, State};
 
 /// What the rule says, and which of its clauses says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,7 +121,7 @@ fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Decision, Decisi
     paused(look, row)?;
     at_least(look, row)?;
 
-    let handed_to_me = row.handoff.as_ref().map(|h| h.to == claim.client);
+    let handed_to_me = row.document.handoff.as_ref().map(|h| h.to == claim.client);
     if handed_to_me == Some(true) {
         return Err(decision(8, Verdict::Grant(GrantKind::Handoff)));
     }
@@ -136,7 +136,7 @@ fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Decision, Decisi
     Ok(open(claim, look, row, handed_to_another, observed))
 }
 
-/// Whether enough time has passed since a stamp.
+/// Whether enough time has passed since the stamp.
 enum Passed {
     /// Yes; if the age could not be told, because the version stood unchanged for this long.
     Yes { observed: Duration },
@@ -148,8 +148,8 @@ enum Passed {
 
 /// Clause 3: an age that can't be told counts as reached once the version stood
 /// unchanged for its whole length on the looker's own clock.
-fn passed(look: &Look<'_>, stamp: Stamp, domain: Option<&Domain>, length: Duration) -> Passed {
-    match look.now.age_of(stamp, domain) {
+fn passed(look: &Look<'_>, row: &Row, length: Duration) -> Passed {
+    match row.age(look.now) {
         Some(age) if age < length => Passed::No {
             age,
             wait: length.saturating_sub(age),
@@ -166,12 +166,7 @@ fn passed(look: &Look<'_>, stamp: Stamp, domain: Option<&Domain>, length: Durati
 
 /// Clauses 2 to 5. Returns how long had to be observed to find the token open.
 fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decision> {
-    let State::Running {
-        client,
-        session,
-        heartbeat_at,
-    } = &row.state
-    else {
+    let State::Running { client, run } = &row.state else {
         return Ok(Duration::ZERO);
     };
     if *look.evidence == Evidence::Dead {
@@ -180,9 +175,10 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
     let takeover_after = if misread(Misreading::ContendersTakeoverAfter) {
         claim.timing.takeover_after
     } else {
-        row.takeover_after
+        row.document.takeover_after
     };
-    match passed(look, *heartbeat_at, Some(&row.domain), takeover_after) {
+    let session = &run.session;
+    match passed(look, row, takeover_after) {
         // The holder was heard: what stood unchanged since is its age.
         Passed::Unknown { wait } if look.heard => Err(held(
             claim,
@@ -226,7 +222,7 @@ fn held(
         silent_for,
         takeover_in,
     };
-    if takes_back(claim, row) && !same_client && row.handoff.is_none() {
+    if takes_back(claim, row) && !same_client && row.document.handoff.is_none() {
         return decision(4, Verdict::RefusedWithHandoff(why));
     }
     refused(4, why)
@@ -254,9 +250,9 @@ fn at_least(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
 
 /// How much of the `--at-least` of the last grant is left, by the calendar.
 fn too_soon(look: &Look<'_>, row: &Row) -> Option<Duration> {
-    let granted = row.granted_domain.as_ref();
-    let age = look.now.calendar_age_of(row.acquired_at?, granted);
-    (age < row.not_before).then(|| row.not_before.saturating_sub(age))
+    let granted = row.document.granted_domain.as_ref();
+    let age = look.now.calendar_age_of(row.acquired_at()?, granted);
+    (age < row.document.not_before).then(|| row.document.not_before.saturating_sub(age))
 }
 
 /// Clauses 11 to 14. Returns how long had to be observed to find the token open.
@@ -268,10 +264,7 @@ fn between_runs(
 ) -> Result<Duration, Decision> {
     match &row.state {
         State::Running { .. } => Ok(Duration::ZERO),
-        State::Idle {
-            client,
-            released_at,
-        } => {
+        State::Idle { client } => {
             if *client == claim.client {
                 return if handed_to_another {
                     Ok(Duration::ZERO)
@@ -283,7 +276,7 @@ fn between_runs(
             if look.line.is_first() && !wants_back {
                 return Ok(Duration::ZERO);
             }
-            match passed(look, *released_at, Some(&row.domain), row.keep) {
+            match passed(look, row, row.document.keep) {
                 Passed::Yes { observed } => Ok(observed),
                 Passed::Unknown { wait } => Err(decision(3, Verdict::Observe(wait))),
                 Passed::No { wait, .. } => {
@@ -306,9 +299,9 @@ fn between_runs(
 /// Clause 14.
 fn reserved(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decision> {
     match &row.expected_client {
-        Some(expected) if row.acquired_at.is_none() && *expected != claim.client => {
+        Some(expected) if row.document.granted_domain.is_none() && *expected != claim.client => {
             let to = expected.clone();
-            match passed(look, row.created_at, Some(&row.domain), row.takeover_after) {
+            match passed(look, row, row.document.takeover_after) {
                 Passed::Yes { observed } => Ok(observed),
                 Passed::Unknown { wait } => Err(decision(3, Verdict::Observe(wait))),
                 Passed::No { wait, .. } => Err(refused(14, Refusal::Reserved { to, wait })),
@@ -334,7 +327,7 @@ fn open(
         return decision(15, Verdict::Grant(kind_of(claim, row)));
     }
     let clause = if handed_to_another { 9 } else { 16 };
-    let needed = observed.saturating_add(row.head_start);
+    let needed = observed.saturating_add(row.document.head_start);
     if look.unchanged_for < needed {
         let wait = needed.saturating_sub(look.unchanged_for);
         return decision(clause, Verdict::Wait(wait));

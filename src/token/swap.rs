@@ -1,12 +1,11 @@
 //! Compare-and-swap: every change of a row, computed here and carried out by a store.
 
-use std::time::Duration;
-
 use super::claim::Claim;
+use super::document::{Document, Handoff, Others, Run, StampOf, VERSION};
 use super::names::{GroupName, SessionId, Version};
 use super::operator::ActRecord;
 use super::record::{GrantKind, Outcome, RunRecord};
-use super::row::{Counters, Handoff, Row, State, Touch};
+use super::row::{Row, State};
 use super::time::StoreTime;
 
 use super::names::Fence;
@@ -21,34 +20,18 @@ pub struct Swap {
     pub from: Option<Version>,
     /// The new row. Its version was drawn for this swap.
     pub to: Row,
-    /// Which stamps the store sets to its own time.
-    pub touch: Touch,
+    /// What the store's time of the swap is the time of: it becomes the row's stamp. `None`: the
+    /// row keeps its stamp.
+    pub stamp: Option<StampOf>,
     /// After this time the store carries the swap out no more.
     pub expiry: StoreTime,
-    /// What happens to history in the same swap.
-    pub history: History,
-}
-
-/// What a swap does to history.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum History {
-    /// Nothing.
-    Nothing,
-    /// A run begins. The open record of `vanished`, if any, becomes *unknown*.
-    /// The store sets the start to its own wall time.
-    Begin {
-        /// The new run's record.
-        run: Box<RunRecord>,
-        /// The session that the token was taken from while it was running.
-        vanished: Option<SessionId>,
-        /// The session leaves the line, which it is in.
-        waited: bool,
-    },
-    /// An operator's act is recorded. The store sets its time to its own.
-    Act(Box<ActRecord>),
-    /// A run ends: its whole record, which history may have lost since the run began. The
-    /// store sets the end to its own wall time.
-    End(Box<RunRecord>),
+    /// The run whose session leaves the token. It is written in the same transaction, unless
+    /// its own session has said how it ended, and makes its key done.
+    pub ended: Option<Box<RunRecord>>,
+    /// The session that leaves the queue in the same transaction.
+    pub leaves: Option<SessionId>,
+    /// The act of an operator, which is recorded in the same transaction. The store sets its time.
+    pub act: Option<Box<ActRecord>>,
 }
 
 /// How a store answered a swap.
@@ -74,17 +57,29 @@ impl Swap {
     pub const fn version(&self) -> Version {
         self.to.version
     }
+
+    /// The row that the swap has written, carried out at `now`.
+    #[must_use]
+    pub fn written(&self, now: &StoreTime) -> Row {
+        let mut row = self.to.clone();
+        if self.stamp.is_some() {
+            row.stamped = now.clone();
+        }
+        row
+    }
 }
 
-/// Who writes what for the first time: the row that a first look creates.
+/// The row that a first look creates.
 #[must_use]
 pub fn creation(claim: &Claim, now: &StoreTime, version: Version) -> Swap {
     Swap {
         from: None,
         to: new_row(claim, now, version),
-        touch: Touch::Creation,
+        stamp: Some(StampOf::Created),
         expiry: now.plus(claim.timing.store_timeout),
-        history: History::Nothing,
+        ended: None,
+        leaves: None,
+        act: None,
     }
 }
 
@@ -97,59 +92,44 @@ pub fn grant(
     now: &StoreTime,
     version: Version,
 ) -> Swap {
-    let mut to = row.cloned().unwrap_or_else(|| new_row(claim, now, version));
+    let mut to = row.map_or_else(|| new_row(claim, now, version), next_of);
     let previous = to.client_bound().filter(|c| **c != claim.client).cloned();
-    let vanished = to.session().cloned();
+    let vanished = row.and_then(RunRecord::vanished);
     to.fence = next_fence(&to, now);
-    to.granted_domain = Some(now.domain.clone());
     to.version = version;
-    to.session_version = Some(version);
-    to.counters.runs = to.counters.runs.saturating_add(1);
-    let takeover = i64::from(previous.is_some());
-    to.counters.takeovers = to.counters.takeovers.saturating_add(takeover);
-    if vanished.is_some() {
-        to.counters.losses = to.counters.losses.saturating_add(1);
-        to.counters.outcomes.count(Outcome::Unknown);
-        to.last_outcome = Some(Outcome::Unknown);
-    }
     to.state = State::Running {
         client: claim.client.clone(),
-        session: claim.session.clone(),
-        heartbeat_at: now.stamp,
+        run: Box::new(Run {
+            session: claim.session.clone(),
+            lock_file: claim.about.lock_file.clone(),
+            program: claim.about.program.clone(),
+            once_key: claim.about.once_key.clone(),
+            grant: kind,
+            previous_client: previous.clone(),
+            other: Others::new(),
+        }),
     };
-    set_terms(&mut to, claim);
-    to.not_before = claim.timing.at_least;
-    to.handoff = None;
-    to.revoke_requested = false;
-    let run = Box::new(RunRecord {
-        group: claim.group.clone(),
-        fence: to.fence,
-        session: claim.session.clone(),
-        client: claim.client.clone(),
-        previous_client: previous,
-        host: to.host.clone(),
-        pid: to.pid,
-        label: to.label.clone(),
-        program: claim.about.program.clone(),
-        once_key: claim.about.once_key.clone(),
-        grant: kind,
-        started_at_ms: now.stamp.wall_ms,
-        ended_at_ms: None,
-        outcome: Outcome::Running,
-        exit_code: None,
-        signal: None,
-    });
+    let document = &mut to.document;
+    document.stamp_of = StampOf::Granted;
+    document.acquired = None;
+    document.granted_domain = Some(now.domain.clone());
+    document.session_version = Some(version);
+    document.counters.count_grant(previous.is_some());
+    if vanished.is_some() {
+        document.counters.count_end(Outcome::Unknown);
+        document.last_outcome = Some(Outcome::Unknown);
+    }
+    set_terms(document, claim);
+    document.not_before = claim.timing.at_least;
+    document.handoff = None;
+    document.revoke_requested = false;
     Swap {
         from: row.map(|row| row.version),
-        touch: Touch::Grant {
-            creates: row.is_none(),
-        },
+        stamp: Some(StampOf::Granted),
         expiry: now.plus(claim.timing.store_timeout),
-        history: History::Begin {
-            run,
-            vanished,
-            waited: false,
-        },
+        ended: vanished.map(Box::new),
+        leaves: None,
+        act: None,
         to,
     }
 }
@@ -157,46 +137,46 @@ pub fn grant(
 /// A sign of life of the session in the row.
 #[must_use]
 pub fn heartbeat(row: &Row, version: Version, expiry: StoreTime) -> Swap {
-    let mut to = row.clone();
+    let mut to = next_of(row);
     to.version = version;
-    to.session_version = Some(version);
+    to.document.stamp_of = StampOf::Heartbeat;
+    to.document.session_version = Some(version);
     Swap {
         from: Some(row.version),
         to,
-        touch: Touch::Heartbeat,
+        stamp: Some(StampOf::Heartbeat),
         expiry,
-        history: History::Nothing,
+        ended: None,
+        leaves: None,
+        act: None,
     }
 }
 
-/// The end of `run`, whose record says how it ended: the token goes to its client until the next run, or to
-/// nobody if its keep is zero or an operator revoked it.
+/// The end of `run`, whose record says how it ended: the token goes to its client until the next
+/// run, or to no client if its keep is zero or an operator revoked it.
 #[must_use]
 pub fn release(row: &Row, run: RunRecord, version: Version, expiry: StoreTime) -> Swap {
-    let mut to = row.clone();
+    let mut to = next_of(row);
     to.version = version;
-    to.session_version = None;
-    to.last_outcome = Some(run.outcome);
-    count_end(&mut to.counters, run.outcome);
-    to.lock_file = None;
-    to.state = match &to.state {
-        State::Running {
-            client,
-            heartbeat_at,
-            ..
-        } if !to.keep.is_zero() && !to.revoke_requested => State::Idle {
-            client: client.clone(),
-            released_at: *heartbeat_at,
-        },
+    let document = &mut to.document;
+    document.stamp_of = StampOf::Released;
+    document.session_version = None;
+    document.last_outcome = Some(run.outcome);
+    document.counters.count_end(run.outcome);
+    let is_kept = !document.keep.is_zero() && !document.revoke_requested;
+    document.revoke_requested = false;
+    to.state = match to.state {
+        State::Running { client, .. } if is_kept => State::Idle { client },
         _ => State::Free,
     };
-    to.revoke_requested = false;
     Swap {
         from: Some(row.version),
         to,
-        touch: Touch::Release,
+        stamp: Some(StampOf::Released),
         expiry,
-        history: History::End(Box::new(run)),
+        ended: Some(Box::new(run)),
+        leaves: None,
+        act: None,
     }
 }
 
@@ -206,18 +186,28 @@ pub fn release(row: &Row, run: RunRecord, version: Version, expiry: StoreTime) -
 pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Version) -> Swap {
     let mut to = row.clone();
     to.version = version;
-    to.handoff = Some(Handoff {
+    to.document.handoff = Some(Handoff {
         to: claim.client.clone(),
         at_wall_ms: now.stamp.wall_ms,
         for_failback: true,
+        other: Others::new(),
     });
     Swap {
         from: Some(row.version),
         to,
-        touch: Touch::Nothing,
+        stamp: None,
         expiry: now.plus(claim.timing.store_timeout),
-        history: History::Nothing,
+        ended: None,
+        leaves: None,
+        act: None,
     }
+}
+
+/// The row to write over this one with a new stamp.
+fn next_of(row: &Row) -> Row {
+    let mut to = row.clone();
+    to.keep_stamp();
+    to
 }
 
 /// `max(fence + 1, the store's time in ms since 1970)`, a minute more when the
@@ -228,7 +218,7 @@ pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Versi
 /// next minute, a further failover may be behind by what has passed since. Failovers
 /// without a grant in between have the one minute together.
 fn next_fence(row: &Row, now: &StoreTime) -> Fence {
-    let same = row.granted_domain.as_ref() == Some(&now.domain);
+    let same = row.document.granted_domain.as_ref() == Some(&now.domain);
     let step = if same { 0 } else { DOMAIN_FENCE_STEP };
     Fence(risen(row, now).saturating_add(step))
 }
@@ -247,56 +237,30 @@ fn risen(row: &Row, now: &StoreTime) -> i64 {
 }
 
 fn new_row(claim: &Claim, now: &StoreTime, version: Version) -> Row {
-    let mut row = Row {
+    let mut document = Document {
+        reader: VERSION,
+        ..Document::default()
+    };
+    set_terms(&mut document, claim);
+    Row {
         group: claim.group.clone(),
         version,
-        session_version: None,
         fence: Fence::default(),
-        granted_domain: None,
         state: State::Free,
         expected_client: claim.expected.clone(),
-        domain: now.domain.clone(),
-        created_at: now.stamp,
-        acquired_at: None,
-        takeover_after: Duration::ZERO,
-        keep: Duration::ZERO,
-        head_start: Duration::ZERO,
-        not_before: Duration::ZERO,
-        host: None,
-        pid: None,
-        lock_file: None,
-        label: None,
-        paused: None,
-        handoff: None,
-        revoke_requested: false,
-        last_outcome: None,
-        counters: Counters::default(),
-    };
-    set_terms(&mut row, claim);
-    row.lock_file = None;
-    row
+        stamped: now.clone(),
+        document,
+    }
 }
 
 /// The terms that contenders honour are the holder's.
-fn set_terms(row: &mut Row, claim: &Claim) {
-    row.takeover_after = claim.timing.takeover_after;
-    row.keep = claim.timing.keep;
-    row.head_start = claim.timing.head_start;
-    row.host.clone_from(&claim.about.host);
-    row.pid = claim.about.pid;
-    row.lock_file.clone_from(&claim.about.lock_file);
-    row.label.clone_from(&claim.about.label);
-}
-
-const fn count_end(counters: &mut Counters, outcome: Outcome) {
-    counters.outcomes.count(outcome);
-    match outcome {
-        Outcome::Failed | Outcome::Signalled | Outcome::TimedOut => {
-            counters.failures = counters.failures.saturating_add(1);
-        }
-        Outcome::Lost => counters.losses = counters.losses.saturating_add(1),
-        Outcome::Running | Outcome::Succeeded | Outcome::NotStarted | Outcome::Unknown => {}
-    }
+fn set_terms(document: &mut Document, claim: &Claim) {
+    document.takeover_after = claim.timing.takeover_after;
+    document.keep = claim.timing.keep;
+    document.head_start = claim.timing.head_start;
+    document.host.clone_from(&claim.about.host);
+    document.pid = claim.about.pid;
+    document.label.clone_from(&claim.about.label);
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 mod fence;
 
 use super::*;
-use crate::store::memory::Contents;
+use crate::store::model::Contents;
 use crate::token::RunEnd;
 use crate::token::record::fixture::run_of;
 use crate::token::rule::tests::fixture::*;
@@ -45,15 +45,12 @@ fn a_grant_writes_who_holds_it_and_from_when() {
     let swap = grant_to("a", &free(), &now);
     assert_eq!(swap.from, Some(free().version));
     assert_eq!(swap.version(), version(9));
-    assert_eq!(swap.to.session_version, Some(version(9)));
+    assert_eq!(swap.to.document.session_version, Some(version(9)));
     assert_eq!(swap.to.client_bound(), Some(&client("a")));
     assert_eq!(swap.to.session(), Some(&session("a1")));
-    assert_eq!(swap.touch, Touch::Grant { creates: false });
+    assert_eq!(swap.stamp, Some(StampOf::Granted));
     let new = grant(&claim("a"), GrantKind::Bind, None, &now, version(9));
-    assert_eq!(
-        (new.from, new.touch),
-        (None, Touch::Grant { creates: true })
-    );
+    assert_eq!((new.from, new.stamp), (None, Some(StampOf::Granted)));
 }
 
 #[test]
@@ -82,20 +79,29 @@ fn a_grant_writes_the_terms_that_others_honour() {
         version(9),
     );
     let to = swap.to;
-    assert_eq!((to.takeover_after, to.keep), (s(200), s(0)));
-    assert_eq!((to.head_start, to.not_before), (s(1), s(3_600)));
-    assert_eq!((to.host.as_deref(), to.pid), (Some("host-b"), Some(7)));
-    assert_eq!(to.lock_file.as_deref(), Some("lock"));
-    assert_eq!(to.label.as_deref(), Some("label"));
+    assert_eq!(
+        (to.document.takeover_after, to.document.keep),
+        (s(200), s(0))
+    );
+    assert_eq!(
+        (to.document.head_start, to.document.not_before),
+        (s(1), s(3_600))
+    );
+    assert_eq!(
+        (to.document.host.as_deref(), to.document.pid),
+        (Some("host-b"), Some(7))
+    );
+    assert_eq!(to.run().unwrap().lock_file.as_deref(), Some("lock"));
+    assert_eq!(to.document.label.as_deref(), Some("label"));
 }
 
 #[test]
 fn a_grant_ends_what_was_asked_for_and_keeps_what_is_configured() {
     let row = expecting(handed_to(running("a"), "b"), "c");
-    let row = but(row, |row| row.revoke_requested = true);
+    let row = but(row, |row| row.document.revoke_requested = true);
     let swap = grant_to("b", &row, &at(TAKEOVER_AFTER));
-    assert_eq!(swap.to.handoff, None);
-    assert!(!swap.to.revoke_requested);
+    assert_eq!(swap.to.document.handoff, None);
+    assert!(!swap.to.document.revoke_requested);
     assert_eq!(swap.to.expected_client, Some(client("c")));
 }
 
@@ -103,11 +109,13 @@ fn a_grant_ends_what_was_asked_for_and_keeps_what_is_configured() {
 fn a_grant_to_another_client_counts_as_a_takeover_and_names_the_previous_one() {
     let counted = |name, row: &Row| {
         let swap = grant_to(name, row, &at(s(0)));
-        let History::Begin { run, .. } = swap.history else {
-            panic!("a grant begins a run");
-        };
-        let previous = run.previous_client.as_ref().map(ClientId::to_string);
-        (swap.to.counters.runs, swap.to.counters.takeovers, previous)
+        let previous = run_of(&swap.to).previous_client;
+        let previous = previous.as_ref().map(ClientId::to_string);
+        (
+            swap.to.document.counters.runs,
+            swap.to.document.counters.takeovers,
+            previous,
+        )
     };
     assert_eq!(counted("a", &idle("a")), (1, 0, None));
     assert_eq!(counted("b", &free()), (1, 0, None));
@@ -118,19 +126,18 @@ fn a_grant_to_another_client_counts_as_a_takeover_and_names_the_previous_one() {
 #[test]
 fn a_grant_over_a_running_session_says_that_it_vanished() {
     let swap = grant_to("b", &running("a"), &at(TAKEOVER_AFTER));
-    assert_eq!(swap.to.counters.losses, 1);
-    assert_eq!(swap.to.last_outcome, Some(Outcome::Unknown));
-    let History::Begin { run, vanished, .. } = swap.history else {
-        panic!("a grant begins a run");
-    };
-    assert_eq!(vanished, Some(session("a0")));
+    assert_eq!(swap.to.document.counters.losses, 1);
+    assert_eq!(swap.to.document.last_outcome, Some(Outcome::Unknown));
+    let heard_at = running("a").stamped.stamp.wall_ms;
+    let vanished = swap.ended.unwrap();
+    assert_eq!(vanished.session, session("a0"));
+    assert_eq!(vanished.fence, running("a").fence);
+    let ended = (vanished.outcome, vanished.ended_at_ms);
+    assert_eq!(ended, (Outcome::Unknown, Some(heard_at)));
+    let run = run_of(&swap.to);
     assert_eq!((run.session, run.fence), (session("b1"), swap.to.fence));
     assert_eq!((run.outcome, run.ended_at_ms), (Outcome::Running, None));
-
-    let History::Begin { vanished, .. } = grant_to("b", &idle("a"), &at(s(0))).history else {
-        panic!("a grant begins a run");
-    };
-    assert_eq!(vanished, None);
+    assert_eq!(grant_to("b", &idle("a"), &at(s(0))).ended, None);
 }
 
 // A heartbeat.
@@ -138,21 +145,19 @@ fn a_grant_over_a_running_session_says_that_it_vanished() {
 #[test]
 fn a_heartbeat_changes_nothing_but_the_versions() {
     let row = but(running("a"), |row| {
-        row.paused = Some(pause(None));
-        row.handoff = handed_to(free(), "b").handoff;
-        row.revoke_requested = true;
+        row.document.paused = Some(pause(None));
+        row.document.handoff = handed_to(free(), "b").document.handoff;
+        row.document.revoke_requested = true;
     });
     let swap = heartbeat(&row, version(9), at(s(8)));
     let expected = but(row.clone(), |row| {
         row.version = version(9);
-        row.session_version = Some(version(9));
+        row.document.session_version = Some(version(9));
     });
     assert_eq!(swap.to, expected);
     assert_eq!(swap.from, Some(row.version));
-    assert_eq!(
-        (swap.touch, swap.history),
-        (Touch::Heartbeat, History::Nothing)
-    );
+    assert_eq!(swap.stamp, Some(StampOf::Heartbeat));
+    assert_eq!((swap.ended, swap.act, swap.leaves), (None, None, None));
     assert_eq!(swap.expiry, at(s(8)));
 }
 
@@ -160,14 +165,8 @@ fn a_heartbeat_changes_nothing_but_the_versions() {
 fn a_heartbeat_is_stamped_in_the_stores_domain_and_nothing_else_is() {
     let row = running("a");
     let now = seen(row.clone()).after(s(30)).elsewhere().now;
-    let stamped = but(row.clone(), |row| row.stamp(Touch::Heartbeat, &now));
-    let expected = but(row, |row| {
-        row.domain = domain("other");
-        let State::Running { heartbeat_at, .. } = &mut row.state else {
-            panic!("it runs");
-        };
-        *heartbeat_at = now.stamp;
-    });
+    let stamped = heartbeat(&row, row.version, now.clone()).written(&now);
+    let expected = but(row, |row| row.stamped = now);
     assert_eq!(stamped, expected);
 }
 
@@ -176,24 +175,24 @@ fn a_heartbeat_is_stamped_in_the_stores_domain_and_nothing_else_is() {
 #[test]
 fn a_release_keeps_the_token_for_its_client() {
     let swap = released(&running("a"), Outcome::Succeeded);
-    let State::Idle { client: bound, .. } = &swap.to.state else {
+    let State::Idle { client: bound } = &swap.to.state else {
         panic!("{:?}", swap.to.state);
     };
     assert_eq!(*bound, client("a"));
-    assert_eq!(swap.to.session_version, None);
-    assert_eq!(swap.touch, Touch::Release);
+    assert_eq!(swap.to.document.session_version, None);
+    assert_eq!(swap.stamp, Some(StampOf::Released));
     let record = run_of(&running("a")).ended(ended(Outcome::Succeeded));
-    assert_eq!(swap.history, History::End(Box::new(record)));
+    assert_eq!(swap.ended, Some(Box::new(record)));
 }
 
 #[test]
 fn a_release_frees_it_without_keep_or_after_a_revoke() {
-    let no_keep = but(running("a"), |row| row.keep = Duration::ZERO);
+    let no_keep = but(running("a"), |row| row.document.keep = Duration::ZERO);
     assert_eq!(released(&no_keep, Outcome::Succeeded).to.state, State::Free);
-    let revoked = but(running("a"), |row| row.revoke_requested = true);
+    let revoked = but(running("a"), |row| row.document.revoke_requested = true);
     let swap = released(&revoked, Outcome::Lost);
     assert_eq!(swap.to.state, State::Free);
-    assert!(!swap.to.revoke_requested, "it is done");
+    assert!(!swap.to.document.revoke_requested, "it is done");
 }
 
 #[test]
@@ -201,16 +200,23 @@ fn a_release_leaves_the_fence_the_handoff_and_the_pause() {
     let row = paused(handed_to(running("a"), "b"));
     let to = released(&row, Outcome::Succeeded).to;
     assert_eq!(
-        (to.fence, to.granted_domain),
-        (row.fence, row.granted_domain)
+        (to.fence, &to.document.granted_domain),
+        (row.fence, &row.document.granted_domain)
     );
-    assert_eq!((to.handoff, to.paused), (row.handoff, row.paused));
-    assert_eq!(to.acquired_at, row.acquired_at, "--at-least counts from it");
+    assert_eq!(
+        (&to.document.handoff, &to.document.paused),
+        (&row.document.handoff, &row.document.paused)
+    );
+    assert_eq!(
+        to.acquired_at(),
+        row.acquired_at(),
+        "--at-least counts from it"
+    );
 }
 
 #[test]
 fn a_release_forgets_the_lock_file_and_counts_how_it_ended() {
-    let row = but(running("a"), |row| row.lock_file = Some("lock".into()));
+    let row = but(running("a"), |row| *lock_file(row) = Some("lock".into()));
     for (outcome, failures, losses) in [
         (Outcome::Succeeded, 0, 0),
         (Outcome::NotStarted, 0, 0),
@@ -220,10 +226,9 @@ fn a_release_forgets_the_lock_file_and_counts_how_it_ended() {
         (Outcome::Lost, 0, 1),
     ] {
         let to = released(&row, outcome).to;
-        assert_eq!(to.lock_file, None);
-        assert_eq!(to.last_outcome, Some(outcome));
+        assert_eq!(to.document.last_outcome, Some(outcome));
         assert_eq!(
-            (to.counters.failures, to.counters.losses),
+            (to.document.counters.failures, to.document.counters.losses),
             (failures, losses)
         );
     }
@@ -238,15 +243,20 @@ fn a_creation_grants_nothing_and_remembers_who_is_expected() {
         c.about.lock_file = Some("lock".into());
     });
     let swap = creation(&first, &at(s(1)), version(9));
-    assert_eq!((swap.from, swap.touch), (None, Touch::Creation));
-    assert_eq!((swap.to.fence, swap.to.granted_domain), (Fence(0), None));
-    assert_eq!((&swap.to.state, swap.to.acquired_at), (&State::Free, None));
+    assert_eq!((swap.from, swap.stamp), (None, Some(StampOf::Created)));
+    assert_eq!(
+        (swap.to.fence, &swap.to.document.granted_domain),
+        (Fence(0), &None)
+    );
+    assert_eq!(
+        (&swap.to.state, swap.to.acquired_at()),
+        (&State::Free, None)
+    );
     assert_eq!(swap.to.expected_client, Some(client("a")));
-    assert_eq!(swap.to.takeover_after, first.timing.takeover_after);
-    assert_eq!(swap.to.lock_file, None, "no run of it could be alive");
-    assert_eq!(swap.to.session_version, None);
+    assert_eq!(swap.to.document.takeover_after, first.timing.takeover_after);
+    assert_eq!(swap.to.document.session_version, None);
     assert_eq!(swap.expiry, at(s(1) + timing().store_timeout));
-    assert_eq!(swap.history, History::Nothing);
+    assert_eq!((swap.ended, swap.act), (None, None));
 }
 
 #[test]
@@ -255,14 +265,15 @@ fn a_handoff_to_oneself_changes_the_handoff_alone() {
     let swap = handoff_to_self(&failback("a"), &row, &at(s(3)), version(9));
     let expected = but(row.clone(), |row| {
         row.version = version(9);
-        row.handoff = Some(Handoff {
+        row.document.handoff = Some(Handoff {
             to: client("a"),
             at_wall_ms: THEN.wall_ms + 3_000,
             for_failback: true,
+            other: Others::new(),
         });
     });
     assert_eq!(swap.to, expected);
-    assert_eq!((swap.from, swap.touch), (Some(row.version), Touch::Nothing));
+    assert_eq!((swap.from, swap.stamp), (Some(row.version), None));
 }
 
 // What a store makes of a swap, whichever it is.

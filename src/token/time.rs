@@ -37,7 +37,7 @@ impl Moment {
 
 /// Where a time stamp comes from: a store's clock in one incarnation.
 /// Stamps of two domains are never compared.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Domain(pub String);
 
 impl fmt::Display for Domain {
@@ -47,7 +47,7 @@ impl fmt::Display for Domain {
 }
 
 /// A time stamp in a row, in its row's domain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stamp {
     /// Milliseconds on the store's clock that ages are judged by. It has no
     /// meaning outside its domain.

@@ -17,7 +17,7 @@ fn what_was_dropped_is_counted_and_told_when_the_reader_returns() {
     // More of them than tokenrun keeps: 256.
     let mut seen = std::collections::HashSet::new();
     until("many heartbeats are written", || {
-        seen.insert(store.cell::<String>("heartbeat_at"));
+        seen.insert(store.cell::<String>("stamped_at"));
         if seen.len() > 400 {
             Ok(())
         } else {

@@ -108,7 +108,7 @@ fn a_holder_that_died_with_its_boot_on_another_host_is_taken_over_once_it_has_be
             dead.end();
             store.until_job_gone();
         }
-        store.edit(&format!("domain = 'boot:another', heartbeat_tick = {tick}"));
+        store.edit(&format!("domain = 'boot:another', stamped_tick = {tick}"));
         let started = std::time::Instant::now();
         let line = store.free_run(client).hasty().job(&["true"]);
         let ended = line.elsewhere(&store).end().with_code(0);
@@ -126,7 +126,7 @@ fn a_holder_that_died_with_its_boot_on_this_host_is_known_to_be_dead() {
     first.signal(Signal::SIGKILL);
     first.end();
     store.until_job_gone();
-    store.edit("domain = 'boot:another', heartbeat_tick = 9000000000000");
+    store.edit("domain = 'boot:another', stamped_tick = 9000000000000");
     let ended = until("the guard is gone too", || {
         let line = store.free_run("node-a").hasty().job(&["true"]);
         let ended = line.end();
@@ -138,9 +138,17 @@ fn a_holder_that_died_with_its_boot_on_this_host_is_known_to_be_dead() {
     ended.with_code(0);
 }
 
-/// A wall time in the row, a day later or earlier.
-fn shifted(column: &str, days: &str) -> String {
-    format!("{column} = strftime('%Y-%m-%dT%H:%M:%fZ', {column}, '{days} days')")
+/// The wall times in the row become a day later or earlier.
+fn shift(store: &Store, days: &str) {
+    let by = format!("{days} days");
+    store.edit(&format!(
+        "stamped_at = strftime('%Y-%m-%dT%H:%M:%fZ', stamped_at, '{by}')"
+    ));
+    let acquired = "document ->> '$.acquired.wall_ms'";
+    store.edit(&format!(
+        "document = CASE WHEN {acquired} IS NULL THEN document ELSE
+            json_set(document, '$.acquired.wall_ms', {acquired} + 86400000 * {days}) END"
+    ));
 }
 
 #[test]
@@ -149,8 +157,7 @@ fn a_step_of_the_wall_clock_frees_nothing() {
         let store = Store::new();
         let first = store.free_run("node-a").with(&["--heartbeat=1m"]).start();
         store.until_begun("node-a");
-        store.edit(&shifted("heartbeat_at", days));
-        store.edit(&shifted("acquired_at", days));
+        shift(&store, days);
         let refused = store.free_run("node-b").end().with_code(75);
         refused.says(&["job is held by node-a"]);
         store.go(0);
@@ -158,7 +165,7 @@ fn a_step_of_the_wall_clock_frees_nothing() {
 
         let line = store.run("node-a").with(&["--keep=1h"]).job(&["true"]);
         line.end().with_code(0);
-        store.edit(&shifted("released_at", days));
+        shift(&store, days);
         let refused = store.free_run("node-b").end().with_code(75);
         refused.says(&["belongs to node-a"]);
     }
@@ -170,8 +177,7 @@ fn a_step_of_the_wall_clock_freezes_nothing() {
         let store = Store::new();
         let line = store.run("node-a").with(&["--keep=1s"]).job(&["true"]);
         line.end().with_code(0);
-        store.edit(&shifted("released_at", days));
-        store.edit(&shifted("acquired_at", days));
+        shift(&store, days);
         until("node-b has it", || {
             let ended = store.free_run("node-b").job(&["true"]).end();
             match ended.code {

@@ -197,7 +197,7 @@ fn needs_root_who_only_root_may_end_is_told_of_and_the_token_is_held() {
     until(
         "the lease has been renewed for longer than it lasts",
         || {
-            let last: i64 = store.cell("heartbeat_tick");
+            let last: i64 = store.cell("stamped_tick");
             (last > told_at + 5_000).then_some(()).ok_or(run.stderr())
         },
     );

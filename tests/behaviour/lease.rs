@@ -24,7 +24,7 @@ fn a_store_that_fails_for_longer_than_the_lease_ends_the_job_in_time() {
     let run = store.free_run("node-a").hasty().start();
     store.until_begun("node-a");
     let blocker = block(&store);
-    let last: i64 = store.cell("heartbeat_tick");
+    let last: i64 = store.cell("stamped_tick");
     store.until_job_gone();
     let gone = boot_ms();
     assert!(gone - last < TAKEOVER_AFTER_MS, "{} ms", gone - last);
@@ -82,10 +82,10 @@ fn a_stopped_supervisors_job_is_ended_by_the_guard_and_it_finds_out_later() {
     let first = store.free_run("node-a").hasty().start();
     store.until_begun("node-a");
     first.signal(Signal::SIGSTOP);
-    let last: i64 = store.cell("heartbeat_tick");
+    let last: i64 = store.cell("stamped_tick");
     store.until_job_gone();
     // A heartbeat that was on its way may have been written since.
-    let last = last.max(store.cell("heartbeat_tick"));
+    let last = last.max(store.cell("stamped_tick"));
     let gone = boot_ms();
     assert!(gone - last < TAKEOVER_AFTER_MS, "{} ms", gone - last);
 

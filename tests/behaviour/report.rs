@@ -66,7 +66,10 @@ fn a_lost_token_is_reported() {
     let (line, file) = with_report(&store, line);
     let run = line.start();
     store.until_begun("node-a");
-    store.edit("session = 'other', client_bound = 'node-b', version = 9, session_version = 9");
+    store.edit(
+        "client_bound = 'node-b', version = 9, \
+         document = json_set(document, '$.run.session', 'other', '$.session_version', 9)",
+    );
     run.end().with_code(76);
     let report = read(&file);
     assert_eq!(report["outcome"], "lost");

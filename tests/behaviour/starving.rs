@@ -64,7 +64,7 @@ fn littering(store: &Store, loops: u32) -> Line {
 
 /// Waits until the token was renewed for so long.
 fn until_renewed_for(store: &Store, run: &Run, ms: i64) {
-    let last = || -> i64 { store.cell("heartbeat_tick") };
+    let last = || -> i64 { store.cell("stamped_tick") };
     let first = last();
     until("the heart beats", || {
         (last() >= first + ms).then_some(()).ok_or(run.stderr())

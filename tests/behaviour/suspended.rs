@@ -31,7 +31,7 @@ fn stopped(store: &Store, with_job: bool) -> (Run, [i32; 2]) {
 
 fn until_lapsed(store: &Store) {
     until("the lease has ended", || {
-        let age = boot_ms() - store.cell::<i64>("heartbeat_tick");
+        let age = boot_ms() - store.cell::<i64>("stamped_tick");
         (age > TAKEOVER_AFTER_MS)
             .then_some(())
             .ok_or(age.to_string())
@@ -69,7 +69,7 @@ fn on_waking_the_token_may_be_anothers_and_is_let_be() {
     let job = store.until_begun("node-a");
     until_lapsed(&store);
     // Another host can't see the locks of what stands still.
-    store.edit("lock_file = NULL");
+    store.set(&[("run.lock_file", "null")], &[]);
     let line = store.free_run("node-b").hasty().script("sleep 1; exit 0");
     let mut second = line.start();
     until("node-b has it", || {
@@ -124,14 +124,14 @@ fn a_run_in_another_time_namespace_keeps_the_same_time() {
     let store = Store::new();
     let run = store.free_run("node-a").hasty().under(&elsewhere).start();
     store.until_begun("node-a");
-    let age = boot_ms() - store.cell::<i64>("heartbeat_tick");
+    let age = boot_ms() - store.cell::<i64>("stamped_tick");
     assert!((-1..TAKEOVER_AFTER_MS).contains(&age), "{age} ms");
     let refused = store.free_run("node-b").end().with_code(75);
     refused.says(&["job is held by node-a"]);
     // Its deadlines come when they should, too.
     let blocker = store.sql();
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let last: i64 = store.cell("heartbeat_tick");
+    let last: i64 = store.cell("stamped_tick");
     store.until_job_gone();
     let took = boot_ms() - last;
     assert!((3_000..TAKEOVER_AFTER_MS).contains(&took), "{took} ms");

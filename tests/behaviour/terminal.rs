@@ -216,9 +216,9 @@ fn a_terminal_that_is_held_up_holds_up_no_heartbeat_and_no_deadline() {
     terminal.line("t -v --timeout 3s -- sh -c 'echo up; trap \"\" TERM; read x < go'");
     terminal.until("the heartbeat of job was written");
     terminal.key(ctrl('s'));
-    let seen: String = store.cell("heartbeat_at");
+    let seen: String = store.cell("stamped_at");
     until("a heartbeat is written", || {
-        let now: String = store.cell("heartbeat_at");
+        let now: String = store.cell("stamped_at");
         if now == seen { Err(now) } else { Ok(()) }
     });
     // The job is ended and the token released.

@@ -33,7 +33,7 @@ fn in_line(store: &Store, line: Line) -> Run {
 fn places(store: &Store) -> Vec<String> {
     let sqlite = store.sql();
     let mut rows = sqlite
-        .prepare("SELECT client FROM waiters ORDER BY place")
+        .prepare("SELECT document ->> 'client' FROM waiters ORDER BY place")
         .unwrap();
     let rows = rows.query_map([], |row| row.get(0)).unwrap();
     rows.map(Result::unwrap).collect()
@@ -198,11 +198,11 @@ fn who_is_stopped_is_stepped_over_and_keeps_its_place() {
 fn who_does_not_wait_does_not_jump_the_queue() {
     let store = Store::new();
     store.free_run("before").job(&["true"]).end().with_code(0);
-    store.edit("paused_by = 'admin', paused_reason = 'because'");
+    store.set(&[("pause", r#"{"by": "admin", "reason": "because"}"#)], &[]);
     let first = waits(&store, "first");
     first.until_says("is paused by admin");
     first.signal(Signal::SIGSTOP);
-    store.edit("paused_by = NULL, paused_reason = NULL, version = version + 1");
+    store.set(&[("pause", "null")], &["version = version + 1"]);
     let late = store.free_run("late").job(&["true"]).end().with_code(75);
     late.says(&["another is in line before this one", "true was not started"]);
     first.signal(Signal::SIGCONT);
@@ -404,7 +404,8 @@ fn who_waits_takes_what_is_kept_for_another_and_leaves_what_is_handed_to_one() {
         .job(&["true"]);
     run.end().with_code(0);
     // b's now, and handed off to a, which does not come: its head start is waited for.
-    store.edit("handoff_to = 'a', handoff_at = '2026-11-21T02:00:00.000Z', head_start_ms = 700");
+    let handoff = r#"{"to": "a", "at_ms": 1795226400000}"#;
+    store.set(&[("handoff", handoff), ("head_start_ms", "700")], &[]);
     let begun = Instant::now();
     let run = store.run("c").with(&["--wait=1m"]).job(&["true"]);
     run.end().with_code(0);
@@ -475,7 +476,7 @@ fn an_idle_waiter_uses_next_to_nothing_of_a_processor() {
     // Closing the database would ring.
     let sqlite = store.sql();
     let stamp = || -> i64 {
-        let sql = "SELECT seen_tick FROM waiters WHERE client = 'w0'";
+        let sql = "SELECT seen_tick FROM waiters WHERE document ->> 'client' = 'w0'";
         sqlite.query_row(sql, [], |row| row.get(0)).unwrap()
     };
     let first = stamp();

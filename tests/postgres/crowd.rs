@@ -48,10 +48,7 @@ fn three_hundred_holders_over_a_frozen_server_leave_it_its_connections() {
     std::thread::sleep(std::time::Duration::from_secs(5));
     let thawed = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
     all(&server, Signal::SIGCONT);
-    let heard = format!(
-        "{held} AND heartbeat_at > to_timestamp({})",
-        thawed.as_secs()
-    );
+    let heard = format!("{held} AND stamped_at > to_timestamp({})", thawed.as_secs());
     until("all are heard again", || all_are(&heard));
     let connected = "SELECT count(*) FROM pg_stat_activity
         WHERE backend_type = 'client backend' AND application_name LIKE 'tokenrun%'";

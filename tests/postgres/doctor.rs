@@ -300,9 +300,8 @@ fn a_schema_is_neither_made_nor_believed() {
     database.sql("ALTER TABLE tokenrun.runs SET LOGGED");
     database.sql("REVOKE DELETE ON tokenrun.waiters FROM tokenrun");
     Findings::of(&etl, &[], 77).says("rights", "FAIL", &["DELETE on waiters"]);
-    database.sql("GRANT DELETE ON tokenrun.waiters TO tokenrun; DROP TABLE tokenrun.once");
-    Findings::of(&etl, &[], 77).says("schema", "FAIL", &["once", "tokenrun init"]);
-    Findings::of(&database.url(), &[], 0).says("schema", "warn", &["once"]);
+    database.sql("GRANT DELETE ON tokenrun.waiters TO tokenrun; DROP TABLE tokenrun.done_keys");
+    Findings::of(&etl, &[], 78).says("schema", "FAIL", &["done_keys", "put a backup back"]);
     database.sql("UPDATE tokenrun.meta SET value = '99'");
     let found = Findings::of(&etl, &["-g", GROUP], 78);
     found.says("schema", "FAIL", &["99", "install a newer tokenrun"]);
@@ -328,7 +327,7 @@ fn a_groups_row_is_compared_with_the_options() {
     found.says("group", "warn", &["2m", "5m", "on every node"]);
     found.says("timing", "ok", &["4m"]);
     assert_eq!(database.sql("SELECT * FROM tokenrun.tokens"), before);
-    database.sql("UPDATE tokenrun.tokens SET released_at = now() + interval '1 hour'");
+    database.sql("UPDATE tokenrun.tokens SET stamped_at = now() + interval '1 hour'");
     Findings::of(&site.url, &[], 0).says("stamps", "warn", &["in the future"]);
     database.sql("UPDATE tokenrun.tokens SET state = 'odd'");
     Findings::of(&site.url, &["-g", GROUP], 78).says("group", "FAIL", &["state"]);

@@ -120,8 +120,8 @@ fn a_success_whose_grant_a_failover_lost_is_recorded_with_its_key() {
     run.end().with_code(0).says(&["was no longer ours"]);
     let report = std::fs::read_to_string(site.file("report.json")).unwrap();
     assert!(report.contains("\"recorded\": true"), "{report}");
-    let told = "SELECT client, outcome, program, started_at < ended_at
-        FROM tokenrun.runs WHERE once_key = 'night'";
+    let told = "SELECT client, outcome, document ->> 'program', started_at < ended_at
+        FROM tokenrun.runs WHERE document ->> 'once_key' = 'night'";
     assert_eq!(second.sql("postgres", told), "old|succeeded|sh|t");
     let again = site.short("new").with(&["--once=night"]).end();
     again.with_code(0).says(&["is done already"]);

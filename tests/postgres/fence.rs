@@ -25,7 +25,7 @@ fn fence(database: &Database<'_>) -> i64 {
 
 /// What a grant and a heartbeat change.
 fn row(database: &Database<'_>) -> String {
-    database.sql("SELECT state, fence, session, version FROM tokenrun.tokens")
+    database.sql("SELECT state, fence, session, version FROM tokenrun.token_status")
 }
 
 fn run(site: &Site, client: &str) -> Line {

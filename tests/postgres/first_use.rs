@@ -1,6 +1,6 @@
 //! The first use of a database, and who may make its tables.
 
-use super::server::{Database, Server};
+use super::server::Server;
 use super::site::Site;
 use crate::support::until;
 
@@ -13,7 +13,7 @@ fn a_run_makes_the_tables_and_leaves_its_history() {
         .job(&["sh", "-c", "echo $TOKENRUN_FENCE; exit 3"])
         .end();
     let fence = ended.with_code(3).stdout;
-    let row = database.sql("SELECT state, fence, last_outcome FROM tokenrun.tokens");
+    let row = database.sql("SELECT state, fence, last_outcome FROM tokenrun.token_status");
     assert_eq!(row, format!("free|{}|failed", fence.trim()));
     let history = site.verb(&["history", "--json"]).end().with_code(0).json();
     assert_eq!(history[0]["outcome"], "failed");
@@ -127,35 +127,6 @@ fn a_role_with_the_least_rights_is_enough() {
     }
 }
 
-/// An administrator made the tables for an older program, which knew fewer.
-#[test]
-fn a_role_with_the_least_rights_has_them_on_tables_that_came_later() {
-    let server = Server::start(&[]);
-    let database = server.database();
-    let site = Site::new(database.url());
-    let printed = site.verb(&["init", "--print-sql"]).end().with_code(0);
-    database.sql(&printed.stdout);
-    database.sql("DROP TABLE tokenrun.resources, tokenrun.events, tokenrun.once");
-    database.sql("CREATE ROLE etl LOGIN IN ROLE tokenrun");
-    let poor = Site::new(database.url().replace("postgres@", "etl@"));
-    poor.short("a").end().with_code(0);
-    let advance = || poor.verb(&["fence", "advance", "bucket", "1"]).end();
-    advance()
-        .with_code(77)
-        .says(&["lacks tables that came later", "tokenrun init"]);
-    site.verb(&["init"]).end().with_code(0);
-    advance().with_code(0);
-    poor.verb(&["pause", "-g", "job"]).end().with_code(0);
-    poor.verb(&["fence", "raise", "-g", "job"])
-        .end()
-        .with_code(0);
-    poor.verb(&["resume", "-g", "job"]).end().with_code(0);
-    poor.short("a").with(&["--once", "k"]).end().with_code(0);
-    poor.verb(&["once", "forget", "-g", "job", "k"])
-        .end()
-        .with_code(0);
-}
-
 #[test]
 fn who_may_not_make_the_tables_is_told_what_to_run() {
     let server = Server::start(&[]);
@@ -195,85 +166,4 @@ fn a_jobs_open_transaction_holds_a_takeover_off() {
         .says(&["held by a transaction of the earlier run", &pid]);
     holder.kill().unwrap();
     holder.wait().unwrap();
-}
-
-/// Takes away what the tables of version 1 lack. One table at a time: a server that prepares a
-/// holder's next statement locks several, and who drops several in one transaction may meet it
-/// halfway.
-fn make_it_version_1(database: &Database<'_>) {
-    for table in ["waiters", "resources", "events", "once"] {
-        database.sql(&format!("DROP TABLE tokenrun.{table}"));
-    }
-    database.sql("UPDATE tokenrun.meta SET value = '1' WHERE name = 'version'");
-}
-
-const FAST: [&str; 2] = ["--heartbeat=200ms", "--kill-grace=500ms"];
-
-#[test]
-fn tables_of_version_1_are_added_to_while_a_holder_goes_on() {
-    let server = Server::start(&[]);
-    let database = server.database();
-    let site = Site::new(database.url());
-    let holder = site.run("holder").with(&FAST).start();
-    site.store.until_begun("holder");
-    make_it_version_1(&database);
-    // A job's own transaction is open all the while: nothing of the upgrade waits for it.
-    let fence = database.sql("SELECT fence FROM tokenrun.tokens");
-    let mut transaction = postgres::Client::connect(&database.url(), postgres::NoTls).unwrap();
-    let mut transaction = transaction.transaction().unwrap();
-    let enforce = format!("SELECT tokenrun.tokenrun_fence('job', {fence})");
-    transaction.batch_execute(&enforce).unwrap();
-    // A listing changes nothing.
-    site.verb(&["status"]).end().with_code(0);
-    let version = || database.sql("SELECT value FROM tokenrun.meta WHERE name = 'version'");
-    assert_eq!(version(), "1");
-    let waiting = site.run("b").with(&["--wait"]).start();
-    waiting.until_says("waiting in line");
-    assert_eq!(version(), "2");
-    let beat = || database.sql("SELECT heartbeat_at FROM tokenrun.tokens");
-    let before = beat();
-    until("the heart of the holder beats", || {
-        let now = beat();
-        if now == before { Err(now) } else { Ok(()) }
-    });
-    transaction.commit().unwrap();
-    site.store.go(3);
-    let ended = holder.end().with_code(3);
-    assert_eq!(ended.messages(), [""; 0], "{ended:?}");
-    site.store.until_begun("b");
-    site.store.go(0);
-    waiting.end().with_code(0);
-    site.store.assert_no_overlap();
-    let metrics = site.verb(&["metrics"]).end().with_code(0).stdout;
-    for (outcome, count) in [("failed", 1), ("succeeded", 1), ("other", 0)] {
-        let sample = format!("outcome=\"{outcome}\"}} {count}");
-        assert!(metrics.contains(&sample), "{sample}: {metrics}");
-    }
-}
-
-#[test]
-fn a_poor_role_on_tables_of_version_1_is_told_and_works_once_they_are_added_to() {
-    let server = Server::start(&[]);
-    let database = server.database();
-    let site = Site::new(database.url());
-    let printed = site.verb(&["init", "--print-sql"]).end().with_code(0);
-    database.sql(&printed.stdout);
-    database.sql("CREATE ROLE etl LOGIN IN ROLE tokenrun");
-    let poor = Site::new(database.url().replace("postgres@", "etl@"));
-    let holder = poor.run("holder").with(&FAST).start();
-    poor.store.until_begun("holder");
-    make_it_version_1(&database);
-    let refused = poor.short("b").end().with_code(77);
-    refused.says(&["lacks tables that came later", "tokenrun init"]);
-    poor.verb(&["status"]).end().with_code(0);
-    site.verb(&["init"]).end().with_code(0);
-    let waiting = poor.run("b").with(&["--wait"]).start();
-    waiting.until_says("waiting in line");
-    poor.store.go(0);
-    let ended = holder.end().with_code(0);
-    assert_eq!(ended.messages(), [""; 0], "{ended:?}");
-    poor.store.until_begun("b");
-    poor.store.go(0);
-    waiting.end().with_code(0);
-    poor.store.assert_no_overlap();
 }

@@ -109,7 +109,8 @@ fn who_waits_through_a_pooler_runs_in_order_and_within_a_second() {
         "postgres://postgres@127.0.0.1:{}/{}",
         pooler.port, database.name
     ));
-    let places = || database.sql("SELECT client FROM tokenrun.waiters ORDER BY place");
+    let places =
+        || database.sql("SELECT document ->> 'client' FROM tokenrun.waiters ORDER BY place");
     let mut last = site.run("holder").start();
     site.store.until_begun("holder");
     let names = ["b", "a", "c"];

@@ -127,7 +127,7 @@ fn a_poor_role_runs_once_an_administrator_did_as_told() {
     let fence = readme.run(&job).end().with_code(0).stdout;
     let row = readme
         .jobs
-        .sql("SELECT token_group, fence, last_outcome FROM tokenrun.tokens");
+        .sql("SELECT token_group, fence, last_outcome FROM tokenrun.token_status");
     assert_eq!(row, format!("nightly|{}|succeeded", fence.trim()));
 }
 
@@ -217,7 +217,7 @@ fn doctor_finds_what_is_shown() {
     readme.as_administrator(&the("tokenrun init --print-sql "));
     readme
         .jobs
-        .sql("REVOKE DELETE ON tokenrun.once FROM tokenrun");
+        .sql("REVOKE DELETE ON tokenrun.done_keys FROM tokenrun");
     certify(&server, readme.site.store.path());
     let hba = "local all all trust\nhost replication all 127.0.0.1/32 trust\n\
                host all postgres 127.0.0.1/32 trust\nhost all etl 127.0.0.1/32 scram-sha-256\n";

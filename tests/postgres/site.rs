@@ -61,6 +61,45 @@ impl Site {
         client.batch_execute(statement).unwrap();
     }
 
+    /// Has an administrator change a field of the documents of the tokens for which a condition
+    /// holds, to this JSON.
+    #[allow(dead_code)] // as above
+    pub(crate) fn set_in_document(&self, table: &str, field: &str, json: &str, condition: &str) {
+        let new = self.with_field("document", field, json);
+        self.sql(&format!(
+            "UPDATE {table} SET document = {new} WHERE {condition}"
+        ));
+    }
+
+    /// A document with a field set to this JSON, in SQL.
+    #[allow(dead_code)] // as above
+    pub(crate) fn with_field(&self, document: &str, field: &str, json: &str) -> String {
+        let json = json.replace('\'', "''");
+        if self.url.starts_with("postgres:") {
+            let path = field.replace('.', ",");
+            format!("jsonb_set({document}, '{{{path}}}', '{json}')")
+        } else {
+            format!("json_set({document}, '$.{field}', json('{json}'))")
+        }
+    }
+
+    /// A cell of the group's token, as a text.
+    #[allow(dead_code)] // as above
+    pub(crate) fn cell(&self, column: &str) -> String {
+        let sql =
+            format!("SELECT CAST({column} AS TEXT) FROM tokens WHERE token_group = '{GROUP}'");
+        if !self.url.starts_with("postgres:") {
+            return self
+                .store
+                .sql()
+                .query_row(&sql, [], |row| row.get(0))
+                .unwrap();
+        }
+        let url = format!("{}?options=-csearch_path%3Dtokenrun", self.url);
+        let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+        client.query_one(&sql, &[]).unwrap().get(0)
+    }
+
     /// A file of the test's.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.store.file(name)

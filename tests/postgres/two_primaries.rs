@@ -137,7 +137,7 @@ fn a_server_that_hangs_holds_up_neither_heartbeats_nor_the_end() {
         Ok((looking, _)) => Ok(looking),
         Err(error) => Err(error.to_string()),
     });
-    let heartbeat = "SELECT heartbeat_at FROM tokenrun.tokens";
+    let heartbeat = "SELECT stamped_at FROM tokenrun.tokens";
     let before = primary.sql("postgres", heartbeat);
     until("the heart beats", || {
         let now = primary.sql("postgres", heartbeat);

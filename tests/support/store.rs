@@ -166,9 +166,25 @@ impl Store {
         assert_eq!(self.sql().execute(&sql, []).unwrap(), 1, "{sql}");
     }
 
-    /// A cell of the group's row.
+    /// Sets fields of the group's document, each to a JSON text; of `null` it is removed. `then`:
+    /// columns besides.
+    pub(crate) fn set(&self, fields: &[(&str, &str)], then: &[&str]) {
+        let mut document = "document".to_owned();
+        for (field, json) in fields {
+            let json = json.replace('\'', "''");
+            document = match json.as_str() {
+                "null" => format!("json_remove({document}, '$.{field}')"),
+                json => format!("json_set({document}, '$.{field}', json('{json}'))"),
+            };
+        }
+        let mut all = vec![format!("document = {document}")];
+        all.extend(then.iter().map(ToString::to_string));
+        self.edit(&all.join(", "));
+    }
+
+    /// A cell of the group's row, as the view shows it.
     pub(crate) fn cell<T: rusqlite::types::FromSql>(&self, column: &str) -> T {
-        let sql = format!("SELECT {column} FROM tokens WHERE token_group = '{GROUP}'");
+        let sql = format!("SELECT {column} FROM token_status WHERE token_group = '{GROUP}'");
         self.sql().query_row(&sql, [], |row| row.get(0)).unwrap()
     }
 

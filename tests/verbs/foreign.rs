@@ -39,17 +39,15 @@ fn what_others_wrote_is_harmless_where_a_person_reads_it(site: &Site) {
     let pause = ["pause", "-g", GROUP, "--reason", "text"];
     site.verb(&pause).end().with_code(0);
     let before = LISTINGS.map(|words| listed(site, words).lines().count());
-    for (table, columns) in [
-        (
-            "tokens",
-            &["host", "label", "paused_by", "paused_reason"][..],
-        ),
+    site.sql(&format!("UPDATE done_keys SET once_key = '{EVIL}'"));
+    let evil = serde_json::to_string(EVIL).unwrap();
+    for (table, fields) in [
+        ("tokens", &["host", "label", "pause.by", "pause.reason"][..]),
         ("runs", &["host", "label", "program"]),
-        ("events", &["act_by", "host", "reason"]),
-        ("once", &["once_key"]),
+        ("acts", &["by", "host", "reason"]),
     ] {
-        for column in columns {
-            site.sql(&format!("UPDATE {table} SET {column} = '{EVIL}'"));
+        for field in fields {
+            site.set_in_document(table, field, &evil, "true");
         }
     }
     for (words, lines) in LISTINGS.into_iter().zip(before) {
@@ -70,13 +68,14 @@ fn a_name_that_is_not_seen_is_shown_and_told_from_another(site: &Site) {
     let run = site.short("node-a").with(&["--keep=1h", "--once", "key"]);
     run.end().with_code(0);
     let (group, client) = ("jo\u{200b}b", "no\u{202e}de");
-    for table in ["tokens", "runs", "once"] {
+    for table in ["tokens", "runs", "done_keys"] {
         site.sql(&format!("UPDATE {table} SET token_group = '{group}'"));
     }
     let set = format!("client_bound = '{client}', expected_client = '{client}'");
     site.sql(&format!("UPDATE tokens SET {set}"));
-    let set = format!("client = '{client}', previous_client = '{client}'");
-    site.sql(&format!("UPDATE runs SET {set}"));
+    site.sql(&format!("UPDATE runs SET client = '{client}'"));
+    let json = format!("\"{client}\"");
+    site.set_in_document("runs", "previous_client", &json, "true");
     for words in [
         &["status"][..],
         &["history"],

@@ -78,9 +78,9 @@ fn a_row_that_can_not_be_read_hides_no_other(site: &Site) {
         let line = site.short("node-a").without(&["-g", GROUP]);
         line.with(&["-g", group]).end().with_code(0);
     }
-    site.sql("UPDATE tokens SET keep_ms = -1 WHERE token_group = 'spoilt'");
+    site.set_in_document("tokens", "keep_ms", "-1", "token_group = 'spoilt'");
     let ended = site.verb(&["status", "--json"]).end().with_code(78);
-    ended.says(&["keep_ms", "negative"]);
+    ended.says(&["keep_ms", "-1"]);
     let groups = ended.json();
     assert_eq!(groups[0]["group"], "good");
     assert_eq!(groups[0]["state"], "free");

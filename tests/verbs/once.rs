@@ -17,7 +17,6 @@ stories!(
     old_history_goes_and_keys_stay,
     records_that_a_leap_of_the_clock_makes_look_old_stay,
     a_store_without_a_place_for_the_note_is_not_pruned,
-    tables_that_an_older_program_did_not_make_are_made_when_they_are_needed,
     a_key_must_be_a_name,
 );
 
@@ -233,9 +232,9 @@ fn listed(site: &Site) -> usize {
 
 /// What a clock that leaps ahead by ten years makes of the wall times before it.
 const LEAP: &str = "UPDATE runs SET started_at = '2016-11-21T02:00:00.000Z',
-        ended_at = '2016-11-21T02:00:01.000Z';
-    UPDATE events SET at = '2016-11-21T02:00:00.000Z';
-    UPDATE once SET done_at = '2016-11-21T02:00:01.000Z'";
+        ended_at = '2016-11-21T02:00:01.000Z', written_at = '2016-11-21T02:00:01.000Z';
+    UPDATE acts SET at = '2016-11-21T02:00:00.000Z';
+    UPDATE done_keys SET done_at = '2016-11-21T02:00:01.000Z'";
 
 fn records_that_a_leap_of_the_clock_makes_look_old_stay(site: &Site) {
     run(site, "node-a", "k").end().with_code(0);
@@ -298,17 +297,4 @@ fn a_key_must_be_a_name(site: &Site) {
         .with_code(64)
         .says(&["201"]);
     assert_eq!(ran(site), "");
-}
-
-fn tables_that_an_older_program_did_not_make_are_made_when_they_are_needed(site: &Site) {
-    site.short("node-a").end().with_code(0);
-    let drop = "DROP TABLE IF EXISTS events; DROP TABLE IF EXISTS once";
-    site.sql(drop);
-    assert_eq!(keys(site), Vec::<Value>::new());
-    assert_eq!(listed(site), 1);
-    run(site, "node-a", "k").end().with_code(0);
-    assert_eq!(keys(site).len(), 1);
-    site.sql(drop);
-    site.verb(&["pause", "-g", GROUP]).end().with_code(0);
-    assert_eq!(listed(site), 3);
 }

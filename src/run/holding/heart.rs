@@ -79,8 +79,8 @@ impl Holding {
         match lease.looked(reading.row.as_ref(), reading.now.clone(), sent_at, step.now) {
             Found::Ours { renewed } => {
                 step.say(Note::Adopted);
-                let revoked = lease.row().revoke_requested;
-                let handoff = lease.row().handoff.as_ref();
+                let revoked = lease.row().document.revoke_requested;
+                let handoff = lease.row().document.handoff.as_ref();
                 let handed_off = handoff.is_some_and(|handoff| {
                     handoff.to != step.claim.client && !handoff.for_failback
                 });

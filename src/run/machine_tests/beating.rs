@@ -46,7 +46,7 @@ fn trust_starts_when_a_heartbeat_was_sent_however_late_its_answer_comes() {
     rig.tell(Event::GuardAnswered);
     // So does what the machine itself does.
     assert_eq!(sent(&rig.wait(s(7) - MS)), []);
-    assert_eq!(sent(&rig.wait(MS)), [Touch::Heartbeat]);
+    assert_eq!(sent(&rig.wait(MS)), [StampOf::Heartbeat]);
     let did = rig.fails();
     let job_ends_in = did.iter().find_map(|action| match action {
         Action::Say(Note::TroubleBegan { job_ends_in, .. }) => *job_ends_in,
@@ -68,11 +68,11 @@ fn an_adopted_row_is_what_the_next_heartbeat_starts_from() {
     let did = rig.answered();
     assert_eq!(
         sent(&did),
-        [Touch::Heartbeat],
+        [StampOf::Heartbeat],
         "at once: nothing was renewed"
     );
     rig.answered();
-    assert!(rig.row().handoff.is_some());
+    assert!(rig.row().document.handoff.is_some());
 }
 
 #[test]
@@ -126,14 +126,14 @@ fn an_expired_heartbeat_is_tried_again_at_once_and_then_after_a_pause() {
     rig.out = None;
     let expired = |rig: &Rig| Event::Swapped(Ok(crate::token::Swapped::Expired(rig.store.now())));
     let event = expired(&rig);
-    assert_eq!(sent(&rig.tell(event)), [Touch::Heartbeat]);
+    assert_eq!(sent(&rig.tell(event)), [StampOf::Heartbeat]);
     for (half_ms, tries) in [(100, 2), (200, 3), (400, 4)] {
         rig.out = None;
         let event = expired(&rig);
         assert_eq!(sent(&rig.tell(event)), [], "try {tries}");
         let pause = Duration::from_millis(half_ms);
         assert_eq!(sent(&rig.wait(pause - MS)), []);
-        assert_eq!(sent(&rig.wait(MS)), [Touch::Heartbeat]);
+        assert_eq!(sent(&rig.wait(MS)), [StampOf::Heartbeat]);
     }
 }
 
@@ -143,7 +143,7 @@ fn an_expired_heartbeat_teaches_the_stores_time_in_its_new_domain() {
     let mut clock = rig.store.now();
     clock.domain = crate::token::Domain("memory-1".into());
     rig.store.set_clock(clock);
-    assert_eq!(sent(&rig.answered()), [Touch::Heartbeat]);
+    assert_eq!(sent(&rig.answered()), [StampOf::Heartbeat]);
     let did = rig.answered();
     assert_eq!(kill_at(&did), Some(rig.now.plus(TRUSTED)));
 }
@@ -160,7 +160,7 @@ fn no_heartbeat_is_sent_once_the_lease_cannot_be_trusted() {
         assert_eq!(sent(&rig.wait(s(1))), []);
     }
     // When the job is gone it releases what may still be its own.
-    assert_eq!(sent(&made_to_exit(&mut rig)), [Touch::Release]);
+    assert_eq!(sent(&made_to_exit(&mut rig)), [StampOf::Released]);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn handed_off(yields: bool, to: &str) -> (Rig, Vec<Action>) {
         yields,
         ..Limits::default()
     };
-    let mut rig = Rig::of(claim_of("a"), limits, MemoryStore::new());
+    let mut rig = Rig::of(claim_of("a"), limits, ModelStore::new());
     rig.answered();
     rig.answered();
     rig.tell(Event::JobStarted);
@@ -223,7 +223,7 @@ fn who_yields_ends_its_job_for_a_handoff() {
         panic!("{:?}", rig.ending());
     };
     assert!(matches!(end, JobEnd::Itself(_)), "{end:?}");
-    let to = rig.row().handoff.map(|handoff| handoff.to);
+    let to = rig.row().document.handoff.map(|handoff| handoff.to);
     assert_eq!(to, Some(client("b")), "it is for that client");
 }
 
@@ -234,7 +234,7 @@ fn who_yields_goes_on_for_a_handoff_that_its_target_left_for_failback() {
         yields: true,
         ..Limits::default()
     };
-    let mut rig = Rig::of(claim_of("a"), limits, MemoryStore::new());
+    let mut rig = Rig::of(claim_of("a"), limits, ModelStore::new());
     rig.answered();
     rig.answered();
     rig.tell(Event::JobStarted);
@@ -245,7 +245,7 @@ fn who_yields_goes_on_for_a_handoff_that_its_target_left_for_failback() {
     let ends = did.iter().any(|it| matches!(it, Action::End { .. }));
     assert!(!ends, "{did:?}");
     assert_eq!(
-        rig.row().handoff.map(|handoff| handoff.to),
+        rig.row().document.handoff.map(|handoff| handoff.to),
         Some(client("b"))
     );
 }

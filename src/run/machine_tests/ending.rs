@@ -28,12 +28,12 @@ fn warns_of_loss(did: &[Action]) -> bool {
 
 /// What a failover does that has lost the last commits.
 fn forget_everything(rig: &Rig) {
-    rig.store.restore(crate::store::memory::Contents::default());
+    rig.store.restore(crate::store::model::Contents::default());
 }
 
 #[test]
 fn a_success_whose_grant_a_failover_lost_is_written_whole_and_warned_of() {
-    let mut rig = with_key(crate::store::memory::MemoryStore::new());
+    let mut rig = with_key(crate::store::model::ModelStore::new());
     for _ in 0..3 {
         rig.answered();
     }
@@ -73,7 +73,7 @@ fn a_release_that_never_arrived_before_a_loss_is_warned_of_by_its_record() {
 fn a_release_waits_for_the_heartbeat_that_is_out() {
     let mut rig = Rig::beating();
     rig.job_ends(Status::Exited(0));
-    assert_eq!(sent(&rig.answered()), [Touch::Release]);
+    assert_eq!(sent(&rig.answered()), [StampOf::Released]);
     rig.answered();
     assert!(matches!(rig.row().state, State::Idle { .. }));
 }
@@ -84,11 +84,11 @@ fn a_release_survives_an_operators_write() {
     rig.job_ends(Status::Exited(0));
     rig.operates(&Act::Handoff(client("b")));
     rig.answered();
-    assert_eq!(sent(&rig.answered()), [Touch::Release]);
+    assert_eq!(sent(&rig.answered()), [StampOf::Released]);
     rig.answered();
     let row = rig.row();
     assert!(matches!(row.state, State::Idle { .. }));
-    assert!(row.handoff.is_some());
+    assert!(row.document.handoff.is_some());
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn an_answer_to_an_ended_machine_changes_nothing() {
 }
 
 /// A machine with a key for `--once` that has asked whether that is done.
-fn with_key(store: crate::store::memory::MemoryStore) -> Rig {
+fn with_key(store: crate::store::model::ModelStore) -> Rig {
     let mut claim = claim_of("a");
     claim.about.once_key = Some("2026-11-21".into());
     let rig = Rig::of(claim, crate::run::machine::Limits::default(), store);
@@ -220,7 +220,7 @@ fn a_key_that_was_done_before_the_token_was_held_starts_no_job() {
     assert!(matches!(rig.out, Some(Request::Once { .. })), "asked again");
     let did = rig.answered();
     assert!(!started(&did));
-    assert_eq!(sent(&did), [Touch::Release]);
+    assert_eq!(sent(&did), [StampOf::Released]);
     rig.answered();
     let Ending::Ran { end, .. } = rig.ending() else {
         panic!("{:?}", rig.ending());

@@ -87,7 +87,7 @@ proptest! {
             timeout: timeout.map(s),
             ..Limits::default()
         };
-        let store = crate::store::memory::MemoryStore::new();
+        let store = crate::store::model::ModelStore::new();
         let mut rig = Rig::of(claim_of("a"), limits, store);
         for what in story {
             happen(&mut rig, what);

@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::run::ending::Ending;
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Machine};
-use crate::store::memory::MemoryStore;
+use crate::store::model::ModelStore;
 use crate::store::worker::{Answer, Request};
 use crate::store::{Store, StoreError};
 use crate::sys::wait::Status;
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::rule::tests::fixture::{claim, s};
 use crate::token::{
-    Claim, Evidence, GrantKind, GroupName, Moment, Row, State, Swapped, Timing, Touch, Version,
+    Claim, Evidence, GrantKind, GroupName, Moment, Row, StampOf, State, Swapped, Timing, Version,
     Wishes, swap,
 };
 
@@ -24,7 +24,7 @@ pub(super) type Did = Vec<Action>;
 pub(super) struct Rig {
     pub(super) machine: Machine,
     pub(super) now: Moment,
-    pub(super) store: MemoryStore,
+    pub(super) store: ModelStore,
     pub(super) out: Option<Request>,
     pub(super) drawn: u64,
 }
@@ -61,10 +61,10 @@ pub(super) fn unavailable() -> StoreError {
 impl Rig {
     /// A machine that has sent its first read to an empty store.
     pub(super) fn looking() -> Self {
-        Self::of(claim_of("a"), Limits::default(), MemoryStore::new())
+        Self::of(claim_of("a"), Limits::default(), ModelStore::new())
     }
 
-    pub(super) fn of(claim: Claim, limits: Limits, store: MemoryStore) -> Self {
+    pub(super) fn of(claim: Claim, limits: Limits, store: ModelStore) -> Self {
         let mut rig = Self {
             machine: Machine::new(claim, limits),
             now: Moment(s(100)),
@@ -82,7 +82,7 @@ impl Rig {
             locks: true,
             ..Limits::default()
         };
-        let mut rig = Self::of(claim_of("a"), limits, MemoryStore::new());
+        let mut rig = Self::of(claim_of("a"), limits, ModelStore::new());
         rig.answered();
         rig
     }
@@ -251,12 +251,12 @@ fn word(action: &Action, now: Moment) -> Option<String> {
         Action::Send(Request::Once { .. }) => "ask for the key".into(),
         Action::Send(Request::Prune { .. }) => "prune".into(),
         Action::Send(Request::Record(run)) => format!("record {}", run.outcome),
-        Action::Send(Request::Swap(swap)) => match swap.touch {
-            Touch::Grant { .. } => "grant".into(),
-            Touch::Heartbeat => "heartbeat".into(),
-            Touch::Creation => "create".into(),
-            Touch::Nothing => "hand off".into(),
-            Touch::Release => match &swap.to.state {
+        Action::Send(Request::Swap(swap)) => match swap.stamp {
+            Some(StampOf::Granted) => "grant".into(),
+            Some(StampOf::Heartbeat) => "heartbeat".into(),
+            Some(StampOf::Created) => "create".into(),
+            None => "hand off".into(),
+            Some(StampOf::Released) => match &swap.to.state {
                 State::Free => "release, free".into(),
                 State::Idle { .. } | State::Running { .. } => "release, keep".into(),
             },

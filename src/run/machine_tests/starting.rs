@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::StoreError;
+use crate::token::Row;
 
 fn grant_in(did: &[Action]) -> Option<&crate::token::Swap> {
     did.iter().find_map(|action| match action {
@@ -10,22 +11,27 @@ fn grant_in(did: &[Action]) -> Option<&crate::token::Swap> {
     })
 }
 
+/// The lock file that a row names.
+fn locks_of(row: &Row) -> Option<String> {
+    row.run()?.lock_file.clone()
+}
+
 #[test]
 fn the_locks_are_taken_before_the_grant_is_sent_and_its_row_names_them() {
     let mut rig = Rig::locking();
     assert!(rig.out.is_none(), "nothing is sent before");
     let did = rig.tell(Event::LocksTaken(Ok("file".into())));
     let swap = grant_in(&did).unwrap();
-    assert_eq!(swap.to.lock_file.as_deref(), Some("file"));
+    assert_eq!(locks_of(&swap.to), Some("file".into()));
     rig.answered();
-    assert_eq!(rig.row().lock_file.as_deref(), Some("file"));
+    assert_eq!(locks_of(&rig.row()), Some("file".into()));
     rig.tell(Event::JobStarted);
     rig.wait(s(10));
     rig.answered();
-    assert_eq!(rig.row().lock_file.as_deref(), Some("file"));
+    assert_eq!(locks_of(&rig.row()), Some("file".into()));
     rig.job_ends(Status::Exited(0));
     rig.answered();
-    assert_eq!(rig.row().lock_file, None);
+    assert_eq!(locks_of(&rig.row()), None);
 }
 
 #[test]
@@ -33,7 +39,7 @@ fn without_locks_the_job_runs_all_the_same_and_the_row_names_none() {
     let mut rig = Rig::locking();
     let did = rig.tell(Event::LocksTaken(Err("full".into())));
     assert!(matches!(&did[0], Action::Say(Note::NoLocks { why }) if why == "full"));
-    assert_eq!(grant_in(&did).unwrap().to.lock_file, None);
+    assert_eq!(locks_of(&grant_in(&did).unwrap().to), None);
     assert!(kill_at(&rig.answered()).is_some());
 }
 
@@ -48,10 +54,7 @@ fn locks_are_taken_once() {
     assert_eq!(words(&did, rig.now), "read");
     let did = rig.answered();
     assert_eq!(words(&did, rig.now), "grant");
-    assert_eq!(
-        grant_in(&did).unwrap().to.lock_file.as_deref(),
-        Some("file")
-    );
+    assert_eq!(locks_of(&grant_in(&did).unwrap().to), Some("file".into()));
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn no_job_is_started_after_the_last_start() {
     assert!(did.iter().any(|a| matches!(a, Action::StartJob { .. })));
     let (mut rig, did) = granted_unclearly(LAST_START);
     assert!(!did.iter().any(|a| matches!(a, Action::StartJob { .. })));
-    assert_eq!(sent(&did), [Touch::Release]);
+    assert_eq!(sent(&did), [StampOf::Released]);
     rig.answered();
     let Ending::Ran { end, .. } = rig.ending() else {
         panic!("{:?}", rig.ending());
@@ -172,7 +175,7 @@ fn a_stop_before_the_grant_is_settled_releases_it_unused() {
     let mut rig = Rig::claiming();
     assert!(rig.tell(stop(15)).is_empty(), "the grant may happen");
     let did = rig.answered();
-    assert_eq!(sent(&did), [Touch::Release]);
+    assert_eq!(sent(&did), [StampOf::Released]);
     rig.answered();
     let Ending::Ran { end, .. } = rig.ending() else {
         panic!("{:?}", rig.ending());
@@ -187,7 +190,7 @@ fn a_stop_while_an_unclear_grant_is_asked_after_releases_it_too() {
     rig.tell(stop(15));
     rig.answer_is_lost();
     rig.wait(s(1));
-    assert_eq!(sent(&rig.answered()), [Touch::Release]);
+    assert_eq!(sent(&rig.answered()), [StampOf::Released]);
 }
 
 #[test]
@@ -203,7 +206,7 @@ fn a_stop_after_an_unclear_grant_settles_it_first() {
         if !asks {
             rig.wait(s(1));
         }
-        assert_eq!(sent(&rig.answered()), [Touch::Release]);
+        assert_eq!(sent(&rig.answered()), [StampOf::Released]);
         rig.answered();
         assert_eq!(last_outcome(&rig), Some(Outcome::NotStarted));
     }

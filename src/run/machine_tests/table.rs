@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::rig::*;
 use crate::run::event::{Event, NotStarted};
 use crate::run::machine::Limits;
-use crate::store::memory::MemoryStore;
+use crate::store::model::ModelStore;
 use crate::sys::wait::Status;
 use crate::token::operator::Act;
 use crate::token::rule::tests::fixture::{but, client, s, session};
@@ -48,7 +48,7 @@ fn states() -> Vec<(&'static str, Rig)> {
     let marking = {
         let first = but(claim_of("b"), |claim| claim.expected = Some(client("a")));
         after(
-            Rig::of(first, Limits::default(), MemoryStore::new()),
+            Rig::of(first, Limits::default(), ModelStore::new()),
             |rig| {
                 rig.answered();
             },

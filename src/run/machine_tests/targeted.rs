@@ -12,12 +12,12 @@ use crate::job::messages::Deadline;
 use crate::run::ending::{Ending, JobEnd, Loss, Unstarted};
 use crate::run::event::{Action, Event, NotStarted, Note};
 use crate::run::machine::Limits;
-use crate::store::memory::MemoryStore;
+use crate::store::model::ModelStore;
 use crate::store::worker::Request;
 use crate::sys::wait::Status;
 use crate::token::operator::Act;
 use crate::token::rule::tests::fixture::{MS, but, client, s, session};
-use crate::token::{Evidence, Moment, Outcome, State, Swapped, Touch};
+use crate::token::{Evidence, Moment, Outcome, StampOf, State, Swapped};
 
 const GRACE: Duration = s(4);
 const TIMEOUT: Duration = s(5);
@@ -34,12 +34,12 @@ fn made_to_exit(rig: &mut Rig) -> Vec<Action> {
     rig.tell(Event::TreeGone)
 }
 
-fn sent(did: &[Action]) -> Vec<Touch> {
-    let touch = |action: &Action| match action {
-        Action::Send(Request::Swap(swap)) => Some(swap.touch),
+fn sent(did: &[Action]) -> Vec<StampOf> {
+    let stamp = |action: &Action| match action {
+        Action::Send(Request::Swap(swap)) => swap.stamp,
         _ => None,
     };
-    did.iter().filter_map(touch).collect()
+    did.iter().filter_map(stamp).collect()
 }
 
 fn kill_at(did: &[Action]) -> Option<Moment> {

@@ -20,6 +20,8 @@ pub(super) struct Scribe {
     form: Vec<u8>,
     versions: Vec<i64>,
     sessions: Vec<String>,
+    /// The row that is being written is free: the age of its stamp decides nothing.
+    is_free: bool,
 }
 
 impl Scribe {
@@ -92,10 +94,10 @@ impl Scribe {
 
     fn swap(&mut self, world: &World, swap: &Swap) {
         // What it does to history decides nothing.
-        let (from, touch, expiry) = (swap.from, swap.touch, &swap.expiry);
+        let (from, stamp, expiry) = (swap.from, swap.stamp, &swap.expiry);
         self.write(
             world,
-            &format_args!("{from:?}{touch:?}{expiry:?}{:?}", swap.to),
+            &format_args!("{from:?}{stamp:?}{expiry:?}{:?}", swap.to),
         );
     }
 
@@ -131,7 +133,7 @@ impl Scribe {
 
     /// How much of the text was replaced.
     fn canonical(&mut self, world: &World, rest: &[u8], own_copy: bool) -> usize {
-        if !b"VSMtwFcahrlnR".contains(&rest[0]) {
+        if !b"VSMtwFcahrlnRs".contains(&rest[0]) {
             return 0;
         }
         let until = |prefix: &[u8], end: u8| {
@@ -172,6 +174,9 @@ impl Scribe {
             self.relative(tick - world.store_time().stamp.tick_ms);
             return taken;
         }
+        if let Some(state) = rest.strip_prefix(b"state: ") {
+            self.is_free = state.starts_with(b"Free");
+        }
         let skipped = number(b"wall_ms: ")
             .or(number(b"Fence("))
             // Of a place in line: its order is in the answer.
@@ -180,16 +185,23 @@ impl Scribe {
         // What a run writes of itself decides nothing.
         let skipped = skipped.or_else(|| until(b"RunRecord {", b'}').map(|(_, taken)| taken));
         let skipped = skipped.or_else(|| {
-            let whole = [&b"counters: C"[..], b"created_at: S", b"acquired_at: S"];
-            let stale = [&b"heartbeat_at: S"[..], b"released_at: S"];
-            let stale = if own_copy { &stale[..] } else { &[] };
+            let whole = [&b"counters: C"[..], b"created: S", b"acquired: S"];
+            let stale = [&b"stamped: S"[..]];
+            let stale = if own_copy || self.is_free {
+                &stale[..]
+            } else {
+                &[]
+            };
             let fields = whole.iter().chain(stale);
             let of_field = |prefix: &&[u8]| until(prefix, b'}').map(|(_, taken)| taken);
             fields.filter_map(of_field).next()
         });
         let word = |prefix: &[u8]| until(prefix, b',').map(|(_, taken)| taken);
         let skipped = skipped.or_else(|| word(b"last_outcome: "));
-        skipped.or_else(|| word(b"acquired_at: N")).unwrap_or(0)
+        let words = [&b"created: N"[..], b"acquired: N", b"stamp_of: "];
+        skipped
+            .or_else(|| words.into_iter().find_map(word))
+            .unwrap_or(0)
     }
 
     fn relative(&mut self, ms: i64) {

@@ -6,7 +6,7 @@ use super::Scenario;
 use super::world::{Job, Out, World};
 use crate::sys::wait::Status;
 use crate::token::operator::{Act, Effect, perform};
-use crate::token::{ClientId, Pause, Version};
+use crate::token::{ClientId, Others, Pause, Version};
 
 /// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,10 @@ impl World {
             may(late && awake, Action::TimeOut(n));
         }
         let row = self.row();
-        may(row.is_some_and(|row| row.paused.is_some()), Action::Resume);
+        may(
+            row.is_some_and(|row| row.document.paused.is_some()),
+            Action::Resume,
+        );
         for act in scenario.acts {
             may(row.is_some() && self.left.acts > 0, Action::Operate(act));
         }
@@ -162,6 +165,7 @@ impl World {
                 by: "operator".into(),
                 reason: "because".into(),
                 until_wall_ms: None,
+                other: Others::new(),
             }),
             "resume" => Act::Resume,
             "hand off to b" => Act::Handoff(ClientId::new("b").unwrap()),

@@ -7,7 +7,7 @@ use super::{Left, Scenario};
 use crate::job::messages::Deadline;
 use crate::run::event::{Action, Event, NotStarted};
 use crate::run::machine::{Limits, Machine, Wait};
-use crate::store::memory::Contents;
+use crate::store::model::Contents;
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
@@ -15,8 +15,8 @@ use crate::token::Place;
 use crate::token::line;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    About, Claim, ClientId, Domain, Evidence, GroupName, History, Moment, Recorded, Row, SessionId,
-    Stamp, State, StoreTime, Swap, Swapped, Touch,
+    About, Claim, ClientId, Domain, Evidence, GroupName, Moment, Recorded, Row, SessionId, Stamp,
+    StampOf, State, StoreTime, Swap, Swapped,
 };
 
 /// A request that is out.
@@ -500,7 +500,8 @@ impl World {
     }
 
     fn evidence(&self, client: usize, row: Option<&Row>) -> Evidence {
-        let Some(row) = row.filter(|row| row.lock_file.is_some()) else {
+        let Some(row) = row.filter(|row| row.run().is_some_and(|run| run.lock_file.is_some()))
+        else {
             return Evidence::None;
         };
         if row.client_bound() != Some(&name_of(client)) {
@@ -534,7 +535,7 @@ impl World {
     /// made it may go on for as long as it trusts it, and then no more.
     pub(super) fn lose_commit(&mut self) {
         let holder = self.row().and_then(Row::session).cloned();
-        let trust = self.row().map(|row| row.takeover_after);
+        let trust = self.row().map(|row| row.document.takeover_after);
         self.store = self.before.take().unwrap_or_default();
         let kept = self.row().and_then(Row::session) == holder.as_ref();
         if let (Some(holder), Some(trust), false) = (holder, trust, kept) {
@@ -560,23 +561,23 @@ impl World {
             return swapped;
         }
         self.before = store;
-        match swap.touch {
-            Touch::Grant { .. } => {
+        match swap.stamp {
+            Some(StampOf::Granted) => {
                 let mut looked = swap.expiry.clone();
                 looked.stamp.tick_ms -= 1_000;
                 self.check_line(session, before.as_ref(), &line, &looked);
                 self.check_grant(swap, before.as_ref(), &now, died_at);
             }
-            Touch::Heartbeat if before.as_ref().and_then(Row::session) != Some(session) => {
+            Some(StampOf::Heartbeat) if before.as_ref().and_then(Row::session) != Some(session) => {
                 self.violated("a heartbeat overwrote another session's grant");
             }
-            Touch::Release => {
+            Some(StampOf::Released) => {
                 let process = self.clients[client].process.as_ref();
                 if process.is_some_and(|p| p.job != Job::None) {
                     self.violated("the token was released while its job was alive");
                 }
             }
-            Touch::Heartbeat | Touch::Creation | Touch::Nothing => {}
+            Some(StampOf::Heartbeat | StampOf::Created) | None => {}
         }
         swapped
     }
@@ -592,7 +593,7 @@ impl World {
         looked: &StoreTime,
     ) {
         let in_line = line.iter().any(|place| place.waiter.session == *session);
-        let named = before.is_some_and(|row| row.handoff.is_some());
+        let named = before.is_some_and(|row| row.document.handoff.is_some());
         let back = |place: &&Place| place.seen_at.tick_ms >= looked.stamp.tick_ms;
         let before = line::before(session, line, looked);
         let passed = before.filter(|place| !back(place)).count();
@@ -633,19 +634,15 @@ impl World {
             self.violated("the token was granted to a process long dead");
         }
         let Some(before) = before else { return };
-        if before.paused.is_some() {
+        if before.document.paused.is_some() {
             self.violated("a paused token was granted");
         }
-        if let State::Idle {
-            client,
-            released_at,
-        } = &before.state
-        {
+        if let State::Idle { client } = &before.state {
             let taker = swap.to.client_bound();
-            let age = now.age_of(*released_at, Some(&before.domain));
-            let young = age.is_some_and(|age| age < before.keep);
-            let handed = before.handoff.as_ref().map(|h| &h.to) == taker;
-            let waited = matches!(swap.history, History::Begin { waited: true, .. });
+            let age = before.age(now);
+            let young = age.is_some_and(|age| age < before.document.keep);
+            let handed = before.document.handoff.as_ref().map(|h| &h.to) == taker;
+            let waited = swap.leaves.is_some();
             if young && !handed && !waited && taker != Some(client) {
                 self.violated("a slot that has just run was granted to another");
             }

@@ -10,9 +10,7 @@ use crate::run::machine::{Next, Step};
 use crate::store::Reading;
 use crate::store::worker::Request;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{
-    GrantKind, History, Moment, OnceMark, Row, RunRecord, SessionId, StoreTime, Touch, swap,
-};
+use crate::token::{GrantKind, Moment, OnceMark, Row, RunRecord, SessionId, StoreTime, swap};
 
 /// A token that is held, whose job has not been started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +34,6 @@ pub(in crate::run) struct Intent {
 pub(in crate::run) struct Grant {
     kind: GrantKind,
     pub(super) row: Row,
-    /// The stamps that the store sets in it.
-    pub(super) touch: Touch,
     pub(super) sent: Sent,
     vanished: Option<SessionId>,
     /// It was provably dead; else silent.
@@ -91,16 +87,15 @@ impl Seeking {
                 swap.expiry = latest;
             }
         }
-        let History::Begin { run, waited, .. } = &mut swap.history else {
+        let Some(run) = RunRecord::of(&swap.to).map(Box::new) else {
             // A grant begins a run.
             return Next::Stay;
         };
-        *waited = self.line.is_joined();
-        let run = run.clone();
+        let joined = self.line.is_joined();
+        swap.leaves = joined.then(|| step.claim.session.clone());
         let grant = Box::new(Grant {
             kind,
             row: swap.to.clone(),
-            touch: swap.touch,
             sent: Sent {
                 version,
                 at: step.now,

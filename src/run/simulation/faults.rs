@@ -3,7 +3,7 @@
 use super::world::{Planned, What, World, group};
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::swap::DOMAIN_FENCE_STEP;
-use crate::token::{Pause, Version};
+use crate::token::{Others, Pause, Version};
 
 use std::time::Duration;
 
@@ -173,24 +173,14 @@ impl World {
         self.new_domain();
         // What a lossy failover takes from a holder it can't know at once: until
         // its trust ends, its job may overlap with another. Then no more.
-        let known = |session| self.store.runs.iter().any(|run| run.session == session);
-        let forgotten: Vec<_> = lost
-            .runs
-            .iter()
-            .filter(|run| !known(run.session.clone()))
-            .map(|run| run.session.clone())
-            .collect();
         let until = self.now + 61_000;
-        for session in forgotten.into_iter().chain(self.released_again(&lost)) {
+        if let Some(session) = self.forgotten(&lost) {
             self.excused.entry(session).or_insert(until);
         }
     }
 
-    /// The holder whose row is another state in what is left.
-    fn released_again(
-        &self,
-        lost: &crate::store::memory::Contents,
-    ) -> Option<crate::token::SessionId> {
+    /// The holder whose grant is missing in what is left.
+    fn forgotten(&self, lost: &crate::store::model::Contents) -> Option<crate::token::SessionId> {
         let before = lost.rows.get(&group())?.session()?;
         let after = self.store.rows.get(&group()).and_then(|row| row.session());
         (after != Some(before)).then(|| before.clone())
@@ -213,6 +203,7 @@ impl World {
                 by: "operator".into(),
                 reason: "because".into(),
                 until_wall_ms,
+                other: Others::new(),
             }),
             1 | 2 => Act::Resume,
             3 => Act::Handoff(client),

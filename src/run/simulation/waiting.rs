@@ -46,7 +46,7 @@ impl World {
     /// look, and whom the rule would have let in then, and would now.
     pub(super) fn check_line(&mut self, process: usize, before: &Row, now: &StoreTime) {
         let claim = self.processes[process].machine.claim().clone();
-        let handed = before.handoff.as_ref().map(|handoff| &handoff.to);
+        let handed = before.document.handoff.as_ref().map(|handoff| &handoff.to);
         if handed == Some(&claim.client) {
             return;
         }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use super::processes::{Node, Process};
 use crate::run::event::Event;
 use crate::run::machine::Wait;
-use crate::store::memory::Contents;
+use crate::store::model::Contents;
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::token::{
-    ClientId, Domain, Evidence, GroupName, History, OnceMark, Place, Row, SessionId, Stamp, State,
-    StoreTime, Swap, Swapped, Timing, Touch, Wishes,
+    ClientId, Domain, Evidence, GroupName, OnceMark, Place, Row, SessionId, Stamp, StampOf, State,
+    StoreTime, Swap, Swapped, Timing, Wishes,
 };
 
 /// Randomness that a seed repeats (SplitMix64, Steele, Lea and Flood 2014).
@@ -367,10 +367,7 @@ impl World {
                 Event::OnceLooked(Ok(mark.map(Box::new)))
             }
             Request::Prune { .. } => Event::Tick,
-            Request::Record(run) => {
-                let taken = || StoreError::misconfigured("another run has its fence");
-                Event::Recorded(self.store.record(run, &now).ok_or_else(taken))
-            }
+            Request::Record(run) => Event::Recorded(Ok(self.store.record(run, &now))),
         };
         let node = self.processes[process].node;
         if self.nodes[node].cut_off || (!self.healed && self.dice.one_in(20)) {
@@ -393,14 +390,14 @@ impl World {
         self.line_before = self.store.line_of(&swap.to.group);
         let swapped = self.store.swap(swap, now);
         self.say(|| {
-            let (touch, version) = (swap.touch, swap.to.version.number() % 100_000);
+            let (stamp, version) = (swap.stamp, swap.to.version.number() % 100_000);
             let fence = swap.to.fence;
             let answer = match &swapped {
                 Swapped::Done(_) => "done",
                 Swapped::Conflict => "conflict",
                 Swapped::Expired(_) => "expired",
             };
-            format!("p{process} swap {touch:?} v{version} fence {fence}: {answer}")
+            format!("p{process} swap {stamp:?} v{version} fence {fence}: {answer}")
         });
         if matches!(swapped, Swapped::Done(_)) {
             self.committed(saved);
@@ -421,21 +418,21 @@ impl World {
 
     fn check_swap(&mut self, process: usize, swap: &Swap, before: Option<&Row>, now: &StoreTime) {
         let session = self.processes[process].machine.claim().session.clone();
-        match swap.touch {
-            Touch::Grant { .. } => self.check_grant(process, swap, before, now),
-            Touch::Heartbeat => {
+        match swap.stamp {
+            Some(StampOf::Granted) => self.check_grant(process, swap, before, now),
+            Some(StampOf::Heartbeat) => {
                 if before.and_then(Row::session) != Some(&session) {
                     self.violated(format!(
                         "p{process}'s heartbeat overwrote another session's grant"
                     ));
                 }
             }
-            Touch::Release => {
+            Some(StampOf::Released) => {
                 if self.processes[process].job_alive() {
                     self.violated(format!("p{process} released while its job was alive"));
                 }
             }
-            Touch::Creation | Touch::Nothing => {}
+            Some(StampOf::Created) | None => {}
         }
     }
 
@@ -448,7 +445,7 @@ impl World {
             self.violated(format!("fence {fence} was granted after {highest}"));
         }
         self.highest_fence = fence;
-        let other_domain = |row: &Row| row.granted_domain.as_ref() != Some(&now.domain);
+        let other_domain = |row: &Row| row.document.granted_domain.as_ref() != Some(&now.domain);
         if before.is_none_or(other_domain) {
             self.last_leap_of_fence = self.now;
             self.behind = 0;
@@ -466,6 +463,7 @@ impl World {
         // A pause that ends by the calendar may end between the look and the
         // swap, and begin again when the wall clock leaps.
         if before
+            .document
             .paused
             .as_ref()
             .is_some_and(|p| p.until_wall_ms.is_none())
@@ -473,9 +471,11 @@ impl World {
             self.violated(format!("p{process} was granted a paused token"));
         }
         self.check_line(process, before, now);
-        let acquired = before.acquired_at.zip(before.granted_domain.as_ref());
+        let acquired = before
+            .acquired_at()
+            .zip(before.document.granted_domain.as_ref());
         let age = acquired.and_then(|(at, domain)| now.age_of(at, Some(domain)));
-        if age.is_some_and(|age| age < before.not_before) {
+        if age.is_some_and(|age| age < before.document.not_before) {
             self.violated(format!(
                 "p{process} was granted a token within its --at-least"
             ));
@@ -484,18 +484,16 @@ impl World {
         if before.client_bound().is_some_and(|bound| bound != client) {
             self.tally.takeovers += 1;
         }
-        if let State::Idle {
-            client: bound,
-            released_at,
-        } = &before.state
-        {
-            let young = now
-                .age_of(*released_at, Some(&before.domain))
-                .is_some_and(|age| age < before.keep);
-            let handed = before.handoff.as_ref().is_some_and(|h| h.to == *client);
-            let History::Begin { waited, .. } = swap.history else {
-                unreachable!("a grant begins a run")
-            };
+        if let State::Idle { client: bound } = &before.state {
+            let young = before
+                .age(now)
+                .is_some_and(|age| age < before.document.keep);
+            let handed = before
+                .document
+                .handoff
+                .as_ref()
+                .is_some_and(|h| h.to == *client);
+            let waited = swap.leaves.is_some();
             if bound != client && young && !handed && !waited {
                 self.violated(format!(
                     "p{process} was granted a token whose slot has just run"
@@ -533,7 +531,8 @@ impl World {
     /// What the process's host can prove about the run in the row.
     pub(super) fn evidence(&self, process: usize, row: Option<&Row>) -> Evidence {
         let node = self.processes[process].node;
-        let Some(row) = row.filter(|row| row.lock_file.is_some()) else {
+        let Some(row) = row.filter(|row| row.run().is_some_and(|run| run.lock_file.is_some()))
+        else {
             return Evidence::None;
         };
         let runs = |p: &&Process| Some(&p.machine.claim().session) == row.session();

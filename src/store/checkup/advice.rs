@@ -145,9 +145,9 @@ pub fn group(name: &GroupName, row: Option<&Row>, timing: &Timing) -> Check {
     let found = format!(
         "{:?} is {state}{client}; its row says takeover-after {}, which counts until the next grant",
         name.as_str(),
-        rounded(row.takeover_after)
+        rounded(row.document.takeover_after)
     );
-    if row.takeover_after == timing.takeover_after {
+    if row.document.takeover_after == timing.takeover_after {
         return Check::fine(STEP, found);
     }
     Check::warn(

@@ -17,7 +17,7 @@ pub(crate) fn act_on(row: &Row, act: &Act, now: &StoreTime, n: u64) -> (Swap, Ac
         panic!("{act:?} has no effect");
     };
     let record = act.record(row, now, version(n), actor());
-    swap.history = History::Act(Box::new(record.clone()));
+    swap.act = Some(Box::new(record.clone()));
     (*swap, record)
 }
 
@@ -30,16 +30,21 @@ pub(super) fn an_act_is_recorded_in_the_swap_that_does_it(fixture: &dyn Fixture)
         by: "root".into(),
         reason: String::new(),
         until_wall_ms: Some(fixture.now().stamp.wall_ms + 1_000),
+        other: Others::new(),
     });
     let (swap, record) = act_on(&held, &pause, &fixture.now(), 2);
     fixture.advance(Duration::from_secs(3));
     let at = done(store.swap(&swap).unwrap());
     assert_eq!(at, fixture.now());
-    let recorded = ActRecord { at, ..record };
+    let at_ms = at.stamp.wall_ms;
+    let recorded = ActRecord { at_ms, ..record };
     assert_eq!(store.acts(&ActQuery::default()).unwrap(), [recorded]);
     let paused = row(store, "g");
-    assert!(paused.paused.is_some());
-    assert_eq!(paused.session_version, held.session_version);
+    assert!(paused.document.paused.is_some());
+    assert_eq!(
+        paused.document.session_version,
+        held.document.session_version
+    );
     assert_eq!(
         paused.state, held.state,
         "no operator vouches for a session"

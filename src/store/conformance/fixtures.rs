@@ -2,17 +2,40 @@
 
 use super::*;
 
-pub(super) struct InMemory(MemoryStore);
+pub(super) struct InModel(ModelStore);
+
+impl InModel {
+    pub(super) fn new() -> Self {
+        Self(ModelStore::new())
+    }
+}
+
+impl Fixture for InModel {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(self.0.clone())
+    }
+
+    fn now(&self) -> StoreTime {
+        self.0.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        self.0.set_clock(to);
+    }
+}
+
+/// Keys and values.
+pub(super) struct InMemory(MemoryKv);
 
 impl InMemory {
     pub(super) fn new() -> Self {
-        Self(MemoryStore::new())
+        Self(MemoryKv::new(ModelStore::new().now()))
     }
 }
 
 impl Fixture for InMemory {
     fn store(&self) -> Box<dyn Store> {
-        Box::new(self.0.clone())
+        Box::new(KvStore::new(self.0.clone()))
     }
 
     fn now(&self) -> StoreTime {
@@ -29,7 +52,7 @@ pub(crate) struct TurnedClock(Mutex<StoreTime>);
 
 impl TurnedClock {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(MemoryStore::new().now()))
+        Self(Mutex::new(ModelStore::new().now()))
     }
 
     pub(crate) fn set(&self, to: StoreTime) {
@@ -82,7 +105,7 @@ pub(super) struct InPostgres {
 }
 
 /// What [`InPostgres`] turns.
-pub(super) const TURNED: &str = "SELECT now, now_domain FROM turned LIMIT 1";
+pub(super) const TURNED: &str = "SELECT now, now_domain FROM public.turned LIMIT 1";
 
 impl InPostgres {
     pub(super) fn new() -> Self {

@@ -40,15 +40,15 @@ pub(super) fn groups_hold_quotes_and_unicode_and_percent_signs(fixture: &dyn Fix
         grant_to(store, &claim(name, "x", &format!("s{n}")), n as u64);
     }
     for (n, name) in names.into_iter().enumerate() {
-        let found = row(store, name);
-        assert_eq!(found.group.as_str(), name);
-        assert_eq!(found.session().unwrap().as_str(), format!("s{n}"));
-        let group = Some(found.group);
-        let query = HistoryQuery {
+        let token = row(store, name);
+        assert_eq!(token.group.as_str(), name);
+        assert_eq!(token.session().unwrap().as_str(), format!("s{n}"));
+        let group = Some(token.group);
+        let query = RunQuery {
             group,
-            ..HistoryQuery::default()
+            ..RunQuery::default()
         };
-        assert_eq!(store.history(&query).unwrap().len(), 1, "{name}");
+        assert_eq!(found(store, &query).len(), 1, "{name}");
     }
     assert_eq!(store.list().unwrap().rows.len(), names.len());
 }

@@ -7,7 +7,7 @@ use super::{Fixture, claim, done, grant_to, version};
 use crate::store::{Reading, Store};
 use crate::token::line::{FORGOTTEN, LIVES};
 use crate::token::swap::grant;
-use crate::token::{Domain, GrantKind, GroupName, History, Place, Swap, Swapped, Waiter};
+use crate::token::{Domain, GrantKind, GroupName, Place, Swap, Swapped, Waiter};
 
 fn group(name: &str) -> GroupName {
     GroupName::new(name).unwrap()
@@ -132,9 +132,7 @@ fn grant_of(store: &mut dyn Store, name: &str, number: u64) -> Swap {
     let row = reading.row.as_ref();
     let kind = GrantKind::Takeover;
     let mut swap = grant(&claim, kind, row, &reading.now, version(number));
-    if let History::Begin { waited, .. } = &mut swap.history {
-        *waited = true;
-    }
+    swap.leaves = Some(claim.session);
     swap
 }
 

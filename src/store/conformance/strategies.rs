@@ -6,8 +6,9 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::token::{
-    ClientId, Counters, Domain, Fence, GrantKind, GroupName, Handoff, Outcome, Outcomes, Pause,
-    Row, RunRecord, SessionId, Stamp, State, Version,
+    ClientId, Counters, Document, Domain, Fence, GrantKind, GroupName, Handoff, Others, Outcome,
+    Pause, Row, Run, RunRecord, SessionId, Stamp, StampOf, State, StoreTime, Version,
+    document::VERSION,
 };
 
 /// 9999-12-31T23:59:59.999Z: stores keep wall times as people write them.
@@ -50,16 +51,10 @@ fn version() -> impl Strategy<Value = Version> {
 fn state() -> impl Strategy<Value = State> {
     prop_oneof![
         Just(State::Free),
-        (client(), stamp()).prop_map(|(client, released_at)| State::Idle {
+        client().prop_map(|client| State::Idle { client }),
+        (client(), run()).prop_map(|(client, run)| State::Running {
             client,
-            released_at
-        }),
-        (client(), session(), stamp()).prop_map(|(client, session, heartbeat_at)| {
-            State::Running {
-                client,
-                session,
-                heartbeat_at,
-            }
+            run: Box::new(run),
         }),
     ]
 }
@@ -76,20 +71,51 @@ fn grant_kind() -> impl Strategy<Value = GrantKind> {
     proptest::sample::select(vec![Bind, Renew, Takeover, Failback, Handoff])
 }
 
+/// What a newer program may have added.
+fn others() -> impl Strategy<Value = Others> {
+    let future = (wall_ms(), text()).prop_map(|(number, text)| {
+        let value = serde_json::json!({"number": number, "text": text, "list": [null, true]});
+        Others::from_iter([("of_the_future".to_owned(), value)])
+    });
+    prop_oneof![Just(Others::new()), future]
+}
+
+prop_compose! {
+    fn run()(
+        session in session(),
+        (lock_file, program, once_key) in (option::of(text()), text(), option::of(text())),
+        (grant, previous_client) in (grant_kind(), option::of(client())),
+        other in others(),
+    ) -> Run {
+        Run { session, lock_file, program, once_key, grant, previous_client, other }
+    }
+}
+
+fn stamp_of() -> impl Strategy<Value = StampOf> {
+    use StampOf::{Created, Granted, Heartbeat, Released};
+    proptest::sample::select(vec![Created, Granted, Heartbeat, Released])
+}
+
 fn pause() -> impl Strategy<Value = Pause> {
-    (text(), text(), option::of(wall_ms())).prop_map(|(by, reason, until_wall_ms)| Pause {
-        by,
-        reason,
-        until_wall_ms,
-    })
+    (text(), text(), option::of(wall_ms()), others()).prop_map(
+        |(by, reason, until_wall_ms, other)| Pause {
+            by,
+            reason,
+            until_wall_ms,
+            other,
+        },
+    )
 }
 
 fn handoff() -> impl Strategy<Value = Handoff> {
-    (client(), wall_ms(), any::<bool>()).prop_map(|(to, at_wall_ms, for_failback)| Handoff {
-        to,
-        at_wall_ms,
-        for_failback,
-    })
+    (client(), wall_ms(), any::<bool>(), others()).prop_map(
+        |(to, at_wall_ms, for_failback, other)| Handoff {
+            to,
+            at_wall_ms,
+            for_failback,
+            other,
+        },
+    )
 }
 
 fn counters() -> impl Strategy<Value = Counters> {
@@ -112,14 +138,13 @@ fn counters() -> impl Strategy<Value = Counters> {
                 failures,
                 takeovers,
                 losses,
-                outcomes: Outcomes {
-                    succeeded,
-                    signalled,
-                    timed_out,
-                    not_started,
-                    unknown,
-                    forced,
-                },
+
+                succeeded,
+                signalled,
+                timed_out,
+                not_started,
+                unknown,
+                forced,
             }
         })
 }
@@ -133,39 +158,45 @@ prop_compose! {
         (domain, granted_domain) in (text(), option::of(text())),
         state in state(),
         expected_client in option::of(client()),
-        (created_at, acquired_at) in (stamp(), option::of(stamp())),
+        (stamped, stamp_of) in (stamp(), stamp_of()),
+        (created, acquired) in (option::of(stamp()), option::of(stamp())),
         [takeover_after, keep, head_start, not_before] in
             proptest::array::uniform4(duration()),
-        (host, pid, lock_file, label) in
-            (option::of(text()), option::of(any::<i32>()), option::of(text()), option::of(text())),
+        (host, pid, label) in
+            (option::of(text()), option::of(any::<i32>()), option::of(text())),
         (paused, handoff) in (option::of(pause()), option::of(handoff())),
         (revoke_requested, last_outcome, counters) in
             (any::<bool>(), option::of(outcome()), counters()),
+        other in others(),
     ) -> Row {
         Row {
             group: GroupName::new(&group).unwrap(),
             version,
-            session_version,
             fence: Fence(fence),
-            granted_domain: granted_domain.map(Domain),
             state,
             expected_client,
-            domain: Domain(domain),
-            created_at,
-            acquired_at,
-            takeover_after,
-            keep,
-            head_start,
-            not_before,
-            host,
-            pid,
-            lock_file,
-            label,
-            paused,
-            handoff,
-            revoke_requested,
-            last_outcome,
-            counters,
+            stamped: StoreTime { stamp: stamped, domain: Domain(domain) },
+            document: Document {
+                reader: VERSION,
+                stamp_of,
+                session_version,
+                granted_domain: granted_domain.map(Domain),
+                created,
+                acquired,
+                takeover_after,
+                keep,
+                head_start,
+                not_before,
+                host,
+                pid,
+                label,
+                paused,
+                handoff,
+                revoke_requested,
+                last_outcome,
+                counters,
+                other,
+            },
         }
     }
 }
@@ -184,6 +215,7 @@ prop_compose! {
         (started_at_ms, ended_at_ms) in (wall_ms(), option::of(wall_ms())),
         outcome in outcome(),
         (exit_code, signal) in (option::of(any::<i32>()), option::of(any::<i32>())),
+        other in others(),
     ) -> RunRecord {
         RunRecord {
             group: GroupName::new(&group).unwrap(),
@@ -202,6 +234,7 @@ prop_compose! {
             outcome,
             exit_code,
             signal,
+            other,
         }
     }
 }

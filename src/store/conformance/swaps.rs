@@ -167,8 +167,8 @@ pub(super) fn stamps_are_the_stores_own(fixture: &dyn Fixture) {
     fixture.advance(second);
     let created = done(store.swap(&swap).unwrap());
     let found = row(store, "g");
-    assert_eq!(found.created_at, created.stamp);
-    assert_eq!(found.acquired_at, None);
+    assert_eq!(found.created_at(), created.stamp);
+    assert_eq!(found.acquired_at(), None);
 
     let me = claim("g", "a", "s1");
     let swap = grant(
@@ -181,8 +181,8 @@ pub(super) fn stamps_are_the_stores_own(fixture: &dyn Fixture) {
     fixture.advance(second);
     let granted = done(store.swap(&swap).unwrap());
     let held = row(store, "g");
-    assert_eq!(held.created_at, created.stamp);
-    assert_eq!(held.acquired_at, Some(granted.stamp));
+    assert_eq!(held.created_at(), created.stamp);
+    assert_eq!(held.acquired_at(), Some(granted.stamp));
     assert_eq!(heartbeat_at(&held), granted.stamp);
     assert_eq!(runs(store)[0].started_at_ms, granted.stamp.wall_ms);
 
@@ -191,7 +191,7 @@ pub(super) fn stamps_are_the_stores_own(fixture: &dyn Fixture) {
     let beaten = done(store.swap(&swap).unwrap());
     let held = row(store, "g");
     assert_eq!(heartbeat_at(&held), beaten.stamp);
-    assert_eq!(held.acquired_at, Some(granted.stamp));
+    assert_eq!(held.acquired_at(), Some(granted.stamp));
 
     let swap = release(
         &held,
@@ -202,24 +202,18 @@ pub(super) fn stamps_are_the_stores_own(fixture: &dyn Fixture) {
     fixture.advance(second);
     let released = done(store.swap(&swap).unwrap());
     let idle = row(store, "g");
-    let State::Idle { released_at, .. } = idle.state else {
-        panic!("{idle:?} should be idle");
-    };
-    assert_eq!(released_at, released.stamp);
+    assert_eq!(idle.released_at(), Some(released.stamp), "{idle:?}");
     assert_eq!(runs(store)[0].ended_at_ms, Some(released.stamp.wall_ms));
 
     let me = claim("new", "a", "s9");
     let swap = grant(&me, GrantKind::Bind, None, &fixture.now(), version(5));
     fixture.advance(second);
     let at_once = done(store.swap(&swap).unwrap());
-    assert_eq!(row(store, "new").created_at, at_once.stamp);
+    assert_eq!(row(store, "new").created_at(), at_once.stamp);
 }
 
 pub(super) fn heartbeat_at(row: &Row) -> Stamp {
-    match &row.state {
-        State::Running { heartbeat_at, .. } => *heartbeat_at,
-        other => panic!("{other:?} should be running"),
-    }
+    row.heartbeat_at().expect("it runs")
 }
 
 pub(super) fn operators_stamp_nothing(fixture: &dyn Fixture) {
@@ -233,6 +227,7 @@ pub(super) fn operators_stamp_nothing(fixture: &dyn Fixture) {
         by: "root".into(),
         reason: String::new(),
         until_wall_ms: Some(later.stamp.wall_ms),
+        other: Others::new(),
     };
     let act = Act::Pause(pause.clone());
     let limit = Duration::from_secs(1);
@@ -242,7 +237,7 @@ pub(super) fn operators_stamp_nothing(fixture: &dyn Fixture) {
     assert_eq!(done(store.swap(&swap).unwrap()), later);
     let mut expected = held;
     expected.version = version(2);
-    expected.paused = Some(pause);
+    expected.document.paused = Some(pause);
     assert_eq!(row(store.as_mut(), "g"), expected);
 }
 
@@ -258,38 +253,38 @@ pub(super) fn a_stamp_is_told_to_the_millisecond_in_every_domain(fixture: &dyn F
     fixture.set_clock(odd.clone());
     let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
     assert_eq!(heartbeat_at(&held), fixture.told(odd.stamp));
-    assert_eq!(held.domain, odd.domain);
-    assert_eq!(held.granted_domain, Some(odd.domain));
+    assert_eq!(held.stamped.domain, odd.domain);
+    assert_eq!(held.document.granted_domain, Some(odd.domain));
 }
 
-/// Writes a row as it is, over whatever is there.
-pub(super) fn put(store: &mut dyn Store, fixture: &dyn Fixture, to: &Row, history: History) {
+/// Writes a row as it is, over whatever is there, with the store's stamp.
+pub(super) fn put(
+    store: &mut dyn Store,
+    fixture: &dyn Fixture,
+    to: &Row,
+    ended: Option<RunRecord>,
+) {
     let from = store.read(&to.group).unwrap().row.map(|row| row.version);
+    if from.is_none() && ended.is_some() {
+        // A group's first row follows no run.
+        put(store, fixture, to, None);
+        return put(store, fixture, to, ended);
+    }
     let swap = Swap {
         from,
         to: to.clone(),
-        touch: Touch::Nothing,
+        stamp: Some(to.document.stamp_of),
         expiry: fixture.now(),
-        history,
+        ended: ended.map(Box::new),
+        leaves: None,
+        act: None,
     };
     done(store.swap(&swap).unwrap());
 }
 
-/// A row as the store can tell it.
+/// A row as the store stamps it now.
 pub(super) fn told(fixture: &dyn Fixture, mut row: Row) -> Row {
-    row.created_at = fixture.told(row.created_at);
-    row.acquired_at = row.acquired_at.map(|stamp| fixture.told(stamp));
-    match &mut row.state {
-        State::Free => {}
-        State::Idle {
-            released_at: at, ..
-        }
-        | State::Running {
-            heartbeat_at: at, ..
-        } => {
-            *at = fixture.told(*at);
-        }
-    }
+    row.stamped = fixture.now();
     row
 }
 
@@ -299,7 +294,7 @@ pub(super) fn every_column_comes_back_as_written(fixture: &dyn Fixture) {
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
         let (written, then) = (told(fixture, written), told(fixture, then));
         // The end of a run, since that is when everything may change.
-        let end = |n| History::End(Box::new(unheld_run(&written.group, n)));
+        let end = |n| Some(unheld_run(&written.group, n));
         put(store.as_mut(), fixture, &written, end(1));
         prop_assert_eq!(&row(store.as_mut(), written.group.as_str()), &written);
         // Nothing of the old row shines through the new.

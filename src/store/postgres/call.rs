@@ -21,9 +21,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_postgres::{Client, Error, Row};
 
-use super::cells::Value;
+use super::cells::parameter;
 use super::dial::{Deadline, Link};
 use super::fault::{Doing, Fault};
+use crate::store::sql::cell::Cell;
 
 /// How long the server waits for a lock at a time. What it refuses then is asked again while
 /// there is time: so what a client leaves behind that was killed is soon gone, however long its
@@ -36,7 +37,7 @@ const LEAST: Duration = Duration::from_millis(100);
 /// What is asked.
 pub(super) enum Question<'a> {
     /// A statement, with its values.
-    Typed(&'a str, &'a [Value]),
+    Typed(&'a str, &'a [Cell]),
     /// Several statements without values.
     Batch(&'a str),
 }
@@ -45,11 +46,12 @@ pub(super) enum Question<'a> {
 pub(super) async fn ask(
     link: &mut Link,
     deadline: Deadline,
+    search_path: &str,
     question: &Question<'_>,
 ) -> Result<Vec<Row>, Fault> {
     link.rang.store(false, Ordering::Relaxed);
     loop {
-        let answer = ask_once(link, deadline, question).await;
+        let answer = ask_once(link, deadline, search_path, question).await;
         match answer {
             Err(fault) if fault.is_lock_refused() && left(deadline) > LEAST => {}
             answer => return answer,
@@ -60,10 +62,11 @@ pub(super) async fn ask(
 async fn ask_once(
     link: &mut Link,
     deadline: Deadline,
+    search_path: &str,
     question: &Question<'_>,
 ) -> Result<Vec<Row>, Fault> {
     let Link { client, wire, .. } = link;
-    let opening = opening(left(deadline));
+    let opening = opening(left(deadline), search_path);
     let mut asking = pin!(transaction(client, &opening, question));
     let both = poll_fn(|cx| {
         if let Poll::Ready(answer) = asking.as_mut().poll(cx) {
@@ -84,16 +87,18 @@ fn left(deadline: Deadline) -> Duration {
     deadline.at.saturating_duration_since(Instant::now())
 }
 
-/// Begins a transaction that is over, or refused, within this time. Should the rest of it get
-/// lost on its way, the server ends it too: nobody else waits for its locks.
-fn opening(left: Duration) -> String {
+/// Begins a transaction that is over, or refused, within this time, and looks for tables in the
+/// store's schema alone. Should the rest of it get lost on its way, the server ends it too: nobody
+/// else waits for its locks.
+fn opening(left: Duration, search_path: &str) -> String {
     // Zero would be no limit.
     let ms = |limit: Duration| limit.as_millis().max(1);
     let whole = ms(left / 10 * 9);
     let lock = ms(LOCK_LIMIT.min(left / 10 * 8));
     format!(
         "BEGIN; SET LOCAL statement_timeout = {whole}; SET LOCAL lock_timeout = {lock}; \
-         SET LOCAL idle_in_transaction_session_timeout = {whole}"
+         SET LOCAL idle_in_transaction_session_timeout = {whole}; \
+         SET LOCAL search_path = {search_path}"
     )
 }
 
@@ -119,7 +124,7 @@ async fn transaction(
 async fn asking(client: &Client, question: &Question<'_>) -> Result<Vec<Row>, Error> {
     match question {
         Question::Typed(statement, values) => {
-            let values: Vec<_> = values.iter().map(Value::parameter).collect();
+            let values: Vec<_> = values.iter().map(parameter).collect();
             client.query_typed(statement, &values).await
         }
         Question::Batch(statements) => client.batch_execute(statements).await.map(|()| Vec::new()),
@@ -151,7 +156,7 @@ mod tests {
         let mut client = postgres::Client::connect(&database.tcp_url(), postgres::NoTls).unwrap();
         let begun = std::time::Instant::now();
         let limit = Duration::from_millis(200);
-        client.batch_execute(&opening(limit)).unwrap();
+        client.batch_execute(&opening(limit, "public")).unwrap();
         client.batch_execute("UPDATE one SET number = 2").unwrap();
         // It waits for that transaction.
         database.sql("SET lock_timeout = '30s'; UPDATE one SET number = number + 2");
@@ -163,14 +168,15 @@ mod tests {
     #[test]
     fn a_server_gives_up_before_its_client_and_a_lock_before_that() {
         assert_eq!(
-            opening(Duration::from_secs(10)),
+            opening(Duration::from_secs(10), "\"t\", pg_temp"),
             "BEGIN; SET LOCAL statement_timeout = 9000; SET LOCAL lock_timeout = 1000; \
-             SET LOCAL idle_in_transaction_session_timeout = 9000"
+             SET LOCAL idle_in_transaction_session_timeout = 9000; \
+             SET LOCAL search_path = \"t\", pg_temp"
         );
-        let short = opening(Duration::from_millis(500));
+        let short = opening(Duration::from_millis(500), "t");
         assert!(short.contains("statement_timeout = 450;"), "{short}");
         assert!(short.contains("lock_timeout = 400;"), "{short}");
         // None would wait for ever.
-        assert!(!opening(Duration::ZERO).contains("= 0"));
+        assert!(!opening(Duration::ZERO, "t").contains("= 0"));
     }
 }

@@ -1,32 +1,21 @@
-//! The cells of one row, in order, and the values that are sent. What is in a table is
-//! never trusted: an administrator may have changed it.
+//! The cells of one row, in order, and values as they are sent. What is in a table is never trusted:
+//! an administrator may have changed it.
 
+use std::error::Error;
 use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
-use crate::token::{NameError, Stamp};
+use super::tokens;
+use crate::store::sql::cell::{BadColumn, Cell, Kind};
+use crate::store::sql::table::Table;
+use crate::token::{Domain, Stamp, StoreTime};
 
 /// 9999-12-31T23:59:59.999Z, the last that is written down.
 const LAST_WALL_MS: i64 = 253_402_300_799_999;
-
-/// A row that no tokenrun wrote.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BadCell {
-    /// Which column.
-    pub(super) column: String,
-    /// What is wrong with it, to be read after the column.
-    pub(super) what: String,
-}
-
-pub(super) fn bad(column: &str, what: impl Display) -> BadCell {
-    BadCell {
-        column: column.into(),
-        what: what.to_string(),
-    }
-}
 
 /// Reads a row's cells from left to right.
 pub(super) struct Cells<'a> {
@@ -40,97 +29,73 @@ impl<'a> Cells<'a> {
         Self { row, next: first }
     }
 
-    pub(super) fn bad(&self, what: impl Display) -> BadCell {
+    pub(super) fn bad(&self, what: impl Display) -> BadColumn {
         let last = self.next.saturating_sub(1);
         let name = self.row.columns().get(last).map_or("?", |c| c.name());
-        bad(name, what)
+        BadColumn::of(name, what)
     }
 
-    pub(super) fn cell<T: FromSql<'a>>(&mut self) -> Result<Option<T>, BadCell> {
+    pub(super) fn cell<T: FromSql<'a>>(&mut self) -> Result<Option<T>, BadColumn> {
         self.next += 1;
         self.row
             .try_get(self.next - 1)
             .map_err(|error| self.bad(error))
     }
 
-    pub(super) fn needed<T: FromSql<'a>>(&mut self) -> Result<T, BadCell> {
+    pub(super) fn needed<T: FromSql<'a>>(&mut self) -> Result<T, BadColumn> {
         let found = self.cell()?;
-        self.there(found)
-    }
-
-    /// What must be there.
-    pub(super) fn there<T>(&self, found: Option<T>) -> Result<T, BadCell> {
         found.ok_or_else(|| self.bad("is NULL"))
     }
 
-    /// A count, which is never negative.
-    pub(super) fn count(&mut self) -> Result<i64, BadCell> {
-        match self.needed::<i64>()? {
-            n if n < 0 => Err(self.bad(format!("is {n}, which is negative"))),
-            n => Ok(n),
-        }
-    }
-
-    pub(super) fn millis(&mut self) -> Result<Duration, BadCell> {
-        Ok(Duration::from_millis(self.count()?.unsigned_abs()))
-    }
-
-    /// A name, made by one of the constructors of [`crate::token`].
-    pub(super) fn name<T>(
-        &mut self,
-        new: impl FnOnce(&str) -> Result<T, NameError>,
-    ) -> Result<Option<T>, BadCell> {
-        self.cell::<&str>()?
-            .map(|text| new(text).map_err(|error| self.bad(error)))
-            .transpose()
-    }
-
-    pub(super) fn needed_name<T>(
-        &mut self,
-        new: impl FnOnce(&str) -> Result<T, NameError>,
-    ) -> Result<T, BadCell> {
-        let found = self.name(new)?;
-        self.there(found)
-    }
-
-    /// One of a few words.
-    pub(super) fn word<T>(
-        &mut self,
-        from_word: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, BadCell> {
-        self.cell::<&str>()?
-            .map(|word| {
-                from_word(word).ok_or_else(|| {
-                    let shown: String = word.chars().take(60).collect();
-                    self.bad(format!("is {shown:?}, an unknown word"))
-                })
-            })
-            .transpose()
-    }
-
     /// A time, in milliseconds since 1970.
-    pub(super) fn wall(&mut self) -> Result<Option<i64>, BadCell> {
-        Ok(self.instant()?.map(|(_, wall_ms)| wall_ms))
-    }
-
-    /// A time, and the same in milliseconds since 1970.
-    pub(super) fn instant(&mut self) -> Result<Option<(SystemTime, i64)>, BadCell> {
+    pub(super) fn wall(&mut self) -> Result<Option<i64>, BadColumn> {
         let Some(at) = self.cell::<SystemTime>()? else {
             return Ok(None);
         };
         let since = at
             .duration_since(UNIX_EPOCH)
             .map_err(|_| self.bad("lies before 1970"))?;
-        let wall_ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
-        if wall_ms > LAST_WALL_MS {
-            return Err(self.bad("lies beyond the year 9999"));
+        match i64::try_from(since.as_millis()) {
+            Ok(wall_ms) if wall_ms <= LAST_WALL_MS => Ok(Some(wall_ms)),
+            Ok(_) | Err(_) => Err(self.bad("lies beyond the year 9999")),
         }
-        Ok(Some((at, wall_ms)))
     }
 
-    pub(super) fn stamp(&mut self) -> Result<Option<Stamp>, BadCell> {
-        Ok(self.wall()?.map(stamp))
+    /// The server's time, when it was started, and the name that tells its timeline.
+    pub(super) fn now(&mut self) -> Result<StoreTime, BadColumn> {
+        let wall_ms = self.wall()?;
+        let wall_ms = wall_ms.ok_or_else(|| self.bad("is NULL"))?;
+        let started = self.cell()?;
+        Ok(StoreTime {
+            stamp: stamp(wall_ms),
+            domain: tokens::domain_of(started, self.needed()?),
+        })
     }
+
+    /// A stamp, and then its domain.
+    pub(super) fn time(&mut self) -> Result<StoreTime, BadColumn> {
+        let wall_ms = self.wall()?;
+        let wall_ms = wall_ms.ok_or_else(|| self.bad("is NULL"))?;
+        Ok(StoreTime {
+            stamp: stamp(wall_ms),
+            domain: Domain(self.needed()?),
+        })
+    }
+}
+
+/// A row's columns, then its document.
+pub(super) fn cells_of(table: &Table, row: &Row) -> Result<Vec<Cell>, BadColumn> {
+    let c = &mut Cells::new(row, 0);
+    let mut found = Vec::with_capacity(table.columns.len() + 1);
+    for column in table.columns {
+        found.push(match column.kind {
+            Kind::Text => Cell::Text(c.cell()?),
+            Kind::Number => Cell::Number(c.cell()?),
+            Kind::Time => Cell::Time(c.wall()?),
+        });
+    }
+    found.push(Cell::Text(c.cell()?));
+    Ok(found)
 }
 
 /// The server has one clock: what people read is what ages are judged by.
@@ -141,50 +106,46 @@ pub(super) const fn stamp(wall_ms: i64) -> Stamp {
     }
 }
 
-/// A value that is sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
-    Text(Option<String>),
-    Long(Option<i64>),
-    Int(Option<i32>),
-    Flag(bool),
-    Time(Option<SystemTime>),
+/// A length of time, in milliseconds.
+pub(super) fn millis(from: Duration) -> Cell {
+    Cell::number(i64::try_from(from.as_millis()).unwrap_or(i64::MAX))
 }
 
-impl Value {
-    pub(super) fn text(from: &(impl ToString + ?Sized)) -> Self {
-        Self::Text(Some(from.to_string()))
-    }
+/// A value as the driver takes it: unnamed statements say their types themselves.
+pub(super) fn parameter(cell: &Cell) -> (&(dyn ToSql + Sync), Type) {
+    let type_of = match cell {
+        Cell::Text(_) => Type::TEXT,
+        Cell::Number(_) => Type::INT8,
+        Cell::Time(_) | Cell::Instant(_) => Type::TIMESTAMPTZ,
+        Cell::Flag(_) => Type::BOOL,
+    };
+    (cell, type_of)
+}
 
-    pub(super) fn maybe(from: Option<&(impl ToString + ?Sized)>) -> Self {
-        Self::Text(from.map(ToString::to_string))
-    }
-
-    pub(super) const fn long(from: i64) -> Self {
-        Self::Long(Some(from))
-    }
-
-    pub(super) fn millis(from: Duration) -> Self {
-        Self::long(i64::try_from(from.as_millis()).unwrap_or(i64::MAX))
-    }
-
-    /// A time in milliseconds since 1970. What lies outside of 1970 to 9999 is written
-    /// as the nearest that lies inside.
-    pub(super) fn time(wall_ms: Option<i64>) -> Self {
-        Self::Time(wall_ms.map(|ms| {
-            let inside = ms.clamp(0, LAST_WALL_MS).unsigned_abs();
-            UNIX_EPOCH + Duration::from_millis(inside)
-        }))
-    }
-
-    /// As the driver takes it: unnamed statements say their types themselves.
-    pub(super) fn parameter(&self) -> (&(dyn ToSql + Sync), Type) {
+impl ToSql for Cell {
+    fn to_sql(
+        &self,
+        of: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
-            Self::Text(value) => (value, Type::TEXT),
-            Self::Long(value) => (value, Type::INT8),
-            Self::Int(value) => (value, Type::INT4),
-            Self::Flag(value) => (value, Type::BOOL),
-            Self::Time(value) => (value, Type::TIMESTAMPTZ),
+            Self::Text(text) => text.to_sql(of, out),
+            Self::Number(number) => number.to_sql(of, out),
+            Self::Flag(flag) => flag.to_sql(of, out),
+            Self::Time(wall_ms) => wall_ms.map(time).to_sql(of, out),
+            Self::Instant(at) => at.to_sql(of, out),
         }
     }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    tokio_postgres::types::to_sql_checked!();
+}
+
+/// What lies outside of 1970 to 9999 is written as the nearest that lies inside.
+fn time(wall_ms: i64) -> SystemTime {
+    let inside = wall_ms.clamp(0, LAST_WALL_MS).unsigned_abs();
+    UNIX_EPOCH + Duration::from_millis(inside)
 }

@@ -14,14 +14,15 @@ use std::time::{Duration, Instant};
 use tokio_postgres::Row;
 
 use self::clock::Offset;
-use super::cells::Value;
 use super::conninfo::settings::{Address, Host, Settings};
 use super::session::Session;
 use super::statements::Statements;
+use super::statements::sql;
 use super::tokens;
 use super::witness::Witness;
 use crate::store::Trouble;
 use crate::store::checkup::{Check, Tell, advice};
+use crate::store::sql::cell::Cell;
 use crate::token::{GroupName, Timing};
 
 /// The oldest release that is supported, as `server_version_num` has it.
@@ -156,7 +157,7 @@ impl Server<'_, '_> {
         &mut self,
         step: &'static str,
         statement: &str,
-        values: &[Value],
+        values: &[Cell],
         refused: impl FnOnce(&'static str, Trouble, String, &'static str) -> Check,
     ) -> Result<Option<Vec<Row>>, Over> {
         let failed = match self.session.ask(self.limit, statement, values) {
@@ -244,8 +245,8 @@ impl Server<'_, '_> {
 
     fn group(&mut self, timing: &Timing, group: Option<&GroupName>) -> Result<(), Over> {
         let Some(group) = group else { return Ok(()) };
-        let statement = self.statements.token_seek();
-        let rows = self.ask_with("group", &statement, &[Value::text(group)], Check::fail)?;
+        let statement = sql!("read");
+        let rows = self.ask_with("group", statement, &[Cell::text(group)], Check::fail)?;
         let Some(row) = rows.as_ref().and_then(|rows| rows.first()) else {
             return Ok(());
         };

@@ -6,9 +6,11 @@ use std::time::Instant;
 use tokio_postgres::Row;
 
 use super::PostgresStore;
-use super::cells::{Cells, Value};
+use super::cells::{Cells, millis};
 use super::session::Failed;
+use super::statements::sql;
 use crate::store::pruning::{Note, Outlived, Seen};
+use crate::store::sql::cell::Cell;
 use crate::store::{PRUNE_BATCH, Retention};
 use crate::token::{Fence, GroupName};
 
@@ -19,24 +21,23 @@ const RUN: usize = 4;
 const DENIED: &str = "42501";
 
 impl PostgresStore {
-    /// Where the tables are older than this program, or the role may not leave a note, nothing is
-    /// pruned.
+    /// Where the role may not leave a note, nothing is pruned.
     pub(super) fn prune_if_possible(
         &mut self,
         group: &GroupName,
         retention: Retention,
     ) -> Result<(), Failed> {
         match self.prune_a_batch(group, retention) {
-            Err(failed) if failed.no_schema || failed.code.as_deref() == Some(DENIED) => Ok(()),
+            Err(failed) if failed.code.as_deref() == Some(DENIED) => Ok(()),
             answer => answer,
         }
     }
 
     fn prune_a_batch(&mut self, group: &GroupName, retention: Retention) -> Result<(), Failed> {
         let begun = Instant::now();
-        let batch = Value::long(i64::from(PRUNE_BATCH));
-        let look = self.statements.prune_look();
-        let values = [Value::text(group), batch.clone()];
+        let batch = Cell::number(i64::from(PRUNE_BATCH));
+        let look = self.statements.of(sql!("prune_look"));
+        let values = [Cell::text(group), batch.clone()];
         let rows = self.session.ask(self.timeout, &look, &values)?;
         let Some(first) = rows.first() else {
             return Ok(());
@@ -49,25 +50,24 @@ impl PostgresStore {
         let outlived = note.outlived(retention);
         let left = self.timeout.saturating_sub(begun.elapsed());
         let values = [
-            Value::text(group),
-            Value::Text(text),
-            Value::text(&note.to_text()),
+            Cell::text(group),
+            Cell::Text(text),
+            Cell::text(&note.to_text()),
         ];
-        let noted = self.statements.prune_note();
-        let noted = self.session.ask(left, &noted, &values)?;
+        let noted = self.session.ask(left, sql!("prune_note"), &values)?;
         if noted.is_empty() || outlived == Outlived::default() {
             return Ok(());
         }
         let left = self.timeout.saturating_sub(begun.elapsed());
         let values = [
-            Value::text(group),
-            Value::millis(retention.history),
-            Value::millis(retention.once),
+            Cell::text(group),
+            millis(retention.history),
+            millis(retention.once),
             batch,
-            Value::Long(outlived.history.map(|fence| fence.0)),
-            Value::Long(outlived.once.map(|fence| fence.0)),
+            Cell::Number(outlived.history.map(|fence| fence.0)),
+            Cell::Number(outlived.once.map(|fence| fence.0)),
         ];
-        let statement = self.statements.prune();
+        let statement = self.statements.of(sql!("prune"));
         self.session.ask(left, &statement, &values).map(|_| ())
     }
 }
@@ -77,7 +77,6 @@ fn seen(row: &Row) -> Option<Seen> {
     let cells = &mut Cells::new(row, RUN);
     Some(Seen {
         fence: Fence(cells.cell().ok()??),
-        is_over: cells.cell().ok()??,
         started_at_ms: cells.wall().ok()??,
     })
 }

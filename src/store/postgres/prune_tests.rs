@@ -104,13 +104,14 @@ fn a_role_that_may_not_leave_a_note_prunes_nothing() {
     let mut owner = store(&database.url());
     let held = granted(&mut owner, 1);
     granted(&mut owner, 2);
+    granted(&mut owner, 3);
     // A note by which the first run has lived for long enough.
     let lived = format!(
         r#"{{"lived_ms": 9000, "wall_ms": 0, "tick": null, "marks": [[{}, 0]]}}"#,
         held.fence
     );
     database.sql(&format!(
-        "UPDATE tokenrun.runs SET outcome = 'succeeded', started_at = '2020-01-01' WHERE fence = {};
+        "UPDATE tokenrun.runs SET written_at = '2020-01-01' WHERE fence = {};
          UPDATE tokenrun.tokens SET pruning_note = '{lived}';
          CREATE ROLE poor LOGIN;
          GRANT USAGE ON SCHEMA tokenrun TO poor;

@@ -3,22 +3,21 @@
 use std::time::Duration;
 
 use super::session::{Failed, Session};
-use super::statements::Statements;
+use super::statements::{Statements, sql};
 use crate::store::{StoreError, Trouble};
 
-/// The version that this program makes.
-pub(super) const VERSION: i64 = 2;
+/// The version that this program makes and reads.
+pub(super) const VERSION: i64 = 1;
 
 /// Everything that makes the tables, as an administrator may run it, in one transaction.
 #[must_use]
 pub fn creation(schema: &str) -> String {
     let statements = Statements::new(schema);
     format!(
-        "BEGIN;\n{}{}\n{}{}COMMIT;\n",
-        statements.schema_create(),
-        statements.schema(),
-        statements.schema_added(),
-        statements.grants()
+        "BEGIN;\n{}\n{}\n{}COMMIT;\n",
+        statements.fill(sql!("schema_create")),
+        include_str!("../sql/postgres/schema.sql"),
+        statements.fill(sql!("grants"))
     )
 }
 
@@ -29,47 +28,22 @@ pub(super) fn make(
     schema: &str,
     limit: Duration,
 ) -> Result<(), StoreError> {
-    let batch = format!(
-        "{}{}{}",
-        statements.schema_create(),
-        statements.schema(),
-        statements.schema_added()
-    );
+    let batch = statements.fill(sql!("schema_create")) + sql!("schema");
     match session.batch(limit, &batch) {
         Ok(()) => Ok(()),
-        // Another was quicker: the lock made this one wait for it. Or they are older.
-        Err(failed) if is_made_already(&failed) => add(session, statements, schema, limit),
+        // Another was quicker: the lock made this one wait for it.
+        Err(failed) if failed.code.as_deref() == Some(DUPLICATE_TABLE) => Ok(()),
         Err(failed) => Err(not_made(
             failed,
             schema,
-            "has no tables yet",
+            "has no tables that this role may use",
             "what tokenrun init --print-sql prints",
         )),
     }
 }
 
-/// Makes the tables that came after the first ones, where they are not there.
-pub(super) fn add(
-    session: &mut Session,
-    statements: &Statements,
-    schema: &str,
-    limit: Duration,
-) -> Result<(), StoreError> {
-    let batch = format!(
-        "{}{}{}",
-        statements.schema_create(),
-        statements.schema_later(),
-        statements.schema_added()
-    );
-    session.batch(limit, &batch).map_err(|failed| {
-        not_made(
-            failed,
-            schema,
-            "lacks tables that came later",
-            "tokenrun init",
-        )
-    })
-}
+/// What the server says where a table is there already.
+const DUPLICATE_TABLE: &str = "42P07";
 
 fn not_made(failed: Failed, schema: &str, what: &str, run: &str) -> StoreError {
     if failed.error.trouble != Trouble::Denied {
@@ -79,16 +53,12 @@ fn not_made(failed: Failed, schema: &str, what: &str, run: &str) -> StoreError {
     let told = message.split("; have a database").next();
     StoreError {
         message: format!(
-            "{}: the schema {schema:?} {what}, and this role may not make them; have a database \
+            "{}: the schema {schema:?} {what}, and it may not make them; have a database \
              administrator run {run}",
             told.unwrap_or_default(),
         ),
         ..failed.error
     }
-}
-
-fn is_made_already(failed: &Failed) -> bool {
-    matches!(failed.code.as_deref(), Some("42P07" | "42P06"))
 }
 
 /// Whether the tables serve this program: `oldest_reader` is what they say themselves.

@@ -12,18 +12,21 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Row;
 
 use super::call::{Question, ask};
-use super::cells::Value;
 use super::conninfo::settings::Settings;
 use super::dial::{Deadline, Link, dial};
 use super::examine::lookout::OtherServers;
 use super::fault::Fault;
+use super::statements::Statements;
 use super::witness::Witness;
+use crate::store::sql::cell::Cell;
 use crate::store::{StoreError, Trouble};
 
 /// A connection, and what it takes to have one.
 pub(super) struct Session {
     settings: Settings,
     place: String,
+    /// Where each transaction looks for its tables.
+    search_path: String,
     /// Made by the first call, on the thread that makes the calls.
     runtime: Option<Runtime>,
     link: Option<Link>,
@@ -64,6 +67,7 @@ impl Failed {
 impl Session {
     pub(super) fn new(settings: Settings, place: String) -> Self {
         Self {
+            search_path: Statements::new(&settings.schema).search_path(),
             settings,
             place,
             runtime: None,
@@ -94,7 +98,7 @@ impl Session {
         &mut self,
         limit: Duration,
         statement: &str,
-        values: &[Value],
+        values: &[Cell],
     ) -> Result<Vec<Row>, Failed> {
         self.run(limit, &Question::Typed(statement, values))
     }
@@ -184,7 +188,7 @@ impl Session {
         if let Some(mut link) = self.link.take()
             && is_alive(&mut link).await
         {
-            match ask(&mut link, deadline, question).await {
+            match ask(&mut link, deadline, &self.search_path, question).await {
                 Ok(rows) => {
                     self.link = Some(link);
                     return Ok(rows);
@@ -209,7 +213,7 @@ impl Session {
                 }
             };
             self.set_host(index);
-            match ask(&mut link, deadline, question).await {
+            match ask(&mut link, deadline, &self.search_path, question).await {
                 Ok(rows) => {
                     self.link = Some(link);
                     return Ok(rows);

@@ -195,8 +195,11 @@ fn the_domain_is_written_as_every_version_of_this_program_has_written_it() {
     let written = "SELECT to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC',
             'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')
         || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)";
-    assert_eq!(held.domain.0, database.sql(written));
-    assert_eq!(Some(&held.domain), held.granted_domain.as_ref());
+    assert_eq!(held.stamped.domain.0, database.sql(written));
+    assert_eq!(
+        Some(&held.stamped.domain),
+        held.document.granted_domain.as_ref()
+    );
     let waiter = Waiter {
         session: SessionId::new("s2").unwrap(),
         client: held.client_bound().unwrap().clone(),
@@ -302,7 +305,7 @@ fn heartbeats_are_updates_in_place() {
         let beat = heartbeat(&held, version(n), now.plus(TIMEOUT));
         assert!(matches!(store.swap(&beat).unwrap(), Swapped::Done(_)));
         held.version = version(n);
-        held.session_version = Some(version(n));
+        held.document.session_version = Some(version(n));
     }
     drop(store);
     // The server counts when a session ends.
@@ -375,13 +378,15 @@ fn what_an_administrator_wrote_by_hand_is_not_guessed_at() {
     let mut store = store(&database);
     let held = grant_to(&mut store, "a", 1);
     for (change, words) in [
-        ("session = NULL", "contradict"),
+        ("document = document - 'run'", "contradict"),
         ("state = 'x'", "\"x\""),
         ("fence = -1", "negative"),
-        ("handoff_failback = true", "contradicts"),
-        ("heartbeat_at = 'infinity'", "9999"),
-        ("heartbeat_at = '-infinity'", "1970"),
-        ("last_outcome = 'fine'", "last_outcome"),
+        ("stamped_at = 'infinity'", "9999"),
+        ("stamped_at = '-infinity'", "1970"),
+        (
+            r#"document = document || '{"last_outcome": "fine"}'"#,
+            "last_outcome",
+        ),
         ("client_bound = E'a\\nb'", "control"),
     ] {
         database.sql(&format!(

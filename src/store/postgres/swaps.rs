@@ -4,12 +4,14 @@
 use std::time::{Duration, Instant};
 
 use super::PostgresStore;
-use super::cells::{Cells, Value, stamp};
+use super::cells::{Cells, stamp};
 use super::session::Failed;
-use super::statements::{Beside, Named, Statements};
-use super::{events, runs, tokens};
+use super::statements::sql;
+use super::tokens;
 use crate::store::StoreError;
-use crate::token::{GroupName, History, Recorded, RunRecord, StoreTime, Swap, Swapped, Version};
+use crate::store::sql::cell::Cell;
+use crate::store::sql::table::{ACTS, KEYS, RUNS};
+use crate::token::{GroupName, Recorded, RunRecord, StampOf, StoreTime, Swap, Swapped, Version};
 
 /// How long a row may be locked before the swap is said to be held: far longer than
 /// another's swap takes.
@@ -18,19 +20,64 @@ const LOCKED_FOR: Duration = Duration::from_millis(500);
 /// The first pause before a locked row is tried again; each is twice the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 
-/// What a swap sends.
-fn values_of(swap: &Swap) -> Named {
+/// The statement that carries a swap out, and what is sent with it. A new fence is a new key, so no
+/// other transaction may have locked the old one.
+fn asked(swap: &Swap, channel: &str) -> (&'static str, Vec<Cell>) {
     let mut values = tokens::to_values(swap);
-    match &swap.history {
-        History::Nothing => {}
-        History::Begin { run, vanished, .. } => {
-            values.extend(runs::to_values(run));
-            values.push(("vanished_session", Value::maybe(vanished.as_ref())));
+    let run = swap.ended.as_deref();
+    let is_grant = swap.stamp == Some(StampOf::Granted);
+    let leaves = Cell::maybe(swap.leaves.as_ref());
+    let statement = match (&swap.act, run) {
+        _ if swap.from.is_none() => {
+            values.push(leaves);
+            sql!("swap_create")
         }
-        History::Act(act) => values.extend(events::to_values(act, &swap.expiry.domain)),
-        History::End(run) => values.extend(runs::to_values(run)),
-    }
-    values
+        (Some(act), _) => {
+            values.extend(ACTS.cells(act.as_ref()).into_iter().skip(3));
+            if act.raised_fence() {
+                sql!("swap_raise")
+            } else {
+                values.push(Cell::maybe(act.once_key.as_ref()));
+                values.extend(run_cells(run));
+                values.push(Cell::text(channel));
+                sql!("swap_act")
+            }
+        }
+        (None, run) if swap.leaves.is_some() || (run.is_some() && is_grant) => {
+            values.push(leaves);
+            values.extend(run_cells(run));
+            sql!("swap_takeover")
+        }
+        (None, Some(run)) => {
+            values.extend(run_cells(Some(run)));
+            values.extend(key_cells(run));
+            values.push(Cell::text(channel));
+            sql!("swap_release")
+        }
+        (None, None) if is_grant => sql!("swap_grant"),
+        (None, None) => sql!("swap_heartbeat"),
+    };
+    (statement, values)
+}
+
+/// A run's columns behind its group, and its document.
+fn run_cells(run: Option<&RunRecord>) -> Vec<Cell> {
+    let none = || {
+        let columns = RUNS.columns.iter().map(|column| column.kind.none());
+        columns.chain([Cell::Text(None)]).collect()
+    };
+    let cells: Vec<Cell> = run.map_or_else(none, |run| RUNS.cells(run));
+    cells.into_iter().skip(1).collect()
+}
+
+/// The key that a run makes done, and the key's document.
+fn key_cells(run: &RunRecord) -> [Cell; 2] {
+    // The server sets the time.
+    let Some(mark) = run.once_mark(0) else {
+        return [Cell::Text(None), Cell::Text(None)];
+    };
+    let document = KEYS.cells(&mark).pop();
+    [Cell::text(&mark.key), document.unwrap_or(Cell::Text(None))]
 }
 
 /// How a server answered a swap.
@@ -44,22 +91,15 @@ impl PostgresStore {
     /// Tries for as long as another has the row locked, within reason.
     pub(super) fn carry_out(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         let begun = Instant::now();
-        let (beside, statement, named) = self.asked(swap);
-        let (statement, values) = self.statements.bind(&statement, named);
+        let channel = self.statements.channel(swap.group().as_str());
+        let (statement, values) = asked(swap, &channel);
+        let statement = self.statements.of(statement);
         let patience = LOCKED_FOR.min(self.timeout / 2);
         let mut pause = FIRST_PAUSE;
         loop {
             let left = self.timeout.saturating_sub(begun.elapsed());
-            let answer = match self.swap_once(swap, &statement, &values, left) {
-                // Made by a program that knew no such table. Nothing has happened.
-                Err(failed) if failed.no_schema && beside.needs_added_tables() => {
-                    self.add_tables(left)?;
-                    let left = self.timeout.saturating_sub(begun.elapsed());
-                    self.swap_once(swap, &statement, &values, left)
-                }
-                answer => answer,
-            };
-            match answer.map_err(|failed| self.explained(failed, swap))? {
+            let answer = self.swap_once(swap, &statement, &values, left);
+            match answer.map_err(|failed| failed.error)? {
                 Answer::Swapped(swapped) => return Ok(swapped),
                 Answer::Locked if begun.elapsed() >= patience => {
                     let left = self.timeout.saturating_sub(begun.elapsed());
@@ -71,39 +111,14 @@ impl PostgresStore {
         }
     }
 
-    /// The statement that carries a swap out, to be bound, and what is sent with it.
-    pub(super) fn asked(&self, swap: &Swap) -> (Beside, String, Named) {
-        let (beside, new_fence) = match &swap.history {
-            History::Nothing => (Beside::Nothing, false),
-            History::Begin { vanished: None, .. } => (Beside::Begin, true),
-            History::Begin { .. } => (Beside::BeginAfterVanished, true),
-            History::Act(act) if act.once_key.is_some() => (Beside::Forget, false),
-            History::Act(act) => (Beside::Act, act.raised_fence()),
-            History::End(run) if run.makes_key_done() => (Beside::EndOnce, false),
-            History::End(_) => (Beside::End, false),
-        };
-        let waited = matches!(swap.history, History::Begin { waited: true, .. });
-        let mut values = values_of(swap);
-        let channel = self.statements.channel(swap.group().as_str());
-        values.push(("channel", Value::text(&channel)));
-        let statement = match swap.from {
-            None => Statements::insert(&tokens::insertion(swap), beside, waited),
-            Some(_) => {
-                let changes = tokens::changes(swap);
-                Statements::update(&changes, new_fence, beside, waited)
-            }
-        };
-        (beside, statement, values)
-    }
-
-    /// Writes a run by itself. Where its tables are missing they are made: a failover may
-    /// have lost them with everything else.
+    /// Writes a run by itself. Where there are no tables they are made: a run that is over is
+    /// written, whatever became of them.
     pub(super) fn write_run(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
         let begun = Instant::now();
-        let mut named = runs::to_values(run);
-        named.push(("token_group", Value::text(&run.group)));
-        let statement = Statements::record(run.makes_key_done());
-        let (statement, values) = self.statements.bind(&statement, named);
+        let statement = self.statements.of(sql!("record"));
+        let mut values = vec![Cell::text(&run.group)];
+        values.extend(run_cells(Some(run)));
+        values.extend(key_cells(run));
         let rows = match self.session.ask(self.timeout, &statement, &values) {
             Err(failed) if failed.no_schema => {
                 self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
@@ -113,27 +128,17 @@ impl PostgresStore {
             answer => answer,
         };
         let rows = rows.map_err(|failed| failed.error)?;
-        let row = rows.first().ok_or_else(|| self.no_answer())?;
-        if row.try_get("written").unwrap_or(false) {
-            return Ok(Recorded::Written);
-        }
-        match row.try_get::<_, Option<&str>>("session") {
-            Ok(Some(session)) if session == run.session.as_str() => Ok(Recorded::Already),
-            // Another session's run, or one that came while the statement ran: what is known
-            // does not say that this run is written.
-            _ => Err(StoreError::misconfigured(format!(
-                "{}: {}",
-                self.session.place(),
-                crate::store::place_taken(run)
-            ))),
-        }
+        Ok(match rows.first() {
+            Some(_) => Recorded::Written,
+            None => Recorded::Already,
+        })
     }
 
     fn swap_once(
         &mut self,
         swap: &Swap,
         statement: &str,
-        values: &[Value],
+        values: &[Cell],
         limit: Duration,
     ) -> Result<Answer, Failed> {
         let begun = Instant::now();
@@ -144,10 +149,12 @@ impl PostgresStore {
             return why_not.map_err(Failed::without_effect);
         };
         let mut cells = Cells::new(row, 0);
-        let wall = cells.wall().and_then(|wall| cells.there(wall));
-        let wall = wall.map_err(|bad| Failed::by(self.bad_cell("tokens", &bad)))?;
+        let wall_ms = cells
+            .wall()
+            .and_then(|wall| wall.ok_or_else(|| cells.bad("is NULL")));
+        let wall_ms = wall_ms.map_err(|bad| Failed::by(self.bad_column("tokens", &bad)))?;
         Ok(Answer::Swapped(Swapped::Done(StoreTime {
-            stamp: stamp(wall),
+            stamp: stamp(wall_ms),
             // In another it would have expired.
             domain: swap.expiry.domain.clone(),
         })))
@@ -155,8 +162,8 @@ impl PostgresStore {
 
     /// Nothing has happened; this asks what was in the way.
     fn why_not(&mut self, swap: &Swap, limit: Duration) -> Result<Answer, Failed> {
-        let statement = self.statements.token_state();
-        let rows = (self.session).ask(limit, &statement, &[Value::text(swap.group())])?;
+        let statement = self.statements.of(sql!("swap_state"));
+        let rows = (self.session).ask(limit, &statement, &[Cell::text(swap.group())])?;
         let row = rows.first().ok_or_else(|| Failed::by(self.no_answer()))?;
         let now = self.now(row).map_err(Failed::by)?;
         let version: Option<i64> = row.try_get("version").ok().flatten();
@@ -174,27 +181,11 @@ impl PostgresStore {
         })
     }
 
-    fn explained(&self, failed: Failed, swap: &Swap) -> StoreError {
-        if failed.code.as_deref() == Some("23505") {
-            return StoreError::misconfigured(format!(
-                "group {:?} in {} has a run with the fence {} in its history already, so its token was \
-                 deleted or put back; set its fence above those in the history",
-                swap.group().as_str(),
-                self.session.place(),
-                swap.to.fence
-            ));
-        }
-        failed.error
-    }
-
     /// Who has locked the group's row.
     fn held(&mut self, group: &GroupName, limit: Duration) -> StoreError {
-        let statements = [
-            self.statements.token_locker(),
-            self.statements.token_lockers(),
-        ];
-        let pid = statements.iter().find_map(|statement| {
-            let rows = self.session.ask(limit, statement, &[Value::text(group)]);
+        let statements = [sql!("swap_locker"), sql!("swap_lockers")];
+        let pid = statements.into_iter().find_map(|statement| {
+            let rows = self.session.ask(limit, statement, &[Cell::text(group)]);
             rows.ok()?.first()?.try_get::<_, Option<String>>(0).ok()?
         });
         let who = pid.map_or_else(String::new, |pid| format!(", pid {pid}"));

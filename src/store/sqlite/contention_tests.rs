@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::SqliteStore;
 use super::players::{Player, part, wait_to_be_let_go};
-use crate::store::{HistoryQuery, Store as _};
+use crate::store::{RunQuery, Store as _};
 use crate::token::record::fixture::run_of;
 use crate::token::swap::{grant, release};
 use crate::token::{
@@ -116,7 +116,7 @@ fn two_hundred_processes_start_on_a_missing_file_and_one_wins() {
     assert_eq!(check, "ok");
     let mut store = SqliteStore::open(&path, Duration::from_secs(1)).unwrap();
     assert_eq!(store.list().unwrap().rows.len(), PROCESSES + 1);
-    let runs = store.history(&HistoryQuery::default()).unwrap();
+    let runs = store.runs(&RunQuery::default()).unwrap();
     let succeeded = runs.iter().filter(|run| run.outcome == Outcome::Succeeded);
     assert_eq!(succeeded.count(), PROCESSES);
     let log = std::fs::metadata(super::file::companion(&path, "-wal")).unwrap();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rusqlite::{ErrorCode, ffi};
 
-use super::cells::BadCell;
 use super::lock_owner::lock_owner;
+use crate::store::sql::cell::BadColumn;
 use crate::store::{StoreError, Trouble};
 use crate::sys::file_size;
 
@@ -105,8 +105,8 @@ impl Place {
     }
 
     /// A row that no tokenrun wrote.
-    pub(super) fn bad_cell(&self, table: &str, group: &str, bad: &BadCell) -> StoreError {
-        let BadCell { column, what } = bad;
+    pub(super) fn bad_cell(&self, table: &str, group: &str, bad: &BadColumn) -> StoreError {
+        let BadColumn { column, what } = bad;
         self.misconfigured(format!(
             "table {table}, group {group:?}: {column} {what}; correct it with sqlite3 or put a \
              backup back"

@@ -21,27 +21,16 @@ use crate::store::{StoreError, filesystem};
 pub(super) const APPLICATION_ID: i32 = 0x546f_6b52;
 
 /// The version of the schema.
-pub(super) const SCHEMA_VERSION: i64 = 3;
+pub(super) const SCHEMA_VERSION: i64 = 1;
 
-/// The oldest version that a program must know to use it. One that knows the first heeds no
-/// line, and is safe; one that knows the second counts fewer kinds of ends.
+/// The oldest version that a program must know to use it.
 const OLDEST_READER: i64 = 1;
 
 /// The header's `user_version` holds both: the schema's version times this, plus its
 /// oldest reader. A table for them would have to be parsed by every process.
 pub(super) const SCHEMA_STEP: i64 = 1000;
 
-pub(super) const SCHEMA: &str = concat!(
-    include_str!("../sql/sqlite/schema.sql"),
-    include_str!("../sql/sqlite/schema_2.sql"),
-    include_str!("../sql/sqlite/schema_3.sql")
-);
-
-/// What version 2 has beside version 1.
-pub(super) const SCHEMA_2: &str = include_str!("../sql/sqlite/schema_2.sql");
-
-/// What version 3 has beside version 2.
-pub(super) const SCHEMA_3: &str = include_str!("../sql/sqlite/schema_3.sql");
+pub(super) const SCHEMA: &str = include_str!("../sql/sqlite/schema.sql");
 
 /// What `user_version` says of the schema that this program makes.
 pub(super) const fn user_version() -> i64 {

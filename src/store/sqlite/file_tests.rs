@@ -223,7 +223,7 @@ fn a_schema_from_the_future_is_refused_with_what_to_do() {
         assert_eq!(error.trouble, Trouble::Misconfigured);
         for part in [
             "version 9",
-            "knows 3",
+            "knows 1",
             "install a newer tokenrun",
             "tokens.db",
         ] {
@@ -243,88 +243,11 @@ fn a_schema_that_nobody_made_is_refused() {
     assert!(refused(&path).message.contains("version 0"));
     Connection::open(&path)
         .unwrap()
-        .execute_batch("PRAGMA user_version = 3001; DROP TABLE tokens")
+        .execute_batch("PRAGMA user_version = 1001; DROP TABLE tokens")
         .unwrap();
     let mut store = SqliteStore::open(&path, SECOND).unwrap();
     let error = store.read(&GroupName::new("g").unwrap()).unwrap_err();
     assert_eq!(error.trouble, Trouble::Misconfigured, "{error}");
-}
-
-/// Takes what version 3 has out of a file.
-fn make_older(sqlite: &Connection) {
-    for count in [
-        "succeeded",
-        "signalled",
-        "timed_out",
-        "not_started",
-        "vanished",
-        "forced",
-    ] {
-        let sql = format!("ALTER TABLE tokens DROP COLUMN {count}");
-        sqlite.execute_batch(&sql).unwrap();
-    }
-    sqlite.execute_batch("PRAGMA user_version = 2001").unwrap();
-}
-
-#[test]
-fn a_holder_of_an_older_version_goes_on_while_a_newer_adds_its_columns() {
-    let home = directory();
-    let path = made(&home);
-    let older = Connection::open(&path).unwrap();
-    make_older(&older);
-    // An older program's statements, parsed before anything was added.
-    let insert = "INSERT INTO tokens (token_group, state, fence, created_at, created_tick,
-            domain, takeover_after_ms, keep_ms, head_start_ms, not_before_ms,
-            revoke_requested, runs, failures, takeovers, losses, version)
-        VALUES (?1, 'free', 1, '2026-09-21T12:00:00.000Z', 1, 'd', 1, 1, 1, 0, 0, 3, 1, 0, 1, 7)";
-    let mut insert = older.prepare(insert).unwrap();
-    insert.execute(["before"]).unwrap();
-    let mut update = older
-        .prepare("UPDATE tokens SET runs = runs + 1 WHERE token_group = ?1")
-        .unwrap();
-    update.execute(["before"]).unwrap();
-    let mut newer = SqliteStore::open(&path, SECOND).unwrap();
-    update.execute(["before"]).unwrap();
-    insert.execute(["after"]).unwrap();
-    let counted = |store: &mut SqliteStore, group| {
-        let row = store.read(&GroupName::new(group).unwrap()).unwrap().row;
-        let counts = row.unwrap().counters.by_outcome(false).into_iter();
-        counts.filter(|(_, n)| *n > 0).collect::<Vec<_>>()
-    };
-    let found = counted(&mut newer, "before");
-    assert_eq!(found, [("failed", 1), ("lost", 1), ("other", 3)]);
-    let found = counted(&mut newer, "after");
-    assert_eq!(found, [("failed", 1), ("lost", 1), ("other", 1)]);
-}
-
-#[test]
-fn a_file_of_the_first_version_gets_a_line_and_serves_who_knows_no_more() {
-    let home = directory();
-    let path = made(&home);
-    let sqlite = Connection::open(&path).unwrap();
-    make_older(&sqlite);
-    sqlite
-        .execute_batch("DROP TABLE waiters; PRAGMA user_version = 1001")
-        .unwrap();
-    let group = GroupName::new("g").unwrap();
-    let waiter = crate::token::Waiter {
-        session: crate::token::SessionId::new("s").unwrap(),
-        client: crate::token::ClientId::new("c").unwrap(),
-        failback: false,
-    };
-    let mut stores: Vec<_> = (0..2)
-        .map(|_| SqliteStore::open(&path, SECOND).unwrap())
-        .collect();
-    super::garbage_tests::create(&mut stores[0], "g");
-    for store in &mut stores {
-        let now = store.read(&group).unwrap().now;
-        let joined = store.join(&group, &waiter, &now.plus(SECOND));
-        assert_eq!(joined.unwrap().line.len(), 1);
-    }
-    let version: i64 = sqlite
-        .query_row("PRAGMA user_version", [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(version, 3001, "who knows version 1 may use it");
 }
 
 #[test]

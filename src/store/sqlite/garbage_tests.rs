@@ -8,8 +8,10 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use tempfile::TempDir;
 
-use super::{SqliteStore, line, runs, tokens};
-use crate::store::{HistoryQuery, Store, StoreError, Trouble};
+use super::{SqliteStore, queue, tokens};
+use crate::store::sql::table::{ACTS, KEYS, RUNS};
+use crate::store::{RunQuery, Store, StoreError, Trouble};
+use crate::token::record::fixture::unheld_run;
 use crate::token::swap::{creation, grant};
 use crate::token::{
     About, Claim, ClientId, GrantKind, GroupName, SessionId, Swapped, Timing, Version, Wishes,
@@ -63,6 +65,8 @@ impl Spoilt {
         };
         let granted = try_grant(&mut spoilt.store(), "g").unwrap();
         assert!(matches!(granted, Swapped::Done(_)));
+        let run = unheld_run(&GroupName::new("g").unwrap(), 1);
+        spoilt.store().record(&run).unwrap();
         spoilt
     }
 
@@ -82,7 +86,7 @@ impl Spoilt {
     /// Takes the types off the tables, as a file by another hand could be.
     fn without_types(&self) {
         let sqlite = self.sqlite();
-        for (table, columns) in [("tokens", tokens::COLUMNS), ("runs", runs::COLUMNS)] {
+        for (table, columns) in [("tokens", tokens::COLUMNS), ("runs", &run_columns())] {
             let columns = columns.join(", ");
             sqlite
                 .execute_batch(&format!(
@@ -110,33 +114,42 @@ fn names(error: &StoreError, path: &Path, column: &str) {
 fn a_row_that_no_tokenrun_wrote_is_an_error_that_names_file_group_and_column() {
     let spoilt = Spoilt::new();
     let good = spoilt.sqlite();
+    let set = |field: &str, json: &str| {
+        format!("document = json_set(document, '$.{field}', json('{json}'))")
+    };
     for (change, column) in [
-        ("state = 'jogging'", "state"),
-        ("state = 'free'", "client_bound"),
-        ("state = 'idle'", "session"),
-        ("session = NULL", "session"),
-        ("session = ''", "session"),
-        ("client_bound = NULL", "client_bound"),
-        ("client_bound = char(7)", "client_bound"),
-        ("heartbeat_at = NULL", "heartbeat_tick"),
-        ("heartbeat_at = NULL, heartbeat_tick = NULL", "heartbeat_at"),
-        ("heartbeat_at = 'yesterday'", "heartbeat_at"),
-        ("created_at = ''", "created_at"),
-        ("acquired_tick = NULL", "acquired_tick"),
-        ("released_at = created_at, released_tick = 0", "released_at"),
-        ("takeover_after_ms = -1", "takeover_after_ms"),
-        ("keep_ms = -9223372036854775808", "keep_ms"),
-        ("fence = -1", "fence"),
-        ("pid = 2147483648", "pid"),
-        ("paused_reason = 'x'", "paused_reason"),
-        ("paused_until = created_at", "paused_until"),
-        ("handoff_to = 'b'", "handoff_at"),
-        ("handoff_at = created_at", "handoff_at"),
-        ("handoff_failback = 1", "handoff_failback"),
-        ("revoke_requested = 2", "revoke_requested"),
-        ("last_outcome = 'splendid'", "last_outcome"),
-        ("losses = -1", "losses"),
-        ("label = CAST(x'ff' AS TEXT)", "label"),
+        ("state = 'jogging'".to_owned(), "state"),
+        ("state = 'free'".into(), "client_bound"),
+        ("state = 'idle'".into(), "document"),
+        ("client_bound = NULL".into(), "client_bound"),
+        ("client_bound = char(7)".into(), "client_bound"),
+        ("stamped_at = 'yesterday'".into(), "stamped_at"),
+        ("fence = -1".into(), "fence"),
+        ("document = ''".into(), "document"),
+        ("document = '[]'".into(), "document"),
+        (
+            "document = json_remove(document, '$.run')".into(),
+            "document",
+        ),
+        (
+            "document = json_remove(document, '$.keep_ms')".into(),
+            "document",
+        ),
+        (set("run.session", "\"\""), "document"),
+        (set("run.session", "\"\\u0007\""), "document"),
+        (set("takeover_after_ms", "-1"), "document"),
+        (set("keep_ms", "1.5"), "document"),
+        (set("pid", "2147483648"), "document"),
+        (set("pause", "{\"by\": \"x\"}"), "document"),
+        (set("handoff", "{\"to\": \"b\"}"), "document"),
+        (set("revoke", "2"), "document"),
+        (set("last_outcome", "\"splendid\""), "document"),
+        (set("losses", "\"many\""), "document"),
+        (set("stamp_of", "\"birth\""), "document"),
+        (
+            "expected_client = CAST(x'ff' AS TEXT)".into(),
+            "expected_client",
+        ),
     ] {
         good.execute_batch("SAVEPOINT spoil").unwrap();
         good.execute_batch(&format!("UPDATE tokens SET {change}; RELEASE spoil"))
@@ -155,37 +168,27 @@ fn a_row_that_no_tokenrun_wrote_is_an_error_that_names_file_group_and_column() {
 fn a_record_that_no_tokenrun_wrote_is_an_error_that_names_its_column() {
     for (change, column) in [
         ("outcome = 'splendid'", "outcome"),
-        ("grant_kind = 'gift'", "grant_kind"),
         ("started_at = 'once upon a time'", "started_at"),
-        ("exit_code = 4294967296", "exit_code"),
         ("session = ''", "session"),
+        ("document = ''", "document"),
+        ("document = '{}'", "document"),
+        (
+            "document = json_set(document, '$.grant', 'gift')",
+            "document",
+        ),
+        (
+            "document = json_set(document, '$.exit_code', 4294967296)",
+            "document",
+        ),
     ] {
         let spoilt = Spoilt::new();
         spoilt
             .sqlite()
             .execute_batch(&format!("UPDATE runs SET {change}"))
             .unwrap();
-        let error = spoilt.store().history(&HistoryQuery::default());
+        let error = spoilt.store().runs(&RunQuery::default());
         names(&error.unwrap_err(), &spoilt.path, column);
     }
-}
-
-#[test]
-fn a_fence_that_history_knows_already_is_refused_with_what_to_do() {
-    let spoilt = Spoilt::new();
-    spoilt
-        .sqlite()
-        .execute_batch("UPDATE runs SET fence = 9223372036854775807; UPDATE tokens SET fence = 9223372036854775806")
-        .unwrap();
-    let error = try_grant(&mut spoilt.store(), "g").unwrap_err();
-    assert_eq!(error.trouble, Trouble::Misconfigured);
-    assert!(
-        error.message.contains("above those in the history"),
-        "{error}"
-    );
-    let group = GroupName::new("g").unwrap();
-    let row = spoilt.store().read(&group).unwrap().row.unwrap();
-    assert_eq!(row.fence.0, i64::MAX - 1, "the grant did not happen");
 }
 
 #[test]
@@ -201,12 +204,10 @@ fn the_statements_name_the_columns_in_the_order_they_are_read_in() {
             include_str!("../sql/sqlite/token_list.sql"),
             tokens::COLUMNS,
         ),
-        (include_str!("../sql/sqlite/line_read.sql"), line::COLUMNS),
-        (include_str!("../sql/sqlite/line_list.sql"), line::COLUMNS),
-        (include_str!("../sql/sqlite/history.sql"), runs::COLUMNS),
+        (include_str!("../sql/sqlite/waiters.sql"), queue::COLUMNS),
         (
-            include_str!("../sql/sqlite/history_of_group.sql"),
-            runs::COLUMNS,
+            include_str!("../sql/sqlite/waiters_of_group.sql"),
+            queue::COLUMNS,
         ),
     ] {
         let statement = sqlite.prepare(sql).unwrap();
@@ -218,23 +219,27 @@ fn the_statements_name_the_columns_in_the_order_they_are_read_in() {
 }
 
 #[test]
-fn a_record_is_found_without_a_search() {
+fn the_statements_name_the_columns_of_their_tables() {
     let spoilt = Spoilt::new();
     let sqlite = spoilt.sqlite();
-    for sql in [
-        include_str!("../sql/sqlite/run_session.sql"),
-        include_str!("../sql/sqlite/run_vanished.sql"),
+    for (sql, table) in [
+        (include_str!("../sql/sqlite/runs.sql"), RUNS),
+        (include_str!("../sql/sqlite/runs_of_group.sql"), RUNS),
+        (include_str!("../sql/sqlite/acts.sql"), ACTS),
+        (include_str!("../sql/sqlite/key.sql"), KEYS),
+        (include_str!("../sql/sqlite/keys.sql"), KEYS),
     ] {
-        let mut statement = sqlite
-            .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
-            .unwrap();
-        let mut plan = statement.raw_query();
-        let step: String = plan.next().unwrap().unwrap().get(3).unwrap();
-        assert!(
-            step.contains("PRIMARY KEY (token_group=? AND fence=?)"),
-            "{step}"
-        );
+        let statement = sqlite.prepare(sql).unwrap();
+        let columns = table.columns.iter().map(|column| column.name);
+        let columns = columns.chain(["document"]);
+        assert!(statement.column_names().eq(columns), "{sql}");
     }
+}
+
+/// The columns of a record.
+fn run_columns() -> Vec<&'static str> {
+    let columns = RUNS.columns.iter().map(|column| column.name);
+    columns.chain(["document"]).collect()
 }
 
 fn garbage() -> impl Strategy<Value = Value> {
@@ -308,11 +313,11 @@ fn no_garbage_panics_and_what_is_read_is_what_is_there() {
         }
         update("tokens", column, &before);
     });
-    proptest!(|(column in 0..runs::COLUMNS.len(), value in garbage())| {
-        let column = runs::COLUMNS[column];
+    proptest!(|(column in 0..run_columns().len(), value in garbage())| {
+        let column = run_columns()[column];
         let before = good("runs", column);
         update("runs", column, &value);
-        if let Err(error) = store.borrow_mut().history(&HistoryQuery::default()) {
+        if let Err(error) = store.borrow_mut().runs(&RunQuery::default()) {
             prop_assert_eq!(error.trouble, Trouble::Misconfigured);
         }
         update("runs", column, &before);
@@ -338,7 +343,7 @@ proptest! {
         let opened = SqliteStore::open(&spoilt.path, Duration::from_millis(50));
         if let Ok(mut store) = opened {
             let _ = store.list();
-            let _ = store.history(&HistoryQuery::default());
+            let _ = store.runs(&RunQuery::default());
             let _ = try_grant(&mut store, "g");
         }
     }

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::swap::{Kept, WriteError};
-use super::{events, once, wall};
+use super::wall;
 use crate::store::pruning::{Note, Seen};
 use crate::store::{PRUNE_BATCH, Retention};
 use crate::token::{Fence, GroupName, StoreTime};
@@ -16,14 +16,6 @@ pub(super) fn prune(
     now: &StoreTime,
 ) -> Result<Kept<()>, WriteError> {
     let group = group.as_str();
-    // A file that an older program made has no place for a note: then nothing is believed old.
-    if !is_there(
-        transaction,
-        sql!("column_is_there"),
-        &["tokens", "pruning_note"],
-    )? {
-        return Ok(Kept::No(()));
-    }
     let found = transaction.query_row(sql!("note_read"), [group], |row| {
         let text: Option<String> = row.get(0).ok().flatten();
         Ok(text.as_deref().and_then(Note::from_text))
@@ -38,16 +30,12 @@ pub(super) fn prune(
         let before = wall::to_text(now.wall_ms_before(retention.history));
         let old = params![group, before, fence, PRUNE_BATCH];
         transaction.execute(sql!("runs_prune"), old)?;
-        if is_there(transaction, sql!("table_is_there"), &[events::TABLE])? {
-            transaction.execute(sql!("events_prune"), params![group, before, fence])?;
-        }
+        transaction.execute(sql!("acts_prune"), params![group, before, fence])?;
     }
-    if let Some(Fence(fence)) = outlived.once
-        && is_there(transaction, sql!("table_is_there"), &[once::TABLE])?
-    {
+    if let Some(Fence(fence)) = outlived.once {
         let before = wall::to_text(now.wall_ms_before(retention.once));
         let old = params![group, before, fence, PRUNE_BATCH];
-        transaction.execute(sql!("once_prune"), old)?;
+        transaction.execute(sql!("keys_prune"), old)?;
     }
     Ok(Kept::Yes(()))
 }
@@ -59,18 +47,10 @@ fn newest(transaction: &Transaction<'_>, group: &str) -> rusqlite::Result<Vec<Se
         let started_at: Option<String> = row.get(1).ok();
         let started_at_ms = started_at.as_deref().and_then(wall::from_text);
         let fence = row.get(0).ok().map(Fence);
-        let is_over = row.get(2)?;
         Ok(fence.zip(started_at_ms).map(|(fence, started_at_ms)| Seen {
             fence,
             started_at_ms,
-            is_over,
         }))
     })?;
     rows.filter_map(Result::transpose).collect()
-}
-
-fn is_there(transaction: &Transaction<'_>, sql: &str, names: &[&str]) -> rusqlite::Result<bool> {
-    transaction
-        .prepare(sql)?
-        .exists(rusqlite::params_from_iter(names))
 }

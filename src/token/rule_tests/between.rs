@@ -23,7 +23,11 @@ fn reserved(wait: Duration) -> Decision {
 
 #[test]
 fn clause_7_refuses_anyone_until_at_least_has_passed_since_the_grant() {
-    let at_least = |row| but(row, |row: &mut crate::token::Row| row.not_before = s(600));
+    let at_least = |row| {
+        but(row, |row: &mut crate::token::Row| {
+            row.document.not_before = s(600)
+        })
+    };
     // A dead or silent run too: it may have done its work.
     for row in [free(), idle("a"), handed_to(idle("a"), "a"), running("a")] {
         let soon = seen(at_least(row)).after(s(600) - MS).first_in_line();
@@ -39,7 +43,7 @@ fn clause_7_refuses_anyone_until_at_least_has_passed_since_the_grant() {
 
 #[test]
 fn clause_7_refuses_after_a_proven_death_until_at_least_has_passed() {
-    let row = but(running("a"), |row| row.not_before = s(600));
+    let row = but(running("a"), |row| row.document.not_before = s(600));
     let dead = |by| seen(row.clone()).after(by).dead();
     assert_eq!(dead(s(1)).by(&claim("a")), too_soon(s(599)));
     assert_eq!(dead(s(1)).by(&claim("b")), too_soon(s(599)));
@@ -48,7 +52,7 @@ fn clause_7_refuses_after_a_proven_death_until_at_least_has_passed() {
 
 #[test]
 fn clause_7_refuses_at_once_what_an_observation_would_end_with() {
-    let row = |at_least| but(running("a"), |row| row.not_before = at_least);
+    let row = |at_least| but(running("a"), |row| row.document.not_before = at_least);
     let elsewhere = |at_least| seen(row(at_least)).elsewhere();
     let long = TAKEOVER_AFTER + s(60);
     assert_eq!(elsewhere(long).by(&claim("b")), too_soon(long));
@@ -57,7 +61,7 @@ fn clause_7_refuses_at_once_what_an_observation_would_end_with() {
 
 #[test]
 fn clause_7_goes_by_the_calendar_in_another_domain() {
-    let row = but(idle("a"), |row| row.not_before = s(600));
+    let row = but(idle("a"), |row| row.document.not_before = s(600));
     let other = |by| seen(row.clone()).after(by).elsewhere();
     assert_eq!(other(s(600) - MS).by(&claim("a")), too_soon(MS));
     assert_eq!(
@@ -72,7 +76,7 @@ fn clause_7_goes_by_the_calendar_in_another_domain() {
 
 #[test]
 fn clause_7_goes_by_the_judged_clock_within_a_domain() {
-    let row = but(idle("a"), |row| row.not_before = s(600));
+    let row = but(idle("a"), |row| row.document.not_before = s(600));
     let stepped = but(seen(row).after(s(10)), |seen| {
         seen.now.stamp.wall_ms += 86_400_000;
     });
@@ -82,9 +86,9 @@ fn clause_7_goes_by_the_judged_clock_within_a_domain() {
 #[test]
 fn clause_7_asks_for_the_domain_of_the_grant_not_of_the_row() {
     let row = but(idle("a"), |row| {
-        row.not_before = s(600);
-        row.granted_domain = Some(domain("before"));
-        row.acquired_at = Some(but(THEN, |stamp| stamp.tick_ms = 0));
+        row.document.not_before = s(600);
+        row.document.granted_domain = Some(domain("before"));
+        row.document.acquired = Some(but(THEN, |stamp| stamp.tick_ms = 0));
     });
     assert_eq!(seen(row).after(s(1)).by(&claim("a")), too_soon(s(599)));
 }

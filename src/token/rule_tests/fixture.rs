@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::token::{
-    About, Claim, ClientId, Counters, Decision, Domain, Evidence, Fence, GroupName, Handoff, Line,
-    Look, Pause, Row, SessionId, Stamp, State, StoreTime, Timing, Version, Wishes, decide,
+    About, Claim, ClientId, Decision, Document, Domain, Evidence, Fence, GrantKind, GroupName,
+    Handoff, Line, Look, Others, Pause, Row, Run, SessionId, Stamp, StampOf, State, StoreTime,
+    Timing, Version, Wishes, decide, document::VERSION,
 };
 
 /// When everything in a fresh row happened.
@@ -81,62 +82,75 @@ pub(crate) fn created() -> Row {
     Row {
         group: GroupName::new("g").unwrap(),
         version: Version::from_stored(1),
-        session_version: None,
         fence: Fence(0),
-        granted_domain: None,
         state: State::Free,
         expected_client: None,
-        domain: domain("d"),
-        created_at: THEN,
-        acquired_at: None,
-        takeover_after: TAKEOVER_AFTER,
-        keep: KEEP,
-        head_start: HEAD_START,
-        not_before: Duration::ZERO,
-        host: None,
-        pid: None,
-        lock_file: None,
-        label: None,
-        paused: None,
-        handoff: None,
-        revoke_requested: false,
-        last_outcome: None,
-        counters: Counters::default(),
+        stamped: StoreTime {
+            stamp: THEN,
+            domain: domain("d"),
+        },
+        document: Document {
+            reader: VERSION,
+            takeover_after: TAKEOVER_AFTER,
+            keep: KEEP,
+            head_start: HEAD_START,
+            ..Document::default()
+        },
     }
 }
 
-fn granted(state: State) -> Row {
+fn granted(state: State, stamp_of: StampOf) -> Row {
     but(created(), |row| {
         row.fence = Fence(THEN.wall_ms);
-        row.granted_domain = Some(domain("d"));
-        row.acquired_at = Some(THEN);
         row.state = state;
+        row.document.granted_domain = Some(domain("d"));
+        row.document.stamp_of = stamp_of;
+        row.document.created = Some(THEN);
+        row.document.acquired = Some(THEN);
     })
+}
+
+/// The run of a session.
+pub(crate) fn run_by(name: &str) -> Box<Run> {
+    Box::new(Run {
+        session: session(name),
+        lock_file: None,
+        program: "run.sh".into(),
+        once_key: None,
+        grant: GrantKind::Bind,
+        previous_client: None,
+        other: Others::new(),
+    })
+}
+
+/// The lock file of the run that holds the token, to be changed.
+pub(crate) fn lock_file(row: &mut Row) -> &mut Option<String> {
+    match &mut row.state {
+        State::Running { run, .. } => &mut run.lock_file,
+        other => panic!("{other:?} has no run"),
+    }
 }
 
 /// A token that was granted once and belongs to nobody.
 pub(crate) fn free() -> Row {
-    granted(State::Free)
+    granted(State::Free, StampOf::Released)
 }
 
 /// A token whose client's last run ended [`THEN`].
 pub(crate) fn idle(name: &str) -> Row {
-    granted(State::Idle {
-        client: client(name),
-        released_at: THEN,
-    })
+    let client = client(name);
+    granted(State::Idle { client }, StampOf::Released)
 }
 
 /// A token that the client's session `<client>0` holds; its heartbeat was [`THEN`].
 pub(crate) fn running(name: &str) -> Row {
-    but(
-        granted(State::Running {
-            client: client(name),
-            session: session(&format!("{name}0")),
-            heartbeat_at: THEN,
-        }),
-        |row| row.session_version = Some(row.version),
-    )
+    let state = State::Running {
+        client: client(name),
+        run: run_by(&format!("{name}0")),
+    };
+    but(granted(state, StampOf::Heartbeat), |row| {
+        row.document.session_version = Some(row.version);
+    })
 }
 
 pub(crate) fn expecting(row: Row, name: &str) -> Row {
@@ -145,16 +159,17 @@ pub(crate) fn expecting(row: Row, name: &str) -> Row {
 
 pub(crate) fn handed_to(row: Row, name: &str) -> Row {
     but(row, |row| {
-        row.handoff = Some(Handoff {
+        row.document.handoff = Some(Handoff {
             to: client(name),
             at_wall_ms: THEN.wall_ms,
             for_failback: false,
+            other: Others::new(),
         });
     })
 }
 
 pub(crate) fn paused(row: Row) -> Row {
-    but(row, |row| row.paused = Some(pause(None)))
+    but(row, |row| row.document.paused = Some(pause(None)))
 }
 
 pub(crate) fn pause(until_wall_ms: Option<i64>) -> Pause {
@@ -162,6 +177,7 @@ pub(crate) fn pause(until_wall_ms: Option<i64>) -> Pause {
         by: "admin".into(),
         reason: "disk full".into(),
         until_wall_ms,
+        other: Others::new(),
     }
 }
 

@@ -100,7 +100,7 @@ fn clause_2_passes_over_clauses_11_to_14_but_not_over_the_pause_or_at_least() {
         seen(paused(running("a"))).dead().by(&claim("a")),
         paused_by_admin()
     );
-    let row = but(running("a"), |row| row.not_before = s(1_000));
+    let row = but(running("a"), |row| row.document.not_before = s(1_000));
     assert_eq!(seen(row).dead().by(&claim("a")).clause, 7);
 }
 
@@ -249,7 +249,7 @@ fn clause_6_refuses_everybody_while_paused() {
 #[test]
 fn clause_6_a_pause_ends_by_the_calendar_in_any_domain() {
     let until = pause(Some(THEN.wall_ms + 60_000));
-    let row = but(idle("a"), |row| row.paused = Some(until.clone()));
+    let row = but(idle("a"), |row| row.document.paused = Some(until.clone()));
     let refused = refuses(6, Refusal::Paused(until));
     let after = |by| seen(row.clone()).after(by);
     let renewed = grants(11, GrantKind::Renew);

@@ -42,7 +42,7 @@ fn clause_16_waits_the_holders_head_start_then_takes_over() {
 
 #[test]
 fn clause_16_no_head_start_is_taken_at_once() {
-    let row = but(idle("a"), |row| row.head_start = s(0));
+    let row = but(idle("a"), |row| row.document.head_start = s(0));
     let open = seen(row).after(KEEP);
     assert_eq!(open.by(&claim("b")), grants(16, GrantKind::Takeover));
 }
@@ -57,7 +57,7 @@ fn clause_16_whoever_watched_while_it_was_held_has_waited_already() {
 
 #[test]
 fn clause_16_the_head_start_is_added_to_what_had_to_be_observed() {
-    let row = but(idle("a"), |row| row.head_start = s(9));
+    let row = but(idle("a"), |row| row.document.head_start = s(9));
     let other = |watched| seen(row.clone()).elsewhere().watched(watched);
     assert_eq!(other(KEEP).by(&claim("b")), waits(16, s(9)));
     assert_eq!(other(KEEP + s(9) - MS).by(&claim("b")), waits(16, MS));

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::fixture::*;
 use crate::token::{
-    Claim, Evidence, Handoff, Line, Refusal, Row, Stamp, State, StoreTime, Verdict, Version, swap,
+    Claim, Evidence, Handoff, Line, Others, Refusal, Row, Stamp, StampOf, State, StoreTime,
+    Verdict, Version, swap,
 };
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -38,14 +39,12 @@ fn short() -> impl Strategy<Value = Duration> {
 fn state() -> impl Strategy<Value = State> {
     prop_oneof![
         Just(State::Free),
-        (name(), stamp()).prop_map(|(name, released_at)| State::Idle {
+        name().prop_map(|name| State::Idle {
             client: client(name),
-            released_at,
         }),
-        (name(), stamp()).prop_map(|(name, heartbeat_at)| State::Running {
+        name().prop_map(|name| State::Running {
             client: client(name),
-            session: session(&format!("{name}0")),
-            heartbeat_at,
+            run: run_by(&format!("{name}0")),
         }),
     ]
 }
@@ -53,28 +52,34 @@ fn state() -> impl Strategy<Value = State> {
 prop_compose! {
     fn any_row()(
         state in state(),
-        stamps in (stamp(), prop::option::of(stamp())),
+        stamps in (stamp(), stamp(), prop::option::of(stamp())),
         domains in (some_domain(), some_domain()),
         expected in maybe_name(),
         handoff in prop::option::weighted(0.3, name()),
         pause_for in prop::option::weighted(0.2, prop::option::of(0i64..60)),
         lengths in (short(), short(), short(), prop_oneof![3 => Just(s(0)), 1 => short()]),
     ) -> Row {
-        let (created_at, acquired_at) = stamps;
+        let (stamped, created_at, acquired_at) = stamps;
         but(created(), |row| {
-            row.created_at = created_at;
-            row.acquired_at = match state {
+            row.stamped = StoreTime { stamp: stamped, domain: domain(domains.0) };
+            let acquired = match state {
                 State::Free => acquired_at,
                 // Whatever is bound has been granted.
                 _ => Some(acquired_at.unwrap_or(created_at)),
             };
-            row.granted_domain = row.acquired_at.map(|_| domain(domains.1));
+            row.document.granted_domain = acquired.map(|_| domain(domains.1));
+            row.document.stamp_of = match state {
+                State::Running { .. } => StampOf::Heartbeat,
+                _ if acquired.is_some() => StampOf::Released,
+                _ => StampOf::Created,
+            };
+            row.document.created = Some(created_at);
+            row.document.acquired = acquired;
             row.state = state;
-            row.domain = domain(domains.0);
             row.expected_client = expected.map(client);
-            row.handoff = handoff.map(|to| Handoff { to: client(to), at_wall_ms: 0, for_failback: false });
-            row.paused = pause_for.map(|until| pause(until.map(|n| THEN.wall_ms + 500 * n)));
-            (row.takeover_after, row.keep, row.head_start, row.not_before) = lengths;
+            row.document.handoff = handoff.map(|to| Handoff { to: client(to), at_wall_ms: 0, for_failback: false, other: Others::new() });
+            row.document.paused = pause_for.map(|until| pause(until.map(|n| THEN.wall_ms + 500 * n)));
+            (row.document.takeover_after, row.document.keep, row.document.head_start, row.document.not_before) = lengths;
         })
     }
 }
@@ -120,20 +125,11 @@ fn has_a_stamp_in_the_future(seen: &Seen) -> bool {
         let now = seen.now.stamp;
         stamp.wall_ms > now.wall_ms || (same && stamp.tick_ms > now.tick_ms)
     };
-    let same = row.domain == seen.now.domain;
-    let granted_here = row.granted_domain.as_ref() == Some(&seen.now.domain);
-    let of_state = match row.state {
-        State::Free => false,
-        State::Idle {
-            released_at: at, ..
-        }
-        | State::Running {
-            heartbeat_at: at, ..
-        } => ahead(at, same),
-    };
-    of_state
-        || ahead(row.created_at, same)
-        || row.acquired_at.is_some_and(|at| ahead(at, granted_here))
+    let same = row.stamped.domain == seen.now.domain;
+    let granted_here = row.document.granted_domain.as_ref() == Some(&seen.now.domain);
+    ahead(row.stamped.stamp, same)
+        || ahead(row.created_at(), same)
+        || row.acquired_at().is_some_and(|at| ahead(at, granted_here))
 }
 
 const fn is_grant(verdict: &Verdict) -> bool {
@@ -161,12 +157,7 @@ fn named(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
 }
 
 fn age_of_heartbeat(seen: &Seen) -> Option<Duration> {
-    match seen.row.state {
-        State::Running { heartbeat_at, .. } => {
-            seen.now.age_of(heartbeat_at, Some(&seen.row.domain))
-        }
-        State::Free | State::Idle { .. } => None,
-    }
+    seen.row.run().and_then(|_| seen.row.age(&seen.now))
 }
 
 /// Follows the rule's words alone until the token is granted; how many looks that took.
@@ -207,16 +198,11 @@ proptest! {
         let length = |n: usize| Duration::from_millis(lengths[n]).saturating_mul(1_000);
         let strange = but(seen, |seen| {
             let row = &mut seen.row;
-            row.created_at = stamp(0);
-            row.acquired_at = row.acquired_at.map(|_| stamp(1));
-            match &mut row.state {
-                State::Free => {}
-                State::Idle { released_at: at, .. } | State::Running { heartbeat_at: at, .. } => {
-                    *at = stamp(2);
-                }
-            }
-            (row.takeover_after, row.keep) = (length(0), length(1));
-            (row.head_start, row.not_before) = (length(2), length(3));
+            row.document.created = Some(stamp(0));
+            row.document.acquired = row.document.acquired.map(|_| stamp(1));
+            row.stamped.stamp = stamp(2);
+            (row.document.takeover_after, row.document.keep) = (length(0), length(1));
+            (row.document.head_start, row.document.not_before) = (length(2), length(3));
             seen.now.stamp = stamp(3);
             seen.unchanged_for = length(4);
         });
@@ -225,7 +211,7 @@ proptest! {
 
     #[test]
     fn a_holder_of_known_age_is_never_robbed(seen in any_seen(), claim in any_claim()) {
-        let young = age_of_heartbeat(&seen).is_some_and(|age| age < seen.row.takeover_after);
+        let young = age_of_heartbeat(&seen).is_some_and(|age| age < seen.row.document.takeover_after);
         if young && seen.evidence != Evidence::Dead {
             let decision = seen.by(&claim);
             prop_assert!(
@@ -241,7 +227,7 @@ proptest! {
     ) {
         let running = seen.row.session().is_some() && seen.evidence != Evidence::Dead;
         let unknown = running && age_of_heartbeat(&seen).is_none();
-        if unknown && seen.unchanged_for < seen.row.takeover_after {
+        if unknown && seen.unchanged_for < seen.row.document.takeover_after {
             prop_assert!(!is_grant(&seen.by(&claim).verdict));
         }
     }
@@ -275,7 +261,7 @@ proptest! {
     fn nothing_is_observed_where_every_age_can_be_told(
         seen in any_seen(), claim in any_claim(),
     ) {
-        let here = seen.row.domain == seen.now.domain;
+        let here = seen.row.stamped.domain == seen.now.domain;
         if here && !has_a_stamp_in_the_future(&seen) {
             prop_assert!(seen.by(&claim).clause != 3);
         }
@@ -320,8 +306,8 @@ proptest! {
             if matches!(seen.evidence, Evidence::Alive(_)) {
                 seen.evidence = Evidence::None;
             }
-            if seen.row.paused.as_ref().is_some_and(|p| p.until_wall_ms.is_none()) {
-                seen.row.paused = None;
+            if seen.row.document.paused.as_ref().is_some_and(|p| p.until_wall_ms.is_none()) {
+                seen.row.document.paused = None;
             }
         });
         // A clock that was set back makes one wait again: `--at-least` counts anew
@@ -342,8 +328,8 @@ proptest! {
         let gets_it = |claim| is_grant(&alone.by(claim).verdict);
         let both = two && gets_it(&one) && gets_it(&other);
         let row = &alone.row;
-        let nobody = row.preferred_client().is_none() && row.handoff.is_none();
-        let over = alone.unchanged_for >= row.head_start;
+        let nobody = row.preferred_client().is_none() && row.document.handoff.is_none();
+        let over = alone.unchanged_for >= row.document.head_start;
         let expected = row.expected_client.as_ref();
         let back = [&one, &other]
             .iter()

@@ -21,7 +21,7 @@ fn a_grant_in_another_domain_adds_a_minute() {
     let other = seen(row.clone()).after(s(5)).elsewhere().now;
     let swap = grant_to("a", &row, &other);
     assert_eq!(swap.to.fence.0, THEN.wall_ms + 5_000 + 60_000);
-    assert_eq!(swap.to.granted_domain, Some(domain("other")));
+    assert_eq!(swap.to.document.granted_domain, Some(domain("other")));
     // And only the first one there.
     let then = grant_to("a", &swap.to, &other);
     assert_eq!(then.to.fence.0, swap.to.fence.0 + 1);
@@ -38,7 +38,7 @@ fn the_first_grant_adds_a_minute_as_a_failover_may_have_lost_an_earlier_one() {
 #[test]
 fn the_domain_that_counts_for_the_fence_is_that_of_the_last_grant() {
     // A heartbeat after the store's restart moves the row's domain, not the grant's.
-    let row = but(running("a"), |row| row.domain = domain("other"));
+    let row = but(running("a"), |row| row.stamped.domain = domain("other"));
     let other = seen(row.clone()).elsewhere().now;
     let swap = grant_to("b", &row, &other);
     assert_eq!(swap.to.fence.0, THEN.wall_ms + 1 + 60_000);

@@ -165,7 +165,10 @@ fn a_run_whose_end_could_not_be_told_is_dead_too() {
 fn a_paused_token_is_not_taken_from_the_dead() {
     let store = Store::new();
     kill_both(start(&store));
-    store.edit("paused_by = 'ann', paused_reason = 'maintenance'");
+    store.set(
+        &[("pause", r#"{"by": "ann", "reason": "maintenance"}"#)],
+        &[],
+    );
     let refused = next(&store, "node-a").end().with_code(75);
     refused.says(&["is paused by ann"]);
 }

@@ -39,10 +39,10 @@ fn what_the_row_says_is_never_a_path() {
     let file = dead(&store);
     let path = store.locks().join(&file);
     for said in ["", "../tokens.db", &path.to_string_lossy(), "x'00"] {
-        store.edit(&format!("lock_file = '{}'", said.replace('\'', "''")));
+        store.set(&[("run.lock_file", &format!("\"{said}\""))], &[]);
         assert_nothing_is_proven(&store);
     }
-    store.edit(&format!("lock_file = '{file}'"));
+    store.set(&[("run.lock_file", &format!("\"{file}\""))], &[]);
     contender(&store).end().with_code(0);
 }
 
@@ -50,7 +50,7 @@ fn what_the_row_says_is_never_a_path() {
 fn without_the_rows_word_for_it_nothing_is_proven() {
     let store = Store::new();
     dead(&store);
-    store.edit("lock_file = NULL");
+    store.set(&[("run.lock_file", "null")], &[]);
     assert_nothing_is_proven(&store);
 }
 

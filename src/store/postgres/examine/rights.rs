@@ -175,23 +175,8 @@ fn of_schema(
         return Check::fine(STEP, found);
     }
     let found = format!("{found}; not there: {}", rights.absent.join(", "));
-    if rights
-        .absent
-        .iter()
-        .any(|name| name == "tokens" || name == "runs")
-    {
-        let remedy = "put a backup back, or name another schema with tokenrun_schema";
-        return Check::fail(STEP, Trouble::Misconfigured, found, remedy);
-    }
-    if rights.may_add {
-        return Check::warn(
-            STEP,
-            format!("{found} yet, as in an older version"),
-            "run tokenrun init",
-        );
-    }
-    let found = format!("{found}, and this role may not make them");
-    Check::fail(STEP, Trouble::Denied, found, INIT)
+    let remedy = "put a backup back, or name another schema with tokenrun_schema";
+    Check::fail(STEP, Trouble::Misconfigured, found, remedy)
 }
 
 fn without_versions(rights: &Rights, schema: &str) -> Check {
@@ -290,11 +275,11 @@ mod tests {
     #[test]
     fn versions_are_judged_by_their_oldest_reader() {
         assert_eq!(
-            of_schema(&whole(), "s", known("2", "1")).verdict,
+            of_schema(&whole(), "s", known("1", "1")).verdict,
             Verdict::Fine
         );
         assert_eq!(
-            of_schema(&whole(), "s", known("99", "2")).verdict,
+            of_schema(&whole(), "s", known("99", "1")).verdict,
             Verdict::Fine
         );
         let future = of_schema(&whole(), "s", known("99", "99"));
@@ -306,24 +291,13 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_came_later_are_a_matter_of_rights() {
-        let old = Rights {
-            absent: vec!["once".into()],
+    fn a_table_that_is_not_there_is_a_failure() {
+        let broken = Rights {
+            absent: vec!["done_keys".into()],
             ..whole()
         };
-        assert_eq!(of_schema(&old, "s", known("1", "1")).verdict, DENIED);
-        let owner = Rights {
-            may_add: true,
-            ..old
-        };
-        assert_eq!(
-            of_schema(&owner, "s", known("1", "1")).verdict,
-            Verdict::Warn
-        );
-        let broken = Rights {
-            absent: vec!["tokens".into()],
-            ..owner
-        };
-        assert_eq!(of_schema(&broken, "s", known("1", "1")).verdict, WRONG);
+        let check = of_schema(&broken, "s", known("1", "1"));
+        assert_eq!(check.verdict, WRONG);
+        assert!(check.found.contains("done_keys"), "{check:?}");
     }
 }

@@ -8,8 +8,8 @@ tables AS (
         ('tokens', ARRAY['SELECT', 'INSERT', 'UPDATE']),
         ('runs', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('waiters', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
-        ('events', ARRAY['SELECT', 'INSERT', 'DELETE']),
-        ('once', ARRAY['SELECT', 'INSERT', 'DELETE']),
+        ('acts', ARRAY['SELECT', 'INSERT', 'DELETE']),
+        ('done_keys', ARRAY['SELECT', 'INSERT', 'DELETE']),
         ('resources', ARRAY['SELECT', 'INSERT', 'UPDATE'])
     ) AS needed (name, rights)
     LEFT JOIN pg_class ON relname = needed.name AND relkind IN ('r', 'p', 'v', 'f')

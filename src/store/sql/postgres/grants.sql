@@ -6,11 +6,10 @@ DO {quote} BEGIN
     END IF;
 END {quote};
 GRANT USAGE ON SCHEMA {schema} TO tokenrun;
-GRANT SELECT ON {schema}.meta TO tokenrun;
-GRANT SELECT, INSERT, UPDATE ON {schema}.tokens, {schema}.runs TO tokenrun;
-GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.waiters TO tokenrun;
-GRANT DELETE ON {schema}.runs TO tokenrun;
-GRANT SELECT, INSERT, DELETE ON {schema}.events, {schema}.once TO tokenrun;
+GRANT SELECT ON {schema}.meta, {schema}.token_status TO tokenrun;
+GRANT SELECT, INSERT, UPDATE ON {schema}.tokens TO tokenrun;
+GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.runs, {schema}.waiters TO tokenrun;
+GRANT SELECT, INSERT, DELETE ON {schema}.acts, {schema}.done_keys TO tokenrun;
 GRANT SELECT, INSERT, UPDATE ON {schema}.resources TO tokenrun;
 
 -- A role for a job's own transactions: it may call tokenrun_fence, and nothing else. Give

@@ -1,12 +1,12 @@
--- $2: the note that was read; $3: the next. Of two prunings at once one leaves its note. A row that
--- another has locked is not waited for, and nobody waits for this one's disk or standby: a note
--- that is lost delays a pruning.
+-- $1: the group; $2: the note that was read; $3: the next. Of two prunings at once one leaves its note.
+-- A row that another has locked is not waited for, and nothing waits for this one's disk or standby: a
+-- note that is lost delays a pruning.
 WITH found AS MATERIALIZED (
     SELECT token_group, set_config('synchronous_commit', 'off', true)
-    FROM {schema}.tokens
+    FROM tokens
     WHERE token_group = $1 AND pruning_note IS NOT DISTINCT FROM $2
     FOR NO KEY UPDATE SKIP LOCKED
 )
-UPDATE {schema}.tokens AS token SET pruning_note = $3
+UPDATE tokens AS token SET pruning_note = $3
 FROM found WHERE token.token_group = found.token_group
 RETURNING true

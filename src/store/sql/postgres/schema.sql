@@ -1,104 +1,127 @@
--- The schema of version 1. It is changed by adding only: a program that knows an older
--- version, down to meta's oldest_reader, goes on working.
---
--- Never put an index on heartbeat_at, or on anything else that a heartbeat writes
--- (version, session_version, domain): it would turn cheap updates in place into ones
--- that grow every index of the table. The table is logged: a crash of the server must
--- not forget who holds a token.
+-- Never put an index on what a heartbeat writes (version, stamped_at, domain, document): it would
+-- turn cheap updates in place into ones that grow every index of the table. The tables are logged: a
+-- crash of the server must not forget who holds a token.
 
-CREATE TABLE {schema}.meta (
+CREATE TABLE meta (
     name  text PRIMARY KEY,
     value text NOT NULL
 );
 
-INSERT INTO {schema}.meta (name, value) VALUES ('version', '1'), ('oldest_reader', '1');
+INSERT INTO meta (name, value) VALUES ('version', '1'), ('oldest_reader', '1');
 
-CREATE TABLE {schema}.tokens (
-    token_group       text COLLATE "C" PRIMARY KEY,
+CREATE TABLE tokens (
+    token_group     text COLLATE "C" PRIMARY KEY,
+    -- random, new at every write
+    version         bigint NOT NULL,
+    fence           bigint NOT NULL,
     -- free, idle, running
-    state             text NOT NULL,
-    client_bound      text,
-    expected_client   text,
-    session           text,
-    fence             bigint NOT NULL,
-    host              text,
-    pid               integer,
-    label             text,
-    heartbeat_at      timestamptz,
-    acquired_at       timestamptz,
-    released_at       timestamptz,
-    created_at        timestamptz NOT NULL,
-    -- where the stamp comes from that the state is judged by; granted_domain: acquired_at
-    domain            text NOT NULL,
-    granted_domain    text,
-    takeover_after_ms bigint NOT NULL,
-    keep_ms           bigint NOT NULL,
-    head_start_ms     bigint NOT NULL,
-    -- since acquired_at
-    not_before_ms     bigint NOT NULL,
-    lock_file         text,
-    paused_by         text,
-    paused_reason     text,
-    paused_until      timestamptz,
-    handoff_to        text,
-    handoff_at        timestamptz,
-    revoke_requested  boolean NOT NULL,
-    last_outcome      text,
-    runs              bigint NOT NULL,
-    failures          bigint NOT NULL,
-    takeovers         bigint NOT NULL,
-    losses            bigint NOT NULL,
-    -- how runs have ended; failures counts signalled and timed_out as well, losses vanished.
-    -- forced: freed by force, by an operator
-    succeeded         bigint NOT NULL,
-    signalled         bigint NOT NULL,
-    timed_out         bigint NOT NULL,
-    not_started       bigint NOT NULL,
-    vanished          bigint NOT NULL,
-    forced            bigint NOT NULL,
-    -- random, new at every write; session_version: the last that the session itself wrote
-    version           bigint NOT NULL,
-    session_version   bigint,
-    -- the target left the handoff itself, for its failback
-    handoff_failback  boolean NOT NULL DEFAULT false,
+    state           text NOT NULL,
+    client_bound    text,
+    expected_client text,
+    -- when the swap was made that the document calls stamp_of, and by which clock
+    stamped_at      timestamptz NOT NULL,
+    domain          text NOT NULL,
+    -- everything else; the view token_status shows it in columns
+    document        jsonb NOT NULL,
     -- what the last pruning of the group's records left for the next, in JSON
-    pruning_note      text,
+    pruning_note    text,
     -- makes the fence part of a key, so that a lock on the key holds a new grant off
     -- and lets heartbeats pass
     UNIQUE (token_group, fence)
 ) WITH (fillfactor = 50);
 
-CREATE TABLE {schema}.runs (
-    token_group     text COLLATE "C" NOT NULL,
-    fence           bigint NOT NULL,
-    session         text NOT NULL,
-    client          text NOT NULL,
-    previous_client text,
-    host            text,
-    pid             integer,
-    label           text,
-    program         text NOT NULL,
-    once_key        text,
-    -- bind, renew, takeover, failback, handoff
-    grant_kind      text NOT NULL,
-    started_at      timestamptz NOT NULL,
-    ended_at        timestamptz,
-    -- running, succeeded, failed, signalled, timed_out, lost, not_started, unknown
-    outcome         text NOT NULL,
-    exit_code       integer,
-    signal          integer,
-    PRIMARY KEY (token_group, fence)
+-- A token's columns and its document, for people. Durations are in milliseconds.
+CREATE VIEW token_status AS SELECT
+    token_group, version, fence, state, client_bound, expected_client, stamped_at, domain,
+    document ->> 'stamp_of' AS stamp_of,
+    CASE WHEN state = 'running' THEN stamped_at END AS heartbeat_at,
+    (document ->> 'session_version')::bigint AS session_version,
+    document ->> 'granted_domain' AS granted_domain,
+    (document ->> 'takeover_after_ms')::bigint AS takeover_after_ms,
+    (document ->> 'keep_ms')::bigint AS keep_ms,
+    (document ->> 'head_start_ms')::bigint AS head_start_ms,
+    (document ->> 'not_before_ms')::bigint AS not_before_ms,
+    document ->> 'host' AS host,
+    (document ->> 'pid')::bigint AS pid,
+    document ->> 'label' AS label,
+    document #>> '{run,session}' AS session,
+    document #>> '{run,program}' AS program,
+    document #>> '{run,once_key}' AS once_key,
+    document #>> '{pause,by}' AS paused_by,
+    document #>> '{pause,reason}' AS paused_reason,
+    document #>> '{handoff,to}' AS handoff_to,
+    coalesce((document ->> 'revoke')::boolean, false) AS revoke_requested,
+    document ->> 'last_outcome' AS last_outcome,
+    (document ->> 'runs')::bigint AS runs,
+    (document ->> 'failures')::bigint AS failures,
+    (document ->> 'takeovers')::bigint AS takeovers,
+    (document ->> 'losses')::bigint AS losses
+FROM tokens;
+
+-- The runs that are over; a run that goes on stands in its token. outcome: succeeded, failed,
+-- signalled, timed_out, lost, not_started, unknown. document: everything else.
+CREATE TABLE runs (
+    token_group text COLLATE "C" NOT NULL,
+    fence       bigint NOT NULL,
+    session     text NOT NULL,
+    client      text NOT NULL,
+    outcome     text NOT NULL,
+    started_at  timestamptz NOT NULL,
+    ended_at    timestamptz NOT NULL,
+    document    jsonb NOT NULL,
+    written_at  timestamptz NOT NULL,
+    PRIMARY KEY (token_group, fence, session)
 );
 
-CREATE INDEX runs_newest ON {schema}.runs (started_at DESC, fence DESC);
+CREATE INDEX runs_newest ON runs (started_at DESC, fence DESC);
+
+-- The queue, by arrival (place). seen_at: the last sign of life, by the clock of domain; one that gave
+-- none for 2.5 s is not in the queue any more.
+CREATE TABLE waiters (
+    token_group text COLLATE "C" NOT NULL,
+    session     text NOT NULL,
+    place       bigint GENERATED ALWAYS AS IDENTITY,
+    seen_at     timestamptz NOT NULL,
+    domain      text NOT NULL,
+    document    jsonb NOT NULL,
+    PRIMARY KEY (token_group, session)
+) WITH (fillfactor = 50);
+
+-- What operators did.
+CREATE TABLE acts (
+    token_group text COLLATE "C" NOT NULL,
+    at          timestamptz NOT NULL,
+    -- what the act wrote into the row
+    version     bigint NOT NULL,
+    fence       bigint NOT NULL,
+    document    jsonb NOT NULL,
+    PRIMARY KEY (token_group, at, version)
+);
+
+-- The keys of --once that are done: at most once each.
+CREATE TABLE done_keys (
+    token_group text COLLATE "C" NOT NULL,
+    once_key    text COLLATE "C" NOT NULL,
+    done_at     timestamptz NOT NULL,
+    fence       bigint NOT NULL,
+    document    jsonb NOT NULL,
+    PRIMARY KEY (token_group, once_key)
+);
+
+-- The highest fence that has used each resource.
+CREATE TABLE resources (
+    resource    text COLLATE "C" PRIMARY KEY,
+    fence       bigint NOT NULL,
+    advanced_at timestamptz NOT NULL
+);
 
 -- For a job's own transaction: holds a takeover off until the transaction ends, while
 -- heartbeats pass; raises if the fence is stale. It runs with its owner's rights, so
 -- that a job's role needs none on the tables.
-CREATE FUNCTION {schema}.tokenrun_fence(token_group text, fence bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS {quote}
+CREATE FUNCTION tokenrun_fence(token_group text, fence bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $do$
 BEGIN
-    PERFORM FROM {schema}.tokens AS token
+    PERFORM FROM tokens AS token
     WHERE token.token_group = $1 AND token.fence = $2 AND token.state = 'running'
     FOR KEY SHARE;
     IF NOT FOUND THEN
@@ -107,4 +130,4 @@ BEGIN
                 HINT = 'Another has the token, or nobody: end this job.';
     END IF;
 END
-{quote};
+$do$;

@@ -1,8 +1,13 @@
--- One at a time: who comes second finds it made. The lock goes with the transaction.
+-- One at a time: who comes second finds it made. The lock goes with the transaction. A role that may
+-- not use the schema does not see what is in it.
 SELECT pg_advisory_xact_lock(7239842341119201);
 DO {quote} BEGIN
     -- Not IF NOT EXISTS: that asks for rights on the database even where there is nothing to make.
     IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = {schema_text}) THEN
         CREATE SCHEMA {schema};
+    ELSIF NOT has_schema_privilege({schema_text}, 'USAGE')
+        OR NOT has_schema_privilege({schema_text}, 'CREATE') THEN
+        RAISE insufficient_privilege USING MESSAGE = 'permission denied for schema ' || {schema_text};
     END IF;
 END {quote};
+SET LOCAL search_path = {schema}, pg_temp;

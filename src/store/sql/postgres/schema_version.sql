@@ -1,3 +1,3 @@
 SELECT
-    (SELECT value FROM {schema}.meta WHERE name = 'version'),
-    (SELECT value FROM {schema}.meta WHERE name = 'oldest_reader')
+    (SELECT value FROM meta WHERE name = 'version') AS version,
+    (SELECT value FROM meta WHERE name = 'oldest_reader') AS oldest_reader

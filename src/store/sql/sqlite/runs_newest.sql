@@ -1,2 +1,1 @@
-SELECT fence, started_at, outcome <> 'running'
-FROM runs WHERE token_group = ?1 ORDER BY fence DESC LIMIT ?2
+SELECT fence, started_at FROM runs WHERE token_group = ?1 ORDER BY fence DESC LIMIT ?2

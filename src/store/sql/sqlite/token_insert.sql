@@ -1,15 +1,4 @@
 INSERT INTO tokens (
-    token_group, state, client_bound, expected_client, session, fence,
-    host, pid, label, heartbeat_at, heartbeat_tick, acquired_at,
-    acquired_tick, released_at, released_tick, created_at, created_tick,
-    domain, granted_domain, takeover_after_ms, keep_ms, head_start_ms,
-    not_before_ms, lock_file, paused_by, paused_reason, paused_until,
-    handoff_to, handoff_at, revoke_requested, last_outcome, runs, failures,
-    takeovers, losses, succeeded, signalled, timed_out, not_started, vanished,
-    forced, version, session_version, handoff_failback
-) VALUES (
-    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-    ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30,
-    ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43,
-    ?44
-)
+    token_group, version, fence, state, client_bound, expected_client, stamped_at, stamped_tick,
+    domain, document
+) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)

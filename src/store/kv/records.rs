@@ -1,0 +1,236 @@
+//! The entries of what is over: runs, acts of operators, keys that are done.
+
+use std::cmp::Reverse;
+
+use serde::de::DeserializeOwned;
+
+use super::{Commit, Entry, Found, Keys, Kv, KvStore, PART, Put, json};
+use crate::store::pruning::{Note, Seen};
+use crate::store::sql::cell::BadColumn;
+use crate::store::{ActQuery, PRUNE_BATCH, Retention, RunQuery, StoreError};
+use crate::token::{ActRecord, GroupName, OnceMark, Outcome, RunRecord};
+
+const RUN: &str = "run\u{1f}";
+const ACT: &str = "act\u{1f}";
+const KEY: &str = "key\u{1f}";
+const NOTE: &str = "note\u{1f}";
+
+/// The tag of a run whose own session has said how it ended.
+const FINAL: &str = "final";
+/// The tag of a run that another calls unknown.
+const UNKNOWN: &str = "unknown";
+
+fn under(kind: &str, group: Option<&GroupName>) -> String {
+    group.map_or_else(|| kind.to_owned(), |group| format!("{kind}{group}{PART}"))
+}
+
+/// Fences sort as texts do.
+fn run_key(run: &RunRecord) -> String {
+    let prefix = under(RUN, Some(&run.group));
+    format!("{prefix}{:020}{PART}{}", run.fence.0, run.session)
+}
+
+fn once_key(group: &GroupName, key: &str) -> String {
+    format!("{}{key}", under(KEY, Some(group)))
+}
+
+/// What must be read before a run is written.
+pub(super) fn keys_of(run: &RunRecord) -> Vec<Keys> {
+    let key = run
+        .once_mark(0)
+        .map(|mark| once_key(&mark.group, &mark.key));
+    let keys = [Some(run_key(run)), key].into_iter().flatten();
+    keys.map(Keys::One).collect()
+}
+
+/// Adds a run that is over, and the key that it makes done, to what is committed: nothing, if
+/// its session's own word is known. Gives what must be read if that conflicts.
+pub(super) fn add_run(commit: &mut Commit, run: &RunRecord, known: &Found) -> Vec<Keys> {
+    let key = run_key(run);
+    let before = known.entries.get(&key).map(|entry| entry.tag.clone());
+    let tag = if run.is_final() { FINAL } else { UNKNOWN };
+    if before.is_none() || (before.as_deref() == Some(UNKNOWN) && run.is_final()) {
+        commit.compare.push((key.clone(), before));
+        commit.puts.push(put(key, json(run), tag));
+        if let Some(mark) = run.once_mark(0) {
+            let key = once_key(&mark.group, &mark.key);
+            if !known.entries.contains_key(&key) {
+                commit.compare.push((key.clone(), None));
+                commit.puts.push(put(key, json(&mark), ""));
+            }
+        }
+    }
+    keys_of(run)
+}
+
+/// Adds an act, and the key that it forgets, to what is committed.
+pub(super) fn add_act(commit: &mut Commit, act: &ActRecord) {
+    let prefix = under(ACT, Some(&act.group));
+    let key = format!("{prefix}{}", act.version.number());
+    commit.puts.push(put(key, json(act), ""));
+    if let Some(key) = &act.once_key {
+        commit.deletes.push(once_key(&act.group, key));
+    }
+}
+
+fn put(key: String, value: String, tag: &str) -> Put {
+    Put {
+        key,
+        value,
+        tag: tag.to_owned(),
+        stamps: true,
+    }
+}
+
+/// The values under a prefix, with their entries. The store's time is in the entries alone.
+fn values<K: Kv, T: DeserializeOwned>(
+    of: &mut KvStore<K>,
+    keys: Keys,
+) -> Result<Vec<(T, Entry)>, StoreError> {
+    let found = of.kv.get(&[keys])?;
+    let mut values = Vec::with_capacity(found.entries.len());
+    for (key, entry) in found.entries {
+        let value = serde_json::from_str(&entry.value);
+        let wrong = |why| of.bad(&key, &BadColumn::of("value", format!("is wrong: {why}")));
+        values.push((value.map_err(wrong)?, entry));
+    }
+    Ok(values)
+}
+
+fn limited<T>(mut values: Vec<T>, limit: Option<u32>) -> Vec<T> {
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+    values.truncate(limit.unwrap_or(usize::MAX));
+    values
+}
+
+pub(super) fn runs<K: Kv>(
+    of: &mut KvStore<K>,
+    query: &RunQuery,
+) -> Result<Vec<RunRecord>, StoreError> {
+    let found = values(of, Keys::Under(under(RUN, query.group.as_ref())))?;
+    let runs = found.into_iter();
+    let runs = runs.map(|(run, entry): (RunRecord, Entry)| run.written(&entry.stamp));
+    let mut runs: Vec<RunRecord> = runs.filter(|run| query.wants(run)).collect();
+    if query.group.is_some() {
+        runs.sort_by_key(|run| Reverse(run.fence));
+    } else {
+        runs.sort_by_key(|run| Reverse((run.started_at_ms, run.fence)));
+    }
+    Ok(limited(runs, query.limit))
+}
+
+pub(super) fn acts<K: Kv>(
+    of: &mut KvStore<K>,
+    query: &ActQuery,
+) -> Result<Vec<ActRecord>, StoreError> {
+    let found = values(of, Keys::Under(under(ACT, query.group.as_ref())))?;
+    let acts = found.into_iter().map(|(act, entry)| ActRecord {
+        at_ms: entry.stamp.stamp.wall_ms,
+        ..act
+    });
+    let late = |act: &ActRecord| query.since_ms.is_none_or(|since| act.at_ms >= since);
+    let mut acts: Vec<ActRecord> = acts.filter(late).collect();
+    acts.sort_by_key(|act| (Reverse(act.at_ms), act.version));
+    Ok(limited(acts, query.limit))
+}
+
+fn marks<K: Kv>(of: &mut KvStore<K>, keys: Keys) -> Result<Vec<OnceMark>, StoreError> {
+    let found = values(of, keys)?.into_iter();
+    let marks = found.map(|(mark, entry)| OnceMark {
+        done_at_ms: entry.stamp.stamp.wall_ms,
+        ..mark
+    });
+    Ok(marks.collect())
+}
+
+pub(super) fn key<K: Kv>(
+    of: &mut KvStore<K>,
+    group: &GroupName,
+    key: &str,
+) -> Result<Option<OnceMark>, StoreError> {
+    Ok(marks(of, Keys::One(once_key(group, key)))?.pop())
+}
+
+pub(super) fn keys<K: Kv>(
+    of: &mut KvStore<K>,
+    group: Option<&GroupName>,
+) -> Result<Vec<OnceMark>, StoreError> {
+    let mut found = marks(of, Keys::Under(under(KEY, group)))?;
+    found.sort_by(|one, other| {
+        let newest_first = other.done_at_ms.cmp(&one.done_at_ms);
+        newest_first.then_with(|| one.key.cmp(&other.key))
+    });
+    Ok(found)
+}
+
+/// Removes what is too old, and leaves a note for the next pruning.
+pub(super) fn prune<K: Kv>(
+    of: &mut KvStore<K>,
+    group: &GroupName,
+    retention: Retention,
+) -> Result<(), StoreError> {
+    let note_key = format!("{NOTE}{group}");
+    let found = of.kv.get(&[
+        Keys::One(note_key.clone()),
+        Keys::Under(under(RUN, Some(group))),
+        Keys::Under(under(ACT, Some(group))),
+        Keys::Under(under(KEY, Some(group))),
+    ])?;
+    let now = &found.now;
+    let last = found.entries.get(&note_key);
+    let mut runs: Vec<(&String, &Entry, RunRecord)> = Vec::new();
+    for (key, entry) in found.entries.range(under(RUN, Some(group))..) {
+        if !key.starts_with(RUN) {
+            break;
+        }
+        if let Ok(run) = serde_json::from_str(&entry.value) {
+            runs.push((key, entry, run));
+        }
+    }
+    let mut seen: Vec<Seen> = runs.iter().map(|(_, _, run)| Seen::of(run)).collect();
+    let text = last.map(|entry| entry.value.as_str());
+    let note = Note::next(
+        text.and_then(Note::from_text),
+        now,
+        true,
+        &mut seen,
+        retention,
+    );
+    let outlived = note.outlived(retention);
+    let before = now.wall_ms_before(retention.history);
+    let stays = runs.iter().map(|(_, _, run)| run.fence).max();
+    let success = runs
+        .iter()
+        .filter(|(_, _, run)| run.outcome == Outcome::Succeeded);
+    let success = success.map(|(_, _, run)| run.fence).max();
+    let old = |entry: &Entry, before: i64| entry.stamp.stamp.wall_ms < before;
+    let goes = runs.iter().filter(|(_, entry, run)| {
+        let is_last = Some(run.fence) == stays || Some(run.fence) == success;
+        old(entry, before) && Some(run.fence) <= outlived.history && !is_last
+    });
+    let mut deletes: Vec<String> = goes.map(|(key, ..)| (*key).clone()).collect();
+    deletes.truncate(usize::try_from(PRUNE_BATCH).unwrap_or(usize::MAX));
+    for (key, entry) in &found.entries {
+        let goes = if key.starts_with(ACT) {
+            let act = serde_json::from_str::<ActRecord>(&entry.value);
+            old(entry, before) && act.is_ok_and(|act| Some(act.fence) <= outlived.history)
+        } else if key.starts_with(KEY) {
+            let mark = serde_json::from_str::<OnceMark>(&entry.value);
+            old(entry, now.wall_ms_before(retention.once))
+                && mark.is_ok_and(|mark| Some(mark.fence) <= outlived.once)
+        } else {
+            false
+        };
+        if goes {
+            deletes.push(key.clone());
+        }
+    }
+    let commit = Commit {
+        // Of two prunings at once one leaves its note.
+        compare: vec![(note_key.clone(), last.map(|entry| entry.tag.clone()))],
+        puts: vec![put(note_key, note.to_text(), &note.to_text())],
+        deletes,
+        ..Commit::default()
+    };
+    of.kv.commit(&commit).map(drop)
+}

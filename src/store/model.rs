@@ -1,0 +1,347 @@
+//! What a store does, as values: the simulation and the search go through millions of its states.
+//! The suite of the stores runs on it too, so that it is none of its own.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::pruning::{Note, Seen};
+use super::{
+    ActQuery, Advanced, Listing, PRUNE_BATCH, Reading, Retention, RunQuery, Store, StoreError,
+};
+use crate::token::line::FORGOTTEN;
+use crate::token::{
+    ActRecord, Domain, Fence, GroupName, OnceMark, Outcome, Place, Recorded, ResourceName, Row,
+    RunRecord, SessionId, Stamp, StoreTime, Swap, Swapped, Waiter,
+};
+
+/// Everything that a store holds: to be copied and put back, as a lossy failover does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Contents {
+    /// The tokens.
+    pub(crate) rows: BTreeMap<GroupName, Row>,
+    /// The history, oldest first.
+    pub(crate) runs: Vec<RunRecord>,
+    /// Who waits, by arrival.
+    pub(crate) line: Vec<(GroupName, Place)>,
+    /// What operators did, oldest first.
+    pub(crate) acts: Vec<ActRecord>,
+    /// The keys that are done, oldest first.
+    pub(crate) marks: Vec<OnceMark>,
+    /// The highest fence that has used each resource.
+    pub(crate) resources: BTreeMap<ResourceName, Fence>,
+    /// What each group's last pruning left for the next.
+    pub(crate) notes: BTreeMap<GroupName, Note>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    contents: Contents,
+    clock: StoreTime,
+}
+
+/// A store whose contents are values. Clones share their contents and their clock.
+#[derive(Debug, Clone)]
+pub(crate) struct ModelStore {
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl Default for ModelStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ModelStore {
+    /// An empty store, in the domain `memory-0`, in the autumn of 2026.
+
+    pub(crate) fn new() -> Self {
+        let clock = StoreTime {
+            domain: Domain("memory-0".into()),
+            stamp: Stamp {
+                tick_ms: 1_000_000,
+                wall_ms: 1_790_000_000_000,
+            },
+        };
+        Self {
+            inner: Arc::new(Mutex::new(Inner {
+                contents: Contents::default(),
+                clock,
+            })),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store's time.
+
+    pub(crate) fn now(&self) -> StoreTime {
+        self.inner().clock.clone()
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(&self, by: Duration) {
+        let mut inner = self.inner();
+        inner.clock = inner.clock.plus(by);
+    }
+
+    /// Sets the clock: another domain, a stepped wall clock.
+    pub(crate) fn set_clock(&self, to: StoreTime) {
+        self.inner().clock = to;
+    }
+
+    /// A copy of everything in it.
+
+    pub(crate) fn contents(&self) -> Contents {
+        self.inner().contents.clone()
+    }
+
+    /// Replaces everything in it.
+    pub(crate) fn restore(&self, contents: Contents) {
+        self.inner().contents = contents;
+    }
+}
+
+impl Contents {
+    /// What a swap does at `now`.
+    pub(crate) fn swap(&mut self, swap: &Swap, now: &StoreTime) -> Swapped {
+        use crate::token::misreading::{Misreading, misread};
+        let found = self.rows.get(swap.group()).map(|row| row.version);
+        if found != swap.from {
+            return Swapped::Conflict;
+        }
+        if now.is_past(&swap.expiry) && !misread(Misreading::AbandonedSwapHappens) {
+            return Swapped::Expired(now.clone());
+        }
+        let row = swap.written(now);
+        self.rows.insert(row.group.clone(), row);
+        if let Some(session) = &swap.leaves {
+            self.leave(swap.group(), session);
+        }
+        if let Some(run) = &swap.ended {
+            self.record(run, now);
+        }
+        if let Some(act) = &swap.act {
+            self.marks
+                .retain(|mark| mark.group != act.group || Some(&mark.key) != act.once_key.as_ref());
+            self.acts.push(ActRecord {
+                at_ms: now.stamp.wall_ms,
+                ..act.as_ref().clone()
+            });
+        }
+        Swapped::Done(now.clone())
+    }
+
+    /// What [`Store::join`] does at `now`.
+    pub(crate) fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+        now: &StoreTime,
+    ) {
+        if now.is_past(expiry) {
+            return;
+        }
+        self.line.retain(|(_, place)| {
+            let age = now.calendar_age_of(place.seen_at, Some(&place.domain));
+            age < FORGOTTEN || place.waiter == *waiter
+        });
+        let in_line = |(other, place): &&mut (GroupName, Place)| {
+            other == group && place.waiter.session == waiter.session
+        };
+        if let Some((_, place)) = self.line.iter_mut().find(in_line) {
+            place.seen_at = now.stamp;
+            place.domain = now.domain.clone();
+            return;
+        }
+        let last = self.line_of(group).last().map_or(0, |place| place.number);
+        let place = Place {
+            waiter: waiter.clone(),
+            number: last + 1,
+            seen_at: now.stamp,
+            domain: now.domain.clone(),
+        };
+        self.line.push((group.clone(), place));
+    }
+
+    /// What [`Store::leave`] does.
+    pub(crate) fn leave(&mut self, group: &GroupName, session: &SessionId) {
+        self.line
+            .retain(|(other, place)| other != group || place.waiter.session != *session);
+    }
+
+    /// Those in line for a group.
+
+    pub(crate) fn line_of(&self, group: &GroupName) -> Vec<Place> {
+        let of_group = self.line.iter().filter(|(other, _)| other == group);
+        of_group.map(|(_, place)| place.clone()).collect()
+    }
+
+    /// What [`Store::record`] does at `now`.
+    pub(crate) fn record(&mut self, run: &RunRecord, now: &StoreTime) -> Recorded {
+        let same = |it: &&mut RunRecord| {
+            it.group == run.group && it.fence == run.fence && it.session == run.session
+        };
+        let written = run.clone().written(now);
+        match self.runs.iter_mut().find(same) {
+            Some(old) if old.is_final() || !run.is_final() => return Recorded::Already,
+            Some(old) => *old = written,
+            None => self.runs.push(written),
+        }
+        let mark = run.once_mark(now.stamp.wall_ms);
+        let is_new = |mark: &OnceMark| {
+            let same = |it: &OnceMark| it.group == mark.group && it.key == mark.key;
+            !self.marks.iter().any(same)
+        };
+        self.marks.extend(mark.filter(is_new));
+        Recorded::Written
+    }
+
+    /// What [`Store::prune`] does at `now`.
+    pub(crate) fn prune(&mut self, group: &GroupName, retention: Retention, now: &StoreTime) {
+        let runs = self.runs.iter().filter(|run| run.group == *group);
+        let mut newest: Vec<Seen> = runs.map(Seen::of).collect();
+        let last = self.notes.remove(group);
+        let note = Note::next(last, now, true, &mut newest, retention);
+        let outlived = note.outlived(retention);
+        self.notes.insert(group.clone(), note);
+        let (history, once) = (
+            now.wall_ms_before(retention.history),
+            now.wall_ms_before(retention.once),
+        );
+        let stays = newest.last().map(|run| run.fence);
+        let succeeded = self
+            .runs
+            .iter()
+            .filter(|run| run.group == *group && run.outcome == Outcome::Succeeded);
+        let success = succeeded.map(|run| run.fence).max();
+        let mut left = PRUNE_BATCH;
+        self.runs.retain(|run| {
+            let is_old = run.started_at_ms < history && Some(run.fence) <= outlived.history;
+            let is_last = Some(run.fence) == stays || Some(run.fence) == success;
+            let goes = run.group == *group && is_old && !is_last && left > 0;
+            left -= u32::from(goes);
+            !goes
+        });
+        self.acts.retain(|act| {
+            let is_old = act.at_ms < history && Some(act.fence) <= outlived.history;
+            act.group != *group || !is_old
+        });
+        self.marks.retain(|mark| {
+            let is_old = mark.done_at_ms < once && Some(mark.fence) <= outlived.once;
+            mark.group != *group || !is_old
+        });
+    }
+}
+
+impl Store for ModelStore {
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
+    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+        let inner = self.inner();
+        Ok(Reading {
+            row: inner.contents.rows.get(group).cloned(),
+            now: inner.clock.clone(),
+            line: inner.contents.line_of(group),
+        })
+    }
+
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+    ) -> Result<Reading, StoreError> {
+        {
+            let mut inner = self.inner();
+            let now = inner.clock.clone();
+            inner.contents.join(group, waiter, expiry, &now);
+        }
+        self.read(group)
+    }
+
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
+        self.inner().contents.leave(group, session);
+        Ok(())
+    }
+
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
+        let mut inner = self.inner();
+        let now = inner.clock.clone();
+        Ok(inner.contents.swap(swap, &now))
+    }
+
+    fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
+        let mut inner = self.inner();
+        let now = inner.clock.clone();
+        Ok(inner.contents.record(run, &now))
+    }
+
+    fn list(&mut self) -> Result<Listing, StoreError> {
+        let inner = self.inner();
+        Ok(Listing {
+            rows: inner.contents.rows.values().cloned().collect(),
+            lines: inner.contents.line.clone(),
+            unreadable: Vec::new(),
+            now: inner.clock.clone(),
+        })
+    }
+
+    fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
+        let inner = self.inner();
+        let limit = query.limit.map_or(usize::MAX, |n| n as usize);
+        let runs = inner.contents.runs.iter();
+        let mut runs: Vec<_> = runs.filter(|run| query.wants(run)).cloned().collect();
+        runs.sort_by_key(|run| std::cmp::Reverse((run.started_at_ms, run.fence)));
+        runs.truncate(limit);
+        Ok(runs)
+    }
+
+    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
+        let inner = self.inner();
+        let wanted = |act: &&ActRecord| {
+            query.group.as_ref().is_none_or(|group| *group == act.group)
+                && query.since_ms.is_none_or(|since| act.at_ms >= since)
+        };
+        let limit = query.limit.map_or(usize::MAX, |n| n as usize);
+        let acts = inner.contents.acts.iter().rev().filter(wanted);
+        Ok(acts.take(limit).cloned().collect())
+    }
+
+    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
+        let inner = self.inner();
+        let mut marks = inner.contents.marks.iter();
+        let found = marks.find(|mark| mark.group == *group && mark.key == key);
+        Ok(found.cloned())
+    }
+
+    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
+        let inner = self.inner();
+        let marks = inner.contents.marks.iter().rev();
+        let wanted = |mark: &&OnceMark| group.is_none_or(|group| *group == mark.group);
+        Ok(marks.filter(wanted).cloned().collect())
+    }
+
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
+        let mut inner = self.inner();
+        let mark = inner.contents.resources.entry(resource.clone());
+        let mark = mark.or_insert(fence);
+        if *mark > fence {
+            return Ok(Advanced::Behind(*mark));
+        }
+        *mark = fence;
+        Ok(Advanced::Stored)
+    }
+
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
+        let mut inner = self.inner();
+        let now = inner.clock.clone();
+        inner.contents.prune(group, retention, &now);
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! A value in a column, and what is wrong with one that no tokenrun wrote.
+
+use std::time::SystemTime;
+
+use crate::token::document::BadDocument;
+
+/// A value in a column, or NULL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cell {
+    /// A text. Documents are texts in JSON.
+    Text(Option<String>),
+    /// A whole number.
+    Number(Option<i64>),
+    /// A wall time, in milliseconds since 1970.
+    Time(Option<i64>),
+    /// Yes or no: for statements only.
+    Flag(bool),
+    /// A time as exact as the store has it: for statements only.
+    Instant(Option<SystemTime>),
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// A whole number.
+    Number,
+    /// A wall time.
+    Time,
+}
+
+impl Kind {
+    /// NULL in a column of this kind.
+    #[must_use]
+    pub const fn none(self) -> Cell {
+        match self {
+            Self::Text => Cell::Text(None),
+            Self::Number => Cell::Number(None),
+            Self::Time => Cell::Time(None),
+        }
+    }
+}
+
+impl Cell {
+    /// The text of a value.
+    pub fn text(from: &(impl ToString + ?Sized)) -> Self {
+        Self::Text(Some(from.to_string()))
+    }
+
+    /// The text of a value that may be missing.
+    pub fn maybe(from: Option<&(impl ToString + ?Sized)>) -> Self {
+        Self::Text(from.map(ToString::to_string))
+    }
+
+    /// A number.
+    #[must_use]
+    pub const fn number(from: i64) -> Self {
+        Self::Number(Some(from))
+    }
+
+    /// How many rows at most, if that is limited.
+    #[must_use]
+    pub fn limit(from: Option<u32>) -> Self {
+        Self::number(from.map_or(i64::MAX, i64::from))
+    }
+}
+
+/// A value that no tokenrun wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadColumn {
+    /// Which column.
+    pub column: String,
+    /// What is wrong with it, to be read after the column.
+    pub what: String,
+}
+
+impl BadColumn {
+    /// Something that is wrong with a column.
+    pub fn of(column: &str, what: impl ToString) -> Self {
+        Self {
+            column: column.to_owned(),
+            what: what.to_string(),
+        }
+    }
+}
+
+impl From<BadDocument> for BadColumn {
+    fn from(bad: BadDocument) -> Self {
+        Self::of("document", format!("has a field that is wrong: {bad}"))
+    }
+}

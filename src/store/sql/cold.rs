@@ -1,0 +1,126 @@
+//! What every store with tables does in the same way: history, acts and keys are read, with the
+//! statements of its own database.
+
+use serde::de::DeserializeOwned;
+
+use super::cell::{BadColumn, Cell};
+use super::table::{ACTS, KEYS, RUNS, Table};
+use crate::store::{ActQuery, RunQuery, StoreError};
+use crate::token::{ActRecord, GroupName, OnceMark, Outcome, RunRecord};
+
+/// The statements that are read with, each with the values that are named behind it.
+#[derive(Debug, Clone, Copy)]
+pub struct Statements {
+    /// Runs of all groups: limit, client, outcome, since.
+    pub runs: &'static str,
+    /// The same of one: the group besides.
+    pub runs_of_group: &'static str,
+    /// Acts: limit, group, since.
+    pub acts: &'static str,
+    /// A key: group, key.
+    pub key: &'static str,
+    /// Keys: group.
+    pub keys: &'static str,
+}
+
+/// A row.
+#[derive(Debug)]
+pub struct Found {
+    /// What it says about its group, for messages.
+    pub group: String,
+    /// Its cells, or what is wrong with one of them.
+    pub cells: Result<Vec<Cell>, BadColumn>,
+}
+
+/// A database with tables.
+pub trait Dialect {
+    /// Its statements.
+    fn statements(&self) -> Statements;
+
+    /// Carries a statement out that reads a table: its columns and its document.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn select(
+        &mut self,
+        table: &Table,
+        statement: &str,
+        values: &[Cell],
+    ) -> Result<Vec<Found>, StoreError>;
+
+    /// What to say of a row that no tokenrun wrote.
+    fn bad_row(&self, table: &Table, group: &str, bad: &BadColumn) -> StoreError;
+}
+
+/// Runs that are over.
+///
+/// # Errors
+/// If the store can't be read, or holds a run that no tokenrun wrote.
+pub fn runs(of: &mut dyn Dialect, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
+    let mut values = vec![
+        Cell::limit(query.limit),
+        Cell::maybe(query.client.as_ref()),
+        Cell::maybe(query.outcome.map(Outcome::as_str)),
+        Cell::Time(query.since_ms),
+    ];
+    let statement = match &query.group {
+        None => of.statements().runs,
+        Some(group) => {
+            values.push(Cell::text(group));
+            of.statements().runs_of_group
+        }
+    };
+    values_of(of, &RUNS, statement, &values)
+}
+
+/// Acts of operators.
+///
+/// # Errors
+/// If the store can't be read, or holds an act that no tokenrun wrote.
+pub fn acts(of: &mut dyn Dialect, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
+    let values = [
+        Cell::limit(query.limit),
+        Cell::maybe(query.group.as_ref()),
+        Cell::Time(query.since_ms),
+    ];
+    let statement = of.statements().acts;
+    values_of(of, &ACTS, statement, &values)
+}
+
+/// The run that has made a key done.
+///
+/// # Errors
+/// If the store can't be read, or holds a key that no tokenrun wrote.
+pub fn key(
+    of: &mut dyn Dialect,
+    group: &GroupName,
+    key: &str,
+) -> Result<Option<OnceMark>, StoreError> {
+    let values = [Cell::text(group), Cell::text(key)];
+    let statement = of.statements().key;
+    Ok(values_of(of, &KEYS, statement, &values)?.pop())
+}
+
+/// The keys that are done.
+///
+/// # Errors
+/// If the store can't be read, or holds a key that no tokenrun wrote.
+pub fn keys(of: &mut dyn Dialect, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
+    let statement = of.statements().keys;
+    values_of(of, &KEYS, statement, &[Cell::maybe(group)])
+}
+
+fn values_of<T: DeserializeOwned>(
+    of: &mut dyn Dialect,
+    table: &Table,
+    statement: &str,
+    values: &[Cell],
+) -> Result<Vec<T>, StoreError> {
+    let found = of.select(table, statement, values)?;
+    let mut taken = Vec::with_capacity(found.len());
+    for Found { group, cells } in found {
+        let value = cells.and_then(|cells| table.value(cells));
+        taken.push(value.map_err(|bad| of.bad_row(table, &group, &bad))?);
+    }
+    Ok(taken)
+}

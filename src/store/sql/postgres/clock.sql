@@ -1,1 +1,0 @@
-SELECT {now} AS now, {started} AS started, {timeline} AS timeline

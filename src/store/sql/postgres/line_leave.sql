@@ -1,4 +1,0 @@
--- As line_join.sql, it need not survive a crash: it waits for no disk, and for no standby.
-DELETE FROM {schema}.waiters
-USING (SELECT set_config('synchronous_commit', 'off', true)) AS fleeting
-WHERE token_group = $1 AND session = $2

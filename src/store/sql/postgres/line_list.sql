@@ -1,2 +1,0 @@
-SELECT token_group, session, place, client, failback, seen_at, domain
-FROM {schema}.waiters ORDER BY token_group, place

@@ -1,0 +1,30 @@
+-- A run by itself, whatever has become of its token. $1 to $8: the run; what its own session says
+-- replaces "unknown", and nothing replaces that. $9, $10: the key that it makes done, and the key's
+-- document. A row if the run is written now.
+WITH clock AS MATERIALIZED (
+    SELECT
+        clock_timestamp() AS now,
+        CASE current_setting('synchronous_commit')
+            WHEN 'on' THEN NULL WHEN 'remote_apply' THEN NULL
+            ELSE set_config('synchronous_commit', 'on', true)
+        END AS durable
+    WHERE pg_walfile_name('0/1') IS NOT NULL
+),
+ended AS (
+    INSERT INTO runs AS run (
+        token_group, fence, session, client, outcome, started_at, ended_at, document, written_at
+    )
+    SELECT $1, $2, $3, $4, $5, $6, coalesce($7, now), $8::jsonb, now
+    FROM clock
+    ON CONFLICT (token_group, fence, session) DO UPDATE SET
+        outcome = excluded.outcome, ended_at = excluded.ended_at, document = excluded.document,
+        written_at = excluded.written_at
+    WHERE run.outcome = 'unknown' AND excluded.outcome <> 'unknown'
+    RETURNING run.ended_at
+),
+done AS (
+    INSERT INTO done_keys (token_group, once_key, done_at, fence, document)
+    SELECT $1, $9, ended_at, $2, $10::jsonb FROM ended WHERE $9 IS NOT NULL
+    ON CONFLICT DO NOTHING
+)
+SELECT ended_at FROM ended

@@ -1,1 +1,0 @@
-SELECT fence FROM {schema}.resources WHERE resource = $1 AND {primary}

@@ -1,0 +1,28 @@
+-- The first row of a group. $1: the group. $2 to $8: the row; $7: it is always stamped. $9: unused, as
+-- no version was read. $10, $11: after this time, and in another domain, nothing happens any more.
+-- $14: the session that leaves the queue. Two that insert at once: the second waits for the first
+-- one's commit, and then does nothing.
+WITH clock AS MATERIALIZED (
+    SELECT
+        clock_timestamp() AS now,
+        CASE current_setting('synchronous_commit')
+            WHEN 'on' THEN NULL WHEN 'remote_apply' THEN NULL
+            ELSE set_config('synchronous_commit', 'on', true)
+        END AS durable
+    WHERE $7 AND $9 IS NULL
+        AND pg_postmaster_start_time() IS NOT DISTINCT FROM $11 AND pg_walfile_name('0/1') = $12
+),
+swapped AS (
+    INSERT INTO tokens (
+        token_group, version, fence, state, client_bound, expected_client, stamped_at, domain,
+        document
+    )
+    SELECT $1, $2, $3, $4, $5, $6, now, $13, $8::jsonb FROM clock WHERE now <= $10
+    ON CONFLICT DO NOTHING
+    RETURNING stamped_at
+),
+gone AS (
+    DELETE FROM waiters AS waiter USING swapped
+    WHERE waiter.token_group = $1 AND waiter.session = $14
+)
+SELECT now FROM clock, swapped

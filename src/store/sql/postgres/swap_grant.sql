@@ -1,0 +1,26 @@
+-- A grant. The new fence is a new key: no transaction of an earlier run may have locked the old one.
+-- $1: the group. $2 to $8: the new row; $7: whether it is stamped. $9: the version that was read.
+-- $10 to $12: after this time, and in a server that was started at another time or has another
+-- timeline, nothing happens any more; $13: the domain that the two are. A row that another
+-- transaction has locked is not waited for: it is not found. The commit is durable, whatever the
+-- site's default is; what is stricter stays.
+WITH found AS MATERIALIZED (
+    SELECT
+        ctid AS place, clock_timestamp() AS now,
+        CASE current_setting('synchronous_commit')
+            WHEN 'on' THEN NULL WHEN 'remote_apply' THEN NULL
+            ELSE set_config('synchronous_commit', 'on', true)
+        END AS durable
+    FROM tokens
+    WHERE token_group = $1 AND version = $9
+        AND pg_postmaster_start_time() IS NOT DISTINCT FROM $11 AND pg_walfile_name('0/1') = $12
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE tokens AS token SET
+    version = $2, fence = $3, state = $4, client_bound = $5, expected_client = $6,
+    stamped_at = CASE WHEN $7 THEN now ELSE stamped_at END,
+    domain = CASE WHEN $7 THEN $13 ELSE domain END,
+    document = $8::jsonb
+FROM found
+WHERE token.ctid = place AND now <= $10
+RETURNING now

@@ -1,0 +1,53 @@
+-- The end of a run. $14 to $20 are the run; what its own session says replaces "unknown", and nothing
+-- replaces that. $21, $22: the key that it makes done, and the key's document. Those in the queue
+-- listen on $23.
+-- $1: the group. $2 to $8: the new row; $7: whether it is stamped. $9: the version that was read.
+-- $10 to $12: after this time, and in a server that was started at another time or has another
+-- timeline, nothing happens any more; $13: the domain that the two are. A row that another
+-- transaction has locked is not waited for: it is not found. The commit is durable, whatever the
+-- site's default is; what is stricter stays.
+WITH found AS MATERIALIZED (
+    SELECT
+        ctid AS place, clock_timestamp() AS now,
+        CASE current_setting('synchronous_commit')
+            WHEN 'on' THEN NULL WHEN 'remote_apply' THEN NULL
+            ELSE set_config('synchronous_commit', 'on', true)
+        END AS durable
+    FROM tokens
+    WHERE token_group = $1 AND version = $9
+        AND pg_postmaster_start_time() IS NOT DISTINCT FROM $11 AND pg_walfile_name('0/1') = $12
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+swapped AS (
+    UPDATE tokens AS token SET
+        version = $2, fence = $3, state = $4, client_bound = $5, expected_client = $6,
+        stamped_at = CASE WHEN $7 THEN now ELSE stamped_at END,
+        domain = CASE WHEN $7 THEN $13 ELSE domain END,
+        document = $8::jsonb
+    FROM found
+    WHERE token.ctid = place AND now <= $10
+    RETURNING now
+),
+ended AS (
+    INSERT INTO runs AS run (
+        token_group, fence, session, client, outcome, started_at, ended_at, document, written_at
+    )
+    SELECT $1, $14, $15, $16, $17, $18, coalesce($19, now), $20::jsonb, now
+    FROM swapped WHERE $15 IS NOT NULL
+    ON CONFLICT (token_group, fence, session) DO UPDATE SET
+        outcome = excluded.outcome, ended_at = excluded.ended_at, document = excluded.document,
+        written_at = excluded.written_at
+    WHERE run.outcome = 'unknown' AND excluded.outcome <> 'unknown'
+    RETURNING run.ended_at
+),
+done AS (
+    INSERT INTO done_keys (token_group, once_key, done_at, fence, document)
+    SELECT $1, $21, ended_at, $14, $22::jsonb FROM ended WHERE $21 IS NOT NULL
+    ON CONFLICT DO NOTHING
+)
+SELECT
+    now,
+    CASE WHEN EXISTS (SELECT FROM waiters WHERE token_group = $1)
+        THEN pg_notify($23, '')::text
+    END AS rung
+FROM swapped

@@ -1,6 +1,0 @@
--- Who has locked the row, as far as an ordinary role can see: its xmax is the
--- transaction that has.
-SELECT string_agg(DISTINCT locks.pid::text, ', ')
-FROM {schema}.tokens AS token, pg_locks AS locks
-WHERE token.token_group = $1 AND locks.locktype = 'transactionid' AND locks.granted
-    AND locks.transactionid = token.xmax

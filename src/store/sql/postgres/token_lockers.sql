@@ -1,6 +1,0 @@
--- As token_locker.sql, where the row's xmax stands for several transactions. Where it
--- does not, the server calls that an error.
-SELECT string_agg(DISTINCT locks.pid::text, ', ')
-FROM {schema}.tokens AS token, pg_get_multixact_members(token.xmax) AS member, pg_locks AS locks
-WHERE token.token_group = $1 AND locks.locktype = 'transactionid' AND locks.granted
-    AND locks.transactionid = member.xid

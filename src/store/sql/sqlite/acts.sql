@@ -1,0 +1,4 @@
+SELECT token_group, at, version, fence, document
+FROM acts
+WHERE (?2 IS NULL OR token_group = ?2) AND (?3 IS NULL OR at >= ?3)
+ORDER BY at DESC, version LIMIT ?1

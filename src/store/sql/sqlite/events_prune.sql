@@ -1,1 +1,0 @@
-DELETE FROM events WHERE token_group = ?1 AND at < ?2 AND fence <= ?3

@@ -1,0 +1,3 @@
+SELECT token_group, once_key, done_at, fence, document
+FROM done_keys WHERE ?1 IS NULL OR token_group = ?1
+ORDER BY done_at DESC, once_key

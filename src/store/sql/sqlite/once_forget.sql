@@ -1,1 +1,0 @@
-DELETE FROM once WHERE token_group = ?1 AND once_key = ?2

@@ -1,4 +1,0 @@
-DELETE FROM once WHERE token_group = ?1 AND once_key IN (
-    SELECT once_key FROM once
-    WHERE token_group = ?1 AND done_at < ?2 AND fence <= ?3 LIMIT ?4
-)

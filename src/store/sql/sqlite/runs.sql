@@ -1,0 +1,17 @@
+-- The newest of each group, found from the end of its fences, which rise: there is no index
+-- by time, so that a run has none to write. Groups are found from one to the next.
+WITH RECURSIVE groups (name) AS (
+    SELECT min(token_group) FROM runs
+    UNION ALL
+    SELECT (SELECT min(token_group) FROM runs WHERE token_group > name)
+    FROM groups WHERE name IS NOT NULL
+)
+SELECT token_group, fence, session, client, outcome, started_at, ended_at, document
+FROM groups JOIN runs ON token_group = name AND (fence, session) IN (
+    SELECT newest.fence, newest.session FROM runs AS newest
+    WHERE newest.token_group = name
+      AND (?2 IS NULL OR newest.client = ?2) AND (?3 IS NULL OR newest.outcome = ?3)
+      AND (?4 IS NULL OR newest.started_at >= ?4)
+    ORDER BY newest.fence DESC LIMIT ?1
+)
+ORDER BY started_at DESC, fence DESC LIMIT ?1

@@ -1,0 +1,6 @@
+-- Fences rise, whatever becomes of the wall clock.
+SELECT token_group, fence, session, client, outcome, started_at, ended_at, document
+FROM runs WHERE token_group = ?5
+  AND (?2 IS NULL OR client = ?2) AND (?3 IS NULL OR outcome = ?3)
+  AND (?4 IS NULL OR started_at >= ?4)
+ORDER BY fence DESC LIMIT ?1

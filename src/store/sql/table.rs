@@ -1,0 +1,214 @@
+//! The tables of what is over: what their columns are, and how a value becomes a row and back.
+//!
+//! A value is written as JSON. The fields that queries need are taken out of it into columns, and
+//! the rest is the document, so that a field is added where the value is defined and nowhere else.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::cell::{BadColumn, Cell, Kind};
+use crate::token::{ClientId, Fence, GroupName, Outcome, SessionId, Version};
+
+/// A column, which is a field of the value too.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// The field's name in the JSON.
+    field: &'static str,
+    /// Whether a value can be one of this field's.
+    check: fn(&Value) -> Result<(), serde_json::Error>,
+}
+
+/// A table whose last column is a document.
+#[derive(Debug, Clone, Copy)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Its columns but the document, in the order of the statements.
+    pub columns: &'static [Column],
+}
+
+/// The runs that are over.
+pub const RUNS: Table = Table {
+    name: "runs",
+    columns: &[
+        column::<GroupName>("token_group", Kind::Text),
+        column::<Fence>("fence", Kind::Number),
+        column::<SessionId>("session", Kind::Text),
+        column::<ClientId>("client", Kind::Text),
+        column::<Outcome>("outcome", Kind::Text),
+        time("started_at", "started_at_ms"),
+        time("ended_at", "ended_at_ms"),
+    ],
+};
+
+/// What operators did.
+pub const ACTS: Table = Table {
+    name: "acts",
+    columns: &[
+        column::<GroupName>("token_group", Kind::Text),
+        time("at", "at_ms"),
+        column::<Version>("version", Kind::Number),
+        column::<Fence>("fence", Kind::Number),
+    ],
+};
+
+/// The keys of `--once` that are done.
+pub const KEYS: Table = Table {
+    name: "done_keys",
+    columns: &[
+        column::<GroupName>("token_group", Kind::Text),
+        column::<String>("once_key", Kind::Text),
+        time("done_at", "done_at_ms"),
+        column::<Fence>("fence", Kind::Number),
+    ],
+};
+
+const fn column<T: DeserializeOwned>(name: &'static str, kind: Kind) -> Column {
+    Column {
+        name,
+        kind,
+        field: name,
+        check: check::<T>,
+    }
+}
+
+const fn time(name: &'static str, field: &'static str) -> Column {
+    Column {
+        name,
+        kind: Kind::Time,
+        field,
+        check: check::<i64>,
+    }
+}
+
+fn check<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
+    T::deserialize(value).map(drop)
+}
+
+impl Table {
+    /// What is written for a value: its columns, then its document.
+    #[must_use]
+    pub fn cells(&self, value: &impl Serialize) -> Vec<Cell> {
+        // What the protocol keeps is a struct whose maps have texts as keys: nothing can fail.
+        let Ok(Value::Object(mut fields)) = serde_json::to_value(value) else {
+            return Vec::new();
+        };
+        let mut cells: Vec<Cell> = Vec::with_capacity(self.columns.len() + 1);
+        for column in self.columns {
+            let field = fields.remove(column.field);
+            cells.push(match column.kind {
+                Kind::Text => Cell::Text(field.and_then(|it| it.as_str().map(str::to_owned))),
+                Kind::Number => Cell::Number(field.and_then(|it| it.as_i64())),
+                Kind::Time => Cell::Time(field.and_then(|it| it.as_i64())),
+            });
+        }
+        cells.push(Cell::text(&Value::Object(fields)));
+        cells
+    }
+
+    /// The value that a row stands for: its columns, then its document.
+    ///
+    /// # Errors
+    /// Which column no tokenrun wrote, and what is wrong with it.
+    pub fn value<T: DeserializeOwned>(&self, cells: Vec<Cell>) -> Result<T, BadColumn> {
+        let mut cells = cells.into_iter();
+        let mut columns: Map<String, Value> = Map::new();
+        for (column, cell) in self.columns.iter().zip(cells.by_ref()) {
+            let value = match cell {
+                Cell::Text(Some(text)) => Value::from(text),
+                Cell::Number(Some(number)) | Cell::Time(Some(number)) => Value::from(number),
+                Cell::Text(None)
+                | Cell::Number(None)
+                | Cell::Time(None)
+                | Cell::Flag(_)
+                | Cell::Instant(_) => {
+                    return Err(BadColumn::of(column.name, "is NULL"));
+                }
+            };
+            (column.check)(&value)
+                .map_err(|why| BadColumn::of(column.name, wrong(&value, &why)))?;
+            columns.insert(column.field.to_owned(), value);
+        }
+        let document = match cells.next() {
+            Some(Cell::Text(Some(text))) => text,
+            _ => return Err(BadColumn::of(DOCUMENT, "is NULL")),
+        };
+        let bad = |why: serde_json::Error| BadColumn::of(DOCUMENT, format!("is wrong: {why}"));
+        let mut fields: Map<String, Value> = serde_json::from_str(&document).map_err(bad)?;
+        fields.extend(columns);
+        T::deserialize(Value::Object(fields)).map_err(bad)
+    }
+}
+
+const DOCUMENT: &str = "document";
+
+/// Shows a value that is wrong, in one line and not too long.
+fn wrong(value: &Value, why: &serde_json::Error) -> String {
+    const MOST: usize = 60;
+    let text = value.to_string();
+    let mut shown: String = text.chars().take(MOST).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    format!("is {shown}: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::RunRecord;
+    use crate::token::record::fixture::unheld_run;
+
+    fn run() -> RunRecord {
+        RunRecord {
+            ended_at_ms: Some(1_790_000_000_000),
+            ..unheld_run(&GroupName::new("g").unwrap(), 7)
+        }
+    }
+
+    #[test]
+    fn a_value_comes_back_and_its_document_repeats_no_column() {
+        let cells = RUNS.cells(&run());
+        assert_eq!(cells.len(), RUNS.columns.len() + 1);
+        let Some(Cell::Text(Some(document))) = cells.last() else {
+            panic!("no document: {cells:?}");
+        };
+        let fields: Map<String, Value> = serde_json::from_str(document).unwrap();
+        for column in RUNS.columns {
+            assert!(!fields.contains_key(column.field), "{document}");
+        }
+        assert_eq!(RUNS.value::<RunRecord>(cells), Ok(run()));
+    }
+
+    #[test]
+    fn the_column_that_is_wrong_is_named() {
+        for (index, cell, words) in [
+            (1, Cell::number(-1), "fence is -1"),
+            (2, Cell::text(""), "session is \"\""),
+            (3, Cell::Text(None), "client is NULL"),
+            (4, Cell::text("splendid"), "outcome is \"splendid\""),
+            (7, Cell::text("[]"), "document is wrong"),
+            (7, Cell::text("{}"), "document is wrong: missing field"),
+        ] {
+            let mut cells = RUNS.cells(&run());
+            cells[index] = cell;
+            let BadColumn { column, what } = RUNS.value::<RunRecord>(cells).unwrap_err();
+            let told = format!("{column} {what}");
+            assert!(told.starts_with(words), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_a_newer_program_added_is_carried_on() {
+        let mut cells = RUNS.cells(&run());
+        cells[7] = Cell::text(r#"{"program": "p", "grant": "bind", "colour": "red"}"#);
+        let found: RunRecord = RUNS.value(cells).unwrap();
+        let again = RUNS.cells(&found);
+        assert!(again[7] != RUNS.cells(&run())[7] && RUNS.value(again) == Ok(found));
+    }
+}

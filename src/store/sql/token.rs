@@ -1,0 +1,115 @@
+//! A token as stores with tables keep it: a few columns that the store itself or an administrator
+//! reads, and the document, which holds nothing that a column says.
+
+use super::cell::BadColumn;
+use crate::token::{
+    ClientId, Document, Fence, GroupName, NameError, Row, Run, State, StoreTime, Version,
+};
+
+const FREE: &str = "free";
+const IDLE: &str = "idle";
+const RUNNING: &str = "running";
+
+/// What the columns of a token hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns<'a> {
+    /// `token_group`
+    pub group: &'a str,
+    /// `version`
+    pub version: i64,
+    /// `fence`
+    pub fence: i64,
+    /// `state`: free, idle, running
+    pub state: &'a str,
+    /// `client_bound`
+    pub client_bound: Option<&'a str>,
+    /// `expected_client`
+    pub expected_client: Option<&'a str>,
+    /// `stamped_at` and `domain`
+    pub stamped: StoreTime,
+    /// `document`
+    pub document: String,
+}
+
+impl<'a> Columns<'a> {
+    /// What is written for a row.
+    #[must_use]
+    pub fn of(row: &'a Row) -> Self {
+        Self {
+            group: row.group.as_str(),
+            version: row.version.number(),
+            fence: row.fence.0,
+            state: match row.state {
+                State::Free => FREE,
+                State::Idle { .. } => IDLE,
+                State::Running { .. } => RUNNING,
+            },
+            client_bound: row.client_bound().map(ClientId::as_str),
+            expected_client: row.expected_client.as_ref().map(ClientId::as_str),
+            stamped: row.stamped.clone(),
+            document: row.document.to_json(row.run()),
+        }
+    }
+
+    /// The row that the columns stand for. Contradictions are not guessed away: a guess may let
+    /// a client run beside another.
+    ///
+    /// # Errors
+    /// Which column no tokenrun wrote, and what is wrong with it.
+    pub fn row(self) -> Result<Row, BadColumn> {
+        let group = name("token_group", self.group, GroupName::new)?;
+        let client = maybe("client_bound", self.client_bound)?;
+        let expected_client = maybe("expected_client", self.expected_client)?;
+        if self.fence < 0 {
+            let what = format!("is {}, which is negative", self.fence);
+            return Err(BadColumn::of("fence", what));
+        }
+        let (document, run) = Document::from_json(&self.document)?;
+        Ok(Row {
+            group,
+            version: Version::from_stored(self.version),
+            fence: Fence(self.fence),
+            state: state(self.state, client, run)?,
+            expected_client,
+            stamped: self.stamped,
+            document,
+        })
+    }
+}
+
+fn state(word: &str, client: Option<ClientId>, run: Option<Run>) -> Result<State, BadColumn> {
+    let contradicts =
+        |column, other: &str| Err(BadColumn::of(column, format!("contradicts the {other}")));
+    match (word, client, run) {
+        (FREE, None, None) => Ok(State::Free),
+        (IDLE, Some(client), None) => Ok(State::Idle { client }),
+        (RUNNING, Some(client), Some(run)) => Ok(State::Running {
+            client,
+            run: Box::new(run),
+        }),
+        (FREE, Some(_), _) | (IDLE | RUNNING, None, _) => {
+            contradicts("client_bound", &format!("state {word:?}"))
+        }
+        (FREE | IDLE | RUNNING, ..) => contradicts("document", &format!("state {word:?}")),
+        _ => {
+            let shown: String = word.chars().take(60).collect();
+            Err(BadColumn::of(
+                "state",
+                format!("is {shown:?}, an unknown word"),
+            ))
+        }
+    }
+}
+
+fn name<T>(
+    column: &'static str,
+    text: &str,
+    new: impl FnOnce(&str) -> Result<T, NameError>,
+) -> Result<T, BadColumn> {
+    new(text).map_err(|error| BadColumn::of(column, error))
+}
+
+fn maybe(column: &'static str, text: Option<&str>) -> Result<Option<ClientId>, BadColumn> {
+    text.map(|text| name(column, text, ClientId::new))
+        .transpose()
+}

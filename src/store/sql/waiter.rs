@@ -1,0 +1,50 @@
+//! A place in the queue as stores with tables keep it.
+
+use serde::{Deserialize, Serialize};
+
+use super::cell::BadColumn;
+use crate::token::{ClientId, Place, SessionId, StoreTime, Waiter};
+
+/// What stands in the column `document`.
+#[derive(Serialize, Deserialize)]
+struct Document {
+    client: ClientId,
+    #[serde(default)]
+    failback: bool,
+}
+
+/// The document of a waiter.
+#[must_use]
+pub fn document(of: &Waiter) -> String {
+    let document = Document {
+        client: of.client.clone(),
+        failback: of.failback,
+    };
+    // Its fields are a text and a flag: nothing can fail.
+    serde_json::to_string(&document).unwrap_or_default()
+}
+
+/// The place that the columns `place`, `session`, the stamp and `document` stand for.
+///
+/// # Errors
+/// Which column no tokenrun wrote, and what is wrong with it.
+pub fn place(
+    number: i64,
+    session: &str,
+    seen: StoreTime,
+    document: &str,
+) -> Result<Place, BadColumn> {
+    let session = SessionId::new(session).map_err(|why| BadColumn::of("session", why))?;
+    let wrong = |why| BadColumn::of("document", format!("is wrong: {why}"));
+    let Document { client, failback } = serde_json::from_str(document).map_err(wrong)?;
+    Ok(Place {
+        waiter: Waiter {
+            session,
+            client,
+            failback,
+        },
+        number,
+        seen_at: seen.stamp,
+        domain: seen.domain,
+    })
+}

@@ -1,0 +1,108 @@
+//! The tables of what is over: runs, acts of operators, keys that are done.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use super::cells::Cells;
+use super::{SqliteStore, group_in, wall};
+use crate::store::StoreError;
+use crate::store::sql::cell::{BadColumn, Cell, Kind};
+use crate::store::sql::cold::{Dialect, Found, Statements};
+use crate::store::sql::table::{ACTS, KEYS, RUNS, Table};
+use crate::token::{ActRecord, Recorded, RunRecord, StoreTime};
+
+impl Dialect for SqliteStore {
+    fn statements(&self) -> Statements {
+        Statements {
+            runs: sql!("runs"),
+            runs_of_group: sql!("runs_of_group"),
+            acts: sql!("acts"),
+            key: sql!("key"),
+            keys: sql!("keys"),
+        }
+    }
+
+    fn select(
+        &mut self,
+        table: &Table,
+        statement: &str,
+        values: &[Cell],
+    ) -> Result<Vec<Found>, StoreError> {
+        let values = params_from_iter(values.iter().map(value));
+        self.rows(statement, values, |row| {
+            Ok(Found {
+                group: group_in(row),
+                cells: cells_of(table, row),
+            })
+        })
+    }
+
+    fn bad_row(&self, table: &Table, group: &str, bad: &BadColumn) -> StoreError {
+        self.place.bad_cell(table.name, group, bad)
+    }
+}
+
+/// A row's columns, then its document.
+fn cells_of(table: &Table, row: &rusqlite::Row<'_>) -> Result<Vec<Cell>, BadColumn> {
+    let mut found = Vec::with_capacity(table.columns.len() + 1);
+    for (index, column) in table.columns.iter().enumerate() {
+        let mut cells = Cells::of_column(row, index, column.name);
+        found.push(match column.kind {
+            Kind::Text => Cell::Text(cells.text()?.map(str::to_owned)),
+            Kind::Number => Cell::Number(cells.number()?),
+            Kind::Time => Cell::Time(cells.wall()?),
+        });
+    }
+    let mut document = Cells::of_column(row, table.columns.len(), "document");
+    found.push(Cell::Text(document.text()?.map(str::to_owned)));
+    Ok(found)
+}
+
+/// A cell as SQLite takes it.
+fn value(cell: &Cell) -> Value {
+    match cell {
+        Cell::Text(Some(text)) => Value::Text(text.clone()),
+        Cell::Number(Some(number)) => Value::Integer(*number),
+        Cell::Time(Some(wall_ms)) => Value::Text(wall::to_text(*wall_ms)),
+        Cell::Flag(flag) => Value::Integer(i64::from(*flag)),
+        // No statement here has an instant.
+        Cell::Text(None) | Cell::Number(None) | Cell::Time(None) | Cell::Instant(_) => Value::Null,
+    }
+}
+
+/// Writes a run that is over, and makes its key done. The lock is held.
+pub(super) fn write_run(
+    connection: &Connection,
+    run: &RunRecord,
+    now: &StoreTime,
+) -> rusqlite::Result<Recorded> {
+    let mut cells = RUNS.cells(&run.clone().written(now));
+    cells.push(Cell::Time(Some(now.stamp.wall_ms)));
+    let mut statement = connection.prepare_cached(sql!("run_write"))?;
+    if statement.execute(params_from_iter(cells.iter().map(value)))? == 0 {
+        return Ok(Recorded::Already);
+    }
+    if let Some(mark) = run.once_mark(now.stamp.wall_ms) {
+        let cells = KEYS.cells(&mark);
+        connection.execute(sql!("key_write"), params_from_iter(cells.iter().map(value)))?;
+    }
+    Ok(Recorded::Written)
+}
+
+/// Writes an act of an operator, and forgets the key that it is about. The lock is held.
+pub(super) fn write_act(
+    connection: &Connection,
+    act: &ActRecord,
+    now: &StoreTime,
+) -> rusqlite::Result<()> {
+    let act = ActRecord {
+        at_ms: now.stamp.wall_ms,
+        ..act.clone()
+    };
+    let cells = ACTS.cells(&act);
+    connection.execute(sql!("act_write"), params_from_iter(cells.iter().map(value)))?;
+    if let Some(key) = &act.once_key {
+        connection.execute(sql!("key_forget"), [act.group.as_str(), key])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,484 @@
+//! What a token carries and no store looks into: one document, which stores keep as JSON.
+//!
+//! A new field of a token is a line in here. Programs of two versions use one store side by side:
+//! what this one does not know it carries through its swaps (`other`), at the top, and in each
+//! part that is replaced as a whole, because it lives as long as that part does.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::names::{ClientId, SessionId, Version};
+use super::record::{GrantKind, Outcome};
+use super::time::{Domain, Stamp};
+
+/// The fields that a newer program has added.
+pub type Others = Map<String, Value>;
+
+/// The version of the document that this program reads and writes.
+pub const VERSION: u32 = 1;
+
+/// What the token's stamp is the time of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StampOf {
+    /// The first look at the group, which found no token.
+    #[default]
+    Created,
+    /// A grant, which is the session's first sign of life.
+    Granted,
+    /// A later sign of life.
+    Heartbeat,
+    /// The end of a run.
+    Released,
+}
+
+/// A run that holds the token. A grant replaces it as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Run {
+    /// Which invocation.
+    pub session: SessionId,
+    /// The file whose locks prove that the run lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_file: Option<String>,
+    /// The program's name. Arguments are never stored: they can hold secrets.
+    pub program: String,
+    /// The key that `--once` gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once_key: Option<String>,
+    /// How the client came by the token.
+    pub grant: GrantKind,
+    /// Whose the token was before, if another's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_client: Option<ClientId>,
+    /// What a newer program has added.
+    #[serde(flatten)]
+    pub other: Others,
+}
+
+/// New grants have been stopped by an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Pause {
+    /// Who stopped them.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+    /// Until when, in milliseconds since 1970; `None` until an operator resumes them.
+    #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
+    pub until_wall_ms: Option<i64>,
+    /// What a newer program has added.
+    #[serde(flatten)]
+    pub other: Others,
+}
+
+/// The token goes to a certain client when it is next granted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Handoff {
+    /// To whom.
+    pub to: ClientId,
+    /// When that was asked for, in milliseconds since 1970.
+    #[serde(rename = "at_ms")]
+    pub at_wall_ms: i64,
+    /// The target left it itself, for its failback. An operator's ends a run that yields; this
+    /// one waits until the token is idle, since failback ends no run.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub for_failback: bool,
+    /// What a newer program has added.
+    #[serde(flatten)]
+    pub other: Others,
+}
+
+/// What has been counted since the token was created.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Grants.
+    pub runs: i64,
+    /// Runs whose job failed, was killed or timed out.
+    pub failures: i64,
+    /// Grants to a client other than the one that the token belonged to.
+    pub takeovers: i64,
+    /// Runs that lost their token or vanished.
+    pub losses: i64,
+    // How runs have ended, where the counts above do not tell: each is counted once, in the swap
+    // that takes its token. What its session records later changes history alone.
+    /// Whose job succeeded.
+    pub succeeded: i64,
+    /// Whose job was killed by a signal. A failure.
+    pub signalled: i64,
+    /// Whose job was stopped at its time-out. A failure.
+    pub timed_out: i64,
+    /// Whose job was not started.
+    pub not_started: i64,
+    /// That vanished: another was granted their token. A loss.
+    #[serde(rename = "vanished")]
+    pub unknown: i64,
+    /// Whose token an operator freed by force.
+    pub forced: i64,
+}
+
+impl Counters {
+    /// Counts a grant; `takes_over`: to a client other than the one that the token belonged to.
+    pub const fn count_grant(&mut self, takes_over: bool) {
+        self.runs = self.runs.saturating_add(1);
+        if takes_over {
+            self.takeovers = self.takeovers.saturating_add(1);
+        }
+    }
+
+    /// Counts a run that ended like this.
+    pub fn count_end(&mut self, outcome: Outcome) {
+        let counters: &mut [&mut i64] = match outcome {
+            Outcome::Succeeded => &mut [&mut self.succeeded],
+            Outcome::Failed => &mut [&mut self.failures],
+            Outcome::Signalled => &mut [&mut self.failures, &mut self.signalled],
+            Outcome::TimedOut => &mut [&mut self.failures, &mut self.timed_out],
+            Outcome::Lost => &mut [&mut self.losses],
+            Outcome::Unknown => &mut [&mut self.losses, &mut self.unknown],
+            Outcome::NotStarted => &mut [&mut self.not_started],
+            Outcome::Running => &mut [],
+        };
+        for counter in counters {
+            **counter = counter.saturating_add(1);
+        }
+    }
+
+    /// The runs that are over, by outcome in a word. `running`: the last one is not over. The
+    /// last word stands for those that an older tokenrun ended, which kept no such counts.
+    #[must_use]
+    pub fn by_outcome(&self, running: bool) -> [(&'static str, i64); 9] {
+        let Self {
+            succeeded,
+            signalled,
+            timed_out,
+            not_started,
+            unknown,
+            forced,
+            ..
+        } = *self;
+        let less = |all: i64, some: &[i64]| {
+            let left = some.iter().fold(all, |left, n| left.saturating_sub(*n));
+            left.max(0)
+        };
+        let told = [self.failures, self.losses, succeeded, not_started, forced];
+        let over = less(self.runs, &[i64::from(running)]);
+        [
+            (Outcome::Succeeded.as_str(), succeeded),
+            (
+                Outcome::Failed.as_str(),
+                less(self.failures, &[signalled, timed_out]),
+            ),
+            (Outcome::Signalled.as_str(), signalled),
+            (Outcome::TimedOut.as_str(), timed_out),
+            (Outcome::Lost.as_str(), less(self.losses, &[unknown])),
+            (Outcome::Unknown.as_str(), unknown),
+            (Outcome::NotStarted.as_str(), not_started),
+            ("forced", forced),
+            ("other", less(over, &told)),
+        ]
+    }
+}
+
+/// Everything of a token that stores only carry.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Document {
+    /// The oldest version of a program that may act on it: [`VERSION`].
+    pub reader: u32,
+    /// What the token's stamp is the time of.
+    pub stamp_of: StampOf,
+    /// The last version that the running session itself wrote; operators keep it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_version: Option<Version>,
+    /// The domain that the last grant was made in. `None`: never granted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granted_domain: Option<Domain>,
+    /// When the token was created, unless the token's stamp says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<Stamp>,
+    /// When the token was last granted, in `granted_domain`, unless the token's stamp says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acquired: Option<Stamp>,
+    /// How long the holder may be silent.
+    #[serde(rename = "takeover_after_ms", with = "millis")]
+    pub takeover_after: Duration,
+    /// How long after a run other clients are refused outright.
+    #[serde(rename = "keep_ms", with = "millis")]
+    pub keep: Duration,
+    /// How long a client that is not preferred waits.
+    #[serde(rename = "head_start_ms", with = "millis")]
+    pub head_start: Duration,
+    /// The least time from the last grant to the next. Zero for none.
+    #[serde(rename = "not_before_ms", with = "millis")]
+    pub not_before: Duration,
+    /// The holder's (or last holder's) host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The holder's (or last holder's) supervisor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    /// What the holder calls its run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// New grants are stopped.
+    #[serde(rename = "pause", skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Pause>,
+    /// Which client gets the token next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Handoff>,
+    /// The holder is asked to end its job and to free the token.
+    #[serde(rename = "revoke", skip_serializing_if = "is_false")]
+    pub revoke_requested: bool,
+    /// How the last run ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_outcome: Option<Outcome>,
+    /// What has been counted.
+    #[serde(flatten)]
+    pub counters: Counters,
+    /// What a newer program has added.
+    #[serde(flatten)]
+    pub other: Others,
+}
+
+/// What must be there: without it another value would be guessed.
+const NEEDED: [&str; 6] = [
+    "reader",
+    "stamp_of",
+    "takeover_after_ms",
+    "keep_ms",
+    "head_start_ms",
+    "not_before_ms",
+];
+
+/// Where the run that holds the token stands in the document.
+const RUN: &str = "run";
+
+/// A document that is none of tokenrun's: which field, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} {what}")]
+pub struct BadDocument {
+    /// The field's name in the JSON; `document` for all of it.
+    pub field: String,
+    /// What is wrong with it, to be read after the field.
+    pub what: String,
+}
+
+impl BadDocument {
+    fn of(field: &str, what: impl ToString) -> Self {
+        Self {
+            field: field.to_owned(),
+            what: what.to_string(),
+        }
+    }
+}
+
+impl Document {
+    /// Whether only a newer program may grant this token or act on it.
+    #[must_use]
+    pub const fn needs_newer_program(&self) -> bool {
+        self.reader > VERSION
+    }
+
+    /// The JSON that a store keeps, with the run that holds the token.
+    #[must_use]
+    pub fn to_json(&self, run: Option<&Run>) -> String {
+        #[derive(Serialize)]
+        struct Whole<'a> {
+            #[serde(flatten)]
+            document: &'a Document,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            run: Option<&'a Run>,
+        }
+        let document = self;
+        let whole = Whole { document, run };
+        // Maps have texts as keys, and numbers are whole: nothing in it can fail.
+        if self.needs_newer_program() {
+            // What was carried on stands in the place of what it could not be understood as.
+            let value = serde_json::to_value(&whole).unwrap_or_default();
+            return value.to_string();
+        }
+        serde_json::to_string(&whole).unwrap_or_default()
+    }
+
+    /// The document that a store keeps, and the run that holds the token.
+    ///
+    /// Of one that needs a newer program, what can't be understood is carried on as it is.
+    ///
+    /// # Errors
+    /// What is wrong with a text that no tokenrun wrote.
+    pub fn from_json(text: &str) -> Result<(Self, Option<Run>), BadDocument> {
+        let bad = |error: serde_json::Error| BadDocument::of("document", error);
+        let mut fields: Others = serde_json::from_str(text).map_err(bad)?;
+        let reader = fields.get("reader").and_then(Value::as_u64).unwrap_or(0);
+        let is_newer = reader > u64::from(VERSION);
+        let missing = NEEDED.iter().find(|field| !fields.contains_key(**field));
+        if let Some(missing) = missing.filter(|_| !is_newer) {
+            return Err(BadDocument::of(missing, "is missing"));
+        }
+        let run = match fields.remove(RUN) {
+            None => None,
+            Some(run) if is_newer => Some(run_of_the_future(run)?),
+            Some(run) => {
+                Some(serde_json::from_value(run).map_err(|why| BadDocument::of(RUN, why))?)
+            }
+        };
+        let mut foreign = Others::new();
+        for field in fields.keys().cloned().collect::<Vec<_>>() {
+            let Err(why) = understood(&fields, &field) else {
+                continue;
+            };
+            if !is_newer {
+                return Err(BadDocument::of(&field, why));
+            }
+            foreign.extend(fields.remove_entry(&field));
+        }
+        let mut document: Self = serde_json::from_value(Value::Object(fields)).map_err(bad)?;
+        document.other.extend(foreign);
+        Ok((document, run))
+    }
+}
+
+/// The run of a document that needs a newer program: its session, and what else can be understood.
+fn run_of_the_future(run: Value) -> Result<Run, BadDocument> {
+    let bad = |why: serde_json::Error| BadDocument::of(RUN, why);
+    let fields: Others = serde_json::from_value(run).map_err(bad)?;
+    let plain = json!({"program": "?", "grant": GrantKind::Bind, "session": fields.get("session")});
+    let plain: Others = serde_json::from_value(plain).map_err(bad)?;
+    let mut known = plain.clone();
+    let mut foreign = Others::new();
+    for (field, value) in fields {
+        let mut with = plain.clone();
+        with.insert(field.clone(), value.clone());
+        let understood = serde_json::from_value::<Run>(Value::Object(with)).is_ok();
+        let of = if understood { &mut known } else { &mut foreign };
+        of.insert(field, value);
+    }
+    let mut run: Run = serde_json::from_value(Value::Object(known)).map_err(bad)?;
+    run.other.extend(foreign);
+    Ok(run)
+}
+
+/// Whether one field alone can be understood.
+fn understood(fields: &Others, field: &str) -> serde_json::Result<()> {
+    let alone = fields
+        .get(field)
+        .map(|value| (field.to_owned(), value.clone()));
+    let alone: Others = alone.into_iter().collect();
+    serde_json::from_value::<Document>(Value::Object(alone)).map(drop)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+mod millis {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(of: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(u64::try_from(of.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_millis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(json: &str) -> Others {
+        serde_json::from_str(json).unwrap()
+    }
+
+    const PLAIN: &str = r#"{"reader": 1, "stamp_of": "granted", "takeover_after_ms": 300000,
+        "keep_ms": 0, "head_start_ms": 10000, "not_before_ms": 0}"#;
+
+    /// A document with these fields besides, as it is after it was read and written.
+    fn carried(more: &Value) -> Others {
+        let mut document = fields(PLAIN);
+        document.extend(serde_json::from_value::<Others>(more.clone()).unwrap());
+        let text = Value::Object(document).to_string();
+        let (document, run) = Document::from_json(&text).unwrap();
+        fields(&document.to_json(run.as_ref()))
+    }
+
+    #[test]
+    fn fields_of_the_future_are_carried_on_in_every_part() {
+        let more = json!({
+            "colour": {"shade": [1, null]},
+            "run": {"session": "s", "program": "p", "grant": "bind", "colour": 1},
+            "pause": {"by": "x", "reason": "", "colour": 2},
+            "handoff": {"to": "b", "at_ms": 5, "colour": 3},
+        });
+        let found = carried(&more);
+        for (field, value) in more.as_object().unwrap() {
+            assert_eq!(found.get(field), Some(value), "{field}");
+        }
+    }
+
+    #[test]
+    fn words_of_the_future_are_carried_on_where_a_newer_program_is_needed() {
+        let more = json!({
+            "reader": 2,
+            "last_outcome": "transcended",
+            "keep_ms": "a while",
+            "runs": [1, 2],
+            "pause": "see elsewhere",
+            "run": {"session": "s", "grant": "levitation", "program": 7, "lock_file": false},
+        });
+        let found = carried(&more);
+        for (field, value) in more.as_object().unwrap() {
+            assert_eq!(found.get(field), Some(value), "{field}");
+        }
+        assert_eq!(found.get("takeover_after_ms"), Some(&json!(300_000)));
+    }
+
+    #[test]
+    fn what_this_program_should_know_is_not_guessed() {
+        for (field, value) in [
+            ("last_outcome", json!("transcended")),
+            ("keep_ms", json!("a while")),
+            (
+                "run",
+                json!({"session": "s", "program": "p", "grant": "levitation"}),
+            ),
+            ("pause", json!({})),
+            ("reader", json!("2")),
+        ] {
+            let mut document = fields(PLAIN);
+            document.insert(field.to_owned(), value);
+            let text = Value::Object(document).to_string();
+            assert_eq!(
+                Document::from_json(&text).unwrap_err().field,
+                field,
+                "{text}"
+            );
+        }
+        for needed in NEEDED {
+            let mut document = fields(PLAIN);
+            document.remove(needed);
+            let text = Value::Object(document).to_string();
+            assert!(Document::from_json(&text).is_err(), "{needed}");
+        }
+        // Of a newer program's run at least the session must be known.
+        let mut document = fields(PLAIN);
+        document.extend(fields(r#"{"reader": 2, "run": {"session": 5}}"#));
+        let text = Value::Object(document).to_string();
+        assert_eq!(Document::from_json(&text).unwrap_err().field, "run");
+    }
+
+    #[test]
+    fn a_part_that_is_replaced_takes_its_fields_of_the_future_with_it() {
+        let mut document = fields(PLAIN);
+        let run = r#"{"run": {"session": "s", "program": "p", "grant": "bind", "colour": 1}}"#;
+        document.extend(fields(run));
+        let text = Value::Object(document).to_string();
+        let (document, _) = Document::from_json(&text).unwrap();
+        assert!(!fields(&document.to_json(None)).contains_key("run"));
+    }
+}
