@@ -52,7 +52,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l log-format -d 'How me
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l failback -d 'As the expected client, take the token back when it is idle'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l close-lock -d 'Do not let the job inherit the lock that shows others on this host that it lives'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s V -l version -d 'Print version'
@@ -116,7 +116,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l for -d 'The 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l succeeded-within -d 'For monitoring: whether a run has succeeded, on any node, in this time' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l runtime-file -d 'The runtime file of tokenrun hold [default: where it writes it for this group]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l json -d 'An array of one JSON object on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s q -l quiet -d 'Say nothing: the exit status tells'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s q -l quiet -d 'Say only what is wrong, twice: say nothing; the exit status tells'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s g -l group -d 'The name of what must be on one node at a time' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
@@ -139,7 +139,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l label -d 'Sho
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l failback -d 'As the expected client, take the token back when it is idle'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
@@ -151,7 +151,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l log-format -
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l for -d 'For how long [default: until it is resumed]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l json -d 'What was done, as an array of one JSON object, on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
@@ -162,7 +162,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l reason -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l json -d 'What was done, as an array of one JSON object, on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
@@ -174,7 +174,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l log-format
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l to -d 'The client that shall have the token next' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l json -d 'What was done, as an array of one JSON object, on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
@@ -185,7 +185,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l reason -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l json -d 'What was done, as an array of one JSON object, on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l clear -d 'Nobody is'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -197,7 +197,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l reason -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l json -d 'What was done, as an array of one JSON object, on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
@@ -208,7 +208,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l reason -d 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l json -d 'What was done, as an array of one JSON object, on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l force -d 'Free it although a job holds it: that job may go on for a while, beside the next'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -235,7 +235,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l json -d 'What was done, as an array of one JSON object, on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -s h -l help -d 'Print help'
@@ -250,7 +250,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l json -d 'The answer, as an array of one JSON object, on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
@@ -259,7 +259,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l json -d 'The answer, as an array of one JSON object, on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
@@ -271,7 +271,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l to -d 'The least that it is then: the highest that a resource has seen [default: by a minute]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l json -d 'What was done, as an array of one JSON object, on stdout'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
@@ -307,7 +307,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l log-format 
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l failback -d 'As the expected client, take the token back when it is idle'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l close-lock -d 'Do not let the job inherit the lock that shows others on this host that it lives'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s q -l quiet -d 'Say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -239,6 +239,7 @@ impl Request {
             },
             Self::Act(act) => act.log,
             Self::Fence(fence) => fence.log,
+            Self::Check(check) => check.log,
             _ => LogRequest::default(),
         }
     }

@@ -122,7 +122,8 @@ fn told(failure: Failure, mut log: Log) -> Exit {
 
 fn style(log: LogRequest) -> Style {
     let least = match log {
-        LogRequest { quiet: true, .. } => None,
+        LogRequest { quiet: 2.., .. } => None,
+        LogRequest { quiet: 1, .. } => Some(Level::Warning),
         LogRequest { verbose: true, .. } => Some(Level::Detail),
         _ => Some(Level::Info),
     };

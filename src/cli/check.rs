@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 
-use super::shared::{StoreFlags, StoreRequest, duration_value, group_name};
+use super::shared::{
+    LogRequest, StoreFlags, StoreRequest, duration_value, group_name, quiet_value,
+};
 use super::unusable::Unusable;
 use crate::token::GroupName;
 
@@ -28,9 +30,9 @@ pub(super) struct CheckFlags {
     /// An array of one JSON object on stdout
     #[arg(long)]
     json: bool,
-    /// Say nothing: the exit status tells
-    #[arg(short, long)]
-    quiet: bool,
+    /// Say only what is wrong, twice: say nothing; the exit status tells
+    #[arg(short, long, action = ArgAction::Count, value_parser = quiet_value)]
+    quiet: u8,
 }
 
 /// What is asked of a group.
@@ -55,8 +57,8 @@ pub struct CheckRequest {
     pub runtime_file: Option<PathBuf>,
     /// Answer in JSON, too.
     pub json: bool,
-    /// Say nothing.
-    pub quiet: bool,
+    /// How much is said.
+    pub log: LogRequest,
 }
 
 impl TryFrom<CheckFlags> for CheckRequest {
@@ -76,7 +78,10 @@ impl TryFrom<CheckFlags> for CheckRequest {
             question,
             runtime_file: flags.runtime_file,
             json: flags.json,
-            quiet: flags.quiet,
+            log: LogRequest {
+                quiet: flags.quiet,
+                ..LogRequest::default()
+            },
         })
     }
 }

@@ -86,8 +86,8 @@ pub struct StandIn {
     pub on_change: Option<String>,
     /// The runtime file.
     pub runtime_file: PathBuf,
-    /// Say nothing.
-    pub quiet: bool,
+    /// How quiet it is.
+    pub quiet: u8,
     /// Messages are JSON.
     pub json: bool,
 }

@@ -331,6 +331,7 @@ impl Origins {
         let value = match key.kind {
             Kind::Store => value.map(|text| without_password(&text)),
             Kind::Switch | Kind::Wait => value.or_else(|| Some("false".to_owned())),
+            Kind::Quiet => value.or_else(|| Some("0".to_owned())),
             _ => value,
         };
         Effective {
@@ -353,13 +354,20 @@ impl Origins {
 
 /// A value as it was given.
 fn given_value(matches: &ArgMatches, key: &Key, id: &str) -> Option<String> {
-    if key.kind == Kind::Switch {
-        return matches
-            .try_get_one::<bool>(id)
-            .ok()
-            .flatten()
-            .map(ToString::to_string);
+    match key.kind {
+        Kind::Switch => return value_of::<bool>(matches, id),
+        Kind::Quiet => return value_of::<u8>(matches, id),
+        _ => {}
     }
     let raw = matches.try_get_raw(id).ok().flatten()?.next_back();
     raw.map(|text| text.to_string_lossy().into_owned())
+}
+
+/// A value as it was understood.
+fn value_of<T: ToString + Clone + Send + Sync + 'static>(
+    matches: &ArgMatches,
+    id: &str,
+) -> Option<String> {
+    let value = matches.try_get_one::<T>(id).ok().flatten();
+    value.map(ToString::to_string)
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 
 use super::unusable::Unusable;
 use crate::duration;
@@ -89,17 +89,21 @@ impl HistoryFlags {
 
 #[derive(Debug, Args)]
 pub(super) struct LogFlags {
-    /// Say nothing
+    /// Say only what is wrong; twice: say nothing
     ///
-    /// The exit status tells, and --report. For cron, which mails what is written.
+    /// Once it silences what is ordinary: refusals, grants, keys that are done. Warnings, errors
+    /// and a job that is ended stay. For cron, which mails what is written. Twice it silences
+    /// everything: the exit status tells, and --report. The variable is 0, 1 or 2.
     #[arg(
         short,
         long,
         env = "TOKENRUN_QUIET",
+        action = ArgAction::Count,
+        value_parser = quiet_value,
         conflicts_with = "verbose",
         help_heading = "Output"
     )]
-    quiet: bool,
+    quiet: u8,
     /// Tell every step
     ///
     /// Each look at the store, what the rule said and why: for one who wonders why it does not
@@ -159,8 +163,8 @@ impl From<StoreFlags> for StoreRequest {
 /// How much is said, and how.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LogRequest {
-    /// Nothing.
-    pub quiet: bool,
+    /// How often it was asked to be quiet: 1 silences what is ordinary, 2 everything.
+    pub quiet: u8,
     /// Every step.
     pub verbose: bool,
     /// In which format.
@@ -170,6 +174,19 @@ pub struct LogRequest {
 /// A listing of tokens or runs.
 pub(super) fn duration_value(text: &str) -> Result<Duration, duration::DurationError> {
     duration::parse(text)
+}
+
+/// How quiet: the parser of the variable, of the file's key, and of how often the flag was given.
+pub(super) fn quiet_value(text: &str) -> Result<u8, String> {
+    match text {
+        "0" | "false" => Ok(0),
+        "1" | "true" => Ok(1),
+        "2" => Ok(2),
+        _ => Err(
+            "0 says all, 1 (-q) only what is wrong, 2 (-qq) nothing: the flag can be given twice"
+                .to_owned(),
+        ),
+    }
 }
 
 pub(super) fn fence_value(text: &str) -> Result<Fence, String> {

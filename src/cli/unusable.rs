@@ -125,7 +125,11 @@ fn variables_in(text: &str, command: &clap::Command, arguments: &[OsString]) -> 
         };
         let (long, variable) = (format!("--{long}"), variable.to_string_lossy());
         let short = option.get_short().map(|short| format!("-{short}"));
-        let named = text.split([' ', '\'', '[', '=']).any(|word| word == long);
+        // An option that counts is written with three dots.
+        let words = text.split([' ', '\'', '[', '=']);
+        let named = words
+            .map(|it| it.trim_end_matches("..."))
+            .any(|it| it == long);
         if named
             && !is_written(&long)
             && !short.is_some_and(|short| is_written(&short))

@@ -42,9 +42,7 @@ pub fn check(
             let left = trusted_for(&row, &now).saturating_sub(clock.now().0);
             let why_not = why_not(&row, session.as_ref(), left, needed);
             let answer = Answer::of(&row, why_not, left, needed);
-            if !request.quiet {
-                log.write(&answer.message(store.name()), false);
-            }
+            log.write(&answer.message(store.name()), false);
             if request.json {
                 print_json(&[&answer])?;
             }
@@ -104,13 +102,11 @@ fn has_succeeded(
         .pop();
     let ended_at = last.as_ref().and_then(|run| run.ended_at_ms);
     let recent = ended_at.is_some_and(|at| at >= now.wall_ms_before(within));
-    if !request.quiet {
-        let message = match (&last, recent) {
-            (Some(run), true) => succeeded(run, now, store.name()),
-            _ => not_succeeded(&request.group, last.as_ref(), within, store.name()),
-        };
-        log.write(&message, false);
-    }
+    let message = match (&last, recent) {
+        (Some(run), true) => succeeded(run, now, store.name()),
+        _ => not_succeeded(&request.group, last.as_ref(), within, store.name()),
+    };
+    log.write(&message, false);
     if request.json {
         print_json(&[Succeeded::of(&request.group, last.as_ref(), recent)])?;
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use toml::Spanned;
-use toml::de::{DeString, DeTable, DeValue};
+use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
 use super::Refusal;
 use super::file::{Contents, at_line};
@@ -251,25 +251,34 @@ impl Reader<'_> {
 fn text_of(kind: Kind, value: &DeValue<'_>) -> Result<Option<String>, String> {
     let expected = || Err(format!("must be {}", kind.expected()));
     match (kind, value) {
-        (Kind::Switch | Kind::Wait, DeValue::Boolean(false)) => Ok(None),
+        (Kind::Switch | Kind::Wait | Kind::Quiet, DeValue::Boolean(false)) => Ok(None),
+        (Kind::Quiet, DeValue::Boolean(true)) => Ok(Some("1".to_owned())),
+        (Kind::Quiet, DeValue::Integer(number)) => match whole(number) {
+            Some(0) => Ok(None),
+            Some(level @ 1..=2) => Ok(Some(level.to_string())),
+            _ => expected(),
+        },
         (Kind::Switch, DeValue::Boolean(true)) => Ok(Some("true".to_owned())),
         (Kind::Wait, DeValue::Boolean(true)) => Ok(Some(FOREVER.to_owned())),
         (Kind::Status, DeValue::Integer(number)) => {
-            match u8::from_str_radix(number.as_str(), number.radix()) {
-                Ok(number) => Ok(Some(number.to_string())),
-                Err(_) => expected(),
+            match whole(number).and_then(|number| u8::try_from(number).ok()) {
+                Some(number) => Ok(Some(number.to_string())),
+                None => expected(),
             }
         }
-        (Kind::Duration | Kind::Wait, DeValue::Integer(number)) => {
-            match u64::from_str_radix(number.as_str(), number.radix()) {
-                Ok(number) => Ok(Some(number.to_string())),
-                Err(_) => expected(),
-            }
-        }
-        (Kind::Switch | Kind::Status, _) => expected(),
+        (Kind::Duration | Kind::Wait, DeValue::Integer(number)) => match whole(number) {
+            Some(number) => Ok(Some(number.to_string())),
+            None => expected(),
+        },
+        (Kind::Switch | Kind::Quiet | Kind::Status, _) => expected(),
         (_, DeValue::String(text)) => kind.check(text).map(|()| Some(text.to_string())),
         _ => expected(),
     }
+}
+
+/// A whole number that is not negative, in whichever notation of TOML's.
+fn whole(number: &DeInteger<'_>) -> Option<u64> {
+    u64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
 /// What `wait = true` stands for.

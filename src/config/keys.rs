@@ -38,6 +38,8 @@ pub enum Kind {
     Wait,
     /// `true` or `false`.
     Switch,
+    /// How quiet: a number, or whether to.
+    Quiet,
     /// An exit status.
     Status,
     /// One of these words.
@@ -85,7 +87,7 @@ pub static KEYS: &[Key] = &[
     key("on-change", Kind::Command),
     key("runtime-file", Kind::Path),
     key("label", Kind::Line),
-    instead("quiet", Kind::Switch, "verbose"),
+    instead("quiet", Kind::Quiet, "verbose"),
     instead("verbose", Kind::Switch, "quiet"),
     key("log-format", Kind::Word(&["text", "json"])),
 ];
@@ -140,7 +142,9 @@ impl Kind {
                 .map_err(|error| error.to_string()),
             Self::Word(words) if words.contains(&text) => Ok(()),
             Self::Word(words) => Err(format!("is {text:?}: write one of {}", words.join(", "))),
-            Self::Switch | Self::Status => Err(format!("must be {}", self.expected())),
+            Self::Switch | Self::Quiet | Self::Status => {
+                Err(format!("must be {}", self.expected()))
+            }
         }
     }
 
@@ -153,6 +157,7 @@ impl Kind {
             Self::Duration => "a duration, as \"5m\", or whole seconds".to_owned(),
             Self::Wait => "a duration, as \"5m\", or true or false".to_owned(),
             Self::Switch => "true or false".to_owned(),
+            Self::Quiet => "0, 1 or 2 (or true or false)".to_owned(),
             Self::Status => "a whole number from 0 to 255".to_owned(),
             Self::Word(words) => format!("one of \"{}\"", words.join("\", \"")),
         }

@@ -77,7 +77,7 @@ fn a_groups_table_comes_before_the_defaults_key_by_key() {
     let defaults = [
         ("conflict-exit-code", some("0"), 5),
         ("keep", some("10m"), 4),
-        ("quiet", some("true"), 6),
+        ("quiet", some("1"), 6),
         ("store", some("postgres://etl@db/jobs"), 3),
     ];
     assert_eq!(values(&config, None), defaults);
@@ -86,7 +86,7 @@ fn a_groups_table_comes_before_the_defaults_key_by_key() {
         ("conflict-exit-code", some("0"), 5),
         ("expected", some("node-a"), 11),
         ("keep", some("90"), 9),
-        ("quiet", some("true"), 6),
+        ("quiet", some("1"), 6),
         ("store", some("postgres://etl@db/jobs"), 3),
         ("wait", some("forever"), 10),
     ];
@@ -276,6 +276,9 @@ fn what_is_wrong_in_a_file_is_told_in_a_line_with_its_line() {
             3,
             vec!["line 2"],
         ),
+        ("[defaults]\nquiet = 3", 2, vec!["quiet must be 0, 1 or 2"]),
+        ("[defaults]\nquiet = -1", 2, vec!["quiet must be"]),
+        ("[defaults]\nquiet = '1'", 2, vec!["quiet must be"]),
         ("[defaults]\nkeep = 1\nkeep = 2", 3, vec!["duplicate"]),
         ("[defaults]\nkeep = 1\n[defaults]", 3, vec!["duplicate"]),
         ("[defaults\nkeep = 1", 1, vec![]),

@@ -128,7 +128,8 @@ impl Log {
     /// Whether stderr is a terminal on which something may be shown that changes.
     #[must_use]
     pub fn displays(&self) -> bool {
-        self.style.least.is_some() && !self.style.json && std::io::stderr().is_terminal()
+        let tells_ordinary = self.style.least.is_some_and(|least| least <= Level::Info);
+        tells_ordinary && !self.style.json && std::io::stderr().is_terminal()
     }
 
     /// Shows this in the last line of the terminal, until it is cleared. Only once there

@@ -18,9 +18,9 @@ use crate::token::{GroupName, OnceMark, Refusal, Row, StoreTime, Verdict};
 pub enum Level {
     /// One step of many; shown with `-v`.
     Detail,
-    /// What people want to know; shown unless `-q`.
+    /// What is ordinary, a refusal too; shown unless `-q`.
     Info,
-    /// Something is wrong; shown unless `-q`.
+    /// Something is wrong, or a job does not end by itself; shown unless `-qq`.
     Warning,
 }
 
@@ -374,7 +374,12 @@ fn ended(cx: &Context<'_>, ending: &Ending, seen: Option<(&Row, &StoreTime)>) ->
             }
             JobEnd::NotStarted(Unstarted::Done(mark)) => Message::new(Info, "done", done(cx, mark)),
             JobEnd::NotStarted(unstarted) => {
-                Message::new(Warning, "not_started", not_started(cx, unstarted))
+                // A stop that was asked for is ordinary, as before the grant.
+                let level = match unstarted {
+                    Unstarted::Signal(_) => Info,
+                    _ => Warning,
+                };
+                Message::new(level, "not_started", not_started(cx, unstarted))
             }
         },
     })

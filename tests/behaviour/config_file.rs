@@ -281,3 +281,34 @@ fn needs_root_a_file_of_another_users_is_not_believed() {
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o700)).unwrap();
     store.bare(&["config"]).unprivileged().end().with_code(0);
 }
+
+#[test]
+fn the_file_says_how_quiet_it_is() {
+    let store = Store::new();
+    let keeping = |client: &str| store.bare(&["-g", "job", "--client-id", client, "--keep=1h"]);
+    own(&store, "");
+    keeping("node-a").job(&["true"]).end().with_code(0);
+    for (value, shown, messages) in [
+        ("0", "0", 1),
+        ("false", "0", 1),
+        ("1", "1", 0),
+        ("true", "1", 0),
+        ("2", "2", 0),
+    ] {
+        own(&store, &format!("quiet = {value}\n"));
+        let ended = keeping("node-b").job(&["true"]).end().with_code(75);
+        assert_eq!(ended.messages().len(), messages, "{value}: {ended:?}");
+        let (value, _) = setting(store.bare(&["config"]), "quiet");
+        assert_eq!(value, shown);
+    }
+    // Only the last one silences a warning too.
+    for (value, warnings) in [("1", 1), ("2", 0)] {
+        own(&store, &format!("quiet = {value}\n"));
+        let line = keeping("node-a").env("TOKENRUN_KEEPP", "5m");
+        let ended = line.job(&["true"]).end().with_code(0);
+        assert_eq!(ended.messages().len(), warnings, "{value}: {ended:?}");
+    }
+    own(&store, "quiet = 3\n");
+    let ended = keeping("node-a").job(&["true"]).end().with_code(78);
+    ended.says(&["config.toml:3", "quiet", "0, 1 or 2"]);
+}

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::support::{Line, Store};
+use crate::support::{Ended, Line, Store};
 
 /// A node that is refused.
-fn refused(store: &Store, more: &[&str]) -> crate::support::Ended {
+fn refused(store: &Store, more: &[&str]) -> Ended {
     let line = |client: &str| -> Line { store.run(client).with(&["--keep=1h"]).job(&["true"]) };
     line("node-a").end().with_code(0);
     line("node-b").with(more).end().with_code(75)
@@ -26,12 +26,105 @@ fn json_messages_are_an_object_a_line() {
     assert_eq!(events, ["decided", "bound"]);
 }
 
+/// A run whose job is ended because an operator revokes its token.
+fn revoked(store: &Store, quiet: &str) -> Ended {
+    let line = store.free_run("node-a").with(&[quiet, "--heartbeat=200ms"]);
+    let run = line.start();
+    store.until_begun("node-a");
+    let revoke = store.verb(&["revoke", "-g", "job", "-qq"]).end();
+    assert_eq!(revoke.with_code(0).stderr, "");
+    run.end().with_code(76)
+}
+
 #[test]
-fn quiet_says_nothing() {
+fn quiet_silences_what_is_ordinary() {
     let store = Store::new();
-    assert_eq!(refused(&store, &["-q"]).stderr, "");
-    let line = store.free_run("node-a").job(&["no-such-command"]);
-    assert_eq!(line.with(&["-q"]).end().with_code(127).stderr, "");
+    let silent = |ended: &Ended| assert_eq!(ended.messages(), Vec::<&str>::new());
+    silent(&refused(&store, &["-q"]));
+    let once = || store.bare(&["-s", "once.db", "-g", "g", "-q", "--once=key"]);
+    silent(&once().job(&["true"]).end().with_code(0));
+    silent(&once().job(&["false"]).end().with_code(0));
+    silent(&store.verb(&["pause", "-g", "job", "-q"]).end().with_code(0));
+}
+
+#[test]
+fn quiet_keeps_the_line_of_a_job_that_is_lost() {
+    let ended = revoked(&Store::new(), "-q");
+    ended.says(&["an operator revoked the token of job", "sh is ended"]);
+}
+
+#[test]
+fn quiet_keeps_warnings_and_errors() {
+    let store = Store::new();
+    let none = |line: Line| line.job(&["no-such-command"]).end().with_code(127);
+    none(store.free_run("node-a").with(&["-q"])).says(&["no-such-command"]);
+    let known = store.free_run("node-a").env("TOKENRUN_KEEPP", "5m");
+    let ended = known.with(&["-q"]).job(&["true"]).end().with_code(0);
+    ended.says(&["TOKENRUN_KEEPP"]);
+    let away = ["-s", "postgres://127.0.0.1:1/x", "-g", "g"];
+    let away = store.bare(&away).with(&["-q", "--store-timeout=1s"]);
+    away.job(&["true"]).end().with_code(69).says(&["127.0.0.1"]);
+    let late = store.free_run("node-a").with(&["-q", "--timeout=100ms"]);
+    late.end().with_code(124).says(&["--timeout"]);
+}
+
+#[test]
+fn twice_quiet_says_nothing() {
+    let store = Store::new();
+    assert_eq!(revoked(&store, "-qq").stderr, "");
+    let line = store.free_run("node-a").env("TOKENRUN_KEEPP", "5m");
+    let line = line.with(&["-q", "--quiet"]).job(&["no-such-command"]);
+    assert_eq!(line.end().with_code(127).stderr, "");
+    assert_eq!(refused(&store, &["-qq"]).stderr, "");
+    let away = ["-s", "postgres://127.0.0.1:1/x", "-g", "g", "-qq"];
+    let away = store.bare(&away).with(&["--store-timeout=1s"]);
+    assert_eq!(away.job(&["true"]).end().with_code(69).stderr, "");
+}
+
+#[test]
+fn a_line_that_can_not_be_read_is_told_however_quiet_it_asks_to_be() {
+    let store = Store::new();
+    for (words, says) in [
+        (["-qq", "--keep=x", "-g", "g"], "--keep"),
+        (["-qq", "--keep=5m", "-g", ""], "--group"),
+    ] {
+        let ended = store.bare(&words).job(&["true"]).end().with_code(64);
+        ended.says(&[says]);
+    }
+    let thrice = store.bare(&["-qqq", "-g", "g"]).job(&["true"]).end();
+    thrice.with_code(64).says(&["--quiet", "twice"]);
+}
+
+#[test]
+fn a_variable_says_how_quiet_it_is() {
+    let store = Store::new();
+    refused(&store, &[]).says(&["belongs to node-a"]);
+    for (value, refusals, warnings) in [
+        ("0", 1, 1),
+        ("false", 1, 1),
+        ("1", 0, 1),
+        ("true", 0, 1),
+        ("2", 0, 0),
+    ] {
+        let line = store.run("node-b").env("TOKENRUN_QUIET", value);
+        let ended = line.with(&["--keep=1h"]).end().with_code(75);
+        assert_eq!(ended.messages().len(), refusals, "{value}: {ended:?}");
+        let store = Store::new();
+        let line = store.free_run("node-a").env("TOKENRUN_KEEPP", "5m");
+        let line = line.job(&["true"]).env("TOKENRUN_QUIET", value);
+        let ended = line.end().with_code(0);
+        assert_eq!(ended.messages().len(), warnings, "{value}: {ended:?}");
+    }
+    for value in ["3", "-1", "yes", ""] {
+        let line = store.run("node-b").env("TOKENRUN_QUIET", value);
+        line.end().with_code(64).says(&["TOKENRUN_QUIET"]);
+    }
+    // What the line says goes before the variable, and -v takes the place of both.
+    let line = store.run("node-b").env("TOKENRUN_QUIET", "2");
+    line.with(&["-q"]).end().with_code(75);
+    let line = store.run("node-b").env("TOKENRUN_QUIET", "2");
+    let ended = line.with(&["-v"]).end().with_code(75);
+    assert!(ended.messages().len() > 1, "{ended:?}");
 }
 
 #[test]

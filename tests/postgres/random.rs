@@ -75,7 +75,7 @@ fn a_panic_in_a_thread_ends_the_run_at_once() {
     let told: Value = serde_json::from_str(json.message()).unwrap();
     assert_eq!(told["event"], "bug", "{told}");
     json.says(&WORDS);
-    assert_eq!(end("--quiet").stderr, "");
+    assert_eq!(end("-qq").stderr, "");
 }
 
 /// The server asks for a password only once the job runs, so the next heartbeat panics.

@@ -38,8 +38,12 @@ fn a_fence_is_current_until_the_next_grant(site: &Site) {
     let stale = verify(site, first).end().with_code(76);
     stale.says(&[&first.to_string(), "is stale", &second.to_string(), "end"]);
     verify(site, second).end().with_code(0);
+    let quiet = verify(site, second).with(&["-q"]).end().with_code(0);
+    assert_eq!(quiet.messages(), Vec::<&str>::new());
     let quiet = verify(site, first).with(&["-q"]).end().with_code(76);
-    assert_eq!(quiet.stderr, "");
+    quiet.says(&["is stale"]);
+    let silent = verify(site, first).with(&["-qq"]).end().with_code(76);
+    assert_eq!(silent.stderr, "");
 }
 
 fn a_job_need_not_name_its_group_or_fence(site: &Site) {
