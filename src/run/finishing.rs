@@ -7,7 +7,7 @@ use super::holding::Heart;
 use super::lease::{Found, Lease};
 use super::machine::{Next, Step};
 use crate::store::worker::Request;
-use crate::store::{Reading, StoreError};
+use crate::store::{Reading, StoreError, Trouble};
 use crate::token::{Moment, Recorded, RunRecord, Swapped};
 
 /// How many store time-outs the end of a run may be tried to be written down.
@@ -185,11 +185,7 @@ impl Finishing {
 
     fn tick(&mut self, step: &mut Step<'_>) -> Next {
         if step.now >= self.give_up_at {
-            step.say(Note::NotRecorded {
-                error: self.error.clone(),
-                once: self.run.makes_key_done(),
-            });
-            return self.ended(false);
+            return self.gives_up(step);
         }
         match self.doing {
             Doing::Waiting { until, then } if step.now >= until => match then {
@@ -203,6 +199,15 @@ impl Finishing {
             | Doing::Recording => {}
         }
         Next::Stay
+    }
+
+    /// Ends the run although the store does not say that it wrote it down.
+    fn gives_up(&self, step: &mut Step<'_>) -> Next {
+        step.say(Note::NotRecorded {
+            error: self.error.clone(),
+            once: self.run.makes_key_done(),
+        });
+        self.ended(false)
     }
 
     fn release(&mut self, step: &mut Step<'_>) {
@@ -283,7 +288,12 @@ impl Finishing {
     }
 
     fn failed(&mut self, step: &mut Step<'_>, error: StoreError, then: Then) -> Next {
+        let is_gone = error.trouble == Trouble::Gone;
         self.error = Some(error);
+        if is_gone {
+            // The store that was opened does not come back.
+            return self.gives_up(step);
+        }
         self.perhaps_released |= matches!(self.doing, Doing::Releasing { .. });
         self.wait(step, then);
         Next::Stay

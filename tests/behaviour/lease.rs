@@ -157,6 +157,27 @@ fn a_store_that_is_removed_ends_the_job_in_time() {
     assert_eq!(count(&ended.stderr, "removed or replaced"), 2, "{ended:?}");
 }
 
+/// It can't come back, so the end of the run does not wait for it: neither as long as the lease can
+/// be trusted, four and a half minutes, nor for six time-outs.
+#[test]
+fn a_store_that_is_removed_is_not_waited_for_when_the_job_has_ended() {
+    for (words, code) in [(&["--once=k"][..], 74), (&["--store-timeout=29s"], 0)] {
+        let store = Store::new();
+        let run = store.free_run("node-a").with(words);
+        let run = run.with(&["--report", "report.json"]).start();
+        store.until_begun("node-a");
+        std::fs::remove_dir_all(store.file("state")).unwrap();
+        store.go(0);
+        let ended = run.end().with_code(code);
+        let [line] = ended.messages()[..] else {
+            panic!("{ended:?}");
+        };
+        assert!(line.contains("was removed or replaced"), "{line}");
+        let report = std::fs::read_to_string(store.file("report.json")).unwrap();
+        assert!(report.contains("\"recorded\": false"), "{report}");
+    }
+}
+
 #[test]
 fn a_log_that_is_removed_ends_the_job_at_once() {
     assert_a_removed_log_ends_the_job(&Store::new());

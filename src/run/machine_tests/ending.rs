@@ -70,6 +70,40 @@ fn a_release_that_never_arrived_before_a_loss_is_warned_of_by_its_record() {
 }
 
 #[test]
+fn a_store_that_is_removed_ends_the_run_at_once() {
+    let gone = || crate::store::StoreError::gone("the store was removed");
+    let ended = |mut rig: Rig, event: Event| {
+        let did = rig.tell(event);
+        let told = |a: &Action| matches!(a, Action::Say(Note::NotRecorded { .. }));
+        assert_eq!(did.iter().filter(|a| told(a)).count(), 1, "{did:?}");
+        let Ending::Ran { end, recorded, .. } = rig.ending() else {
+            panic!("{:?}", rig.ending());
+        };
+        assert_eq!(
+            (end, *recorded),
+            (&JobEnd::Itself(Status::Exited(0)), false)
+        );
+    };
+    let mut releasing = Rig::running();
+    releasing.job_ends(Status::Exited(0));
+    ended(releasing.clone(), Event::Swapped(Err(gone())));
+    releasing.answer_is_lost();
+    releasing.wait(s(1));
+    ended(releasing.clone(), Event::Looked(Err(gone())));
+    releasing.taken_by_another();
+    releasing.answered();
+    ended(releasing, Event::Recorded(Err(gone())));
+    // With the key of --once too, which is tried for longer else.
+    let mut keyed = with_key(Default::default());
+    for _ in 0..4 {
+        keyed.answered();
+    }
+    keyed.tell(Event::JobStarted);
+    keyed.job_ends(Status::Exited(0));
+    ended(keyed, Event::Swapped(Err(gone())));
+}
+
+#[test]
 fn a_release_waits_for_the_heartbeat_that_is_out() {
     let mut rig = Rig::beating();
     rig.job_ends(Status::Exited(0));
