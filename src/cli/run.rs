@@ -34,7 +34,7 @@ pub enum LeftoversFlag {
 pub(super) struct RunFlags {
     /// The name of what must run on one node at a time
     ///
-    /// 1 to 200 characters, none of them invisible. This option alone has no variable: it would
+    /// 1 to 200 characters, none of them invisible, no blank at an end. This option alone has no variable: it would
     /// leak into jobs that run other groups.
     #[arg(short, long, value_name = "NAME", help_heading = "The token")]
     group: Option<String>,

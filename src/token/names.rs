@@ -21,6 +21,9 @@ pub enum NameError {
     /// A character that would break a log line or a table.
     #[error("has a control character ({0:?}); use printable characters")]
     Control(char),
+    /// White space at an end: two names would look equal and be two.
+    #[error("begins or ends with a blank; leave it out")]
+    Blank,
     /// A character that is not seen: two names would look equal and be two.
     #[error("has an invisible character (U+{:04X}); use visible ones", u32::from(*.0))]
     Hidden(char),
@@ -36,6 +39,7 @@ fn validated(text: &str) -> Result<String, NameError> {
     }
     match text.chars().find(|c| c.is_control()) {
         Some(c) => Err(NameError::Control(c)),
+        None if text.trim() != text => Err(NameError::Blank),
         None => Ok(text.to_owned()),
     }
 }
@@ -64,8 +68,8 @@ macro_rules! name {
         }
 
         impl $name {
-            /// Takes a text of 1 to 200 characters without control characters: what a
-            /// store may hold.
+            /// Takes a text of 1 to 200 characters without control characters, and
+            /// without white space at an end: what a store may hold.
             ///
             /// # Errors
             /// Says what is wrong with any other text.
@@ -212,6 +216,17 @@ mod tests {
             Err(NameError::TooLong(201))
         );
         assert_eq!(GroupName::new("a\nb"), Err(NameError::Control('\n')));
+    }
+
+    #[test]
+    fn a_name_neither_begins_nor_ends_with_white_space() {
+        for blank in [" nightly", "nightly ", "\u{a0}nightly", "nightly\u{3000}"] {
+            assert_eq!(GroupName::new(blank), Err(NameError::Blank), "{blank:?}");
+            assert_eq!(ClientId::given(blank), Err(NameError::Blank), "{blank:?}");
+        }
+        assert!(SessionId::new(" x").is_err() && ResourceName::new("x ").is_err());
+        assert_eq!(GroupName::new("x\n"), Err(NameError::Control('\n')));
+        assert!(GroupName::given("month end").is_ok());
     }
 
     #[test]

@@ -112,6 +112,17 @@ fn a_row_that_contradicts_itself_lets_nobody_in() {
 }
 
 #[test]
+fn a_stored_name_with_a_blank_at_its_end_lets_nobody_in() {
+    let store = Store::new();
+    store.free_run("node-a").job(&["true"]).end().with_code(0);
+    store.edit("expected_client = 'node-a '");
+    let ended = store.free_run("node-a").job(&["touch", "ran"]).end();
+    let words = ["table tokens", "\"job\"", "expected_client", "a blank"];
+    ended.with_code(78).says(&words);
+    assert!(!store.file("ran").exists());
+}
+
+#[test]
 fn a_verb_names_a_group_that_nobody_has_seen() {
     let store = Store::new();
     store.free_run("node-a").job(&["true"]).end().with_code(0);

@@ -120,6 +120,48 @@ fn a_name_with_something_invisible_in_it_is_refused_wherever_it_is_given() {
     assert!(!store.database().exists());
 }
 
+/// A quote too many or a line that was read with its end makes two jobs of one, too.
+#[test]
+fn a_name_with_a_blank_at_an_end_is_refused_wherever_it_is_given() {
+    let store = Store::new();
+    let lines: [&[&str]; 10] = [
+        &["-g", "nightly ", "--", "true"],
+        &["-g", " nightly", "--", "true"],
+        &["-g", "nightly\u{a0}", "--", "true"],
+        &["-g", "x", "--client-id=\u{3000}node-a", "--", "true"],
+        &["-g", "x", "--expected=node-a ", "--", "true"],
+        &["-g", "x", "--once= 2026-11-22", "--", "true"],
+        &["handoff", "-g", "x", "--to", "node-b "],
+        &["once", "forget", "-g", "x", "key "],
+        &["fence", "advance", " file", "7"],
+        &["explain", "-g", "x", "--client-id", "b "],
+    ];
+    for words in lines {
+        let ended = store.bare(words).end().with_code(64);
+        ended.says(&["begins or ends with a blank"]);
+    }
+    let run = store.bare(&["-g", "x"]).job(&["true"]);
+    let given = run.clone().env("TOKENRUN_CLIENT_ID", "node-a ").end();
+    given.with_code(64).says(&["a blank", "TOKENRUN_CLIENT_ID"]);
+    let ended = run.clone().env("CLIENT_ID", " node-a").end();
+    ended
+        .with_code(78)
+        .says(&["the variable CLIENT_ID", "a blank", "--client-id"]);
+    let file = store.file("config.toml");
+    for text in [
+        "[groups.\"nightly \"]\n",
+        "[defaults]\nclient-id = \" node-a\"\n",
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let line = run.clone().with(&["--config", file.to_str().unwrap()]);
+        line.end().with_code(78).says(&["config.toml", "a blank"]);
+    }
+    assert!(!store.database().exists());
+    // In the middle it is a part of the name.
+    let words = ["-s", "tokens.db", "-g", "month end"];
+    store.bare(&words).job(&["true"]).end().with_code(0);
+}
+
 #[test]
 fn help_and_version_are_printed_on_demand() {
     let store = Store::new();

@@ -34,7 +34,7 @@ pub(super) fn groups_hold_quotes_and_unicode_and_percent_signs(fixture: &dyn Fix
         "back\\slash",
         "e\u{301}",
         "é",
-        " padded ",
+        "two  blanks",
     ];
     for (n, name) in names.into_iter().enumerate() {
         grant_to(store, &claim(name, "x", &format!("s{n}")), n as u64);
