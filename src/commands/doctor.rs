@@ -28,7 +28,7 @@ pub fn doctor(as_json: bool, examine: impl FnOnce(&mut Tell<'_>)) -> Result<Exit
     }
     let failure = checks.iter().find_map(|check| match check.verdict {
         Verdict::Fail(trouble) => Some(of_trouble(trouble)),
-        Verdict::Fine | Verdict::Warn => None,
+        Verdict::Fine | Verdict::Unknown | Verdict::Warn => None,
     });
     Ok(failure.map_or(Exit::OK, Exit::Code))
 }

@@ -12,7 +12,7 @@ pub struct Finding {
     pub step: &'static str,
     /// On which of several servers.
     pub server: Option<String>,
-    /// `ok`, `warn` or `FAIL`.
+    /// `ok`, `note`, `warn` or `FAIL`.
     pub verdict: &'static str,
     /// What was found.
     pub found: String,
@@ -35,6 +35,7 @@ impl From<&Check> for Finding {
 const fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Fine => "ok",
+        Verdict::Unknown => "note",
         Verdict::Warn => "warn",
         Verdict::Fail(_) => "FAIL",
     }
@@ -63,6 +64,11 @@ mod tests {
         assert_eq!(
             line(&fine),
             "ok    tls                  db1 port 5432: TLS 1.3\n"
+        );
+        let unknown = Check::unknown("pooler", "can't be known", "nothing");
+        assert_eq!(
+            line(&unknown),
+            "note  pooler               can't be known -> nothing\n"
         );
         let fail = Check::fail("port", Trouble::Unavailable, "refused", "start it");
         assert_eq!(

@@ -11,6 +11,8 @@ use super::Trouble;
 pub enum Verdict {
     /// As it should be.
     Fine,
+    /// It can't be known from here.
+    Unknown,
     /// It works, and something about it should be otherwise.
     Warn,
     /// It does not work, and this is why.
@@ -42,6 +44,19 @@ impl Check {
             verdict: Verdict::Fine,
             found: found.into(),
             remedy: None,
+        }
+    }
+
+    /// It can't be known from here; the remedy says who knows it, or that it does not matter.
+    #[must_use]
+    pub fn unknown(
+        step: &'static str,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            verdict: Verdict::Unknown,
+            ..Self::warn(step, found, remedy)
         }
     }
 

@@ -31,7 +31,6 @@ mod statements;
 mod swaps;
 mod tls;
 mod tokens;
-mod witness;
 
 #[cfg(test)]
 #[path = "../../tests/support/postgres.rs"]

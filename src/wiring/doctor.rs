@@ -67,15 +67,13 @@ fn said(setting: &Effective) -> String {
     format!("{} is {value}, by {}", setting.setting, setting.origin)
 }
 
-/// There is no store to examine: the message says what to do after its last semicolon or
-/// colon.
+/// There is no store to examine.
 fn unusable(failure: &Failure) -> Check {
     let text = &failure.message.text;
-    let split = text.rsplit_once("; ").or_else(|| text.rsplit_once(": "));
-    let (found, remedy) = split.unwrap_or((text, "give another with --store"));
     let trouble = match failure.code {
         exit::DENIED => Trouble::Denied,
         _ => Trouble::Misconfigured,
     };
-    Check::fail("store", trouble, found, remedy)
+    let remedy = "name the store with --store, --store-file or a configuration file";
+    Check::fail("store", trouble, text, remedy)
 }

@@ -18,9 +18,8 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 
 use super::conninfo::settings::{Address, ChannelBinding, Host, Keepalives, Settings, SslMode};
-use super::fault::{Doing, Fault};
+use super::fault::{Doing, Fault, Insecure, of_login};
 use super::tls;
-use super::witness::{Tap, Watching, Witness};
 
 pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
@@ -38,6 +37,15 @@ pub(super) struct Link {
     pub(super) rang: Arc<AtomicBool>,
     /// Whether the server was asked for notifications.
     pub(super) listens: bool,
+    /// Whether it goes by TLS.
+    pub(super) secured: bool,
+}
+
+/// The ends of a connection over TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub(super) own: SocketAddr,
+    pub(super) peer: SocketAddr,
 }
 
 /// Moves a connection's bytes, and notes what the server tells without being asked.
@@ -60,7 +68,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Future for Mover<T> {
 }
 
 impl Link {
-    fn new<T>(client: Client, connection: Connection<Socket, T>, socket: OwnedFd) -> Self
+    fn new<T>(
+        (client, connection): (Client, Connection<Socket, T>),
+        socket: OwnedFd,
+        secured: bool,
+    ) -> Self
     where
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -75,7 +87,17 @@ impl Link {
             socket: Arc::new(socket),
             rang,
             listens: false,
+            secured,
         }
+    }
+
+    /// Its ends, unless it goes over a Unix socket.
+    pub(super) fn ends(&self) -> Option<Ends> {
+        let socket = std::net::TcpStream::from(self.socket.try_clone().ok()?);
+        Some(Ends {
+            own: socket.local_addr().ok()?,
+            peer: socket.peer_addr().ok()?,
+        })
     }
 }
 
@@ -120,69 +142,49 @@ impl Deadline {
     }
 }
 
+/// The addresses of a server; none of one with a Unix socket.
+pub(super) async fn look_up(host: &Host, deadline: Deadline) -> Result<Vec<SocketAddr>, Fault> {
+    let Address::Tcp { to, .. } = &host.address else {
+        return Ok(Vec::new());
+    };
+    let looking = tokio::net::lookup_host((to.as_str(), host.port));
+    let found = deadline.bound(Doing::LookingUp, looking).await?;
+    let found = found.map_err(|error| Fault::Io(Doing::LookingUp, error))?;
+    Ok(found.collect())
+}
+
 /// Connects to a server, at one of its addresses.
-/// A witness notes what is met.
 pub(super) async fn dial(
     settings: &Settings,
     host: &Host,
     deadline: Deadline,
-    witness: Option<&Witness>,
 ) -> Result<Link, Fault> {
-    match &host.address {
-        Address::Unix(directory) => {
-            let path = socket_path(directory, host.port);
-            let deadline = deadline.at_most(settings.connect_timeout);
-            let stream = deadline
-                .bound(Doing::Connecting, UnixStream::connect(&path))
-                .await?
-                .map_err(|error| Fault::Io(Doing::Connecting, error))?;
-            if let Some(witness) = witness {
-                witness.connected(&path.replace('\0', "@"));
-            }
-            let fd = copy_of(&stream)?;
-            log_in(
-                settings,
-                host,
-                (Box::new(stream), fd),
-                Wrap::Plain,
-                deadline,
-                witness,
-            )
-            .await
-        }
-        Address::Tcp { to, .. } => {
-            let found = deadline
-                .bound(
-                    Doing::LookingUp,
-                    tokio::net::lookup_host((to.as_str(), host.port)),
-                )
-                .await?
-                .map_err(|error| Fault::Io(Doing::LookingUp, error))?;
-            let addresses: Vec<SocketAddr> = found.collect();
-            if let Some(witness) = witness {
-                witness.found(&addresses);
-            }
-            let mut failed = Fault::Io(
-                Doing::LookingUp,
-                io::Error::other("the name has no address"),
-            );
-            for (index, address) in addresses.iter().enumerate() {
-                let share = deadline
-                    .share(addresses.len() - index)
-                    .at_most(settings.connect_timeout);
-                match dial_tcp(settings, host, *address, share, witness).await {
-                    Ok(link) => return Ok(link),
-                    Err(fault) => {
-                        if let Some(witness) = witness {
-                            witness.failed(*address, &fault);
-                        }
-                        failed = fault;
-                    }
-                }
-            }
-            Err(failed)
+    if let Address::Unix(directory) = &host.address {
+        let path = socket_path(directory, host.port);
+        let deadline = deadline.at_most(settings.connect_timeout);
+        let stream = deadline
+            .bound(Doing::Connecting, UnixStream::connect(&path))
+            .await?
+            .map_err(|error| Fault::Io(Doing::Connecting, error))?;
+        let fd = copy_of(&stream)?;
+        let socket = (Box::new(stream) as Socket, fd);
+        return log_in(settings, host, socket, Wrap::Plain, deadline).await;
+    }
+    let addresses = look_up(host, deadline).await?;
+    let mut failed = Fault::Io(
+        Doing::LookingUp,
+        io::Error::other("the name has no address"),
+    );
+    for (index, address) in addresses.iter().enumerate() {
+        let share = deadline
+            .share(addresses.len() - index)
+            .at_most(settings.connect_timeout);
+        match dial_tcp(settings, host, *address, share).await {
+            Ok(link) => return Ok(link),
+            Err(fault) => failed = fault,
         }
     }
+    Err(failed)
 }
 
 /// `@` stands for the zero byte that abstract names begin with.
@@ -208,7 +210,6 @@ async fn dial_tcp(
     host: &Host,
     address: SocketAddr,
     deadline: Deadline,
-    witness: Option<&Witness>,
 ) -> Result<Link, Fault> {
     let (first, second) = match settings.tls.mode {
         SslMode::Disable => (Wrap::Plain, None),
@@ -216,13 +217,13 @@ async fn dial_tcp(
         SslMode::Prefer => (Wrap::IfOffered, Some(Wrap::Plain)),
         SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => (Wrap::Always, None),
     };
-    let fault = match connect_tcp(settings, host, address, (first, witness), deadline).await {
+    let fault = match connect_tcp(settings, host, address, first, deadline).await {
         Ok(link) => return Ok(link),
         Err(fault) => fault,
     };
     match second {
         Some(second) if fault.may_depend_on_tls() => {
-            let again = connect_tcp(settings, host, address, (second, witness), deadline).await;
+            let again = connect_tcp(settings, host, address, second, deadline).await;
             // What the first way met is what the user should hear of.
             again.map_err(|_| fault)
         }
@@ -234,7 +235,7 @@ async fn connect_tcp(
     settings: &Settings,
     host: &Host,
     address: SocketAddr,
-    (wrap, witness): (Wrap, Option<&Witness>),
+    wrap: Wrap,
     deadline: Deadline,
 ) -> Result<Link, Fault> {
     let stream = deadline
@@ -242,12 +243,9 @@ async fn connect_tcp(
         .await?
         .map_err(|error| Fault::Io(Doing::Connecting, error))?;
     prepare(&stream, &settings.keepalives).map_err(|error| Fault::Io(Doing::Connecting, error))?;
-    if let Some(witness) = witness {
-        witness.connected(&address.to_string());
-    }
     let fd = copy_of(&stream)?;
     let socket = (Box::new(stream) as Socket, fd);
-    log_in(settings, host, socket, wrap, deadline, witness).await
+    log_in(settings, host, socket, wrap, deadline).await
 }
 
 fn copy_of(stream: &impl AsFd) -> Result<OwnedFd, Fault> {
@@ -283,12 +281,28 @@ async fn log_in(
     (socket, fd): (Socket, OwnedFd),
     wrap: Wrap,
     deadline: Deadline,
-    witness: Option<&Witness>,
 ) -> Result<Link, Fault> {
-    let socket: Socket = match witness {
-        Some(witness) => Box::new(Tap::on_wire(socket, witness.clone(), wrap != Wrap::Plain)),
-        None => socket,
-    };
+    let config = login(settings, host, wrap);
+    if wrap == Wrap::Plain {
+        let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, NoTls));
+        let made = done.await?.map_err(|error| of_login(error, false, false))?;
+        return Ok(Link::new(made, fd, false));
+    }
+    let other = |text| Fault::Tls(Insecure::Other, text);
+    let mut maker = tls::connector(&settings.tls).map_err(other)?;
+    let name = tls_name(settings, host)?;
+    let Ok(connect) = MakeTlsConnect::<Socket>::make_tls_connect(&mut maker, &name);
+    let agreed = Arc::new(AtomicBool::new(false));
+    let connect = tls::Handshake::new(connect, Arc::clone(&agreed));
+    let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, connect));
+    let done = done.await?;
+    let agreed = agreed.load(Ordering::Relaxed);
+    let made = done.map_err(|error| of_login(error, wrap == Wrap::Always, agreed))?;
+    Ok(Link::new(made, fd, agreed))
+}
+
+/// What the driver is told of a login.
+fn login(settings: &Settings, host: &Host, wrap: Wrap) -> Config {
     let mut config = Config::new();
     config
         .user(&settings.user)
@@ -310,23 +324,7 @@ async fn log_in(
     if let Some(password) = &host.password {
         config.password(&password.0);
     }
-    if wrap == Wrap::Plain {
-        let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, NoTls));
-        let (client, connection) = done.await?.map_err(Fault::Driver)?;
-        return Ok(Link::new(client, connection, fd));
-    }
-    let mut maker = tls::connector(&settings.tls, witness).map_err(Fault::Tls)?;
-    let name = tls_name(settings, host)?;
-    let Ok(connect) = MakeTlsConnect::<Socket>::make_tls_connect(&mut maker, &name);
-    if let Some(witness) = witness {
-        let watching = Watching::new(connect, witness.clone());
-        let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, watching));
-        let (client, connection) = done.await?.map_err(tls_fault)?;
-        return Ok(Link::new(client, connection, fd));
-    }
-    let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, connect));
-    let (client, connection) = done.await?.map_err(tls_fault)?;
-    Ok(Link::new(client, connection, fd))
+    config
 }
 
 /// The name that goes into the handshake.
@@ -341,16 +339,4 @@ fn tls_name(settings: &Settings, host: &Host) -> Result<String, Fault> {
         )),
         Address::Tcp { to, .. } | Address::Unix(to) => Ok(to.clone()),
     }
-}
-
-/// A certificate that is not good is configuration; a server without TLS is too.
-fn tls_fault(error: tokio_postgres::Error) -> Fault {
-    use std::error::Error as _;
-    if error.as_db_error().is_none() && error.to_string().contains("TLS") {
-        let cause = error
-            .source()
-            .map_or_else(String::new, |cause| format!(": {cause}"));
-        return Fault::Tls(format!("{error}{cause}"));
-    }
-    Fault::Driver(error)
 }

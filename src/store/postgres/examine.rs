@@ -9,17 +9,18 @@ pub(super) mod lookout;
 mod rights;
 mod way;
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Row;
 
 use self::clock::Offset;
+use self::limits::Between;
 use super::conninfo::settings::{Address, Host, Settings};
 use super::session::Session;
 use super::statements::Statements;
 use super::statements::sql;
 use super::tokens;
-use super::witness::Witness;
 use crate::store::Trouble;
 use crate::store::checkup::{Check, Tell, advice};
 use crate::store::sql::cell::Cell;
@@ -93,15 +94,25 @@ fn examine_host(
         hosts: vec![host.clone()],
         ..settings.clone()
     };
-    let witness = Witness::default();
     let mut session = Session::new(only, settings.name());
     let begun = Instant::now();
-    let connected = session.connect(timing.store_timeout, &witness);
-    let seen = witness.seen();
-    for check in way::checks(settings, host, &seen, connected.as_ref().err()) {
-        tell(check);
+    let mut addresses = Vec::new();
+    let looked = session.look_up(timing.store_timeout);
+    let connected = looked.and_then(|found| {
+        addresses = found;
+        session.connect(timing.store_timeout)
+    });
+    way::name(host, &addresses).into_iter().for_each(&mut *tell);
+    if let Err(fault) = connected {
+        let checks = way::failed(settings, host, &addresses, &fault);
+        checks.into_iter().for_each(&mut *tell);
+        return None;
     }
-    connected.ok()?;
+    let to = session.ends().map(|ends| ends.peer.to_string());
+    let to = to.unwrap_or_else(|| way::place(host, &addresses));
+    tell(way::connected(&to));
+    let (user, database) = (&settings.user, &settings.dbname);
+    tell(Check::fine("login", format!("as {user} to {database}")));
     let mut server = Server {
         session,
         statements: Statements::new(&settings.schema),
@@ -112,7 +123,7 @@ fn examine_host(
     };
     let mut met = None;
     // What ended it was told.
-    let _ = server.examine(settings, timing, group, seen.pid, &mut met);
+    let _ = server.examine(settings, timing, group, &mut met);
     met
 }
 
@@ -143,7 +154,7 @@ impl Server<'_, '_> {
             Trouble::Unavailable | Trouble::Refused | Trouble::Locked => {
                 Check::fail(step, trouble, found, remedy)
             }
-            _ => Check::warn(
+            _ => Check::unknown(
                 step,
                 format!("this can't be told: {found}"),
                 "nothing, if that is meant to be so: no run needs it",
@@ -164,20 +175,12 @@ impl Server<'_, '_> {
             Ok(rows) => return Ok(Some(rows)),
             Err(failed) => failed,
         };
-        let message = failed.error.message;
-        let words = message.split_once(&format!("server {}: ", self.host));
-        let words = words.map_or(message.as_str(), |(_, words)| words);
         let remedy = match failed.error.trouble {
             Trouble::Denied => "give the role what tokenrun init --print-sql prints",
             Trouble::Misconfigured => "see whether the schema is whole and this is PostgreSQL",
             _ => "see the server's log, and whether it is overloaded, stopped or out of disk",
         };
-        self.tell(refused(
-            step,
-            failed.error.trouble,
-            words.to_owned(),
-            remedy,
-        ));
+        self.tell(refused(step, failed.error.trouble, failed.words, remedy));
         if self.session.is_connected() {
             Ok(None)
         } else {
@@ -190,7 +193,6 @@ impl Server<'_, '_> {
         settings: &Settings,
         timing: &Timing,
         group: Option<&GroupName>,
-        told_pid: Option<i32>,
         met: &mut Option<Met>,
     ) -> Result<(), Over> {
         let Some(row) = self.ask("server", &self.statements.doctor_server())? else {
@@ -200,7 +202,10 @@ impl Server<'_, '_> {
         let several = settings.hosts.len() > 1;
         self.tell(release(&row, is_standby, several));
         *met = Some(Met::of(&self.host, &row));
-        let pooled = self.pooler(told_pid)?;
+        let between = self.between()?;
+        let peer = self.session.ends().map(|ends| ends.peer);
+        let made = way::Made::new(peer, self.session.is_secured(), between);
+        way::examine(self, settings, &made, row.try_get("number").unwrap_or(0))?;
         let samples = clock::samples(self)?;
         let offset = clock::offset(&samples);
         if let Some(met) = met {
@@ -222,7 +227,7 @@ impl Server<'_, '_> {
         if let (Some(true), Some(met)) = (failover::examine(self, several)?, met) {
             met.has_standbys = true;
         }
-        limits::examine(self, timing, pooled)?;
+        limits::examine(self, timing, between)?;
         if readable {
             clock::stamps(self)?;
             self.group(timing, group)?;
@@ -230,17 +235,17 @@ impl Server<'_, '_> {
         Ok(())
     }
 
-    /// Whether a pooler is in between.
-    fn pooler(&mut self, told_pid: Option<i32>) -> Result<bool, Over> {
+    /// What is between here and the server.
+    fn between(&mut self) -> Result<Between, Over> {
         let Some(row) = self.ask_aside("pooler", &self.statements.doctor_pooler())? else {
-            return Ok(false);
+            return Ok(Between::Unknown);
         };
         let lasted = self.begun.elapsed();
         let age = Duration::from_millis(number(&row, "age_ms").unsigned_abs());
-        let pid = row.try_get("pid").unwrap_or_default();
-        let pooled = limits::is_pooled(told_pid, pid, age, lasted);
-        self.tell(limits::pooler(pooled));
-        Ok(pooled)
+        let own = self.session.ends().map(|ends| ends.own);
+        let between = limits::between(own, client(&row), age, lasted);
+        self.tell(limits::pooler(between, own));
+        Ok(between)
     }
 
     fn group(&mut self, timing: &Timing, group: Option<&GroupName>) -> Result<(), Over> {
@@ -262,6 +267,14 @@ impl Server<'_, '_> {
         self.tell(check);
         Ok(())
     }
+}
+
+/// Where the server sees this connection come from.
+fn client(row: &Row) -> limits::Client {
+    let address = row.try_get::<_, Option<String>>("client_address");
+    let port = row.try_get::<_, Option<i32>>("client_port");
+    let address: IpAddr = address.ok()??.parse().ok()?;
+    Some((address.to_canonical(), u16::try_from(port.ok()??).ok()?))
 }
 
 fn release(row: &Row, is_standby: bool, several: bool) -> Check {

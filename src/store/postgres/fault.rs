@@ -4,8 +4,10 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
-use tokio_postgres::error::{Severity, SqlState};
+use rustls::CertificateError;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
+use super::tls::HandshakeError;
 use crate::store::{StoreError, Trouble};
 
 /// What was being done.
@@ -28,6 +30,21 @@ impl Doing {
     }
 }
 
+/// Why there is no TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Insecure {
+    /// The server does none.
+    NotOffered,
+    /// The certificate has other names.
+    Name,
+    /// It has expired.
+    Expired,
+    /// Nobody who is trusted has signed it.
+    Untrusted,
+    /// Something else, a file of our own perhaps.
+    Other,
+}
+
 /// What went wrong.
 #[derive(Debug)]
 pub(super) enum Fault {
@@ -37,8 +54,11 @@ pub(super) enum Fault {
     Io(Doing, io::Error),
     /// The driver or the server says so.
     Driver(tokio_postgres::Error),
-    /// A certificate, or a file of one.
-    Tls(String),
+    /// The driver can't answer what the server asks at the login: a password is missing, or it
+    /// does not know the method.
+    Unable(tokio_postgres::Error),
+    /// TLS, in words.
+    Tls(Insecure, String),
     /// The server is a standby.
     Standby,
     /// The settings ask for what can't be.
@@ -102,7 +122,7 @@ impl Fault {
     /// A TLS handshake or what the server says may be cured by connecting without TLS,
     /// or with it: what libpq's prefer and allow do.
     pub(super) const fn may_depend_on_tls(&self) -> bool {
-        matches!(self, Self::Driver(_) | Self::Tls(_))
+        matches!(self, Self::Driver(_) | Self::Unable(_) | Self::Tls(..))
     }
 
     pub(super) fn trouble(&self) -> Trouble {
@@ -114,7 +134,8 @@ impl Fault {
                 io::ErrorKind::InvalidInput => Trouble::Misconfigured,
                 _ => Trouble::Unavailable,
             },
-            Self::Tls(_) | Self::Settings(_) => Trouble::Misconfigured,
+            Self::Unable(_) => Trouble::Denied,
+            Self::Tls(..) | Self::Settings(_) => Trouble::Misconfigured,
             Self::Driver(error) => match of_driver(error) {
                 Trouble::Unavailable if self.is_refusal() => Trouble::Refused,
                 trouble => trouble,
@@ -134,14 +155,14 @@ impl Fault {
             ),
             Self::Io(doing, error) => format!("{error}, while {}", doing.words()),
             Self::Driver(error) => driver_words(error),
-            Self::Tls(what) | Self::Settings(what) => what.clone(),
+            Self::Unable(error) => chain(error),
+            Self::Tls(_, what) | Self::Settings(what) => what.clone(),
             Self::Standby => "it is a standby, and tokens are written on a primary".into(),
         }
     }
 
     /// As the store's error: `place` says which store, `host` which server.
     pub(super) fn told(&self, place: &str, host: &str) -> StoreError {
-        let words = self.words();
         let advice = match self.code() {
             Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
                 "; have a database administrator run what tokenrun init --print-sql prints, and \
@@ -154,21 +175,20 @@ impl Fault {
         };
         StoreError {
             trouble: self.trouble(),
-            message: format!("the store {place} can't be used: server {host}: {words}{advice}"),
+            message: format!("{}{advice}", self.found(place, host)),
         }
+    }
+
+    /// The same message, without what to do.
+    pub(super) fn found(&self, place: &str, host: &str) -> String {
+        let words = self.words();
+        format!("the store {place} can't be used: server {host}: {words}")
     }
 }
 
 fn of_driver(error: &tokio_postgres::Error) -> Trouble {
     let Some(db) = error.as_db_error() else {
-        let text = chain(error);
-        // The driver's own refusals have no type: a password that is missing, an
-        // authentication that it does not know.
-        return if text.contains("password") || text.contains("authentication") {
-            Trouble::Denied
-        } else {
-            Trouble::Unavailable
-        };
+        return Trouble::Unavailable;
     };
     let code = db.code().code();
     let class = code.get(..2).unwrap_or_default();
@@ -193,6 +213,36 @@ fn driver_words(error: &tokio_postgres::Error) -> String {
             db.code().code()
         ),
         None => chain(error),
+    }
+}
+
+/// What the driver says of a login that failed: whether `tls` was wanted, and whether the server
+/// has agreed to it.
+pub(super) fn of_login(error: tokio_postgres::Error, tls: bool, agreed: bool) -> Fault {
+    let cause = error.source();
+    if let Some(handshake) = cause.and_then(|it| it.downcast_ref::<HandshakeError>()) {
+        let why = handshake
+            .certificate()
+            .map_or(Insecure::Other, of_certificate);
+        return Fault::Tls(why, chain(&error));
+    }
+    // What has no cause is nonsense or silence, and the cause of what was cut short is of
+    // the operating system. What is left the driver refuses by itself.
+    let is_own = cause.is_some_and(|it| !it.is::<DbError>() && !it.is::<io::Error>());
+    match is_own {
+        true if tls && !agreed => Fault::Tls(Insecure::NotOffered, chain(&error)),
+        true => Fault::Unable(error),
+        false => Fault::Driver(error),
+    }
+}
+
+const fn of_certificate(error: &CertificateError) -> Insecure {
+    use CertificateError as Bad;
+    match error {
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => Insecure::Name,
+        Bad::Expired | Bad::ExpiredContext { .. } => Insecure::Expired,
+        Bad::UnknownIssuer | Bad::BadSignature => Insecure::Untrusted,
+        _ => Insecure::Other,
     }
 }
 

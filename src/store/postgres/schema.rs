@@ -49,13 +49,11 @@ fn not_made(failed: Failed, schema: &str, what: &str, run: &str) -> StoreError {
     if failed.error.trouble != Trouble::Denied {
         return failed.error;
     }
-    let message = &failed.error.message;
-    let told = message.split("; have a database").next();
     StoreError {
         message: format!(
             "{}: the schema {schema:?} {what}, and it may not make them; have a database \
              administrator run {run}",
-            told.unwrap_or_default(),
+            failed.found,
         ),
         ..failed.error
     }

@@ -2,6 +2,7 @@
 //! that overruns its time is dropped and its socket closed; the next one connects anew.
 
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +14,10 @@ use tokio_postgres::Row;
 
 use super::call::{Question, ask};
 use super::conninfo::settings::Settings;
-use super::dial::{Deadline, Link, dial};
+use super::dial::{self, Deadline, Ends, Link, dial};
 use super::examine::lookout::OtherServers;
 use super::fault::Fault;
 use super::statements::Statements;
-use super::witness::Witness;
 use crate::store::sql::cell::Cell;
 use crate::store::{StoreError, Trouble};
 
@@ -43,12 +43,18 @@ pub(super) struct Failed {
     pub(super) no_schema: bool,
     /// The server's code for it.
     pub(super) code: Option<String>,
+    /// The message without what to do.
+    pub(super) found: String,
+    /// What went wrong, in words, without store and server.
+    pub(super) words: String,
 }
 
 impl Failed {
     /// A call that failed by this, and by nothing that the server has said.
-    pub(super) const fn by(error: StoreError) -> Self {
+    pub(super) fn by(error: StoreError) -> Self {
         Self {
+            found: error.message.clone(),
+            words: error.message.clone(),
             error,
             no_schema: false,
             code: None,
@@ -136,20 +142,39 @@ impl Session {
         self.run(limit, &Question::Batch(statements)).map(|_| ())
     }
 
-    /// Connects to the first server, whatever it is, and has a witness note what is met.
-    pub(super) fn connect(&mut self, limit: Duration, witness: &Witness) -> Result<(), Fault> {
+    /// The addresses of the first server.
+    pub(super) fn look_up(&mut self, limit: Duration) -> Result<Vec<SocketAddr>, Fault> {
+        let runtime = self.runtime().map_err(Fault::Settings)?;
+        let looking = async {
+            let host = self.settings.hosts.first().ok_or_else(no_server)?;
+            dial::look_up(host, Deadline::after(limit)).await
+        };
+        let found = runtime.block_on(looking);
+        self.runtime = Some(runtime);
+        found
+    }
+
+    /// Connects to the first server, whatever it is.
+    pub(super) fn connect(&mut self, limit: Duration) -> Result<(), Fault> {
         let runtime = self.runtime().map_err(Fault::Settings)?;
         let connecting = async {
-            let Some(host) = self.settings.hosts.first() else {
-                return Err(Fault::Settings("the store has no server".into()));
-            };
-            let deadline = Deadline::after(limit);
-            dial(&self.settings, host, deadline, Some(witness)).await
+            let host = self.settings.hosts.first().ok_or_else(no_server)?;
+            dial(&self.settings, host, Deadline::after(limit)).await
         };
         let made = runtime.block_on(connecting);
         self.runtime = Some(runtime);
         self.link = Some(made?);
         Ok(())
+    }
+
+    /// The ends of the connection; none over a Unix socket.
+    pub(super) fn ends(&self) -> Option<Ends> {
+        self.link.as_ref().and_then(Link::ends)
+    }
+
+    /// Whether the connection goes by TLS.
+    pub(super) fn is_secured(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.secured)
     }
 
     fn runtime(&mut self) -> Result<Runtime, String> {
@@ -205,7 +230,7 @@ impl Session {
                 continue;
             };
             let share = deadline.share(count - step);
-            let mut link = match dial(&self.settings, host, share, None).await {
+            let mut link = match dial(&self.settings, host, share).await {
                 Ok(link) => link,
                 Err(fault) => {
                     faults.push((index, fault));
@@ -228,27 +253,25 @@ impl Session {
     /// A server has refused, or did not answer. A refusal leaves the connection as it
     /// was; else nobody knows what is on its way, and the next call tries another.
     fn answer_for(&mut self, link: Link, fault: Fault) -> Failed {
-        let error = self.told(self.host(), &fault);
-        let no_schema = fault.is_missing_schema();
-        let code = fault.code().map(|code| code.code().to_owned());
+        let failed = self.failed(self.host(), &fault);
         if fault.is_refusal() {
             self.link = Some(link);
         } else {
             self.set_host((self.host() + 1) % self.settings.hosts.len().max(1));
         }
-        Failed {
-            error,
-            no_schema,
-            code,
-        }
+        failed
     }
 
-    fn told(&self, host: usize, fault: &Fault) -> StoreError {
+    fn failed(&self, host: usize, fault: &Fault) -> Failed {
         let host = self.settings.hosts.get(host);
-        fault.told(
-            &self.place,
-            &host.map_or_else(String::new, ToString::to_string),
-        )
+        let host = host.map_or_else(String::new, ToString::to_string);
+        Failed {
+            error: fault.told(&self.place, &host),
+            no_schema: fault.is_missing_schema(),
+            code: fault.code().map(|code| code.code().to_owned()),
+            found: fault.found(&self.place, &host),
+            words: fault.words(),
+        }
     }
 
     /// Each server could not be asked, or can't write: nothing has happened.
@@ -257,21 +280,21 @@ impl Session {
         // Over the connection that was there and over a new one a server says the same.
         faults.sort_by_key(|(host, _)| *host);
         faults.dedup_by_key(|(host, _)| *host);
-        let mut told: Vec<StoreError> = Vec::new();
-        for (host, fault) in &faults {
-            told.push(self.told(*host, fault).without_effect());
-        }
-        let Some(first) = told.first().cloned() else {
-            return Failed::by(StoreError::misconfigured("the store has no server"));
-        };
-        if told.len() == 1 {
-            return Failed::by(first);
-        }
-        let same = told.iter().all(|error| error.trouble == first.trouble);
-        let trouble = if same {
-            first.trouble
-        } else {
-            Trouble::Refused
+        let each = faults.iter().map(|(host, fault)| self.failed(*host, fault));
+        let mut each: Vec<Failed> = each.map(Failed::without_effect).collect();
+        let troubles: Vec<Trouble> = each.iter().map(|failed| failed.error.trouble).collect();
+        let trouble = match troubles.as_slice() {
+            [] => return Failed::by(StoreError::misconfigured("the store has no server")),
+            // The server that was to be asked has refused nothing of the statement.
+            [_] => {
+                return Failed {
+                    no_schema: false,
+                    code: None,
+                    ..each.remove(0)
+                };
+            }
+            [first, rest @ ..] if rest.iter().all(|it| it == first) => *first,
+            _ => Trouble::Refused,
         };
         let each: Vec<String> = faults
             .iter()
@@ -289,6 +312,10 @@ impl Session {
             ),
         })
     }
+}
+
+fn no_server() -> Fault {
+    Fault::Settings("the store has no server".into())
 }
 
 impl Drop for Session {

@@ -1,7 +1,11 @@
 //! TLS with libpq's rules of what is verified, which are not rustls's own.
 
+use std::future::Future;
+use std::io;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -11,12 +15,13 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::version::{TLS12, TLS13};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore,
+    SignatureScheme,
 };
+use tokio_postgres::tls::TlsConnect;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::conninfo::settings::{Roots, SslMode, Tls};
-use super::witness::Witness;
 
 /// What is verified about the server's certificate.
 #[derive(Debug)]
@@ -28,8 +33,6 @@ struct Verifier {
     pinned: Vec<CertificateDer<'static>>,
     /// Whether the certificate must be for this very host.
     name: bool,
-    /// Who notes what the server shows.
-    witness: Option<Witness>,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -41,9 +44,6 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if let Some(witness) = &self.witness {
-            witness.shown(certificate);
-        }
         let Some(chain) = &self.chain else {
             return Ok(ServerCertVerified::assertion());
         };
@@ -56,7 +56,7 @@ impl ServerCertVerifier for Verifier {
             // as most self-signed ones are: libpq takes it. That it has not expired was
             // looked at before.
             Err(Error::InvalidCertificate(CertificateError::Other(why)))
-                if format!("{why:?}").contains("CaUsedAsEndEntity")
+                if is_of_an_authority(&why)
                     && self.pinned.iter().any(|pinned| pinned == certificate) => {}
             other => return other,
         }
@@ -73,9 +73,6 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        if let Some(witness) = &self.witness {
-            witness.speaks("TLS 1.2");
-        }
         let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signed, algorithms)
     }
@@ -86,9 +83,6 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        if let Some(witness) = &self.witness {
-            witness.speaks("TLS 1.3");
-        }
         let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signed, algorithms)
     }
@@ -100,11 +94,11 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Reads the certificates and makes ready to connect. A witness notes what the server shows.
+/// Reads the certificates and makes ready to connect.
 ///
 /// # Errors
 /// Which file can't be used, and why.
-pub(super) fn connector(tls: &Tls, witness: Option<&Witness>) -> Result<MakeRustlsConnect, String> {
+pub(super) fn connector(tls: &Tls) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(ring::default_provider());
     let pinned = match &tls.roots {
         None => Vec::new(),
@@ -131,7 +125,6 @@ pub(super) fn connector(tls: &Tls, witness: Option<&Witness>) -> Result<MakeRust
         chain,
         pinned,
         name: tls.mode == SslMode::VerifyFull,
-        witness: witness.cloned(),
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)
@@ -155,6 +148,55 @@ pub(super) fn connector(tls: &Tls, witness: Option<&Witness>) -> Result<MakeRust
     };
     config.enable_sni = tls.sni;
     Ok(MakeRustlsConnect::new(config))
+}
+
+/// Whether a certificate was refused because it may sign others.
+fn is_of_an_authority(why: &OtherError) -> bool {
+    why.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
+}
+
+/// A handshake that failed. The driver hands it on as the cause of an error of its own.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(super) struct HandshakeError(io::Error);
+
+impl HandshakeError {
+    /// What is wrong with the server's certificate, if that is it.
+    pub(super) fn certificate(&self) -> Option<&CertificateError> {
+        match self.0.get_ref()?.downcast_ref() {
+            Some(Error::InvalidCertificate(why)) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+/// Makes a TLS connection when the driver asks for it, which it does once the server has agreed.
+pub(super) struct Handshake<T> {
+    connect: T,
+    agreed: Arc<AtomicBool>,
+}
+
+impl<T> Handshake<T> {
+    /// `agreed` becomes true if the server does TLS.
+    pub(super) const fn new(connect: T, agreed: Arc<AtomicBool>) -> Self {
+        Self { connect, agreed }
+    }
+}
+
+impl<S, T> TlsConnect<S> for Handshake<T>
+where
+    T: TlsConnect<S, Error = io::Error>,
+    T::Future: Send + 'static,
+{
+    type Stream = T::Stream;
+    type Error = HandshakeError;
+    type Future = Pin<Box<dyn Future<Output = Result<T::Stream, HandshakeError>> + Send>>;
+
+    fn connect(self, stream: S) -> Self::Future {
+        self.agreed.store(true, Ordering::Relaxed);
+        let made = self.connect.connect(stream);
+        Box::pin(async move { made.await.map_err(HandshakeError) })
+    }
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {

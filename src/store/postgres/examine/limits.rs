@@ -1,6 +1,7 @@
 //! How long a server keeps what a dead client has left behind, and whether a pooler stands
 //! in between.
 
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use super::{Over, Server, flag, list, number, text};
@@ -12,27 +13,59 @@ use crate::token::Timing;
 /// connecting takes.
 const YOUNG: Duration = Duration::from_secs(1);
 
-/// Whether the server's process under this connection is another's: not the one that was
-/// told at the login, or older than the connection.
-pub(super) fn is_pooled(
-    told: Option<i32>,
-    pid: i32,
-    age: Duration,
-    connected_for: Duration,
-) -> bool {
-    told.is_some_and(|told| told != pid) || age > connected_for + YOUNG
+/// What is between this process and the server's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Between {
+    /// Nothing that makes connections of its own.
+    Nothing,
+    /// A pooler.
+    Pooler,
+    /// A pooler perhaps: no view tells.
+    Unknown,
 }
 
-pub(super) fn pooler(is_pooled: bool) -> Check {
-    const STEP: &str = "pooler";
-    if is_pooled {
-        return Check::fine(
-            STEP,
-            "one is in between: runs work as without; who waits in line is not told of a release, and looks \
-             about once a second",
-        );
+/// Where the server sees this connection come from; none for a Unix socket of its own.
+pub(super) type Client = Option<(IpAddr, u16)>;
+
+/// Compares the `own` end of a connection, if it has one, with what the server sees. A process of
+/// the server's that is older than the connection is another's too.
+pub(super) fn between(
+    own: Option<SocketAddr>,
+    seen: Client,
+    age: Duration,
+    connected_for: Duration,
+) -> Between {
+    let own = own.map(|own| (own.ip().to_canonical(), own.port()));
+    let is_old = age > connected_for + YOUNG;
+    match (own, seen) {
+        _ if is_old => Between::Pooler,
+        (Some(own), Some(seen)) if own == seen => Between::Nothing,
+        (Some(_), None) | (None, Some(_)) => Between::Pooler,
+        // Or a translation of addresses.
+        (Some(_), Some(_)) => Between::Unknown,
+        // It may have a Unix socket on both sides.
+        (None, None) => Between::Unknown,
     }
-    Check::fine(STEP, "none is in between")
+}
+
+pub(super) fn pooler(between: Between, own: Option<SocketAddr>) -> Check {
+    const STEP: &str = "pooler";
+    const POOLED: &str = "runs work as without; who waits in line is not told of a release, and looks about once a second";
+    match (between, own) {
+        (Between::Pooler, _) => Check::fine(STEP, format!("one is in between: {POOLED}")),
+        (Between::Nothing, _) => Check::fine(STEP, "none is in between"),
+        (Between::Unknown, Some(_)) => Check::unknown(
+            STEP,
+            "whether one is in between can't be known: the server sees this connection come from \
+             another address, as behind a pooler, a proxy or a translation of addresses",
+            format!("nothing; behind a pooler {POOLED}"),
+        ),
+        (Between::Unknown, None) => Check::unknown(
+            STEP,
+            "whether one is in between can't be known over a Unix socket",
+            format!("nothing; behind a pooler {POOLED}"),
+        ),
+    }
 }
 
 /// What the server does with a client that is gone.
@@ -52,7 +85,7 @@ struct Limits {
 pub(super) fn examine(
     server: &mut Server<'_, '_>,
     timing: &Timing,
-    is_pooled: bool,
+    between: Between,
 ) -> Result<(), Over> {
     let Some(row) = server.ask_aside("keepalives", &server.statements.doctor_limits())? else {
         return Ok(());
@@ -66,18 +99,21 @@ pub(super) fn examine(
         idle_in_transaction: Duration::from_millis(seconds("idle_in_transaction_ms")),
         unlimited: list(&row, "unlimited"),
     };
-    server.tell(keepalives(&limits, timing, is_pooled));
+    server.tell(keepalives(&limits, timing, between));
     server.tell(idle_in_transaction(&limits, timing));
     Ok(())
 }
 
-fn keepalives(limits: &Limits, timing: &Timing, is_pooled: bool) -> Check {
+fn keepalives(limits: &Limits, timing: &Timing, between: Between) -> Check {
     const STEP: &str = "keepalives";
     if limits.is_local {
         return Check::fine(STEP, "a Unix socket needs none");
     }
     let noticed = rounded(limits.noticed);
-    let of = if is_pooled { " of the pooler" } else { "" };
+    let of = match between {
+        Between::Pooler => " of the pooler",
+        Between::Nothing | Between::Unknown => "",
+    };
     let found =
         format!("the server notices after {noticed} that the host{of} at the other end is gone");
     if limits.noticed <= timing.takeover_after {
@@ -131,11 +167,31 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_pooler_is_known_by_another_pid_or_an_older_process() {
-        assert!(!is_pooled(Some(7), 7, SECOND, SECOND));
-        assert!(!is_pooled(None, 7, SECOND, SECOND));
-        assert!(is_pooled(Some(8), 7, SECOND, SECOND));
-        assert!(is_pooled(None, 7, SECOND * 60, SECOND));
+    fn a_pooler_is_known_by_its_own_end_or_by_an_older_process() {
+        let own = || "127.0.0.1:40001".parse().ok();
+        let mapped = "[::ffff:127.0.0.1]:40001".parse().ok();
+        let seen = |port| Some(("127.0.0.1".parse().unwrap(), port));
+        let between = |own, seen| between(own, seen, SECOND, SECOND);
+        assert_eq!(between(own(), seen(40_001)), Between::Nothing);
+        assert_eq!(between(mapped, seen(40_001)), Between::Nothing);
+        // Over a Unix socket of its own.
+        assert_eq!(between(own(), None), Between::Pooler);
+        assert_eq!(between(None, seen(40_001)), Between::Pooler);
+        let old = super::between(own(), seen(40_001), SECOND * 60, SECOND);
+        assert_eq!(old, Between::Pooler);
+    }
+
+    #[test]
+    fn a_pooler_that_can_not_be_told_from_something_else_is_said_to_be_unknown() {
+        let own = "192.0.2.7:40001".parse().ok();
+        let seen = Some(("198.51.100.1".parse().unwrap(), 40_001));
+        for (own, seen) in [(own, seen), (None, None)] {
+            let between = between(own, seen, SECOND, SECOND);
+            assert_eq!(between, Between::Unknown);
+            let check = pooler(between, own);
+            assert_eq!(check.verdict, Verdict::Unknown);
+            assert!(check.found.contains("can't be known"), "{check:?}");
+        }
     }
 
     #[test]
@@ -147,15 +203,17 @@ mod tests {
         };
         // Linux's: 7200 s, then 9 times 75 s.
         assert_eq!(
-            keepalives(&of(7_875), &timing, false).verdict,
+            keepalives(&of(7_875), &timing, Between::Nothing).verdict,
             Verdict::Warn
         );
-        assert_eq!(keepalives(&of(25), &timing, false).verdict, Verdict::Fine);
+        let short = keepalives(&of(25), &timing, Between::Nothing);
+        assert_eq!(short.verdict, Verdict::Fine);
         let local = Limits {
             is_local: true,
             ..of(0)
         };
-        assert_eq!(keepalives(&local, &timing, false).verdict, Verdict::Fine);
+        let local = keepalives(&local, &timing, Between::Unknown);
+        assert_eq!(local.verdict, Verdict::Fine);
     }
 
     #[test]

@@ -140,20 +140,25 @@ fn of_schema(
     versions: Option<(Option<String>, Option<String>)>,
 ) -> Check {
     const STEP: &str = "schema";
-    const INIT: &str = "have its owner run tokenrun init";
     let Some((version, oldest_reader)) = versions else {
         return without_versions(rights, schema);
     };
-    if let Err(error) = schema::check(schema, oldest_reader.as_deref()) {
-        let (what, remedy) = error
-            .message
-            .rsplit_once("; ")
-            .unwrap_or((&error.message, INIT));
-        let what = what
-            .split_once("can't be used: ")
-            .map_or(what, |(_, what)| what);
-        let found = format!("the schema {schema:?}: {what}");
-        return Check::fail(STEP, error.trouble, found, remedy);
+    let misconfigured = Trouble::Misconfigured;
+    match oldest_reader.map(|text| text.parse::<i64>()) {
+        Some(Ok(oldest)) if oldest <= schema::VERSION => {}
+        Some(Ok(oldest)) => {
+            let knows = schema::VERSION;
+            let found = format!(
+                "{schema:?} is for programs that know version {oldest} or later, and this tokenrun \
+                 knows {knows}"
+            );
+            return Check::fail(STEP, misconfigured, found, "install a newer tokenrun");
+        }
+        Some(Err(_)) | None => {
+            let found = format!("the table meta in {schema:?} does not say whom it serves");
+            let remedy = "put a backup back, or name another schema with tokenrun_schema";
+            return Check::fail(STEP, misconfigured, found, remedy);
+        }
     }
     let version = version.unwrap_or_default();
     let found = format!(

@@ -1,86 +1,73 @@
-//! The way to a server: its name, its port, TLS, and being let in.
+//! The way to a server: its name, its port, TLS, and being let in. What failed the kinds of the
+//! driver's errors and the server's codes tell; what a connection is like the server's own views.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::is_unix;
-use crate::store::Trouble;
+use super::limits::Between;
+use super::{Over, Server};
+use super::{flag, is_unix, text};
 use crate::store::checkup::Check;
 use crate::store::postgres::conninfo::settings::{Address, Host, Settings, SslMode};
-use crate::store::postgres::fault::{Doing, Fault};
-use crate::store::postgres::witness::{Asked, Seen, Shown};
-
-/// A certificate is to be renewed in time.
-const RENEW_BEFORE: Duration = Duration::from_secs(14 * 24 * 3_600);
+use crate::store::postgres::fault::{Doing, Fault, Insecure};
 
 const VERIFY: &str =
     "have sslmode=verify-full with sslrootcert, the file of the authority that signed (or system)";
 
-/// What was met, and what ended it, if anything did.
-pub(super) fn checks(
-    settings: &Settings,
-    host: &Host,
-    seen: &Seen,
-    fault: Option<&Fault>,
-) -> Vec<Check> {
-    let mut checks = Vec::new();
-    checks.extend(name(host, seen));
-    if let Some(to) = &seen.connected {
-        checks.push(Check::fine(
-            "port",
-            format!("connected to {to}{}", before(seen)),
-        ));
-    }
-    match fault {
-        Some(fault) => {
-            let check = failed(settings, host, seen, fault);
-            if check.step == "authentication" {
-                checks.push(tls(settings, host, seen));
-            }
-            checks.push(check);
-        }
-        None => {
-            checks.push(tls(settings, host, seen));
-            checks.push(authentication(settings, host, seen));
-            let (user, database) = (&settings.user, &settings.dbname);
-            checks.push(Check::fine("login", format!("as {user} to {database}")));
-        }
-    }
-    checks
-}
+const TLS: &str = include_str!("../../sql/postgres/doctor_tls.sql");
+const AUTHENTICATION: &str = include_str!("../../sql/postgres/doctor_authentication.sql");
 
-/// The addresses that came before the one that is told.
-fn before(seen: &Seen) -> String {
-    let told = match (&seen.connected, seen.failed.last()) {
-        (Some(to), _) => to.clone(),
-        (None, Some((last, _))) => last.to_string(),
-        (None, None) => return String::new(),
-    };
-    let others = seen.failed.iter();
-    others
-        .filter(|(address, _)| address.to_string() != told)
-        .map(|(address, why)| format!("; before it {address}: {why}"))
-        .collect()
-}
+/// The first release that tells how it asked who comes, as `server_version_num` has it.
+const TELLS_METHOD: i32 = 160_000;
 
-fn name(host: &Host, seen: &Seen) -> Option<Check> {
+/// The name of a server, once its addresses are known.
+pub(super) fn name(host: &Host, addresses: &[SocketAddr]) -> Option<Check> {
     let Address::Tcp { to, .. } = &host.address else {
         return None;
     };
     if to.parse::<IpAddr>().is_ok() {
         return Some(Check::fine("name", format!("{to} is an address")));
     }
-    let addresses: Vec<String> = seen
-        .addresses
-        .iter()
-        .map(|address| address.ip().to_string())
-        .collect();
+    let addresses: Vec<String> = addresses.iter().map(|it| it.ip().to_string()).collect();
     let found = format!("{to} is {}", addresses.join(", "));
     (!addresses.is_empty()).then(|| Check::fine("name", found))
 }
 
-fn failed(settings: &Settings, host: &Host, seen: &Seen, fault: &Fault) -> Check {
+/// A connection was made.
+pub(super) fn connected(to: &str) -> Check {
+    Check::fine("port", format!("connected to {to}"))
+}
+
+/// What a connection is made to: one of these addresses, or a Unix socket.
+pub(super) fn place(host: &Host, addresses: &[SocketAddr]) -> String {
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    match addresses.as_slice() {
+        [] => host.to_string(),
+        several => several.join(" or "),
+    }
+}
+
+/// What ended the way, and what was met before: a fault tells how far it has come.
+pub(super) fn failed(
+    settings: &Settings,
+    host: &Host,
+    addresses: &[SocketAddr],
+    fault: &Fault,
+) -> Vec<Check> {
+    let check = failure(settings, host, fault);
+    match fault {
+        Fault::TimedOut(Doing::LookingUp | Doing::Connecting, _)
+        | Fault::Io(..)
+        | Fault::Settings(_) => vec![check],
+        Fault::TimedOut(Doing::LoggingIn | Doing::Asking, _)
+        | Fault::Driver(_)
+        | Fault::Unable(_)
+        | Fault::Tls(..)
+        | Fault::Standby => vec![connected(&place(host, addresses)), check],
+    }
+}
+
+fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
     let trouble = fault.trouble();
     let words = fault.words();
     // Among several the server is told with every check.
@@ -98,25 +85,26 @@ fn failed(settings: &Settings, host: &Host, seen: &Seen, fault: &Fault) -> Check
         Fault::TimedOut(Doing::Connecting, _) => Check::fail(
             "port",
             trouble,
-            format!("{host_words}{words}{}", before(seen)),
+            format!("{host_words}{words}"),
             "see whether the host is up and no firewall in between drops what is sent there",
         ),
         Fault::Io(_, error) => Check::fail(
             "port",
             trouble,
-            format!("{host_words}{words}{}", before(seen)),
+            format!("{host_words}{words}"),
             port_remedy(host, error.kind()),
         ),
-        Fault::TimedOut(..) => hanging(seen, &format!("{host_words}{words}"), trouble),
-        Fault::Tls(_) => Check::fail(
-            "tls",
+        Fault::TimedOut(..) => Check::fail(
+            "login",
             trouble,
-            format!("{words}{}", certificate_of(seen)),
-            tls_remedy(&words, seen),
+            format!("{host_words}{words}"),
+            "see whether the server is stopped, overloaded or out of disk, and whether it is PostgreSQL \
+             that listens there",
         ),
+        Fault::Tls(why, _) => Check::fail("tls", trouble, words, tls_remedy(*why)),
         Fault::Settings(_) => Check::fail("tls", trouble, words, "correct the store's settings"),
         Fault::Standby => Check::fail("server", trouble, words, "name the primary"),
-        Fault::Driver(_) => refused(settings, seen, fault),
+        Fault::Driver(_) | Fault::Unable(_) => refused(settings, fault),
     }
 }
 
@@ -135,25 +123,8 @@ fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
     }
 }
 
-fn hanging(seen: &Seen, words: &str, trouble: Trouble) -> Check {
-    let said = match (seen.spoke, seen.protocol) {
-        (false, None) => "it said nothing at all",
-        (_, None) => "it spoke, but did not come to an end",
-        (_, Some(_)) => "TLS was set up before",
-    };
-    Check::fail(
-        "login",
-        trouble,
-        format!("{words}; {said}"),
-        "see whether the server is stopped, overloaded or out of disk, and whether it is PostgreSQL \
-         that listens there",
-    )
-}
-
 /// The server or the driver said no.
-fn refused(settings: &Settings, seen: &Seen, fault: &Fault) -> Check {
-    let trouble = fault.trouble();
-    let words = fault.words();
+fn refused(settings: &Settings, fault: &Fault) -> Check {
     let code = fault.code().map_or("", |code| code.code());
     let (step, remedy) = match code {
         "28P01" => (
@@ -174,7 +145,7 @@ fn refused(settings: &Settings, seen: &Seen, fault: &Fault) -> Check {
         ),
         "57P03" => ("login", "wait until the server has started, or see its log"),
         "42501" => ("login", "GRANT CONNECT ON DATABASE … TO the role"),
-        "" if trouble == Trouble::Denied => (
+        "" if matches!(fault, Fault::Unable(_)) => (
             "authentication",
             "give a password in ~/.pgpass, PGPASSWORD or --store-file, and a method that tokenrun \
              knows (scram-sha-256) in pg_hba.conf",
@@ -185,149 +156,253 @@ fn refused(settings: &Settings, seen: &Seen, fault: &Fault) -> Check {
         ),
         _ => ("login", "see the server's log"),
     };
-    let asked = seen.asked.map_or_else(String::new, |asked| {
-        format!("; it asked {}", asked_words(asked))
-    });
-    let who = format!("as {} to {}: ", settings.user, settings.dbname);
-    Check::fail(step, trouble, format!("{who}{words}{asked}"), remedy)
+    let (user, database, words) = (&settings.user, &settings.dbname, fault.words());
+    let found = format!("as {user} to {database}: {words}");
+    Check::fail(step, fault.trouble(), found, remedy)
 }
 
-fn certificate_of(seen: &Seen) -> String {
-    seen.certificate.as_ref().map_or_else(String::new, |shown| {
-        let Shown {
-            subject,
-            issuer,
-            until,
-            ..
-        } = shown;
-        format!("; its certificate is of {subject:?}, signed by {issuer:?}, good until {until}")
-    })
-}
-
-fn tls_remedy(words: &str, seen: &Seen) -> String {
-    let has = |part: &str| words.contains(part);
-    if has("does not support TLS") {
-        return "set ssl = on and a certificate on the server; sslmode=prefer does without".into();
-    }
-    if has("not valid for name") || has("NotValidForName") {
-        return "connect by a name that the certificate has, or have one made for this name".into();
-    }
-    if has("expired") || has("Expired") {
-        return "renew the server's certificate, or correct this host's clock".into();
-    }
-    match &seen.certificate {
-        Some(shown) => format!(
-            "give the certificate of {:?} as sslrootcert, or have the server's signed by who is in there",
-            shown.issuer
-        ),
-        None => {
+const fn tls_remedy(why: Insecure) -> &'static str {
+    match why {
+        Insecure::NotOffered => {
+            "set ssl = on and a certificate on the server; sslmode=prefer does without"
+        }
+        Insecure::Name => {
+            "connect by a name that the certificate has, or have one made for this name"
+        }
+        Insecure::Expired => "renew the server's certificate, or correct this host's clock",
+        Insecure::Untrusted => {
+            "give the certificate of the authority that signed the server's as sslrootcert, or have \
+             the server's signed by one that is in there"
+        }
+        Insecure::Other => {
             "correct the files of sslrootcert, sslcert and sslkey, or the server's TLS versions"
-                .into()
         }
     }
 }
 
-fn is_loopback(seen: &Seen) -> bool {
-    let to = seen
-        .connected
-        .as_deref()
-        .and_then(|to| to.parse::<SocketAddr>().ok());
-    to.is_some_and(|to| to.ip().is_loopback())
+/// A connection that was made, as far as TLS and the login are concerned.
+pub(super) struct Made {
+    is_unix: bool,
+    is_loopback: bool,
+    is_secured: bool,
+    between: Between,
 }
 
-fn tls(settings: &Settings, host: &Host, seen: &Seen) -> Check {
+impl Made {
+    /// Over a Unix socket there is no `peer`.
+    pub(super) fn new(peer: Option<SocketAddr>, is_secured: bool, between: Between) -> Self {
+        Self {
+            is_unix: peer.is_none(),
+            is_loopback: peer.is_some_and(|peer| peer.ip().is_loopback()),
+            is_secured,
+            between,
+        }
+    }
+
+    /// Whether nobody else can read what is sent.
+    const fn is_private(&self) -> bool {
+        self.is_unix || self.is_loopback || self.is_secured
+    }
+}
+
+/// Tells of TLS, and of how the server asked who comes. `release` is its `server_version_num`.
+pub(super) fn examine(
+    server: &mut Server<'_, '_>,
+    settings: &Settings,
+    made: &Made,
+    release: i32,
+) -> Result<(), Over> {
+    let mut protocol = None;
+    // Behind a pooler the server knows only of the pooler's own connection.
+    if made.is_secured && made.between == Between::Nothing {
+        let row = server.ask_aside("tls", TLS)?;
+        let row = row.filter(|row| flag(row, "ssl"));
+        protocol = row.map(|row| text(&row, "version"));
+    }
+    server.tell(tls(settings, made, protocol.as_deref()));
+    let mut asked = Asked::Unknown;
+    if release >= TELLS_METHOD && made.between != Between::Pooler {
+        let Some(row) = server.ask_aside("authentication", AUTHENTICATION)? else {
+            return Ok(());
+        };
+        asked = match text(&row, "method") {
+            none if none.is_empty() => Asked::Nothing,
+            method => Asked::By(method),
+        };
+    }
+    server.tell(authentication(made, &asked));
+    Ok(())
+}
+
+/// `protocol` is what the server says of the connection.
+fn tls(settings: &Settings, made: &Made, protocol: Option<&str>) -> Check {
     const STEP: &str = "tls";
-    if is_unix(host) {
+    if made.is_unix {
         return Check::fine(STEP, "none: a Unix socket needs none");
     }
-    let Some(protocol) = seen.protocol else {
-        if seen.certificate.is_some() {
-            return Check::warn(
-                STEP,
-                format!(
-                    "none, because TLS was tried and failed{}",
-                    certificate_of(seen)
-                ),
-                format!("correct sslrootcert or the server's pg_hba.conf, and {VERIFY}"),
-            );
-        }
-        if is_loopback(seen) {
+    if !made.is_secured {
+        if made.is_loopback {
             return Check::fine(STEP, "none; the connection does not leave this host");
         }
         return Check::warn(
             STEP,
-            "none: what is sent can be read and changed on its way",
-            format!("set ssl = on on the server, and {VERIFY}"),
+            "none: what is sent can be read and changed on its way; whether the server has none, or \
+             TLS was tried and failed, can't be known",
+            format!("set ssl = on on the server, and {VERIFY}: then what fails is told"),
         );
-    };
-    let found = format!("{protocol}{}", certificate_of(seen));
-    let soon = seen.certificate.as_ref().is_some_and(|shown| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        shown.until_unix < now.unwrap_or_default() + RENEW_BEFORE
-    });
+    }
+    let protocol = protocol.unwrap_or("TLS, of which version can't be known");
+    let end = "when its certificate ends can't be known";
     match settings.tls.mode {
         _ if settings.tls.roots.is_none() => Check::warn(
             STEP,
-            format!("{found}, which nobody has checked: anybody could have answered"),
+            format!(
+                "{protocol}; nobody has checked the certificate: anybody could have answered; {end}"
+            ),
             VERIFY,
         ),
-        _ if soon => Check::warn(STEP, found, "renew the server's certificate"),
-        SslMode::VerifyFull => Check::fine(STEP, format!("{found}; it was checked, and the name")),
+        SslMode::VerifyFull => Check::fine(
+            STEP,
+            format!("{protocol}; the certificate was checked, and its name; {end}"),
+        ),
         SslMode::VerifyCa | SslMode::Require => Check::fine(
             STEP,
-            format!("{found}; it was checked, but not whose name it has"),
+            format!("{protocol}; the certificate was checked, but not its name; {end}"),
         ),
         SslMode::Prefer | SslMode::Allow | SslMode::Disable => Check::warn(
             STEP,
-            format!("{found}; it was checked, but a connection without TLS would do as well"),
+            format!(
+                "{protocol}; the certificate was checked, but a connection without TLS would do as well; {end}"
+            ),
             VERIFY,
         ),
     }
 }
 
-fn asked_words(asked: Asked) -> String {
-    match asked {
-        Asked::Password => "for the password as it is (password, ldap, pam or radius)".into(),
-        Asked::Md5 => "by md5".into(),
-        Asked::Scram { bindable: true } => "by scram-sha-256, bound to TLS if wanted".into(),
-        Asked::Scram { bindable: false } => "by scram-sha-256".into(),
-        Asked::Other(number) => format!("in a way that tokenrun does not know (number {number})"),
-    }
+/// How a server asked who comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Asked {
+    /// It does not say.
+    Unknown,
+    /// It let in without asking.
+    Nothing,
+    /// By this method of `pg_hba.conf`.
+    By(String),
 }
 
-fn authentication(settings: &Settings, host: &Host, seen: &Seen) -> Check {
+fn authentication(made: &Made, asked: &Asked) -> Check {
     const STEP: &str = "authentication";
-    let is_private = is_unix(host) || seen.protocol.is_some() || is_loopback(seen);
-    let Some(asked) = seen.asked else {
-        if is_unix(host) {
-            return Check::fine(STEP, "the server asked for nothing (peer or trust)");
+    const NO_TRUST: &str =
+        "have scram-sha-256 in the server's pg_hba.conf, and a password in ~/.pgpass";
+    let method = match asked {
+        Asked::By(method) => method.as_str(),
+        Asked::Nothing if made.is_unix => {
+            return Check::fine(STEP, "the server asked for nothing (trust)");
         }
-        if seen.protocol.is_some() && settings.tls.client.is_some() {
-            return Check::fine(
+        Asked::Nothing => {
+            let found = "the server asked for nothing (trust): whoever reaches it is let in";
+            return Check::warn(STEP, found, NO_TRUST);
+        }
+        Asked::Unknown if made.between == Between::Pooler => {
+            return Check::unknown(
                 STEP,
-                "the server asked for no password (the client's certificate, or trust)",
+                "a pooler is in between: how it asks who comes can't be known",
+                "see auth_type in the pooler's configuration: scram-sha-256 is good",
             );
         }
-        return Check::warn(
-            STEP,
-            "the server asked for nothing (trust): whoever reaches it is let in",
-            "have scram-sha-256 in the server's pg_hba.conf, and a password in ~/.pgpass",
-        );
+        Asked::Unknown => {
+            return Check::unknown(
+                STEP,
+                "how the server asks who comes can't be known: it tells since version 16",
+                "see its pg_hba.conf (the view pg_hba_file_rules): scram-sha-256 is good, and trust \
+                 lets in whoever reaches it",
+            );
+        }
     };
-    let found = format!("the server asked {}", asked_words(asked));
-    match asked {
-        Asked::Scram { .. } => Check::fine(STEP, found),
-        Asked::Password if is_private => Check::fine(STEP, found),
-        Asked::Password => Check::warn(
-            STEP,
-            format!("{found}, and it was sent where it can be read"),
-            "have scram-sha-256 in the server's pg_hba.conf, or TLS",
-        ),
-        Asked::Md5 | Asked::Other(_) => Check::warn(
+    let found = format!("the server asked by {method}");
+    match method {
+        "md5" => Check::warn(
             STEP,
             found,
             "set password_encryption = scram-sha-256, set the password anew, and have \
              scram-sha-256 in pg_hba.conf",
         ),
+        "password" | "ldap" | "pam" | "bsd" | "radius" if !made.is_private() => Check::warn(
+            STEP,
+            format!("{found}, and the password was sent where it can be read"),
+            "have scram-sha-256 in the server's pg_hba.conf, or TLS",
+        ),
+        _ => Check::fine(STEP, found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::checkup::Verdict;
+
+    fn made(peer: &str, is_secured: bool, between: Between) -> Made {
+        Made::new(peer.parse().ok(), is_secured, between)
+    }
+
+    fn said(made: &Made, method: &str) -> Verdict {
+        authentication(made, &Asked::By(method.to_owned())).verdict
+    }
+
+    #[test]
+    fn how_a_server_asks_is_judged_by_where_the_answer_can_be_read() {
+        let open = made("192.0.2.1:5432", false, Between::Nothing);
+        let secured = made("192.0.2.1:5432", true, Between::Nothing);
+        let unix = made("", false, Between::Unknown);
+        for (method, openly, securely) in [
+            ("scram-sha-256", Verdict::Fine, Verdict::Fine),
+            ("cert", Verdict::Fine, Verdict::Fine),
+            ("peer", Verdict::Fine, Verdict::Fine),
+            ("md5", Verdict::Warn, Verdict::Warn),
+            ("password", Verdict::Warn, Verdict::Fine),
+            ("ldap", Verdict::Warn, Verdict::Fine),
+        ] {
+            assert_eq!(said(&open, method), openly, "{method}");
+            assert_eq!(said(&secured, method), securely, "{method}");
+        }
+        let nothing = |made| authentication(made, &Asked::Nothing).verdict;
+        assert_eq!(nothing(&open), Verdict::Warn);
+        assert_eq!(nothing(&secured), Verdict::Warn);
+        assert_eq!(nothing(&unix), Verdict::Fine);
+    }
+
+    #[test]
+    fn how_a_server_or_a_pooler_asks_that_does_not_tell_is_said_to_be_unknown() {
+        let old = made("127.0.0.1:5432", false, Between::Nothing);
+        let pooled = made("127.0.0.1:6432", false, Between::Pooler);
+        for (made, word) in [(old, "since version 16"), (pooled, "a pooler")] {
+            let check = authentication(&made, &Asked::Unknown);
+            assert_eq!(check.verdict, Verdict::Unknown);
+            assert!(check.found.contains(word), "{check:?}");
+        }
+    }
+
+    #[test]
+    fn tls_says_what_it_does_not_know_of_the_certificate() {
+        let parse = |text: &str| crate::store::postgres::settings(text, "test").unwrap();
+        let settings = parse("host=db sslmode=require user=u dbname=d");
+        let direct = made("192.0.2.1:5432", true, Between::Nothing);
+        let check = tls(&settings, &direct, Some("TLSv1.3"));
+        for word in ["TLSv1.3", "when its certificate ends can't be known"] {
+            assert!(check.found.contains(word), "{check:?}");
+        }
+        let pooled = made("192.0.2.1:6432", true, Between::Pooler);
+        let check = tls(&settings, &pooled, None);
+        assert!(
+            check.found.contains("which version can't be known"),
+            "{check:?}"
+        );
+        let plain = made("192.0.2.1:5432", false, Between::Nothing);
+        let check = tls(&settings, &plain, None);
+        assert_eq!(check.verdict, Verdict::Warn);
+        assert!(
+            check.found.contains("tried and failed, can't be known"),
+            "{check:?}"
+        );
     }
 }
