@@ -8,7 +8,7 @@ mod file;
 mod keys;
 
 pub use self::document::{FOREVER, Setting, Source};
-pub use self::keys::{KEYS, Key, Kind, REFUSED, has_password, without_password};
+pub use self::keys::{KEYS, Key, Kind, REFUSED};
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -43,9 +43,7 @@ use run::ending::Ending;
 use run::machine::Wait;
 use store::Store;
 use store::filesystem;
-use store::postgres::PostgresStore;
-use store::postgres::conninfo::settings::Settings;
-use store::sqlite::SqliteStore;
+use store::open::{OpenError, Opening};
 use store::url::{Place, StoreUrl, state_directory};
 use sys::clock::LocalClock;
 use sys::service_manager::ServiceManager;
@@ -237,7 +235,7 @@ fn run_to_its_end(
             locks: run::locking::LockSettings {
                 directory: lock_directory,
                 inherited: !request.close_lock,
-                patience: matches!(url, StoreUrl::Postgres(_)).then(|| patience_for(timeout)),
+                patience: url.file().is_none().then(|| patience_for(timeout)),
             },
         },
     };
@@ -322,7 +320,7 @@ fn warn_of_visible_password(arguments: &[OsString], request: &Request, log: &mut
             .any(|word| word.to_string_lossy().contains(text.as_str()))
     };
     let visible = store.as_ref().filter(visible);
-    if visible.is_some_and(|text| config::has_password(text)) {
+    if visible.is_some_and(|text| store::open::has_password(text)) {
         let text = "the password on the command line can be read by everybody on this host; \
                     give TOKENRUN_STORE, --store-file or ~/.pgpass instead";
         warn(log, "visible_password", text.into());
@@ -331,22 +329,20 @@ fn warn_of_visible_password(arguments: &[OsString], request: &Request, log: &mut
 
 fn init(request: &InitRequest, log: &mut Log) -> Result<Exit, Failure> {
     let url = store_url(&request.store)?;
-    match (&url, request.print_sql) {
-        (StoreUrl::Postgres(text), true) => {
-            let settings = postgres_settings(&text.0, "tokenrun", log)?;
-            commands::print(&store::postgres::schema::creation(&settings.schema))
-        }
-        (StoreUrl::Postgres(text), false) => {
-            let mut store = postgres_store(&text.0, LISTING_TIMEOUT, "tokenrun", log)?;
-            let made = store.init();
-            commands::init::made(store.name(), made)
-        }
-        (StoreUrl::Sqlite(_), true) => commands::print(store::sqlite::SCHEMA),
-        (StoreUrl::Sqlite(_), false) => {
-            let store = open(&url, LISTING_TIMEOUT, LISTING_TIMEOUT, "tokenrun", log)?.0;
-            commands::init::made(store.name(), Ok(()))
-        }
+    let state = state_directory(&place()).ok();
+    let opening = Opening {
+        timeout: LISTING_TIMEOUT,
+        limit: LISTING_TIMEOUT,
+        application: "tokenrun",
+        state: state.as_deref(),
+    };
+    let mut warn = |text: &str| warn(log, "store_settings", text.to_owned());
+    if request.print_sql {
+        let creation = url.creation(&opening, &mut warn);
+        return commands::print(&creation.map_err(not_opened)?);
     }
+    let name = url.make(&opening, &mut warn).map_err(not_opened)?;
+    commands::init::made(&name)
 }
 
 /// What is after `--store`, or in the file after `--store-file`.
@@ -401,58 +397,34 @@ fn open_in_time(
     }
 }
 
-/// A store, and the directory for the locks of its runs on this host. Those of a file lie
-/// beside it, not in the state directory: who uses the store sees them, as whichever user
-/// and in whichever container. Where there is no place for them, nothing is proven.
+/// A store, and the directory for the locks of its runs on this host.
 fn open(
     url: &StoreUrl,
     timeout: Duration,
-    opening: Duration,
+    limit: Duration,
     application: &str,
     log: &mut Log,
 ) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
-    match url {
-        StoreUrl::Sqlite(path) => {
-            let failed = |error: store::StoreError| Failure::of_store(&error);
-            let mut store = SqliteStore::open(path, opening).map_err(failed)?;
-            if opening != timeout {
-                store.set_timeout(timeout).map_err(failed)?;
-            }
-            let lock_directory = store.directory_beside();
-            Ok((Box::new(store), Some(lock_directory)))
-        }
-        StoreUrl::Postgres(text) => {
-            let store = postgres_store(&text.0, timeout, application, log)?;
-            let state = state_directory(&place()).ok();
-            Ok((Box::new(store), state.map(|state| state.join("locks"))))
-        }
-    }
-}
-
-fn postgres_store(
-    text: &str,
-    timeout: Duration,
-    application: &str,
-    log: &mut Log,
-) -> Result<PostgresStore, Failure> {
-    // What it holds from now on may be a password. The job's own limits stay: an exec
-    // makes a process dumpable again. Where that is refused, a dump is all that is lost.
-    let _ = process::forbid_core_dumps();
-    Ok(PostgresStore::new(
-        postgres_settings(text, application, log)?,
+    let state = state_directory(&place()).ok();
+    let opening = Opening {
         timeout,
-    ))
+        limit,
+        application,
+        state: state.as_deref(),
+    };
+    let mut warn = |text: &str| warn(log, "store_settings", text.to_owned());
+    let opened = url.open(&opening, &mut warn).map_err(not_opened)?;
+    Ok((opened.store, opened.locks))
 }
 
-fn postgres_settings(text: &str, application: &str, log: &mut Log) -> Result<Settings, Failure> {
-    let settings = store::postgres::settings(text, application).map_err(|error| {
-        let variable = cli::said_by_variable("store", Some(text));
-        Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}"))
-    })?;
-    for warning in &settings.warnings {
-        warn(log, "store_settings", warning.clone());
+fn not_opened(error: OpenError) -> Failure {
+    match error {
+        OpenError::Store(error) => Failure::of_store(&error),
+        OpenError::Settings { error, text } => {
+            let variable = cli::said_by_variable("store", Some(&text.0));
+            Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}"))
+        }
     }
-    Ok(settings)
 }
 
 /// A store that must be there already: what is asked of it makes none.
@@ -467,7 +439,7 @@ fn known_store_with_locks(
     log: &mut Log,
 ) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
     let url = store_url(store)?;
-    if let StoreUrl::Sqlite(path) = &url
+    if let Some(path) = url.file()
         && !path.exists()
     {
         let text = format!(
@@ -506,11 +478,11 @@ fn warn_of_unknown_variables(log: &mut Log) {
 
 /// A file on overlayfs is gone with its container, and excludes no other container.
 fn warn_of_overlay(url: &StoreUrl, log: &mut Log) {
-    let StoreUrl::Sqlite(path) = url else {
+    let Some(path) = url.file() else {
         return;
     };
     // On the first run the file is not there yet.
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let existing = absolute.ancestors().find(|path| path.exists());
     if existing.is_some_and(|path| filesystem::is_overlay(path).unwrap_or(false)) {
         let text = format!(

@@ -6,10 +6,10 @@
 //! the stamps that the swap names.
 
 pub mod checkup;
-
 pub mod filesystem;
 pub mod history;
 pub mod kv;
+pub mod open;
 pub mod postgres;
 pub mod pruning;
 pub mod sql;

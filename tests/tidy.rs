@@ -140,6 +140,23 @@ fn the_machine_of_a_run_reads_no_clock() {
     }
 }
 
+/// What a store's URL is written like `url` reads, and the stores' own parts; what kind of store it
+/// is `open` alone asks.
+#[test]
+fn only_one_file_asks_what_kind_of_store_a_url_names() {
+    let store = src().join("store");
+    let allowed = ["open.rs", "url.rs", "sqlite", "postgres"].map(|name| store.join(name));
+    for path in sources(&src()) {
+        if allowed.iter().any(|it| path.starts_with(it)) {
+            continue;
+        }
+        let code = code(&path);
+        for kind in ["StoreUrl::Sqlite", "StoreUrl::Postgres", "is_conninfo"] {
+            assert!(!code.contains(kind), "{} asks for {kind}", path.display());
+        }
+    }
+}
+
 #[test]
 fn only_cli_knows_clap() {
     for path in sources(&src()) {

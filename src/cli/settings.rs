@@ -9,8 +9,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use super::unusable::{Unusable, explained, set_by};
-use crate::config::{Config, Home, KEYS, Key, Kind, Setting, Source, without_password};
+use crate::config::{Config, Home, KEYS, Key, Kind, Setting, Source};
 use crate::exit;
+use crate::store::open::without_password;
 
 /// A command line that was read, with what the files add.
 pub(super) struct Read<P> {

@@ -3,13 +3,11 @@
 use super::{Failure, print};
 use crate::exit::Exit;
 use crate::report::printable::printable;
-use crate::store::StoreError;
 
-/// Says what became of making a store of this name.
+/// Says that the store of this name is there.
 ///
 /// # Errors
-/// If it could not be made.
-pub fn made(name: &str, result: Result<(), StoreError>) -> Result<Exit, Failure> {
-    result.map_err(|error| Failure::of_store(&error))?;
+/// If stdout can't be written.
+pub fn made(name: &str) -> Result<Exit, Failure> {
     print(&format!("the store {} is there\n", printable(name)))
 }

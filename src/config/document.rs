@@ -9,7 +9,8 @@ use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
 use super::Refusal;
 use super::file::{Contents, at_line};
-use super::keys::{Key, Kind, REFUSED, find, has_password, nearest};
+use super::keys::{Key, Kind, REFUSED, find, nearest};
+use crate::store::open::has_password;
 use crate::token::GroupName;
 
 /// A table of keys, each with its place.

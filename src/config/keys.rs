@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use crate::duration;
-use crate::store::postgres::conninfo::text::{is_conninfo, parse};
-use crate::store::url::StoreUrl;
+use crate::store::open;
 use crate::token::ClientId;
 
 /// A setting that may stand in a file.
@@ -177,45 +176,8 @@ fn absolute(text: &str) -> Result<(), String> {
 }
 
 fn store(text: &str) -> Result<(), String> {
-    if is_conninfo(text) {
-        return parse(text).map(drop).map_err(|error| error.to_string());
+    match open::check(text)? {
+        Some(path) => absolute(&path.to_string_lossy()),
+        None => Ok(()),
     }
-    match StoreUrl::parse(text) {
-        Ok(StoreUrl::Sqlite(path)) => absolute(&path.to_string_lossy()),
-        Ok(StoreUrl::Postgres(_)) => Ok(()),
-        Err(error) => Err(format!("is not good: {error}")),
-    }
-}
-
-/// Whether what names a store holds a password too.
-#[must_use]
-pub fn has_password(text: &str) -> bool {
-    is_conninfo(text)
-        && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| is_secret(name)))
-}
-
-fn is_secret(name: &str) -> bool {
-    name == "password" || name == "sslpassword"
-}
-
-/// What names a store, as it may be shown: without a password.
-#[must_use]
-pub fn without_password(text: &str) -> String {
-    if !is_conninfo(text) {
-        return match StoreUrl::parse(text) {
-            Ok(_) => text.to_owned(),
-            Err(_) => "(what can't be read is not shown)".to_owned(),
-        };
-    }
-    let Ok(pairs) = parse(text) else {
-        return "(what can't be read is not shown)".to_owned();
-    };
-    if !pairs.iter().any(|(name, _)| is_secret(name)) {
-        return text.to_owned();
-    }
-    let shown = pairs.iter().map(|(name, value)| match is_secret(name) {
-        true => format!("{name}=***"),
-        false => format!("{name}={value}"),
-    });
-    shown.collect::<Vec<_>>().join(" ")
 }

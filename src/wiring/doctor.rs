@@ -1,13 +1,13 @@
-//! Examining a store: which one, and by which of its parts.
+//! Examining a store: which one, and what it is compared with.
 
 use crate::cli::{DoctorRequest, Effective};
 use crate::commands::{self, Failure};
 use crate::exit::{self, Exit};
 use crate::report::log::Log;
 use crate::store::Trouble;
-use crate::store::checkup::{Check, Tell, directory};
-use crate::store::url::{StoreUrl, state_directory};
-use crate::store::{postgres, sqlite};
+use crate::store::checkup::{Check, Tell};
+use crate::store::open::Examination;
+use crate::store::url::state_directory;
 use crate::sys::process;
 
 /// Examines the store, and prints what was found.
@@ -29,36 +29,14 @@ fn examine(request: &DoctorRequest, tell: &mut Tell<'_>) {
             return;
         }
     };
-    let (timing, group) = (&request.timing, request.group.as_ref());
-    match url {
-        StoreUrl::Sqlite(path) => {
-            let origin = if request.store.is_given() {
-                ""
-            } else {
-                ", by default"
-            };
-            tell(Check::fine(
-                "store",
-                format!("a SQLite file, for this host alone{origin}"),
-            ));
-            sqlite::examine::examine(&path, timing, group, tell);
-        }
-        StoreUrl::Postgres(text) => match postgres::settings(&text.0, "tokenrun doctor") {
-            Err(error) => tell(Check::fail(
-                "store",
-                Trouble::Misconfigured,
-                error.to_string(),
-                "correct it in the connection string, the variable or the file",
-            )),
-            Ok(settings) => {
-                tell(Check::fine("store", settings.name()));
-                postgres::examine::examine(&settings, timing, group, tell);
-                let state = state_directory(&crate::place()).ok();
-                let locks = state.map(|state| state.join("locks"));
-                tell(directory::locks(locks.as_deref()));
-            }
-        },
-    }
+    let state = state_directory(&crate::place()).ok();
+    let examination = Examination {
+        timing: &request.timing,
+        group: request.group.as_ref(),
+        is_default: !request.store.is_given(),
+        state: state.as_deref(),
+    };
+    url.examine(&examination, tell);
 }
 
 /// What a setting is, and who says so.

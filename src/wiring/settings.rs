@@ -42,10 +42,8 @@ pub(crate) fn filled_in(mut settings: Vec<Effective>) -> Vec<Effective> {
 }
 
 fn default_store() -> Option<String> {
-    match StoreUrl::default_for(&place()) {
-        Ok(StoreUrl::Sqlite(path)) => Some(format!("sqlite://{}", path.display())),
-        _ => None,
-    }
+    let url = StoreUrl::default_for(&place()).ok()?;
+    Some(url.shown())
 }
 
 fn shown(setting: &Effective) -> crate::report::settings::Shown {

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use crate::cli::said_by_variable;
 use crate::commands::Failure;
-use crate::config::has_password;
 use crate::exit;
 use crate::report::log::Log;
+use crate::store::open::has_password;
 
 /// No connection string is longer, in bytes.
 const LONGEST: u64 = 1 << 16;
