@@ -61,7 +61,7 @@ pub struct Examination<'a> {
     pub timing: &'a Timing,
     /// The group whose row is looked at.
     pub group: Option<&'a GroupName>,
-    /// Whether nobody has named the store.
+    /// Whether the store is the default.
     pub is_default: bool,
     /// The directory for this host's state, if there is a place for it.
     pub state: Option<&'a Path>,

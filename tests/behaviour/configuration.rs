@@ -112,7 +112,7 @@ fn a_row_that_contradicts_itself_lets_nobody_in() {
 }
 
 #[test]
-fn a_stored_name_with_a_blank_at_its_end_lets_nobody_in() {
+fn a_stored_name_with_a_blank_at_its_end_is_refused() {
     let store = Store::new();
     store.free_run("node-a").job(&["true"]).end().with_code(0);
     store.edit("expected_client = 'node-a '");

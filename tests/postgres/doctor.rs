@@ -147,7 +147,7 @@ fn all_is_well_with_tls_scram_and_the_least_rights() {
         .replace("verify-full", "require")
         .replace("ca.crt", "absent.crt");
     let found = Findings::of(&unchecked, &[], 0);
-    found.says("tls", "warn", &["nobody has checked", "verify-full"]);
+    found.says("tls", "warn", &["is not verified", "verify-full"]);
     let plain = unchecked
         .replace("absent.crt", "other-ca.crt")
         .replace("=require", "=prefer");

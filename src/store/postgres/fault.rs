@@ -39,7 +39,7 @@ pub(super) enum Insecure {
     Name,
     /// It has expired.
     Expired,
-    /// Nobody who is trusted has signed it.
+    /// No trusted authority has signed it.
     Untrusted,
     /// Something else, a file of our own perhaps.
     Other,
@@ -258,4 +258,23 @@ fn chain(error: &tokio_postgres::Error) -> String {
         source = cause.source();
     }
     text.replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_that_is_not_good_is_known_by_its_type() {
+        use CertificateError as Bad;
+        for (error, why) in [
+            (Bad::NotValidForName, Insecure::Name),
+            (Bad::Expired, Insecure::Expired),
+            (Bad::UnknownIssuer, Insecure::Untrusted),
+            (Bad::BadSignature, Insecure::Untrusted),
+            (Bad::Revoked, Insecure::Other),
+        ] {
+            assert_eq!(of_certificate(&error), why, "{error:?}");
+        }
+    }
 }

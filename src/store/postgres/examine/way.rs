@@ -17,7 +17,7 @@ const VERIFY: &str =
 const TLS: &str = include_str!("../../sql/postgres/doctor_tls.sql");
 const AUTHENTICATION: &str = include_str!("../../sql/postgres/doctor_authentication.sql");
 
-/// The first release that tells how it asked who comes, as `server_version_num` has it.
+/// The first release that tells its authentication method, as `server_version_num` has it.
 const TELLS_METHOD: i32 = 160_000;
 
 /// The name of a server, once its addresses are known.
@@ -199,13 +199,13 @@ impl Made {
         }
     }
 
-    /// Whether nobody else can read what is sent.
+    /// Whether no one in between can read what is sent.
     const fn is_private(&self) -> bool {
         self.is_unix || self.is_loopback || self.is_secured
     }
 }
 
-/// Tells of TLS, and of how the server asked who comes. `release` is its `server_version_num`.
+/// Tells of TLS and of the authentication method. `release` is the server's `server_version_num`.
 pub(super) fn examine(
     server: &mut Server<'_, '_>,
     settings: &Settings,
@@ -257,7 +257,7 @@ fn tls(settings: &Settings, made: &Made, protocol: Option<&str>) -> Check {
         _ if settings.tls.roots.is_none() => Check::warn(
             STEP,
             format!(
-                "{protocol}; nobody has checked the certificate: anybody could have answered; {end}"
+                "{protocol}; the certificate is not verified: another server could have answered; {end}"
             ),
             VERIFY,
         ),
@@ -279,7 +279,7 @@ fn tls(settings: &Settings, made: &Made, protocol: Option<&str>) -> Check {
     }
 }
 
-/// How a server asked who comes.
+/// How a server authenticated this client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Asked {
     /// It does not say.
@@ -297,29 +297,29 @@ fn authentication(made: &Made, asked: &Asked) -> Check {
     let method = match asked {
         Asked::By(method) => method.as_str(),
         Asked::Nothing if made.is_unix => {
-            return Check::fine(STEP, "the server asked for nothing (trust)");
+            return Check::fine(STEP, "the method is trust");
         }
         Asked::Nothing => {
-            let found = "the server asked for nothing (trust): whoever reaches it is let in";
+            let found = "the method is trust: every client that reaches the server is let in";
             return Check::warn(STEP, found, NO_TRUST);
         }
         Asked::Unknown if made.between == Between::Pooler => {
             return Check::unknown(
                 STEP,
-                "a pooler is in between: how it asks who comes can't be known",
+                "a pooler is in between: its authentication method can't be known",
                 "see auth_type in the pooler's configuration: scram-sha-256 is good",
             );
         }
         Asked::Unknown => {
             return Check::unknown(
                 STEP,
-                "how the server asks who comes can't be known: it tells since version 16",
+                "the authentication method can't be known: PostgreSQL tells it since version 16",
                 "see its pg_hba.conf (the view pg_hba_file_rules): scram-sha-256 is good, and trust \
-                 lets in whoever reaches it",
+                 lets in every client",
             );
         }
     };
-    let found = format!("the server asked by {method}");
+    let found = format!("the method is {method}");
     match method {
         "md5" => Check::warn(
             STEP,
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_server_asks_is_judged_by_where_the_answer_can_be_read() {
+    fn an_authentication_method_is_judged_by_where_the_password_can_be_read() {
         let open = made("192.0.2.1:5432", false, Between::Nothing);
         let secured = made("192.0.2.1:5432", true, Between::Nothing);
         let unix = made("", false, Between::Unknown);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_server_or_a_pooler_asks_that_does_not_tell_is_said_to_be_unknown() {
+    fn an_authentication_method_that_is_not_told_is_said_to_be_unknown() {
         let old = made("127.0.0.1:5432", false, Between::Nothing);
         let pooled = made("127.0.0.1:6432", false, Between::Pooler);
         for (made, word) in [(old, "since version 16"), (pooled, "a pooler")] {
