@@ -22,6 +22,7 @@ pub(crate) mod conformance;
 #[cfg(test)]
 pub(crate) mod model;
 
+use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -267,12 +268,11 @@ pub fn check_reader(row: &Row) -> Result<(), StoreError> {
         return Ok(());
     }
     Err(StoreError::misconfigured(format!(
-        "the token of group {:?} is for programs that know version {} of it or later, and this \
-         tokenrun knows {}; install a newer tokenrun",
+        "the token of group {:?} is for programs that know version {} of it or later, and this tokenrun knows {}",
         row.group.as_str(),
         row.document.reader,
         document::VERSION
-    )))
+    )).remedy("install a newer tokenrun"))
 }
 
 /// What kind of trouble a store is in; it decides the exit code.
@@ -296,65 +296,91 @@ pub enum Trouble {
     Misconfigured,
 }
 
-/// The store could not be used. Losing a token is not that.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
+/// The store could not be used. Losing a token is not that. It is shown in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreError {
     /// What kind of trouble it is.
     pub trouble: Trouble,
-    /// What is wrong, in which store, and what to do, in one line.
-    pub message: String,
+    /// What is wrong, and in which store.
+    pub what: String,
+    /// What to do, if that is known.
+    pub remedy: Option<String>,
 }
 
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "; {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
 impl StoreError {
+    /// The same, with what to do.
+    #[must_use]
+    pub fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self {
+            remedy: Some(remedy.into()),
+            ..self
+        }
+    }
+
     /// A store that gave no clear answer.
-    pub fn unavailable(message: impl Into<String>) -> Self {
-        Self::of(Trouble::Unavailable, message)
+    pub fn unavailable(what: impl Into<String>) -> Self {
+        Self::of(Trouble::Unavailable, what)
     }
 
     /// A store that was not asked, or refuses for now.
-    pub fn refused(message: impl Into<String>) -> Self {
-        Self::of(Trouble::Refused, message)
+    pub fn refused(what: impl Into<String>) -> Self {
+        Self::of(Trouble::Refused, what)
     }
 
     /// The same, where it is known that nothing has happened.
     #[must_use]
     pub fn without_effect(self) -> Self {
         match self.trouble {
-            Trouble::Unavailable => Self::refused(self.message),
+            Trouble::Unavailable => Self {
+                trouble: Trouble::Refused,
+                ..self
+            },
             _ => self,
         }
     }
 
     /// A store whose locks others hold.
-    pub fn locked(message: impl Into<String>) -> Self {
-        Self::of(Trouble::Locked, message)
+    pub fn locked(what: impl Into<String>) -> Self {
+        Self::of(Trouble::Locked, what)
     }
 
     /// A token that a transaction of another program holds.
-    pub fn held(message: impl Into<String>) -> Self {
-        Self::of(Trouble::Held, message)
+    pub fn held(what: impl Into<String>) -> Self {
+        Self::of(Trouble::Held, what)
     }
 
     /// A store that is not the one any more that was opened.
-    pub fn gone(message: impl Into<String>) -> Self {
-        Self::of(Trouble::Gone, message)
+    pub fn gone(what: impl Into<String>) -> Self {
+        Self::of(Trouble::Gone, what)
     }
 
     /// A store that refused permission.
-    pub fn denied(message: impl Into<String>) -> Self {
-        Self::of(Trouble::Denied, message)
+    pub fn denied(what: impl Into<String>) -> Self {
+        Self::of(Trouble::Denied, what)
     }
 
     /// Something that is no store of ours, or not as it must be.
-    pub fn misconfigured(message: impl Into<String>) -> Self {
-        Self::of(Trouble::Misconfigured, message)
+    pub fn misconfigured(what: impl Into<String>) -> Self {
+        Self::of(Trouble::Misconfigured, what)
     }
 
-    fn of(trouble: Trouble, message: impl Into<String>) -> Self {
+    fn of(trouble: Trouble, what: impl Into<String>) -> Self {
         Self {
             trouble,
-            message: message.into(),
+            what: what.into(),
+            remedy: None,
         }
     }
 }

@@ -80,7 +80,7 @@ pub enum Listed<'a> {
         /// `unreadable`.
         state: &'static str,
         /// What is wrong with it.
-        error: &'a str,
+        error: String,
     },
 }
 
@@ -91,7 +91,7 @@ impl<'a> Listed<'a> {
         Self::Unreadable {
             group: &row.group,
             state: UNREADABLE,
-            error: &row.error.message,
+            error: row.error.to_string(),
         }
     }
 }

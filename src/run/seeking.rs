@@ -408,8 +408,8 @@ impl Seeking {
             (Verdict::Nested, Some(_)) if step.claim.about.once_key.is_some() => {
                 Next::End(Ending::StoreFailed {
                     error: StoreError::misconfigured(
-                        "--once needs a run of its own: inside the job of its own group the outer run's success is what counts; give the key to the outer run",
-                    ),
+                        "--once needs a run of its own: inside the job of its own group the outer run's success is what counts",
+                    ).remedy("give the key to the outer run"),
                     perhaps_granted: false,
                 })
             }

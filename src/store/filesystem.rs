@@ -25,11 +25,11 @@ fn objection(file_system: FileSystem) -> Option<String> {
 
 fn ask(path: &Path) -> Result<Statfs, StoreError> {
     statfs(path).map_err(|errno| {
-        let message = format!("{}: can't tell its file system: {errno}", path.display());
+        let what = format!("{}: can't tell its file system: {errno}", path.display());
         match errno {
-            nix::Error::EACCES => StoreError::denied(format!("{message}; let this user search it")),
-            nix::Error::ENOENT | nix::Error::ENOTDIR => StoreError::misconfigured(message),
-            _ => StoreError::unavailable(message),
+            nix::Error::EACCES => StoreError::denied(what).remedy("let this user search it"),
+            nix::Error::ENOENT | nix::Error::ENOTDIR => StoreError::misconfigured(what),
+            _ => StoreError::unavailable(what),
         }
     })
 }
@@ -70,10 +70,9 @@ pub fn check_file(file: &Path, directory: &Path) -> Result<FileSystem, StoreErro
         return Ok(checked);
     }
     Err(StoreError::misconfigured(format!(
-        "{} is mounted by itself, so that the log and the locks beside it are another \
-         container's own; mount its directory instead",
+        "{} is mounted by itself, so that the log and the locks beside it are another container's own",
         file.display()
-    )))
+    )).remedy("mount its directory instead"))
 }
 
 /// The mount that a path lies on; `None` if the kernel (before 5.8) does not tell.
@@ -143,7 +142,10 @@ mod tests {
     fn a_path_on_procfs_is_refused_with_its_name() {
         let error = check(Path::new("/proc")).unwrap_err();
         assert_eq!(error.trouble, Trouble::Misconfigured);
-        assert!(error.message.starts_with("/proc lies on procfs"), "{error}");
+        assert!(
+            error.to_string().starts_with("/proc lies on procfs"),
+            "{error}"
+        );
         assert!(!is_overlay(Path::new("/proc")).unwrap());
     }
 

@@ -135,19 +135,21 @@ impl<K: Kv> KvStore<K> {
     fn bad(&self, key: &str, bad: &BadColumn) -> StoreError {
         let key = key.replace(PART, "/");
         StoreError::misconfigured(format!(
-            "the store {} can't be used: in the entry {key:?}, {} {}; correct it there",
+            "the store {} can't be used: in the entry {key:?}, {} {}",
             self.kv.name(),
             bad.column,
             bad.what
         ))
+        .remedy("correct it there")
     }
 
     /// What others change at every try.
     fn contended(&self) -> StoreError {
         StoreError::refused(format!(
-            "the store {} was written by others at every try; nothing was changed",
+            "the store {} was written by others at every try",
             self.kv.name()
         ))
+        .remedy("try again")
     }
 
     fn row(&self, key: &str, entry: &Entry) -> Result<Row, StoreError> {

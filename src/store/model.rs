@@ -54,7 +54,6 @@ impl Default for ModelStore {
 
 impl ModelStore {
     /// An empty store, in the domain `memory-0`, in the autumn of 2026.
-
     pub(crate) fn new() -> Self {
         let clock = StoreTime {
             domain: Domain("memory-0".into()),
@@ -76,7 +75,6 @@ impl ModelStore {
     }
 
     /// The store's time.
-
     pub(crate) fn now(&self) -> StoreTime {
         self.inner().clock.clone()
     }
@@ -93,7 +91,6 @@ impl ModelStore {
     }
 
     /// A copy of everything in it.
-
     pub(crate) fn contents(&self) -> Contents {
         self.inner().contents.clone()
     }
@@ -174,7 +171,6 @@ impl Contents {
     }
 
     /// Those in line for a group.
-
     pub(crate) fn line_of(&self, group: &GroupName) -> Vec<Place> {
         let of_group = self.line.iter().filter(|(other, _)| other == group);
         of_group.map(|(_, place)| place.clone()).collect()

@@ -148,12 +148,13 @@ impl PostgresStore {
 
     fn bad_column(&self, table: &str, bad: &BadColumn) -> StoreError {
         StoreError::misconfigured(format!(
-            "the store {} can't be used: in the table {}.{table}, {} {}; correct it there",
+            "the store {} can't be used: in the table {}.{table}, {} {}",
             self.session.place(),
             self.schema,
             bad.column,
             bad.what
         ))
+        .remedy("correct it there")
     }
 
     /// The server's time, from the first three columns of an answer.

@@ -242,10 +242,12 @@ impl SqliteStore {
             .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
             .map_err(|error| self.fault("prepare a write", &error))?;
         if !mode.eq_ignore_ascii_case("wal") {
-            return Err(self.place.misconfigured(format!(
-                "SQLite keeps its journal in mode {mode:?} and not in WAL; set PRAGMA journal_mode \
-                 = WAL with sqlite3, and see what it says"
-            )));
+            return Err(self
+                .place
+                .misconfigured(format!(
+                    "SQLite keeps its journal in mode {mode:?} and not in WAL"
+                ))
+                .remedy("set PRAGMA journal_mode = WAL with sqlite3, and see what it says"));
         }
         self.file.has_log = true;
         Ok(())

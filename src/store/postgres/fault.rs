@@ -163,26 +163,22 @@ impl Fault {
 
     /// As the store's error: `place` says which store, `host` which server.
     pub(super) fn told(&self, place: &str, host: &str) -> StoreError {
-        let advice = match self.code() {
-            Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
-                "; have a database administrator run what tokenrun init --print-sql prints, and \
-                 then GRANT tokenrun TO this role"
-            }
-            Some(code) if *code == SqlState::UNTRANSLATABLE_CHARACTER => {
-                "; have a database whose encoding is UTF8, or names and labels that its encoding has"
-            }
-            _ => "",
+        let remedy = match self.code() {
+            Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Some(
+                "have a database administrator run what tokenrun init --print-sql prints, and then \
+                 GRANT tokenrun TO this role",
+            ),
+            Some(code) if *code == SqlState::UNTRANSLATABLE_CHARACTER => Some(
+                "have a database whose encoding is UTF8, or names and labels that its encoding has",
+            ),
+            _ => None,
         };
+        let words = self.words();
         StoreError {
             trouble: self.trouble(),
-            message: format!("{}{advice}", self.found(place, host)),
+            what: format!("the store {place} can't be used: server {host}: {words}"),
+            remedy: remedy.map(str::to_owned),
         }
-    }
-
-    /// The same message, without what to do.
-    pub(super) fn found(&self, place: &str, host: &str) -> String {
-        let words = self.words();
-        format!("the store {place} can't be used: server {host}: {words}")
     }
 }
 

@@ -33,30 +33,26 @@ pub(super) fn make(
         Ok(()) => Ok(()),
         // Another was quicker: the lock made this one wait for it.
         Err(failed) if failed.code.as_deref() == Some(DUPLICATE_TABLE) => Ok(()),
-        Err(failed) => Err(not_made(
-            failed,
-            schema,
-            "has no tables that this role may use",
-            "what tokenrun init --print-sql prints",
-        )),
+        Err(failed) => Err(not_made(failed, schema)),
     }
 }
 
 /// What the server says where a table is there already.
 const DUPLICATE_TABLE: &str = "42P07";
 
-fn not_made(failed: Failed, schema: &str, what: &str, run: &str) -> StoreError {
+fn not_made(failed: Failed, schema: &str) -> StoreError {
     if failed.error.trouble != Trouble::Denied {
         return failed.error;
     }
+    let what = format!(
+        "{}: the schema {schema:?} has no tables that this role may use, and it may not make them",
+        failed.error.what
+    );
     StoreError {
-        message: format!(
-            "{}: the schema {schema:?} {what}, and it may not make them; have a database \
-             administrator run {run}",
-            failed.found,
-        ),
+        what,
         ..failed.error
     }
+    .remedy("have a database administrator run what tokenrun init --print-sql prints")
 }
 
 /// Whether the tables serve this program: `oldest_reader` is what they say themselves.
@@ -64,12 +60,10 @@ pub(super) fn check(place: &str, oldest_reader: Option<&str>) -> Result<(), Stor
     match oldest_reader.map(str::parse::<i64>) {
         Some(Ok(oldest)) if oldest <= VERSION => Ok(()),
         Some(Ok(oldest)) => Err(StoreError::misconfigured(format!(
-            "the store {place} can't be used: its tables are for programs that know version {oldest} \
-             or later, and this tokenrun knows {VERSION}; install a newer tokenrun"
-        ))),
+            "the store {place} can't be used: its tables are for programs that know version {oldest} or later, and this tokenrun knows {VERSION}"
+        )).remedy("install a newer tokenrun")),
         Some(Err(_)) | None => Err(StoreError::misconfigured(format!(
-            "the store {place} can't be used: its table meta does not say whom it serves; put a \
-             backup back, or name another schema with tokenrun_schema"
-        ))),
+            "the store {place} can't be used: its table meta does not say whom it serves"
+        )).remedy("put a backup back, or name another schema with tokenrun_schema")),
     }
 }

@@ -43,8 +43,6 @@ pub(super) struct Failed {
     pub(super) no_schema: bool,
     /// The server's code for it.
     pub(super) code: Option<String>,
-    /// The message without what to do.
-    pub(super) found: String,
     /// What went wrong, in words, without store and server.
     pub(super) words: String,
 }
@@ -53,8 +51,7 @@ impl Failed {
     /// A call that failed by this, and by nothing that the server has said.
     pub(super) fn by(error: StoreError) -> Self {
         Self {
-            found: error.message.clone(),
-            words: error.message.clone(),
+            words: error.what.clone(),
             error,
             no_schema: false,
             code: None,
@@ -269,7 +266,6 @@ impl Session {
             error: fault.told(&self.place, &host),
             no_schema: fault.is_missing_schema(),
             code: fault.code().map(|code| code.code().to_owned()),
-            found: fault.found(&self.place, &host),
             words: fault.words(),
         }
     }
@@ -303,13 +299,15 @@ impl Session {
                 Some(format!("{host}: {}", fault.words()))
             })
             .collect();
+        let what = format!(
+            "the store {} can't be used: {}",
+            self.place,
+            each.join("; ")
+        );
         Failed::by(StoreError {
             trouble,
-            message: format!(
-                "the store {} can't be used: {}",
-                self.place,
-                each.join("; ")
-            ),
+            what,
+            remedy: None,
         })
     }
 }

@@ -71,7 +71,7 @@ fn a_jobs_transaction_holds_a_takeover_off_and_lets_heartbeats_pass() {
     let error = store.swap(&take).unwrap_err();
     assert_eq!(error.trouble, Trouble::Held);
     let words = format!("held by a transaction of the earlier run, pid {pid} ");
-    assert!(error.message.contains(&words), "{error}");
+    assert!(error.to_string().contains(&words), "{error}");
 
     inside.commit().unwrap();
     assert!(matches!(store.swap(&take).unwrap(), Swapped::Done(_)));
@@ -348,7 +348,7 @@ fn tables_for_newer_programs_are_refused_but_not_to_who_holds_a_token() {
     );
     let error = store(&database).read(&held.group).unwrap_err();
     assert_eq!(error.trouble, Trouble::Misconfigured);
-    assert!(error.message.contains("version 4 or later"), "{error}");
+    assert!(error.to_string().contains("version 4 or later"), "{error}");
     let now = holder.read(&held.group).unwrap().now;
     let beat = heartbeat(&held, version(2), now.plus(TIMEOUT));
     assert!(matches!(holder.swap(&beat).unwrap(), Swapped::Done(_)));
@@ -394,7 +394,7 @@ fn what_an_administrator_wrote_by_hand_is_not_guessed_at() {
         ));
         let error = store.read(&held.group).unwrap_err();
         assert_eq!(error.trouble, Trouble::Misconfigured, "{change}");
-        assert!(error.message.contains(words), "{change}: {error}");
+        assert!(error.to_string().contains(words), "{change}: {error}");
         database.sql(
             "DELETE FROM tokenrun.tokens; INSERT INTO tokenrun.tokens TABLE kept; DROP TABLE kept",
         );
@@ -411,5 +411,5 @@ fn a_role_that_may_not_make_tables_is_told_what_to_do() {
     let mut store = PostgresStore::new(settings(&url, "test").unwrap(), TIMEOUT);
     let error = store.read(&GroupName::new("g").unwrap()).unwrap_err();
     assert_eq!(error.trouble, Trouble::Denied);
-    assert!(error.message.contains("init --print-sql"), "{error}");
+    assert!(error.to_string().contains("init --print-sql"), "{error}");
 }

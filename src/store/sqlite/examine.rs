@@ -69,12 +69,9 @@ pub fn examine(path: &Path, timing: &Timing, group: Option<&GroupName>, tell: &m
 }
 
 fn failed(step: &'static str, error: &StoreError) -> Check {
-    // Its message ends with what to do.
-    let (found, remedy) = error
-        .message
-        .rsplit_once("; ")
-        .unwrap_or((&error.message, "give another path with --store"));
-    Check::fail(step, error.trouble, found, remedy)
+    let remedy = error.remedy.as_deref();
+    let remedy = remedy.unwrap_or("give another path with --store");
+    Check::fail(step, error.trouble, error.what.as_str(), remedy)
 }
 
 /// `None` ends the examination: what ended it was told.

@@ -95,22 +95,16 @@ impl Place {
     pub(super) fn io(&self, doing: &str, path: &Path, error: &io::Error) -> StoreError {
         StoreError {
             trouble: trouble_of(error),
-            message: format!(
-                "{}: can't {doing} {}: {error}; {}",
-                self.name,
-                shown(path),
-                advice_for(error)
-            ),
+            what: format!("{}: can't {doing} {}: {error}", self.name, shown(path)),
+            remedy: Some(advice_for(error).to_owned()),
         }
     }
 
     /// A row that no tokenrun wrote.
     pub(super) fn bad_cell(&self, table: &str, group: &str, bad: &BadColumn) -> StoreError {
         let BadColumn { column, what } = bad;
-        self.misconfigured(format!(
-            "table {table}, group {group:?}: {column} {what}; correct it with sqlite3 or put a \
-             backup back"
-        ))
+        self.misconfigured(format!("table {table}, group {group:?}: {column} {what}"))
+            .remedy("correct it with sqlite3 or put a backup back")
     }
 
     /// The lock was not to be had in time.
@@ -134,9 +128,9 @@ impl Place {
         timeout: Duration,
     ) -> StoreError {
         let rusqlite::Error::SqliteFailure(failure, _) = error else {
-            return self.misconfigured(format!(
-                "can't {doing}: {error}; its schema is not as tokenrun made it"
-            ));
+            return self
+                .misconfigured(format!("can't {doing}: {error}"))
+                .remedy("its schema is not as tokenrun made it");
         };
         match failure.code {
             ErrorCode::DatabaseBusy
@@ -144,34 +138,32 @@ impl Place {
             | ErrorCode::FileLockingProtocolFailed => self.busy(timeout),
             ErrorCode::DiskFull | ErrorCode::SystemIoFailure if self.meets_limit() => self
                 .misconfigured(format!(
-                    "can't {doing}: it, or what lies beside it, would be longer than the file \
-                     size limit of {} bytes; raise it (ulimit -f)",
+                    "can't {doing}: it, or what lies beside it, would be longer than the file size limit of {} bytes",
                     file_size::limit().unwrap_or_default()
-                )),
+                )).remedy("raise it (ulimit -f)"),
             ErrorCode::DiskFull => {
-                self.refused(format!("can't {doing}: the disk is full; make room there"))
+                self.refused(format!("can't {doing}: the disk is full")).remedy("make room there")
             }
             ErrorCode::ReadOnly if failure.extended_code == ffi::SQLITE_READONLY_DBMOVED => {
                 self.gone()
             }
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied => self.denied(format!(
-                "can't {doing}: it, or what lies beside it, can't be written; run as its owner"
-            )),
+                "can't {doing}: it, or what lies beside it, can't be written"
+            )).remedy("run as its owner"),
             ErrorCode::CannotOpen => self.cannot_open(doing),
             ErrorCode::NotADatabase => self.no_database(),
             ErrorCode::DatabaseCorrupt => self.misconfigured(format!(
-                "can't {doing}: the file is damaged; put a backup back, or move it away with \
-                 its -wal and -shm"
-            )),
+                "can't {doing}: the file is damaged"
+            )).remedy("put a backup back, or move it away with its -wal and -shm"),
             ErrorCode::SystemIoFailure => self.unavailable(format!(
-                "can't {doing}: {error} (code {}); see whether the disk is full or broken",
+                "can't {doing}: {error} (code {})",
                 failure.extended_code
-            )),
+            )).remedy("see whether the disk is full or broken"),
             ErrorCode::Unknown | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => self
                 .misconfigured(format!(
-                    "can't {doing}: {error}; its schema or contents are not as tokenrun made them"
-                )),
-            _ => self.unavailable(format!("can't {doing}: {error}; try again")),
+                    "can't {doing}: {error}"
+                )).remedy("its schema or contents are not as tokenrun made them"),
+            _ => self.unavailable(format!("can't {doing}: {error}")).remedy("try again"),
         }
     }
 
@@ -202,23 +194,23 @@ impl Place {
             }
         }
         self.unavailable(format!(
-            "can't {doing}: SQLite can't open the file or what lies beside it; \
-             see whether files are scarce (ulimit -n)"
+            "can't {doing}: SQLite can't open the file or what lies beside it"
         ))
+        .remedy("see whether files are scarce (ulimit -n)")
     }
 
     /// The file is something else.
     pub(super) fn no_database(&self) -> StoreError {
-        self.misconfigured("this file is no SQLite database; give another path with --store")
+        self.misconfigured("this file is no SQLite database")
+            .remedy("give another path with --store")
     }
 
     /// The file has been removed or replaced since it was opened.
     pub(super) fn gone(&self) -> StoreError {
         StoreError::gone(format!(
-            "{}: the file, or the log beside it, was removed or replaced while it was in use: what \
-             is written to it is seen by nobody; end the processes that use it",
+            "{}: the file, or the log beside it, was removed or replaced while it was in use: what is written to it is seen by nobody",
             self.name
-        ))
+        )).remedy("end the processes that use it")
     }
 }
 
@@ -231,6 +223,6 @@ mod tests {
         let place = Place::new(PathBuf::from("/tmp/a\nb\u{1b}[31m"));
         assert_eq!(place.name, "sqlite:///tmp/a\\nb\\u{1b}[31m");
         let error = place.io("open", &place.path, &io::ErrorKind::NotFound.into());
-        assert!(!error.message.contains('\n'), "{error}");
+        assert!(!error.to_string().contains('\n'), "{error}");
     }
 }

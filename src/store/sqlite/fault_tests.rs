@@ -55,18 +55,18 @@ fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
     let error = refused();
     assert_eq!(error.trouble, Trouble::Locked);
     let running = format!("locked for longer than 30ms by pid {pid} (");
-    assert!(error.message.contains(&running), "{error}");
-    assert!(!error.message.contains("stopped"), "{error}");
+    assert!(error.to_string().contains(&running), "{error}");
+    assert!(!error.to_string().contains("stopped"), "{error}");
 
     let target = Pid::from_raw(pid.cast_signed());
     kill(target, Signal::SIGSTOP).unwrap();
     let stopped = waitpid(target, Some(WaitPidFlag::WUNTRACED)).unwrap();
     assert!(matches!(stopped, WaitStatus::Stopped(..)));
     let error = refused();
-    assert!(error.message.contains(&running), "{error}");
+    assert!(error.to_string().contains(&running), "{error}");
     let advice = format!("which is stopped: continue it (kill -CONT {pid}) or end it");
-    assert!(error.message.contains(&advice), "{error}");
-    assert!(!error.message.contains('\n'), "{error}");
+    assert!(error.to_string().contains(&advice), "{error}");
+    assert!(!error.to_string().contains('\n'), "{error}");
 
     kill(target, Signal::SIGCONT).unwrap();
     owner.finish();
@@ -248,5 +248,5 @@ fn a_damaged_file_is_told_as_such() {
         .and_then(|mut store| store.list())
         .unwrap_err();
     assert_eq!(error.trouble, Trouble::Misconfigured);
-    assert!(error.message.contains("damaged"), "{error}");
+    assert!(error.to_string().contains("damaged"), "{error}");
 }

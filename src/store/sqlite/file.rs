@@ -190,16 +190,14 @@ fn find_or_make(
             Err(error) => return Err(place.io("find", &place.path, &error)),
         };
         if !found.is_file() {
-            return Err(place.misconfigured(
-                "this is no file but a directory, device or socket; give the path of a file",
-            ));
+            return Err(place
+                .misconfigured("this is no file but a directory, device or socket")
+                .remedy("give the path of a file"));
         }
         if found.nlink() > 1 {
             return Err(place.misconfigured(
-                "this file has several names (hard links), and a log and locks for each: who \
-                 uses one name would not exclude who uses another; remove all but one, or use \
-                 symbolic links",
-            ));
+                "this file has several names (hard links), and a log and locks for each: who uses one name would not exclude who uses another",
+            ).remedy("remove all but one, or use symbolic links"));
         }
         filesystem::check_file(&place.path, directory(&place.path))?;
         if open.contains_key(&FileId::of(&found)) {
@@ -214,9 +212,9 @@ fn find_or_make(
         }
         if !fill(place, &file, &found)? {
             if waited >= timeout {
-                return Err(place.unavailable(
-                    "another process has been making it for too long; end that one, or try again",
-                ));
+                return Err(place
+                    .unavailable("another process has been making it for too long")
+                    .remedy("end that one, or try again"));
             }
             std::thread::sleep(PAUSE);
             waited += PAUSE;
@@ -296,9 +294,9 @@ pub(super) fn check_header(place: &Place, file: &mut File) -> Result<bool, Store
         return Err(place.no_database());
     }
     if header[68..72] != APPLICATION_ID.to_be_bytes() {
-        return Err(place.misconfigured(
-            "this SQLite database is another program's; give another path with --store",
-        ));
+        return Err(place
+            .misconfigured("this SQLite database is another program's")
+            .remedy("give another path with --store"));
     }
     Ok(header[18..20] == [2, 2])
 }

@@ -107,7 +107,10 @@ fn a_file_of_another_kind_is_refused_and_stays_as_it_was() {
         fs::write(home.path().join("script.sh-journal"), "also text").unwrap();
         let error = refused(&path);
         assert_eq!(error.trouble, Trouble::Misconfigured);
-        assert!(error.message.contains("is no SQLite database"), "{error}");
+        assert!(
+            error.to_string().contains("is no SQLite database"),
+            "{error}"
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), contents);
         assert_eq!(names_in(home.path()), ["script.sh", "script.sh-journal"]);
     }
@@ -129,7 +132,7 @@ fn another_programs_database_is_refused_and_stays_as_it_was() {
         let before = (fs::read(&path).unwrap(), names_in(home.path()));
         let error = refused(&path);
         assert_eq!(error.trouble, Trouble::Misconfigured);
-        assert!(error.message.contains("another program's"), "{error}");
+        assert!(error.to_string().contains("another program's"), "{error}");
         assert_eq!((fs::read(&path).unwrap(), names_in(home.path())), before);
     }
 }
@@ -139,14 +142,17 @@ fn a_directory_or_a_parent_that_is_a_file_is_refused() {
     let home = directory();
     let error = refused(home.path());
     assert_eq!(error.trouble, Trouble::Misconfigured);
-    assert!(error.message.contains("no file but a directory"), "{error}");
+    assert!(
+        error.to_string().contains("no file but a directory"),
+        "{error}"
+    );
 
     let file = home.path().join("file");
     fs::write(&file, "x").unwrap();
     for below in [file.join("tokens.db"), file.join("a/tokens.db")] {
         let error = refused(&below);
         assert_eq!(error.trouble, Trouble::Misconfigured);
-        assert!(error.message.contains("is no directory"), "{error}");
+        assert!(error.to_string().contains("is no directory"), "{error}");
     }
 }
 
@@ -157,7 +163,7 @@ fn a_symbolic_link_is_followed_and_one_to_nothing_is_refused() {
     symlink(home.path().join("real.db"), &link).unwrap();
     let error = refused(&link);
     assert_eq!(error.trouble, Trouble::Misconfigured);
-    assert!(error.message.contains("symbolic link"), "{error}");
+    assert!(error.to_string().contains("symbolic link"), "{error}");
 
     read_something(&home.path().join("real.db"));
     let store = SqliteStore::open(&link, SECOND).unwrap();
@@ -185,7 +191,7 @@ fn a_file_system_without_locks_is_refused_before_anything_is_made() {
     for path in ["/proc/tokens.db", "/proc/new/tokens.db"] {
         let error = refused(Path::new(path));
         assert_eq!(error.trouble, Trouble::Misconfigured);
-        assert!(error.message.contains("procfs"), "{error}");
+        assert!(error.to_string().contains("procfs"), "{error}");
     }
 }
 
@@ -227,7 +233,7 @@ fn a_schema_from_the_future_is_refused_with_what_to_do() {
             "install a newer tokenrun",
             "tokens.db",
         ] {
-            assert!(error.message.contains(part), "{error}");
+            assert!(error.to_string().contains(part), "{error}");
         }
     }
 }
@@ -240,7 +246,7 @@ fn a_schema_that_nobody_made_is_refused() {
         .unwrap()
         .execute_batch("PRAGMA user_version = 0")
         .unwrap();
-    assert!(refused(&path).message.contains("version 0"));
+    assert!(refused(&path).to_string().contains("version 0"));
     Connection::open(&path)
         .unwrap()
         .execute_batch("PRAGMA user_version = 1001; DROP TABLE tokens")
@@ -259,7 +265,7 @@ fn a_file_that_is_replaced_under_a_store_is_noticed() {
     fs::rename(&path, home.path().join("moved.db")).unwrap();
     let error = store.read(&group).unwrap_err();
     assert_eq!(error.trouble, Trouble::Gone);
-    assert!(error.message.contains("removed or replaced"), "{error}");
+    assert!(error.to_string().contains("removed or replaced"), "{error}");
     read_something(&path);
     assert_eq!(store.read(&group).unwrap_err(), error);
 }

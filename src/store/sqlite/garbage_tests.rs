@@ -105,9 +105,9 @@ fn names(error: &StoreError, path: &Path, column: &str) {
     assert_eq!(error.trouble, Trouble::Misconfigured, "{error}");
     let path = path.to_str().unwrap();
     for part in [path, "group \"g\"", &format!(": {column} ")] {
-        assert!(error.message.contains(part), "{part:?} in {error}");
+        assert!(error.to_string().contains(part), "{part:?} in {error}");
     }
-    assert!(!error.message.contains('\n'), "{error}");
+    assert!(!error.to_string().contains('\n'), "{error}");
 }
 
 #[test]
