@@ -8,7 +8,7 @@ use super::{Commit, Entry, Found, Keys, Kv, KvStore, PART, Put, json};
 use crate::store::pruning::{Note, Seen};
 use crate::store::sql::cell::BadColumn;
 use crate::store::{ActQuery, PRUNE_BATCH, Retention, RunQuery, StoreError};
-use crate::token::{ActRecord, GroupName, OnceMark, Outcome, RunRecord};
+use crate::token::{ActRecord, Fence, GroupName, OnceMark, Outcome, RunRecord};
 
 const RUN: &str = "run\u{1f}";
 const ACT: &str = "act\u{1f}";
@@ -176,55 +176,13 @@ pub(super) fn prune<K: Kv>(
         Keys::Under(under(ACT, Some(group))),
         Keys::Under(under(KEY, Some(group))),
     ])?;
-    let now = &found.now;
+    let runs: Vec<RunRecord> = read_as(&found, RUN).map(|(_, _, run)| run).collect();
+    let mut seen: Vec<Seen> = runs.iter().map(Seen::of).collect();
     let last = found.entries.get(&note_key);
-    let mut runs: Vec<(&String, &Entry, RunRecord)> = Vec::new();
-    for (key, entry) in found.entries.range(under(RUN, Some(group))..) {
-        if !key.starts_with(RUN) {
-            break;
-        }
-        if let Ok(run) = serde_json::from_str(&entry.value) {
-            runs.push((key, entry, run));
-        }
-    }
-    let mut seen: Vec<Seen> = runs.iter().map(|(_, _, run)| Seen::of(run)).collect();
-    let text = last.map(|entry| entry.value.as_str());
-    let note = Note::next(
-        text.and_then(Note::from_text),
-        now,
-        true,
-        &mut seen,
-        retention,
-    );
-    let outlived = note.outlived(retention);
-    let before = now.wall_ms_before(retention.history);
-    let stays = runs.iter().map(|(_, _, run)| run.fence).max();
-    let success = runs
-        .iter()
-        .filter(|(_, _, run)| run.outcome == Outcome::Succeeded);
-    let success = success.map(|(_, _, run)| run.fence).max();
-    let old = |entry: &Entry, before: i64| entry.stamp.stamp.wall_ms < before;
-    let goes = runs.iter().filter(|(_, entry, run)| {
-        let is_last = Some(run.fence) == stays || Some(run.fence) == success;
-        old(entry, before) && Some(run.fence) <= outlived.history && !is_last
-    });
-    let mut deletes: Vec<String> = goes.map(|(key, ..)| (*key).clone()).collect();
-    deletes.truncate(usize::try_from(PRUNE_BATCH).unwrap_or(usize::MAX));
-    for (key, entry) in &found.entries {
-        let goes = if key.starts_with(ACT) {
-            let act = serde_json::from_str::<ActRecord>(&entry.value);
-            old(entry, before) && act.is_ok_and(|act| Some(act.fence) <= outlived.history)
-        } else if key.starts_with(KEY) {
-            let mark = serde_json::from_str::<OnceMark>(&entry.value);
-            old(entry, now.wall_ms_before(retention.once))
-                && mark.is_ok_and(|mark| Some(mark.fence) <= outlived.once)
-        } else {
-            false
-        };
-        if goes {
-            deletes.push(key.clone());
-        }
-    }
+    let before = last.and_then(|entry| Note::from_text(&entry.value));
+    let note = Note::next(before, &found.now, true, &mut seen, retention);
+    let mut deletes = old_runs(&found, &runs, note.outlived(retention).history, retention);
+    deletes.extend(old_acts_and_keys(&found, &note, retention));
     let commit = Commit {
         // Of two prunings at once one leaves its note.
         compare: vec![(note_key.clone(), last.map(|entry| entry.tag.clone()))],
@@ -233,4 +191,56 @@ pub(super) fn prune<K: Kv>(
         ..Commit::default()
     };
     of.kv.commit(&commit).map(drop)
+}
+
+/// The entries of a kind, but for those that no tokenrun wrote: they stay.
+fn read_as<'a, T: DeserializeOwned>(
+    found: &'a Found,
+    kind: &'a str,
+) -> impl Iterator<Item = (&'a String, &'a Entry, T)> {
+    let of_kind = found
+        .entries
+        .iter()
+        .filter(move |(key, _)| key.starts_with(kind));
+    of_kind.filter_map(|(key, entry)| {
+        let value = serde_json::from_str(&entry.value).ok()?;
+        Some((key, entry, value))
+    })
+}
+
+/// The newest run and the newest success stay. No more than a batch goes.
+fn old_runs(
+    found: &Found,
+    runs: &[RunRecord],
+    outlived: Option<Fence>,
+    retention: Retention,
+) -> Vec<String> {
+    let before = found.now.wall_ms_before(retention.history);
+    let newest = runs.iter().map(|run| run.fence).max();
+    let succeeded = runs.iter().filter(|run| run.outcome == Outcome::Succeeded);
+    let success = succeeded.map(|run| run.fence).max();
+    let old = read_as(found, RUN).filter(|(_, entry, run): &(_, &Entry, RunRecord)| {
+        let stays = Some(run.fence) == newest || Some(run.fence) == success;
+        was_written_before(entry, before) && Some(run.fence) <= outlived && !stays
+    });
+    let batch = usize::try_from(PRUNE_BATCH).unwrap_or(usize::MAX);
+    old.take(batch).map(|(key, ..)| key.clone()).collect()
+}
+
+fn old_acts_and_keys(found: &Found, note: &Note, retention: Retention) -> Vec<String> {
+    let outlived = note.outlived(retention);
+    let history = found.now.wall_ms_before(retention.history);
+    let once = found.now.wall_ms_before(retention.once);
+    let acts = read_as(found, ACT).filter(|(_, entry, act): &(_, &Entry, ActRecord)| {
+        was_written_before(entry, history) && Some(act.fence) <= outlived.history
+    });
+    let keys = read_as(found, KEY).filter(|(_, entry, mark): &(_, &Entry, OnceMark)| {
+        was_written_before(entry, once) && Some(mark.fence) <= outlived.once
+    });
+    let acts = acts.map(|(key, ..)| key.clone());
+    acts.chain(keys.map(|(key, ..)| key.clone())).collect()
+}
+
+const fn was_written_before(entry: &Entry, wall_ms: i64) -> bool {
+    entry.stamp.stamp.wall_ms < wall_ms
 }
