@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use crate::site::{GROUP, Site};
-use crate::support::{Ended, Line, Run, Store, children, is_root, until, until_stopped};
+use crate::support::{Ended, Line, Run, Store, children, is_root, signal, until, until_stopped};
 
 stories!(
     the_second_has_it_as_soon_as_the_first_is_told_to_stop,
@@ -340,12 +340,16 @@ fn a_runtime_file_that_was_removed_is_written_again(site: &Site) {
     };
     // Removed twice, as what cleans /tmp does, and emptied.
     for _ in 0..2 {
-        // Stopped, it can't be quicker than the question.
-        run.signal(Signal::SIGSTOP);
-        until_stopped(run.pid());
+        // What writes it can't be quicker than the question while it is stopped.
+        for writer in children(run.guard()) {
+            signal(writer, Signal::SIGSTOP);
+            until_stopped(writer);
+        }
         fs::remove_file(&file).unwrap();
         answer(site, "node-a").with_code(75);
-        run.signal(Signal::SIGCONT);
+        for writer in children(run.guard()) {
+            signal(writer, Signal::SIGCONT);
+        }
         written_again("the file is there again");
     }
     fs::write(&file, "").unwrap();
