@@ -88,8 +88,8 @@ fn left(deadline: Deadline) -> Duration {
 }
 
 /// Begins a transaction that is over, or refused, within this time, and looks for tables in the
-/// store's schema alone. Should the rest of it get lost on its way, the server ends it too: nobody
-/// else waits for its locks.
+/// store's schema alone. Should the rest of it get lost on its way, the server ends it too: no
+/// other session waits for its locks.
 fn opening(left: Duration, search_path: &str) -> String {
     // Zero would be no limit.
     let ms = |limit: Duration| limit.as_millis().max(1);

@@ -301,7 +301,7 @@ async fn log_in(
     Ok(Link::new(made, fd, agreed))
 }
 
-/// What the driver is told of a login.
+/// The settings of a login, as the driver takes them.
 fn login(settings: &Settings, host: &Host, wrap: Wrap) -> Config {
     let mut config = Config::new();
     config

@@ -138,8 +138,8 @@ impl Statements {
         self.fill(sql!("schema_version"))
     }
 
-    /// In which schema a transaction looks for its tables: PostgreSQL's own names come first, and
-    /// nobody else's at all.
+    /// The schemas in which a transaction looks for its tables: PostgreSQL's own comes first by
+    /// itself, then the store's, and no other but that of temporary tables, which comes last.
     pub(super) fn search_path(&self) -> String {
         format!("{}, pg_temp", self.schema)
     }

@@ -208,7 +208,7 @@ impl Place {
     /// The file has been removed or replaced since it was opened.
     pub(super) fn gone(&self) -> StoreError {
         StoreError::gone(format!(
-            "{}: the file, or the log beside it, was removed or replaced while it was in use: what is written to it is seen by nobody",
+            "{}: the file, or the log beside it, was removed or replaced while it was in use: other processes do not see what is written to it",
             self.name
         )).remedy("end the processes that use it")
     }

@@ -328,12 +328,12 @@ proptest! {
         let gets_it = |claim| is_grant(&alone.by(claim).verdict);
         let both = two && gets_it(&one) && gets_it(&other);
         let row = &alone.row;
-        let nobody = row.preferred_client().is_none() && row.document.handoff.is_none();
+        let is_unclaimed = row.preferred_client().is_none() && row.document.handoff.is_none();
         let over = alone.unchanged_for >= row.document.head_start;
         let expected = row.expected_client.as_ref();
         let back = [&one, &other]
             .iter()
             .any(|claim| claim.failback && expected == Some(&claim.client));
-        prop_assert!(!both || nobody || over || back);
+        prop_assert!(!both || is_unclaimed || over || back);
     }
 }

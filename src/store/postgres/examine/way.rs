@@ -248,7 +248,9 @@ fn tls(settings: &Settings, made: &Made, protocol: Option<&str>) -> Check {
             STEP,
             "none: what is sent can be read and changed on its way; whether the server has none, or \
              TLS was tried and failed, can't be known",
-            format!("set ssl = on on the server, and {VERIFY}: then what fails is told"),
+            format!(
+                "set ssl = on on the server, and {VERIFY}: a TLS failure then ends the login with its reason"
+            ),
         );
     }
     let protocol = protocol.unwrap_or("TLS, of which version can't be known");

@@ -1,4 +1,4 @@
--- One at a time: who comes second finds it made. The lock goes with the transaction. A role that may
+-- One at a time: the second finds it made. The lock goes with the transaction. A role that may
 -- not use the schema does not see what is in it.
 SELECT pg_advisory_xact_lock(7239842341119201);
 DO {quote} BEGIN
