@@ -25,6 +25,9 @@ _tokenrun() {
             tokenrun,config)
                 cmd="tokenrun__subcmd__config"
                 ;;
+            tokenrun,distrust)
+                cmd="tokenrun__subcmd__distrust"
+                ;;
             tokenrun,doctor)
                 cmd="tokenrun__subcmd__doctor"
                 ;;
@@ -70,6 +73,9 @@ _tokenrun() {
             tokenrun,revoke)
                 cmd="tokenrun__subcmd__revoke"
                 ;;
+            tokenrun,settle)
+                cmd="tokenrun__subcmd__settle"
+                ;;
             tokenrun,status)
                 cmd="tokenrun__subcmd__status"
                 ;;
@@ -95,7 +101,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release metrics once fence init config doctor completions man"
+            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release settle distrust metrics once fence init config doctor completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -388,6 +394,44 @@ _tokenrun() {
                     return 0
                     ;;
                 --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tokenrun__subcmd__distrust)
+            opts="-s -q -v -h --store --store-file --config --reason --json --quiet --verbose --log-format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1251,6 +1295,44 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tokenrun__subcmd__settle)
+            opts="-s -q -v -h --store --store-file --config --reason --json --quiet --verbose --log-format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --store)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -67,6 +67,8 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "handoff" -d 'Have th
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "expect" -d 'Change the client that is expected to have the token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "revoke" -d 'Ask the holder to end its job and to free the token, without overlap'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "release" -d 'Free an idle token; a running one only by force'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "settle" -d 'Say that a store which may have forgotten a grant has not, so that nobody waits for it'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "distrust" -d 'Have nothing granted until every lease is over that the store may have forgotten'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "metrics" -d 'Print metrics for Prometheus'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "once" -d 'Show or forget the keys of --once that are done'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "fence" -d 'Check a fence, guard a resource by it, or raise it'
@@ -212,6 +214,26 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s q -l quiet
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l force -d 'Free it although a job holds it: that job may go on for a while, beside the next'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l reason -d 'Why: recorded, and shown in history' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
+json\t'A JSON object a line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s v -l verbose -d 'Tell every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l reason -d 'Why: recorded, and shown in history' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
+json\t'A JSON object a line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s v -l verbose -d 'Tell every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F

@@ -27,7 +27,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use self::acts::{ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags};
+use self::acts::{
+    DistrustFlags, ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags,
+    SettleFlags,
+};
 use self::check::CheckFlags;
 use self::config::ConfigFlags;
 use self::doctor::DoctorFlags;
@@ -43,7 +46,7 @@ use self::run::{RunFlags, run_request};
 use self::settings::{Misread, Origins};
 use self::unusable::nothing_asked;
 
-pub use self::acts::{ActRequest, Wish};
+pub use self::acts::{ActRequest, JudgementRequest, Wish};
 pub use self::check::{CheckRequest, Question};
 pub use self::config::ConfigRequest;
 pub use self::doctor::DoctorRequest;
@@ -130,6 +133,16 @@ enum Verb {
     Revoke(RevokeFlags),
     /// Free an idle token; a running one only by force
     Release(ReleaseFlags),
+    /// Say that a store which may have forgotten a grant has not, so that nobody waits for it
+    ///
+    /// For who knows that nothing was lost: a planned switch-over, say. It counts for the incarnation
+    /// that is named, as the message of the run that waits shows it, and for no other.
+    Settle(SettleFlags),
+    /// Have nothing granted until every lease is over that the store may have forgotten
+    ///
+    /// After a restore or a rollback that the store does not show by itself: a snapshot or a file
+    /// that was put back in place.
+    Distrust(DistrustFlags),
     /// Print metrics for Prometheus
     Metrics(MetricsFlags),
     /// Show or forget the keys of --once that are done
@@ -190,6 +203,8 @@ pub enum Request {
     Fence(FenceRequest),
     /// Change a token as an operator.
     Act(ActRequest),
+    /// Settle or distrust a store.
+    Judge(JudgementRequest),
     /// Name groups.
     Groups(GroupsRequest),
     /// Show settings.
@@ -215,6 +230,7 @@ impl Request {
             Self::Explain(explain) => Some(&explain.store),
             Self::Fence(fence) => Some(&fence.store),
             Self::Act(act) => Some(&act.store),
+            Self::Judge(request) => Some(&request.store),
             Self::Init(init) => Some(&init.store),
             Self::Config(config) => Some(&config.store),
             Self::Groups(groups) => Some(&groups.store),
@@ -238,6 +254,7 @@ impl Request {
                 },
             },
             Self::Act(act) => act.log,
+            Self::Judge(request) => request.log,
             Self::Fence(fence) => fence.log,
             Self::Check(check) => check.log,
             _ => LogRequest::default(),
@@ -293,6 +310,8 @@ fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
         Some(Verb::Expect(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Revoke(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Release(flags)) => flags.try_into().map(Request::Act),
+        Some(Verb::Settle(flags)) => flags.try_into().map(Request::Judge),
+        Some(Verb::Distrust(flags)) => flags.try_into().map(Request::Judge),
         Some(Verb::Once(OnceVerb::List(flags))) => flags.try_into().map(Request::OnceList),
         Some(Verb::Once(OnceVerb::Forget(flags))) => flags.try_into().map(Request::Act),
         Some(Verb::Fence(FenceVerb::Verify(flags))) => flags.try_into().map(Request::Fence),

@@ -10,6 +10,7 @@ pub mod groups;
 pub mod history;
 pub mod hold;
 pub mod init;
+pub mod judge;
 pub mod manual;
 pub mod metrics;
 pub mod once;

@@ -162,6 +162,7 @@ fn dispatch(
         }
         Request::Explain(request) => wiring::explain(request, log),
         Request::Act(request) => wiring::act(request, log),
+        Request::Judge(request) => wiring::judge(request, log),
         Request::Fence(request) => {
             let mut store = known_store(&request.store, log)?;
             commands::fence::fence(store.as_mut(), &request, log)

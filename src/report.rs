@@ -8,6 +8,7 @@ pub mod explain;
 pub mod fence;
 pub mod history;
 pub mod hold;
+pub mod incarnation;
 pub mod json;
 pub mod last_words;
 pub mod log;

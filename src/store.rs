@@ -30,8 +30,8 @@ use std::time::Duration;
 use self::worker::{Answer, Request};
 use crate::token::document;
 use crate::token::{
-    ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, Place, Recorded, ResourceName, Row,
-    RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
+    ActRecord, ClientId, Fence, GroupName, Memory, NoteSwap, OnceMark, Outcome, Place, Recorded,
+    ResourceName, Row, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// What one read of a group gives.
@@ -43,6 +43,8 @@ pub struct Reading {
     pub now: StoreTime,
     /// Those in line, by arrival; some of them may be dead.
     pub line: Vec<Place>,
+    /// What the store may have forgotten.
+    pub memory: Memory,
 }
 
 /// A descriptor that becomes readable when the token may have become free. The store's
@@ -203,6 +205,13 @@ pub trait Store: Send {
     /// # Errors
     /// If it is not known whether the swap happened, or will.
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError>;
+
+    /// Writes the note of the store's incarnation, if the last one is still the one that was read
+    /// and the swap has not expired.
+    ///
+    /// # Errors
+    /// If it is not known whether the note is written.
+    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError>;
 
     /// Writes a run that is over, whatever has become of its token, and makes its key done in the
     /// same transaction ([`RunRecord::makes_key_done`]). The store sets the time of the end if the

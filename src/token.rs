@@ -55,6 +55,7 @@
 //!
 //! | | the row | the claim is from | verdict |
 //! |---|---|---|---|
+//! | 0 | whatever it says, absent too, while the store may have forgotten a grant ([`incarnation`]) and has not been observed for the longer of the claimant's takeover-after and the group's longest ever | anyone but 1 | observe the store, write nothing to the token, then start over |
 //! | 1 | running, and this process runs inside of it | a process under the session's guard | run under the outer lease |
 //! | 2 | running, provably dead | a process on that host | *open*: go on at 6 |
 //! | 3 | the verdict needs an age that can't be told: the stamp is of another domain, or of the future | anyone | observe: that age counts as reached once the version stood unchanged for its whole length on the looker's own clock |
@@ -99,11 +100,12 @@
 //! | the guard is killed, stopped or hung | it is told to continue, else the supervisor kills it and the tree |
 //! | the host is suspended | the clocks count on; on wake-up the deadline is looked at first |
 //! | the store's clock starts anew | ages are observed, not compared; a live holder's next heartbeat ends that |
-//! | the store loses its last commits | versions do not repeat, so the loser's heartbeat conflicts and it ends its job; the fence rises all the same |
+//! | the store loses its last commits | nothing is granted until every lease is over that may be forgotten (clause 0). A holder whose grant was lost finds that at its next heartbeat and ends its job; one that finds a version of its own in the row, however old, goes on from there. Versions do not repeat, and the fence rises all the same |
 
 pub mod claim;
 pub mod document;
 pub mod hidden;
+pub mod incarnation;
 pub mod line;
 pub mod misreading;
 pub mod names;
@@ -117,6 +119,7 @@ pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
 pub use document::{Counters, Document, Handoff, Others, Pause, Run, StampOf};
+pub use incarnation::{Doubt, Incarnation, IncarnationNote, Memory, NoteSwap, Served};
 pub use line::{Place, Waiter};
 pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, ResourceName, SessionId, Version};
 pub use operator::{Act, ActRecord, Actor};

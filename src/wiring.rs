@@ -10,7 +10,7 @@ pub(crate) use settings::config;
 use std::time::Duration;
 
 use super::{Failure, LISTING_TIMEOUT, client_id, known_store, known_store_with_locks, nested_in};
-use crate::cli::{ActRequest, CheckRequest, ExplainRequest, GroupsRequest};
+use crate::cli::{ActRequest, CheckRequest, ExplainRequest, GroupsRequest, JudgementRequest};
 use crate::commands;
 use crate::exit::Exit;
 use crate::job::ancestry::is_inside;
@@ -33,6 +33,18 @@ pub(crate) fn act(request: ActRequest, log: &mut Log) -> Result<Exit, Failure> {
     };
     let (group, wish) = (&request.group, &request.wish);
     commands::act::act(store.as_mut(), group, wish, &actor, request.json, log)
+}
+
+/// An operator's judgement of a store.
+pub(crate) fn judge(request: JudgementRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let mut store = known_store(&request.store, log)?;
+    let actor = Actor {
+        by: user::name(),
+        host: process::host_name().ok(),
+        reason: request.reason,
+    };
+    let judgement = &request.judgement;
+    commands::judge::judge(store.as_mut(), judgement, &actor, request.json, log)
 }
 
 /// Whether this node may run, or anybody has.

@@ -57,6 +57,8 @@ mod fence;
 mod fields;
 #[path = "verbs/foreign.rs"]
 mod foreign;
+#[path = "verbs/forgetting.rs"]
+mod forgetting;
 #[path = "verbs/hold.rs"]
 mod hold;
 #[path = "verbs/listings.rs"]

@@ -9,7 +9,8 @@ use super::shared::{
     group_name, plain_text,
 };
 use super::unusable::Unusable;
-use crate::token::{ClientId, Fence, GroupName, OnceKey};
+use crate::token::operator::Judgement;
+use crate::token::{ClientId, Fence, GroupName, Incarnation, OnceKey};
 
 #[derive(Debug, Args)]
 struct ActFlags {
@@ -112,6 +113,79 @@ impl TryFrom<RaiseFlags> for ActRequest {
 
     fn try_from(flags: RaiseFlags) -> Result<Self, Unusable> {
         flags.act.request(Wish::Raise(flags.to))
+    }
+}
+
+#[derive(Debug, Args)]
+struct JudgementFlags {
+    #[command(flatten)]
+    store: StoreFlags,
+    /// Why: recorded, and shown in history
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// What was done, as an array of one JSON object, on stdout
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    log: LogFlags,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SettleFlags {
+    /// The incarnation of the store, as the message of the run that waits shows it
+    #[arg(value_name = "INCARNATION")]
+    incarnation: String,
+    #[command(flatten)]
+    judgement: JudgementFlags,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DistrustFlags {
+    #[command(flatten)]
+    judgement: JudgementFlags,
+}
+
+/// What an operator knows of a store, validated.
+#[derive(Debug)]
+pub struct JudgementRequest {
+    /// Of which store.
+    pub store: StoreRequest,
+    /// What he knows.
+    pub judgement: Judgement,
+    /// Why.
+    pub reason: Option<String>,
+    /// Tell what was done as JSON.
+    pub json: bool,
+    /// How much is said, and how.
+    pub log: LogRequest,
+}
+
+impl JudgementFlags {
+    fn request(self, judgement: Judgement) -> Result<JudgementRequest, Unusable> {
+        Ok(JudgementRequest {
+            store: self.store.into(),
+            judgement,
+            reason: plain_text("--reason", self.reason)?,
+            json: self.json,
+            log: self.log.into(),
+        })
+    }
+}
+
+impl TryFrom<SettleFlags> for JudgementRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: SettleFlags) -> Result<Self, Unusable> {
+        let incarnation = Incarnation(flags.incarnation);
+        flags.judgement.request(Judgement::Settle(incarnation))
+    }
+}
+
+impl TryFrom<DistrustFlags> for JudgementRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: DistrustFlags) -> Result<Self, Unusable> {
+        flags.judgement.request(Judgement::Distrust)
     }
 }
 

@@ -85,9 +85,12 @@ fn verb_page(command: &clap::Command) -> io::Result<String> {
 
 /// The section that tells what is in a command's JSON; nothing if it has none.
 fn fields(page: &str) -> String {
-    let act = ["pause", "resume", "handoff", "expect", "revoke", "release"]
-        .map(|verb| format!("tokenrun-{verb}"))
+    let verbs = [
+        "pause", "resume", "handoff", "expect", "revoke", "release", "settle", "distrust",
+    ];
+    let act = verbs
         .into_iter()
+        .map(|verb| format!("tokenrun-{verb}"))
         .chain(["tokenrun-once-forget", "tokenrun-fence-raise"].map(str::to_owned))
         .any(|act| act == page);
     let title = format!("[{}]", if act { "act" } else { page });

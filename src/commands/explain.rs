@@ -28,12 +28,14 @@ pub fn explain(
         return Err(unknown_group(store.name(), &claim.group));
     };
     check_reader(row).map_err(|error| Failure::of_store(&error))?;
+    // A run of this group is likely to ask for what the last one did.
+    claim.timing.takeover_after = row.document.takeover_after;
     let evidence = prove(&reading, claim);
     let decided = at(claim, &reading, &evidence, Duration::ZERO, Duration::ZERO);
     let then = changes_in(&decided.verdict, &reading.now).map(|wait| {
         // What is waited for on the asker's own clock is waited for there.
         let watched = match &decided.verdict {
-            Verdict::Observe(_) | Verdict::Wait(_) => wait,
+            Verdict::Observe(_) | Verdict::Wait(_) | Verdict::ObserveStore { .. } => wait,
             _ => Duration::ZERO,
         };
         (wait, at(claim, &reading, &evidence, wait, watched))
@@ -55,9 +57,11 @@ fn at(
     unchanged_for: Duration,
 ) -> Decision {
     let now = reading.now.plus(later);
+    let memory = reading.memory.noted(&reading.now);
     let look = Look {
         row: reading.row.as_ref(),
         now: &now,
+        memory: &memory,
         line: Line::default(),
         evidence,
         unchanged_for,

@@ -22,6 +22,8 @@ pub struct ActObject<'a> {
     pub until: Option<String>,
     /// The key of `--once` that was forgotten.
     pub once_key: Option<&'a str>,
+    /// The store's incarnation that it is about.
+    pub incarnation: Option<&'a str>,
     /// Why.
     pub reason: Option<&'a str>,
     /// Who did it.
@@ -44,6 +46,7 @@ impl<'a> ActObject<'a> {
             client: act.client.as_ref().map(|client| client.as_str()),
             until: act.until_wall_ms.map(rfc3339),
             once_key: act.once_key.as_deref(),
+            incarnation: act.incarnation.as_ref().map(|it| it.0.as_str()),
             reason: act.actor.reason.as_deref(),
             by: &act.actor.by,
             host: act.actor.host.as_deref(),

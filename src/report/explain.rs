@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::incarnation::doubt_text;
 use super::messages::refusal_word;
 use super::printable::printable;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Claim, Decision, Refusal, Row, StoreTime, Verdict};
+use crate::token::{Claim, Decision, Doubt, Refusal, Row, StoreTime, Verdict};
 
 /// The line of the rule's table, in words.
 #[must_use]
 pub const fn clause_text(clause: u8) -> &'static str {
     match clause {
+        0 => "the store may have forgotten a grant: it is observed until every such lease is over",
         1 => "the asker runs inside the job of this very group: it runs under that lease",
         2 => "the token is running, and its run is provably dead: it counts as open",
         3 => {
@@ -74,13 +76,16 @@ pub struct Explanation<'a> {
 #[must_use]
 pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
     match verdict {
-        Verdict::Observe(wait) | Verdict::Wait(wait) => Some(*wait),
+        Verdict::Observe(wait) | Verdict::Wait(wait) | Verdict::ObserveStore { wait, .. } => {
+            Some(*wait)
+        }
         Verdict::Nested | Verdict::Create | Verdict::Grant(_) => None,
         Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => match why {
             Refusal::Held { takeover_in, .. } => Some(*takeover_in),
             Refusal::TooSoon { wait }
             | Refusal::Bound { wait, .. }
-            | Refusal::Reserved { wait, .. } => Some(*wait),
+            | Refusal::Reserved { wait, .. }
+            | Refusal::Forgetful { wait, .. } => Some(*wait),
             Refusal::Paused(pause) => pause.until_wall_ms.map(|until| {
                 let left = until.saturating_sub(now.stamp.wall_ms);
                 Duration::from_millis(u64::try_from(left).unwrap_or(0))
@@ -102,7 +107,7 @@ impl<'a> Explanation<'a> {
     ) -> Self {
         let (verdict, grant, refused) = match &decided.verdict {
             Verdict::Nested => ("nested", None, None),
-            Verdict::Observe(_) => ("observe", None, None),
+            Verdict::Observe(_) | Verdict::ObserveStore { .. } => ("observe", None, None),
             Verdict::Wait(_) => ("wait", None, None),
             Verdict::Create => ("create", None, None),
             Verdict::Grant(kind) => ("run", Some(kind.as_str()), None),
@@ -136,6 +141,9 @@ impl<'a> Explanation<'a> {
             (_, Some(kind), _) => format!("{client} would run {group} now ({kind})"),
             (_, _, Some(why)) => format!("{client} is refused {group} now ({why})"),
             ("nested", ..) => format!("{client} would run {group} now, under the outer lease"),
+            ("observe", ..) if self.clause == 0 => {
+                format!("{client} would watch the store before it takes {group}")
+            }
             ("observe", ..) => format!("{client} would watch {group} before it takes it"),
             ("wait", ..) => format!("{client} would wait before it takes {group}"),
             _ => format!("{client} would make {group} known, and look again"),
@@ -167,6 +175,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         Verdict::Observe(wait) => {
             return format!("It has to stand unchanged for {} more", rounded(*wait));
         }
+        Verdict::ObserveStore { wait, doubt } => return forgetful(*wait, *doubt),
         Verdict::Wait(wait) => {
             let first = row.and_then(|row| {
                 let handed = row.document.handoff.as_ref().map(|handoff| &handoff.to);
@@ -232,10 +241,16 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
                 rounded(*wait)
             )
         }
+        Refusal::Forgetful { wait, doubt } => forgetful(*wait, *doubt),
         Refusal::Reserved { to, wait } => {
             format!("It is reserved for {to} for {} more", rounded(*wait))
         }
     }
+}
+
+fn forgetful(wait: Duration, doubt: Doubt) -> String {
+    let (why, more) = (doubt_text(doubt), rounded(wait));
+    format!("The store {why}; it is observed for {more} more")
 }
 
 fn state_of(row: Option<&Row>) -> String {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::incarnation::{self, doubt_text};
 use super::json::not_before;
 use super::{rfc3339, waiting};
 use crate::duration::rounded;
@@ -67,6 +68,15 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             wait,
             ..
         } => Message::new(Info, "waiting", staying(cx, row, now, *observing, *wait)),
+        Note::ObservingStore {
+            incarnation,
+            doubt,
+            now,
+            wait,
+        } => {
+            let text = incarnation::observing(cx, incarnation.as_ref(), *doubt, now, *wait);
+            Message::new(Info, "observing_store", text)
+        }
         Note::InLine { newly: false, .. } => return None,
         Note::InLine {
             row,
@@ -154,6 +164,9 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
 fn decided(cx: &Context<'_>, clause: u8, verdict: &Verdict) -> String {
     let what = match verdict {
         Verdict::Nested => "run under the outer session's lease".to_owned(),
+        Verdict::ObserveStore { wait, .. } => {
+            format!("observe the store for {}", rounded(*wait))
+        }
         Verdict::Observe(wait) => format!("observe for {}", rounded(*wait)),
         Verdict::Wait(wait) => format!("leave the head start of {}", rounded(*wait)),
         Verdict::Create => "create the row".to_owned(),
@@ -477,6 +490,7 @@ pub const fn refusal_word(why: &Refusal) -> &'static str {
         Refusal::Behind { .. } => "behind",
         Refusal::Bound { .. } => "bound",
         Refusal::Reserved { .. } => "reserved",
+        Refusal::Forgetful { .. } => "store_observed",
     }
 }
 
@@ -550,6 +564,11 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
         }
         Refusal::Bound { to, wait } => format!(
             "{group} in {store} belongs to {to}, which ran it a short while ago; others may have it in {}",
+            rounded(*wait)
+        ),
+        Refusal::Forgetful { wait, doubt } => format!(
+            "the store {store} may have forgotten a grant: it {}; nothing of {group} is granted for {} more",
+            doubt_text(*doubt),
             rounded(*wait)
         ),
         Refusal::Reserved { to, wait } => format!(

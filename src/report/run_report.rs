@@ -67,6 +67,7 @@ impl<'a> RunReport<'a> {
                 self.clause = Some(*clause);
                 self.refused = Some(refusal_word(why));
                 self.refused_by = match why {
+                    Refusal::Forgetful { .. } => None,
                     Refusal::Held { by, .. } => Some(by),
                     Refusal::Bound { to, .. } | Refusal::Reserved { to, .. } => Some(to),
                     Refusal::AliveHere(_)

@@ -57,6 +57,7 @@ fn running() -> Row {
             domain: domain("d"),
         },
         document: Document {
+            longest_takeover_after: Duration::ZERO,
             reader: VERSION,
             stamp_of: StampOf::Heartbeat,
             session_version: Some(Version::from_stored(1)),

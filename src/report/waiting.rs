@@ -70,6 +70,9 @@ pub fn display(
         Refusal::TooSoon { wait } => format!("too soon for {}", rounded(*wait)),
         Refusal::Behind { .. } => "open to those before".to_owned(),
         Refusal::Bound { to, wait } => format!("kept for {to} for {}", rounded(*wait)),
+        Refusal::Forgetful { wait, .. } => {
+            format!("the store is observed for {}", rounded(*wait))
+        }
         Refusal::Reserved { to, wait } => format!("reserved for {to} for {}", rounded(*wait)),
     };
     format!("{}, {place}: {reason}", cx.group)

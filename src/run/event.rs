@@ -8,8 +8,8 @@ use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::{
-    ClientId, Evidence, Fence, GrantKind, Moment, OnceMark, Recorded, Refusal, Row, SessionId,
-    StoreTime, Swapped, Verdict,
+    ClientId, Doubt, Evidence, Fence, GrantKind, Incarnation, Moment, OnceMark, Recorded, Refusal,
+    Row, SessionId, StoreTime, Swapped, Verdict,
 };
 
 /// What happened.
@@ -25,7 +25,7 @@ pub enum Event {
     Rung,
     /// The answer to [`Action::TakeLocks`]: the file's name, or why there is none.
     LocksTaken(Result<String, String>),
-    /// The answer to [`Request::Swap`].
+    /// The answer to [`Request::Swap`] or [`Request::Note`].
     Swapped(Result<Swapped, StoreError>),
     /// The answer to [`Request::Once`].
     OnceLooked(Result<Option<Box<OnceMark>>, StoreError>),
@@ -155,6 +155,18 @@ pub enum Note {
         /// Whether it is an age that can't be told; else a head start.
         observing: bool,
         /// For how long.
+        wait: Duration,
+    },
+    /// Watching the store before anything is granted: it may have forgotten a grant. Said once for
+    /// each incarnation.
+    ObservingStore {
+        /// Which incarnation it is; `None`: it does not say.
+        incarnation: Option<Incarnation>,
+        /// Why it may have.
+        doubt: Doubt,
+        /// The store's time.
+        now: StoreTime,
+        /// For how much longer.
         wait: Duration,
     },
     /// Refused for now: in line until that changes. Told after every look.

@@ -241,6 +241,7 @@ impl Finishing {
     fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
         match (self.doing, swapped) {
             (Doing::Releasing { .. }, Swapped::Done(_)) => return self.ended(true),
+            (Doing::Heart(Heart::Noting), _) => self.release(step),
             (Doing::Heart(Heart::Beating { sent }), Swapped::Done(time)) => {
                 if let Some(lease) = &mut self.lease {
                     lease.renewed(sent, time);

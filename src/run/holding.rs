@@ -106,7 +106,11 @@ impl Holding {
     pub(crate) fn wake_at(&self, claim: &Claim) -> Option<Moment> {
         let heart = match self.heart {
             Heart::Resting { until } => Some(until),
-            Heart::Beating { .. } | Heart::Asking { .. } | Heart::Lapsed | Heart::Still => None,
+            Heart::Beating { .. }
+            | Heart::Asking { .. }
+            | Heart::Noting
+            | Heart::Lapsed
+            | Heart::Still => None,
         };
         let deadline = self.lease.as_ref().map(|l| l.deadline(&claim.timing));
         let job = match &self.job {
@@ -301,11 +305,8 @@ impl Holding {
             Heart::Resting { .. } | Heart::Lapsed => {
                 Finishing::begin(step, lease, end, self.stopped_by)
             }
-            Heart::Beating { sent } => {
-                Finishing::after(step, lease, end, self.stopped_by, Heart::Beating { sent })
-            }
-            Heart::Asking { sent_at } => {
-                Finishing::after(step, lease, end, self.stopped_by, Heart::Asking { sent_at })
+            heart @ (Heart::Beating { .. } | Heart::Asking { .. } | Heart::Noting) => {
+                Finishing::after(step, lease, end, self.stopped_by, heart)
             }
         }
     }

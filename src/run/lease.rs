@@ -1,6 +1,7 @@
 //! The lease: what a session knows of the token that it holds, and until when it
 //! may trust that. Trust starts when the swap that happened was *sent*.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::job::messages::Deadline;
@@ -58,6 +59,20 @@ impl Unsettled {
     }
 }
 
+/// Every version that a session has written since its grant, or may have. A failover may lose its
+/// last heartbeats: one of these in the row proves that it still holds the token. Eight bytes for each
+/// heartbeat, which are looked through after a failover only.
+#[derive(Clone, PartialEq, Eq)]
+struct Written(Vec<i64>);
+
+/// Only how many there are: a row with this session has one of its versions, whichever, so that
+/// the search need not tell states apart by them.
+impl fmt::Debug for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Written")
+    }
+}
+
 /// What a look at the row says about the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
@@ -71,7 +86,7 @@ pub enum Found {
 }
 
 /// A token that this session holds.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     /// The row as it was last known to be.
     row: Row,
@@ -79,6 +94,8 @@ pub struct Lease {
     own: Sent,
     /// Later ones, whose fate is not known.
     unsettled: Unsettled,
+    /// All of them.
+    written: Written,
     /// The last store time seen, and when the request for it was sent.
     seen: (StoreTime, Moment),
     /// The record of the run that it was granted for: a session knows it whole, whatever
@@ -97,6 +114,7 @@ impl Lease {
             row,
             own,
             unsettled: Unsettled::new(),
+            written: Written(vec![own.version.number()]),
             seen,
             run: RunRecord {
                 started_at_ms,
@@ -137,6 +155,7 @@ impl Lease {
     pub fn heartbeat(&mut self, now: Moment, timing: &Timing, drawn: u64) -> Swap {
         let version = self.draw(drawn);
         self.unsettled.push(Sent { version, at: now });
+        self.written.0.push(version.number());
         swap::heartbeat(&self.row, version, self.expiry(now, timing))
     }
 
@@ -169,9 +188,26 @@ impl Lease {
         self.unsettled = Unsettled::new();
     }
 
+    /// Whether a store time is of another domain than the last one.
+    #[must_use]
+    pub fn is_elsewhere(&self, time: &StoreTime) -> bool {
+        self.seen.0.domain != time.domain
+    }
+
     /// A swap expired: what is learnt is the store's time.
     pub fn saw_time(&mut self, time: StoreTime, asked_at: Moment) {
         self.seen = (time, asked_at);
+    }
+
+    /// The store has forgotten this session's last heartbeats, and not its grant: the session goes
+    /// on from the row. Its trust stays where the last confirmed one was sent.
+    fn rolled_back_to(&self, row: &Row) -> Option<Sent> {
+        let version = row.document.session_version?;
+        let known = self.written.0.contains(&version.number());
+        (known && !misread(Misreading::LostHeartbeatEndsHolder)).then_some(Sent {
+            version,
+            at: self.own.at,
+        })
     }
 
     /// What a look at the row, asked for at `asked_at`, says.
@@ -191,9 +227,10 @@ impl Lease {
         let sent = if misread(Misreading::HeartbeatKnownBySession) {
             Some(last_sent)
         } else if misread(Misreading::TrustFromReread) {
-            happened.or(standing).map(|sent| Sent { at: now, ..sent })
+            let found = happened.or(standing).or_else(|| self.rolled_back_to(row));
+            found.map(|sent| Sent { at: now, ..sent })
         } else {
-            happened.or(standing)
+            happened.or(standing).or_else(|| self.rolled_back_to(row))
         };
         let Some(sent) = sent else {
             return Found::Lost;

@@ -316,6 +316,7 @@ mod tests {
             row: Some(but(row, |row| *lock_file(row) = Some(file.to_string()))),
             now,
             line: Vec::new(),
+            memory: crate::token::Memory::SOUND,
         }
     }
 

@@ -13,9 +13,10 @@ use super::event::{Action, Event, Note};
 use super::finishing::Finishing;
 use super::holding::Holding;
 use super::seeking::Seeking;
+use crate::store::Reading;
 use crate::store::worker::Request;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{Claim, Moment, StoreTime, Version, Waiter};
+use crate::token::{Claim, IncarnationNote, Moment, StoreTime, Version, Waiter};
 
 use std::time::Duration;
 
@@ -72,6 +73,13 @@ impl Step<'_> {
         let waiter = Box::new(Waiter::of(self.claim));
         let group = self.claim.group.clone();
         self.act(Action::Send(Request::Join(group, waiter, expiry)));
+    }
+
+    /// Writes the note of the store's incarnation, as this reading has led to it.
+    pub(crate) fn note(&mut self, reading: &Reading, to: IncarnationNote) {
+        let limit = self.claim.timing.store_timeout;
+        let swap = reading.memory.swap(to, &reading.now, limit);
+        self.act(Action::Send(Request::Note(Box::new(swap))));
     }
 
     pub(crate) fn leave(&mut self) {

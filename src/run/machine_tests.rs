@@ -1,5 +1,7 @@
 //! The machine, phase by phase and event by event.
 
+#[path = "machine_tests/forgetting.rs"]
+mod forgetting;
 #[path = "machine_tests/progress.rs"]
 mod progress;
 #[path = "machine_tests/rig.rs"]

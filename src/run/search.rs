@@ -36,8 +36,10 @@ struct Left {
     acts: u8,
     /// The store gets another clock.
     clocks: u8,
-    /// The store loses its last commit, and gets another clock.
+    /// The store loses its last commit in a failover.
     commits: u8,
+    /// The store loses everything in a failover.
+    wipes: u8,
     /// A session is started by `a`, by `b`; no fault.
     starts: [u8; 2],
 }
@@ -50,6 +52,7 @@ const NO_FAULTS: Left = Left {
     acts: 0,
     clocks: 0,
     commits: 0,
+    wipes: 0,
     starts: [u8::MAX; 2],
 };
 
@@ -66,6 +69,8 @@ struct Scenario {
     acts: &'static [&'static str],
     /// Which client's sessions wait in line.
     waits: [bool; 2],
+    /// How many servers the store fails over to in turn.
+    servers: u8,
     left: Left,
 }
 
@@ -97,6 +102,7 @@ fn plain() -> Scenario {
         leftovers: false,
         acts: &[],
         waits: [false; 2],
+        servers: u8::MAX,
         left: NO_FAULTS,
     }
 }
@@ -149,6 +155,24 @@ fn one_waits(scenario: Scenario) -> Scenario {
     Scenario {
         waits: [true, false],
         ..scenario
+    }
+}
+
+/// A snapshot of the store is put back in place, which nothing shows.
+fn put_back(left: Left) -> Scenario {
+    Scenario {
+        servers: 1,
+        left,
+        ..plain()
+    }
+}
+
+/// Two servers take turns.
+fn two_servers(left: Left) -> Scenario {
+    Scenario {
+        servers: 2,
+        left,
+        ..plain()
     }
 }
 
@@ -210,6 +234,11 @@ searches! {
     the_stores_clock_starts_anew_and_the_power_fails:
         with(kept(), Left { clocks: 1, off: 1, ..slow(0) }), 8_495;
     the_store_loses_a_commit: with(plain(), Left { commits: 1, ..slow(0) }), 1_979;
+    the_store_loses_a_commit_and_is_started_anew:
+        with(plain(), Left { commits: 1, clocks: 1, ..slow(0) }), 1_979;
+    the_store_loses_commits_and_comes_back: two_servers(Left { commits: 2, ..slow(0) }), 1_979;
+    the_store_is_put_back_in_place: put_back(Left { commits: 1, ..slow(0) }), 1_500;
+    the_store_loses_everything: with(plain(), Left { wipes: 1, ..slow(0) }), 500;
     an_operator_releases_by_force: once(&["force"], with(plain(), slow(1))), 7_898;
     an_operator_pauses: once(&["pause"], with(plain(), slow(1))), 7_396;
     an_operator_revokes: once(&["revoke"], with(plain(), slow(1))), 2_964;
@@ -244,7 +273,7 @@ fn shows(misreading: Misreading) -> (Scenario, &'static str) {
         }
         M::TrustFromReread => (with(plain(), Left { slow: 4, ..each }), overlap),
         M::VersionIsCounter => (
-            with(plain(), Left { commits: 1, ..each }),
+            put_back(Left { commits: 1, ..each }),
             "a heartbeat overwrote another session's grant",
         ),
         M::DeathOfSupervisorAlone => {
@@ -297,6 +326,21 @@ fn shows(misreading: Misreading) -> (Scenario, &'static str) {
             "the token was released while its job was alive",
         ),
         M::ContendersTakeoverAfter => (with(unequal(), Left { slow: 4, ..each }), overlap),
+        M::ForgottenGrantGranted => (with(plain(), Left { commits: 1, ..each }), overlap),
+        M::FirstIncarnationTrusted => (with(plain(), Left { wipes: 1, ..each }), overlap),
+        M::NoteByIncarnation => (two_servers(Left { commits: 2, ..each }), overlap),
+        M::RestartEndsQuarantine => {
+            let left = Left {
+                commits: 1,
+                clocks: 1,
+                ..each
+            };
+            (with(plain(), left), overlap)
+        }
+        M::LostHeartbeatEndsHolder => (
+            with(plain(), Left { commits: 1, ..each }),
+            "a session ended for a token that it still held",
+        ),
     }
 }
 
@@ -330,4 +374,9 @@ misreadings! {
     a_late_start_is_caught: LateStart;
     a_release_before_the_tree_is_reaped_is_caught: ReleaseBeforeReaped;
     the_contenders_takeover_after_is_caught: ContendersTakeoverAfter;
+    a_forgotten_grant_that_is_granted_again_is_caught: ForgottenGrantGranted;
+    a_first_incarnation_that_is_trusted_is_caught: FirstIncarnationTrusted;
+    a_note_that_is_looked_up_by_its_incarnation_is_caught: NoteByIncarnation;
+    a_restart_that_ends_an_observation_is_caught: RestartEndsQuarantine;
+    a_lost_heartbeat_that_ends_its_holder_is_caught: LostHeartbeatEndsHolder;
 }

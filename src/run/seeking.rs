@@ -14,8 +14,8 @@ use super::waiting::{AWAY, InLine, SHORTEST, no_answer_in_time};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError, Trouble, check_reader};
 use crate::token::{
-    Claim, Decision, Evidence, Line, Look, Moment, OnceMark, Refusal, Row, Swapped, Verdict,
-    Version, decide, line, swap,
+    Claim, Decision, Doubt, Evidence, IncarnationNote, Line, Look, Moment, OnceMark, Refusal, Row,
+    Swapped, Verdict, Version, decide, line, rule, swap,
 };
 
 /// How much later than the end of the wait the answer to a grant may come, which the store
@@ -42,7 +42,7 @@ pub(super) enum Doing {
     Looking { sent_at: Moment },
     /// Nothing is out until the next look.
     Waiting { until: Moment },
-    /// The creation of the row, or a handoff to oneself, is out.
+    /// The creation of the row, a handoff to oneself, or the note of the store's incarnation is out.
     Marking {
         sent_at: Moment,
         then: Option<(u8, Refusal)>,
@@ -315,10 +315,17 @@ impl Seeking {
         if let Some(Err(error)) = reading.row.as_ref().map(check_reader) {
             return self.failed(step, error);
         }
+        if !rule::is_nested(step.claim, reading.row.as_ref()) {
+            let drawn = || Version::from_random((step.draw)());
+            if let Some(note) = reading.memory.next_note(&reading.now, drawn) {
+                return self.note(step, reading, note);
+            }
+        }
         let unchanged_for = self.watch(step.now, sent_at, reading.row.as_ref());
         let mut look = Look {
             row: reading.row.as_ref(),
             now: &reading.now,
+            memory: &reading.memory,
             line: Line::default(),
             evidence,
             unchanged_for,
@@ -367,15 +374,23 @@ impl Seeking {
     ) -> Next {
         match (verdict, &reading.row) {
             (Verdict::Refused(why), _) => self.refused(step, reading, clause, why),
-            (Verdict::Grant(kind), row) => self.lock(
-                step,
-                Intent {
+            (Verdict::Grant(kind), row) => {
+                let length = rule::forgotten_lease(step.claim, row.as_ref());
+                let drawn = || Version::from_random((step.draw)());
+                if let Some(note) = reading.memory.raised(&reading.now, length, drawn) {
+                    return self.note(step, reading, note);
+                }
+                let intent = Intent {
                     kind,
                     row: row.clone(),
                     now: reading.now.clone(),
                     proven,
-                },
-            ),
+                };
+                self.lock(step, intent)
+            }
+            (Verdict::ObserveStore { wait, doubt }, _) => {
+                self.observe_store(step, reading, wait, doubt)
+            }
             (Verdict::Create, _) => {
                 let version = step.version_after(None);
                 let swap = swap::creation(step.claim, &reading.now, version);
@@ -423,6 +438,42 @@ impl Seeking {
                 None,
             ) => self.look(step),
         }
+    }
+
+    /// Nothing is written to the token before the store has stood for long enough.
+    fn observe_store(
+        &mut self,
+        step: &mut Step<'_>,
+        reading: &Reading,
+        wait: Duration,
+        doubt: Doubt,
+    ) -> Next {
+        self.trouble = None;
+        let incarnation = &reading.memory.incarnation;
+        if self.line.observing.as_ref() != Some(incarnation) {
+            self.line.observing = Some(incarnation.clone());
+            step.say(Note::ObservingStore {
+                incarnation: incarnation.clone(),
+                doubt,
+                now: reading.now.clone(),
+                wait,
+            });
+        }
+        self.line.refused(0, Refusal::Forgetful { wait, doubt });
+        // It may be another by then, or an operator may have settled it.
+        let soon = wait.min(step.claim.timing.heartbeat);
+        let until = step.now.plus(soon.max(SHORTEST));
+        self.wait_until(step, until)
+    }
+
+    /// Writes the note of the store's incarnation, then looks again.
+    fn note(&mut self, step: &mut Step<'_>, reading: &Reading, note: IncarnationNote) -> Next {
+        step.note(reading, note);
+        self.doing = Doing::Marking {
+            sent_at: step.now,
+            then: None,
+        };
+        Next::Stay
     }
 
     fn mark(

@@ -15,6 +15,7 @@ mod world;
 
 use crate::token::misreading::{Misreading, while_misreading};
 use crate::token::swap::DOMAIN_FENCE_STEP;
+pub(super) use processes::{is_shown_to_hold, takes_it_for_lost};
 use world::World;
 
 /// Runs one seed to its end. `Err` says what was violated.
@@ -111,4 +112,11 @@ misreadings! {
     a_late_start_is_caught: LateStart, ["started too late", OVERLAP];
     a_release_before_the_tree_is_reaped_is_caught: ReleaseBeforeReaped, [OVERLAP, "released while"];
     the_contenders_takeover_after_is_caught: ContendersTakeoverAfter, [OVERLAP];
+    a_forgotten_grant_that_is_granted_again_is_caught: ForgottenGrantGranted, [OVERLAP];
+    a_first_incarnation_that_is_trusted_is_caught: FirstIncarnationTrusted, [OVERLAP];
+    a_note_that_is_looked_up_by_its_incarnation_is_caught: NoteByIncarnation, [OVERLAP];
+    a_restart_that_ends_an_observation_is_caught: RestartEndsQuarantine, [OVERLAP];
+    a_lost_heartbeat_that_ends_its_holder_is_caught: LostHeartbeatEndsHolder, [
+        "ends for a token that it still holds"
+    ];
 }

@@ -9,7 +9,7 @@ use super::machine::{Next, Step, Wait};
 use super::seeking::{Doing, Seeking};
 use crate::store::{Reading, StoreError};
 use crate::token::line::{self, STAMP_EVERY};
-use crate::token::{Moment, Place, Refusal, StoreTime};
+use crate::token::{Incarnation, Moment, Place, Refusal, StoreTime};
 
 /// The shortest time between two looks that nothing rang for.
 pub(super) const SHORTEST: Duration = Duration::from_millis(10);
@@ -43,6 +43,8 @@ pub(super) struct InLine {
     last: Option<(u8, Refusal)>,
     /// How many were before it then.
     ahead: u32,
+    /// The incarnation that was said to be observed.
+    pub(super) observing: Option<Option<Incarnation>>,
     /// The store rang, and a look is due for that.
     pub(super) rung: bool,
 }
@@ -71,12 +73,18 @@ impl InLine {
             seen: None,
             last: None,
             ahead: 0,
+            observing: None,
             rung: false,
         }
     }
 
     pub(super) const fn is_joined(&self) -> bool {
         self.joined
+    }
+
+    /// Why not now, should the wait end before the next look.
+    pub(super) fn refused(&mut self, clause: u8, why: Refusal) {
+        self.last = Some((clause, why));
     }
 
     pub(super) fn is_due(&self, now: Moment) -> bool {
@@ -275,7 +283,8 @@ const fn changes_in(why: &Refusal) -> Duration {
         Refusal::Held { takeover_in, .. } => *takeover_in,
         Refusal::TooSoon { wait }
         | Refusal::Bound { wait, .. }
-        | Refusal::Reserved { wait, .. } => *wait,
+        | Refusal::Reserved { wait, .. }
+        | Refusal::Forgetful { wait, .. } => *wait,
         Refusal::AliveHere(_) | Refusal::Paused(_) | Refusal::Behind { .. } => Duration::MAX,
     }
 }

@@ -6,6 +6,7 @@ mod counts;
 mod fences;
 mod fixtures;
 mod groups;
+mod incarnation;
 mod keys;
 mod line;
 mod records;
@@ -22,6 +23,7 @@ use self::counts::*;
 use self::fences::*;
 use self::fixtures::*;
 use self::groups::*;
+use self::incarnation::*;
 use self::keys::*;
 use self::line::*;
 use self::records::*;
@@ -136,6 +138,13 @@ suite!(
     a_place_is_forgotten_after_a_minute,
     a_line_is_of_one_group,
     a_line_that_many_join_at_once_has_one_order,
+    a_new_store_is_trusted_and_says_which_it_is,
+    a_note_comes_with_the_token_as_it_was_written,
+    of_two_notes_at_once_one_is_written,
+    a_note_expires_and_with_the_domain_too,
+    another_domain_asks_for_another_note,
+    the_note_is_no_group,
+    a_judgement_is_recorded_with_its_note,
 );
 
 on_store!(model, InModel::new());

@@ -22,8 +22,9 @@ use super::{
 };
 use crate::token::line::FORGOTTEN;
 use crate::token::{
-    ActRecord, Fence, GroupName, OnceMark, Place, Recorded, ResourceName, Row, RunRecord,
-    SessionId, StoreTime, Swap, Swapped, Version, Waiter,
+    ActRecord, Fence, GroupName, Incarnation, IncarnationNote, Memory, NoteSwap, OnceMark, Place,
+    Recorded, ResourceName, Row, RunRecord, Served, SessionId, StoreTime, Swap, Swapped, Version,
+    Waiter,
 };
 
 /// What a database with keys and values does for [`KvStore`]. Calls block, each for a bounded time.
@@ -78,6 +79,19 @@ pub struct Found {
     pub entries: BTreeMap<String, Entry>,
     /// The store's time.
     pub now: StoreTime,
+    /// Which store answered.
+    pub server: Server,
+}
+
+/// What a store is that has answered, in the same snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Which incarnation, if it says so. Another one is of another domain.
+    pub incarnation: Option<Incarnation>,
+    /// Whether its commits survive a crash, as it is set now.
+    pub durable: bool,
+    /// For how long it has stood if no note says it: nothing, unless it surely has no past.
+    pub unnoted: Served,
 }
 
 /// What is written, if everything is as it was read.
@@ -152,6 +166,19 @@ impl<K: Kv> KvStore<K> {
         .remedy("try again")
     }
 
+    /// What a reading says of the store's memory.
+    fn memory(&self, found: &Found) -> Result<Memory, StoreError> {
+        let note = found.entries.get(INCARNATION);
+        let note = note.map(|entry| IncarnationNote::from_json(&entry.value));
+        let wrong = |why| self.bad(INCARNATION, &BadColumn::of("value", why));
+        Ok(Memory {
+            incarnation: found.server.incarnation.clone(),
+            durable: found.server.durable,
+            note: note.transpose().map_err(wrong)?,
+            unnoted: found.server.unnoted,
+        })
+    }
+
     fn row(&self, key: &str, entry: &Entry) -> Result<Row, StoreError> {
         token(key, entry).map_err(|bad| self.bad(key, &bad))
     }
@@ -176,6 +203,9 @@ const PART: char = '\u{1f}';
 
 const TOKEN: &str = "token\u{1f}";
 const WAITER: &str = "waiter\u{1f}";
+/// The key of the incarnation's note.
+const INCARNATION: &str = "incarnation";
+
 const MARK: &str = "mark\u{1f}";
 
 fn token_key(group: &GroupName) -> String {
@@ -261,14 +291,17 @@ impl<K: Kv> Store for KvStore<K> {
 
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         let key = token_key(group);
-        let found = self
-            .kv
-            .get(&[Keys::One(key.clone()), Keys::Under(queue_of(group))])?;
+        let found = self.kv.get(&[
+            Keys::One(key.clone()),
+            Keys::Under(queue_of(group)),
+            Keys::One(INCARNATION.into()),
+        ])?;
         let row = found.entries.get(&key).map(|entry| self.row(&key, entry));
         let places = self.places(&found)?.into_iter();
         Ok(Reading {
             row: row.transpose()?,
             line: places.map(|(_, place)| place).collect(),
+            memory: self.memory(&found)?,
             now: found.now,
         })
     }
@@ -331,10 +364,7 @@ impl<K: Kv> Store for KvStore<K> {
             records::add_act(&mut commit, act);
         }
         // Its record is there only if another has called the run unknown.
-        let mut known = Found {
-            entries: BTreeMap::new(),
-            now: swap.expiry.clone(),
-        };
+        let mut known = BTreeMap::new();
         for _ in 0..TRIES {
             let mut commit = commit.clone();
             let mut keys = vec![Keys::One(token.clone())];
@@ -346,8 +376,8 @@ impl<K: Kv> Store for KvStore<K> {
                 Committed::Expired(now) => return Ok(Swapped::Expired(now)),
                 Committed::Conflict => {}
             }
-            known = self.kv.get(&keys)?;
-            let found = known.entries.get(&token).map(|entry| entry.tag.clone());
+            known = self.kv.get(&keys)?.entries;
+            let found = known.get(&token).map(|entry| entry.tag.clone());
             if found != from {
                 return Ok(Swapped::Conflict);
             }
@@ -355,11 +385,33 @@ impl<K: Kv> Store for KvStore<K> {
         Err(self.contended())
     }
 
+    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
+        let mut commit = Commit {
+            compare: vec![(INCARNATION.into(), swap.from.map(tag_of))],
+            puts: vec![Put {
+                key: INCARNATION.into(),
+                value: swap.to.to_json(),
+                tag: tag_of(swap.to.version),
+                stamps: true,
+            }],
+            until: Some(swap.expiry.clone()),
+            ..Commit::default()
+        };
+        if let Some(act) = &swap.act {
+            records::add_act(&mut commit, act);
+        }
+        Ok(match self.kv.commit(&commit)? {
+            Committed::Done(now) => Swapped::Done(now),
+            Committed::Conflict => Swapped::Conflict,
+            Committed::Expired(now) => Swapped::Expired(now),
+        })
+    }
+
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
         for _ in 0..TRIES {
             let found = self.kv.get(&records::keys_of(run))?;
             let mut commit = Commit::default();
-            records::add_run(&mut commit, run, &found);
+            records::add_run(&mut commit, run, &found.entries);
             if commit.puts.is_empty() {
                 return Ok(Recorded::Already);
             }

@@ -11,8 +11,9 @@ use super::{
 };
 use crate::token::line::FORGOTTEN;
 use crate::token::{
-    ActRecord, Domain, Fence, GroupName, OnceMark, Outcome, Place, Recorded, ResourceName, Row,
-    RunRecord, SessionId, Stamp, StoreTime, Swap, Swapped, Waiter,
+    ActRecord, Domain, Fence, GroupName, Incarnation, IncarnationNote, Memory, NoteSwap, OnceMark,
+    Outcome, Place, Recorded, ResourceName, Row, RunRecord, Served, SessionId, Stamp, StoreTime,
+    Swap, Swapped, Version, Waiter,
 };
 
 /// Everything that a store holds: to be copied and put back, as a lossy failover does.
@@ -32,11 +33,35 @@ pub(crate) struct Contents {
     pub(crate) resources: BTreeMap<ResourceName, Fence>,
     /// What each group's last pruning left for the next.
     pub(crate) notes: BTreeMap<GroupName, Note>,
+    /// The note of the incarnation that was seen last.
+    pub(crate) incarnation: Option<IncarnationNote>,
+    /// Those before it, which nothing may ask for.
+    earlier: Vec<IncarnationNote>,
+}
+
+/// What a store is, beside what it holds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Server {
+    /// Which it is.
+    pub(crate) incarnation: Incarnation,
+    /// Whether its commits survive a crash.
+    pub(crate) durable: bool,
+}
+
+impl Server {
+    /// A durable one.
+    pub(crate) fn named(name: &str) -> Self {
+        Self {
+            incarnation: Incarnation(name.to_owned()),
+            durable: true,
+        }
+    }
 }
 
 #[derive(Debug)]
 struct Inner {
     contents: Contents,
+    server: Server,
     clock: StoreTime,
 }
 
@@ -62,9 +87,11 @@ impl ModelStore {
                 wall_ms: 1_790_000_000_000,
             },
         };
+        let server = Server::named("model");
         Self {
             inner: Arc::new(Mutex::new(Inner {
-                contents: Contents::default(),
+                contents: Contents::made(&server, &clock),
+                server,
                 clock,
             })),
         }
@@ -90,6 +117,11 @@ impl ModelStore {
         self.inner().clock = to;
     }
 
+    /// It is another store from now on, with the same contents.
+    pub(crate) fn become_another(&self, server: Server) {
+        self.inner().server = server;
+    }
+
     /// A copy of everything in it.
     pub(crate) fn contents(&self) -> Contents {
         self.inner().contents.clone()
@@ -102,6 +134,59 @@ impl ModelStore {
 }
 
 impl Contents {
+    /// Those of a store that is made now.
+    pub(crate) fn made(server: &Server, now: &StoreTime) -> Self {
+        let (incarnation, version) = (server.incarnation.clone(), Version::from_random(0));
+        let note = IncarnationNote::of_new(incarnation, server.durable, now, version);
+        Self {
+            incarnation: Some(note),
+            ..Self::default()
+        }
+    }
+
+    /// What a reading says of the memory of a server with these contents.
+    pub(crate) fn memory(&self, server: &Server) -> Memory {
+        use crate::token::misreading::{Misreading, misread};
+        let mut notes = self.earlier.iter().chain(&self.incarnation).rev();
+        let note = if misread(Misreading::NoteByIncarnation) {
+            notes.find(|note| note.incarnation == server.incarnation)
+        } else {
+            self.incarnation.as_ref()
+        };
+        Memory {
+            incarnation: Some(server.incarnation.clone()),
+            durable: server.durable,
+            note: note.cloned(),
+            unnoted: Served::NOTHING,
+        }
+    }
+
+    /// Keeps the notes of contents that are lost else.
+    pub(crate) fn keep_notes(&mut self, lost: &Self) {
+        self.incarnation.clone_from(&lost.incarnation);
+        self.earlier.clone_from(&lost.earlier);
+    }
+
+    /// What [`Store::note`] does at `now`.
+    pub(crate) fn note(&mut self, swap: &NoteSwap, now: &StoreTime) -> Swapped {
+        use crate::token::misreading::{Misreading, misread};
+        let found = self.incarnation.as_ref().map(|note| note.version);
+        if misread(Misreading::NoteByIncarnation) {
+            self.earlier.extend(self.incarnation.take());
+        } else if found != swap.from {
+            return Swapped::Conflict;
+        }
+        if now.is_past(&swap.expiry) {
+            return Swapped::Expired(now.clone());
+        }
+        self.incarnation = Some(swap.to.clone());
+        self.acts.extend(swap.act.as_ref().map(|act| ActRecord {
+            at_ms: now.stamp.wall_ms,
+            ..act.as_ref().clone()
+        }));
+        Swapped::Done(now.clone())
+    }
+
     /// What a swap does at `now`.
     pub(crate) fn swap(&mut self, swap: &Swap, now: &StoreTime) -> Swapped {
         use crate::token::misreading::{Misreading, misread};
@@ -244,6 +329,7 @@ impl Store for ModelStore {
             row: inner.contents.rows.get(group).cloned(),
             now: inner.clock.clone(),
             line: inner.contents.line_of(group),
+            memory: inner.contents.memory(&inner.server),
         })
     }
 
@@ -270,6 +356,12 @@ impl Store for ModelStore {
         let mut inner = self.inner();
         let now = inner.clock.clone();
         Ok(inner.contents.swap(swap, &now))
+    }
+
+    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
+        let mut inner = self.inner();
+        let now = inner.clock.clone();
+        Ok(inner.contents.note(swap, &now))
     }
 
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {

@@ -24,6 +24,7 @@ mod cells;
 mod dial;
 mod fault;
 mod habits;
+mod incarnation;
 mod prune;
 mod queue;
 mod session;
@@ -58,8 +59,8 @@ use super::{
     Unreadable,
 };
 use crate::token::{
-    ActRecord, Fence, GroupName, OnceMark, Recorded, ResourceName, RunRecord, SessionId, StoreTime,
-    Swap, Swapped, Waiter,
+    ActRecord, Fence, GroupName, NoteSwap, OnceMark, Recorded, ResourceName, RunRecord, SessionId,
+    StoreTime, Swap, Swapped, Waiter,
 };
 
 /// A token store in a PostgreSQL database.
@@ -265,10 +266,12 @@ impl Store for PostgresStore {
         if let Some(unreadable) = found.unreadable.pop() {
             return Err(unreadable.error);
         }
+        let first = rows.first().ok_or_else(|| self.no_answer())?;
         Ok(Reading {
             row: found.rows.pop(),
-            now: found.now,
             line: self.line(&rows, queue::in_reading)?,
+            memory: self.memory(first, &found.now)?,
+            now: found.now,
         })
     }
 
@@ -300,6 +303,10 @@ impl Store for PostgresStore {
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         self.carry_out(swap)
+    }
+
+    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
+        self.write_note(swap)
     }
 
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {

@@ -40,6 +40,7 @@ mod bell;
 mod cells;
 mod fault;
 mod file;
+mod incarnation;
 mod lock_owner;
 mod prune;
 mod queue;
@@ -70,6 +71,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 
 use self::cells::Cells;
@@ -85,8 +87,8 @@ use super::{
 };
 use crate::sys::file_size;
 use crate::token::{
-    self, ActRecord, Fence, GroupName, OnceMark, Recorded, ResourceName, Row, RunRecord, SessionId,
-    StoreTime, Swap, Swapped, Waiter,
+    self, ActRecord, Fence, GroupName, NoteSwap, OnceMark, Recorded, ResourceName, Row, RunRecord,
+    SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
@@ -171,7 +173,7 @@ impl SqliteStore {
         clock: Box<dyn Clock>,
     ) -> Result<Self, StoreError> {
         let place = file::locate(path)?;
-        let (connection, file) = file::open(&place, timeout, |path| {
+        let (connection, file) = file::open(&place, timeout, clock.as_ref(), |path| {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(timeout)?;
@@ -393,12 +395,22 @@ impl Store for SqliteStore {
         self.quiet_the_bell();
         let transaction = self.reading()?;
         // The snapshot is taken by the first statement; the clock is read after it.
-        let mut found = self.rows(sql!("token_read"), [group.as_str()], |row| {
+        let mut note = None;
+        let found = self.rows(sql!("token_read"), [group.as_str()], |row| {
+            if row
+                .get_ref(0)
+                .is_ok_and(|of| of == ValueRef::Text(incarnation::NOTE.as_bytes()))
+            {
+                let bad = |bad| self.place.bad_cell("tokens", "(the store)", &bad);
+                note = Some(incarnation::of_row(row).map_err(bad)?);
+                return Ok(None);
+            }
             // Whether anybody is in line is asked in the same statement: to prepare
             // another would cost every run what few need.
             let in_line = row.get("in_line").unwrap_or(true);
-            Ok((token_of(row, &self.place)?, in_line))
+            Ok(Some((token_of(row, &self.place)?, in_line)))
         })?;
+        let mut found: Vec<_> = found.into_iter().flatten().collect();
         let line = match found.last() {
             None | Some((_, false)) => Vec::new(),
             Some((_, true)) => self.queue(sql!("waiters_of_group"), [group.as_str()])?,
@@ -409,6 +421,7 @@ impl Store for SqliteStore {
             row: found.pop().map(|(row, _)| row),
             now,
             line: line.into_iter().map(|(_, place)| place).collect(),
+            memory: incarnation::memory(self.file.incarnation(), note),
         })
     }
 
@@ -450,6 +463,16 @@ impl Store for SqliteStore {
         };
         self.write(writing, |transaction, _, now| {
             Ok(carry_out(transaction, swap, now)?)
+        })
+    }
+
+    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
+        let writing = match swap.act {
+            Some(_) => Writing::History,
+            None => Writing::State,
+        };
+        self.write(writing, |transaction, _, now| {
+            Ok(incarnation::write(transaction, swap, now)?)
         })
     }
 

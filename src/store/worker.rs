@@ -12,7 +12,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::{Bell, Reading, Retention, Store, StoreError};
 use crate::token::{
-    GroupName, OnceMark, Recorded, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
+    GroupName, NoteSwap, OnceMark, Recorded, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 /// A request to a store.
@@ -26,6 +26,8 @@ pub enum Request {
     Leave(GroupName, SessionId),
     /// Change a row.
     Swap(Box<Swap>),
+    /// Write the note of the store's incarnation.
+    Note(Box<NoteSwap>),
     /// Whether a key of `--once` is done.
     Once {
         /// In which group.
@@ -51,7 +53,7 @@ pub enum Answer {
     Read(Result<Box<Reading>, StoreError>),
     /// To [`Request::Leave`].
     Left(Result<(), StoreError>),
-    /// To [`Request::Swap`].
+    /// To [`Request::Swap`] and [`Request::Note`].
     Swapped(Result<Swapped, StoreError>),
     /// To [`Request::Once`].
     Once(Result<Option<Box<OnceMark>>, StoreError>),
@@ -71,6 +73,7 @@ impl Request {
             }
             Self::Leave(group, session) => Answer::Left(store.leave(group, session)),
             Self::Swap(swap) => Answer::Swapped(store.swap(swap)),
+            Self::Note(swap) => Answer::Swapped(store.note(swap)),
             Self::Once { group, key } => {
                 Answer::Once(store.once(group, key).map(|mark| mark.map(Box::new)))
             }
@@ -85,7 +88,7 @@ impl Request {
         match self {
             Self::Read(_) | Self::Join(..) => Answer::Read(Err(error)),
             Self::Leave(..) => Answer::Left(Err(error)),
-            Self::Swap(_) => Answer::Swapped(Err(error)),
+            Self::Swap(_) | Self::Note(_) => Answer::Swapped(Err(error)),
             Self::Once { .. } => Answer::Once(Err(error)),
             Self::Prune { .. } => Answer::Pruned(Err(error)),
             Self::Record(_) => Answer::Recorded(Err(error)),

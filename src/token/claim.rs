@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::incarnation::Memory;
 use super::misreading::{Misreading, misread};
 use super::names::{ClientId, GroupName, SessionId};
 use super::row::Row;
@@ -53,6 +54,8 @@ pub struct Look<'a> {
     pub row: Option<&'a Row>,
     /// The store's time when it read the row.
     pub now: &'a StoreTime,
+    /// What the store may have forgotten.
+    pub memory: &'a Memory,
     /// This session's place among those who wait.
     pub line: Line,
     /// What this host can prove about the run in the row.

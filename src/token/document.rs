@@ -203,6 +203,10 @@ pub struct Document {
     /// How long the holder may be silent.
     #[serde(rename = "takeover_after_ms", with = "millis")]
     pub takeover_after: Duration,
+    /// The longest that any holder of this group was ever allowed to be silent. It never falls: a
+    /// grant that the store has forgotten may have been on older terms.
+    #[serde(rename = "longest_takeover_after_ms", with = "millis")]
+    pub longest_takeover_after: Duration,
     /// How long after a run other clients are refused outright.
     #[serde(rename = "keep_ms", with = "millis")]
     pub keep: Duration,

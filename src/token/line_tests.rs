@@ -15,6 +15,7 @@ fn look<'a>(seen: &'a f::Seen, row: &'a Row) -> Look<'a> {
     Look {
         row: Some(row),
         now: &seen.now,
+        memory: &seen.memory,
         line: Line::default(),
         evidence: &seen.evidence,
         unchanged_for: seen.unchanged_for,

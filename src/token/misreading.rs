@@ -1,4 +1,4 @@
-//! The twelve misreadings of the protocol, each of which was a counterexample.
+//! The misreadings of the protocol, each of which was a counterexample.
 //!
 //! The code asks `misread` at the places where each could creep in. Outside
 //! of tests the answer is the constant `false`; a test turns one on and shows
@@ -31,6 +31,16 @@ pub enum Misreading {
     ReleaseBeforeReaped,
     /// The contender's takeover-after is used instead of the holder's.
     ContendersTakeoverAfter,
+    /// A grant that the store has forgotten is granted again.
+    ForgottenGrantGranted,
+    /// The first incarnation that is seen is trusted, whatever the store's past.
+    FirstIncarnationTrusted,
+    /// The note is looked up by the incarnation; it is not the last one.
+    NoteByIncarnation,
+    /// A restart that loses nothing ends an observation that goes on.
+    RestartEndsQuarantine,
+    /// A holder whose last heartbeat was forgotten takes its token for lost.
+    LostHeartbeatEndsHolder,
 }
 
 #[cfg(test)]

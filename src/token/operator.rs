@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::document::{Handoff, Others, Pause};
+use super::incarnation::{Incarnation, IncarnationNote};
 use super::misreading::{Misreading, misread};
 use super::names::{ClientId, Fence, GroupName, Version};
 use super::record::RunRecord;
@@ -52,6 +53,9 @@ pub struct ActRecord {
     /// The key of `--once` that is forgotten, in the same swap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_key: Option<String>,
+    /// The store's incarnation that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Incarnation>,
     /// The fence that the row had; the new one, if the act raised it.
     pub fence: Fence,
     /// Who did it, from where, and why.
@@ -64,6 +68,47 @@ impl ActRecord {
     #[must_use]
     pub fn raised_fence(&self) -> bool {
         self.act == RAISE
+    }
+}
+
+/// The group that acts on the whole store are recorded for.
+pub const EVERY_GROUP: &str = "*";
+
+/// What an operator knows of a store that may have forgotten a grant.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Judgement {
+    /// This incarnation has lost nothing.
+    Settle(Incarnation),
+    /// It may have, which it does not show.
+    Distrust,
+}
+
+impl Judgement {
+    /// The act in a word, for history.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Settle(_) => "settle",
+            Self::Distrust => "distrust",
+        }
+    }
+
+    /// What history keeps of it. `None` if no group may be called [`EVERY_GROUP`], which does not
+    /// happen.
+    #[must_use]
+    pub fn record(&self, note: &IncarnationNote, actor: Actor) -> Option<ActRecord> {
+        Some(ActRecord {
+            group: GroupName::new(EVERY_GROUP).ok()?,
+            at_ms: note.first_seen.wall_ms,
+            version: note.version,
+            act: self.word().to_owned(),
+            client: None,
+            until_wall_ms: None,
+            once_key: None,
+            incarnation: Some(note.incarnation.clone()),
+            fence: Fence::default(),
+            actor,
+        })
     }
 }
 
@@ -137,6 +182,7 @@ impl Act {
             client,
             until_wall_ms,
             once_key,
+            incarnation: None,
             fence,
             actor,
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::claim::{Claim, Evidence, Look};
 use super::document::Pause;
+use super::incarnation::Doubt;
 use super::misreading::{Misreading, misread};
 use super::names::{ClientId, SessionId};
 use super::record::GrantKind;
@@ -24,6 +25,13 @@ pub struct Decision {
 pub enum Verdict {
     /// Run the job under the outer session's lease.
     Nested,
+    /// Write nothing to the token, stay, look again: the store may have forgotten a grant.
+    ObserveStore {
+        /// How much longer it must be observed.
+        wait: Duration,
+        /// Why.
+        doubt: Doubt,
+    },
     /// Write nothing, stay, look again: a stamp's age can't be told, but the
     /// row counts as old once it has stood unchanged for this much longer.
     Observe(Duration),
@@ -64,6 +72,14 @@ pub enum Refusal {
         /// How long until the next is allowed.
         wait: Duration,
     },
+    /// The store may have forgotten a grant, and has not been observed for long enough. The rule
+    /// observes; a session whose time to wait is over says this.
+    Forgetful {
+        /// How much longer it must be observed.
+        wait: Duration,
+        /// Why.
+        doubt: Doubt,
+    },
     /// Others are in line.
     Behind {
         /// How many.
@@ -88,6 +104,12 @@ pub enum Refusal {
 /// Decides what the session that claims is to do after this look.
 #[must_use]
 pub fn decide(claim: &Claim, look: &Look<'_>) -> Decision {
+    if is_nested(claim, look.row) {
+        return decision(1, Verdict::Nested);
+    }
+    if let Some(verdict) = forgetful(claim, look) {
+        return decision(0, verdict);
+    }
     let Some(row) = look.row else {
         return first_look(claim);
     };
@@ -104,6 +126,34 @@ const fn refused(clause: u8, why: Refusal) -> Decision {
     decision(clause, Verdict::Refused(why))
 }
 
+/// Whether the claim comes from inside of the run in the row: clause 1.
+#[must_use]
+pub fn is_nested(claim: &Claim, row: Option<&Row>) -> bool {
+    let session = row.and_then(Row::session);
+    session.is_some() && session == claim.nested_in.as_ref()
+}
+
+/// For how long a store must have been observed before this claim is granted anything: no lease
+/// that it may have forgotten lasts longer.
+#[must_use]
+pub fn forgotten_lease(claim: &Claim, row: Option<&Row>) -> Duration {
+    let longest = row.map(|row| {
+        let document = &row.document;
+        document.longest_takeover_after.max(document.takeover_after)
+    });
+    claim.timing.takeover_after.max(longest.unwrap_or_default())
+}
+
+/// Clause 0. It comes before proof of death: what the row names may not be the last run.
+fn forgetful(claim: &Claim, look: &Look<'_>) -> Option<Verdict> {
+    if misread(Misreading::ForgottenGrantGranted) {
+        return None;
+    }
+    let (served, doubt) = look.memory.observed(look.now);
+    let wait = served.missing_to(forgotten_lease(claim, look.row));
+    (!wait.is_zero()).then_some(Verdict::ObserveStore { wait, doubt })
+}
+
 /// A group that was never seen: it is created for the expected client first.
 fn first_look(claim: &Claim) -> Decision {
     match &claim.expected {
@@ -112,11 +162,8 @@ fn first_look(claim: &Claim) -> Decision {
     }
 }
 
-/// Clauses 1 to 16. `Err` is an early match: the clauses below it are not reached.
+/// Clauses 2 to 16. `Err` is an early match: the clauses below it are not reached.
 fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Decision, Decision> {
-    if row.session().is_some() && row.session() == claim.nested_in.as_ref() {
-        return Err(decision(1, Verdict::Nested));
-    }
     let observed = running(claim, look, row)?;
     paused(look, row)?;
     at_least(look, row)?;

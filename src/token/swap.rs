@@ -256,6 +256,8 @@ fn new_row(claim: &Claim, now: &StoreTime, version: Version) -> Row {
 /// The terms that contenders honour are the holder's.
 fn set_terms(document: &mut Document, claim: &Claim) {
     document.takeover_after = claim.timing.takeover_after;
+    let longest = &mut document.longest_takeover_after;
+    *longest = (*longest).max(claim.timing.takeover_after);
     document.keep = claim.timing.keep;
     document.head_start = claim.timing.head_start;
     document.host.clone_from(&claim.about.host);

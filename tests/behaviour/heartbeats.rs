@@ -52,7 +52,8 @@ fn a_thousand_heartbeats_leak_no_descriptor_and_no_memory() {
     );
     for ((open, kib), (open_then, kib_then)) in before.into_iter().zip(then) {
         assert_eq!(open_then, open);
-        assert!(kib_then <= kib + 16, "{before:?} {then:?}");
+        // A holder remembers the version of each: eight bytes.
+        assert!(kib_then <= kib + 24, "{before:?} {then:?}");
     }
     store.go(0);
     run.end().with_code(0);

@@ -130,5 +130,7 @@ fn a_standby_whose_clock_is_an_hour_behind_is_promoted() {
         primary.ctl(&["-w", "-m", "immediate", "stop"]);
         standby.ctl(&["-w", "promote"]);
         assert_eq!(standby.sql("postgres", fence), granted);
+        let incarnation = super::failover::incarnation(&standby);
+        site.verb(&["settle", &incarnation]).end().with_code(0);
     });
 }

@@ -1,36 +1,9 @@
 //! A primary with a standby: promoted, its clock elsewhere, the last grant lost.
 
-use std::process::Stdio;
-
 use super::server::{Server, program};
 use super::site::Site;
 use crate::support::{children, signal, until};
 use nix::sys::signal::Signal;
-
-/// A standby that follows, as its user, from a copy of the primary.
-pub(super) fn standby(primary: &Server) -> Server {
-    let folder = Server::folder();
-    let mut copy = Server::command(&program("pg_basebackup"));
-    copy.args([
-        "-h",
-        "127.0.0.1",
-        "-U",
-        "postgres",
-        "-R",
-        "-X",
-        "stream",
-        "-c",
-        "fast",
-    ]);
-    copy.args(["-p", &primary.port().to_string(), "-D"])
-        .arg(folder.join("data"));
-    assert!(copy.stdout(Stdio::null()).status().unwrap().success());
-    let upstream = format!(
-        "primary_conninfo = 'host=127.0.0.1 port={} user=postgres'",
-        primary.port()
-    );
-    Server::start_in(folder, &[&upstream, "hot_standby = on"])
-}
 
 pub(super) fn both(first: &Server, second: &Server) -> String {
     format!(
@@ -45,7 +18,7 @@ fn a_hung_primary_does_not_hide_a_promoted_standby() {
     let primary = Server::start(&["wal_level = replica", "max_wal_senders = 4"]);
     let site = Site::new(both(&primary, &primary));
     site.short("a").end().with_code(0);
-    let second = standby(&primary);
+    let second = primary.standby();
     let site = Site::new(both(&second, &primary));
     // The standby comes first in the list, and can't write.
     site.short("a").end().with_code(0);
@@ -69,6 +42,9 @@ fn a_hung_primary_does_not_hide_a_promoted_standby() {
     }
     second.ctl(&["-w", "promote"]);
     let site = Site::new(both(&primary, &second));
+    // Nothing was lost: the standby had it all.
+    let incarnation = incarnation(&second);
+    alone.verb(&["settle", &incarnation]).end().with_code(0);
     let ended = site
         .run("a")
         .job(&["sh", "-c", "echo $TOKENRUN_FENCE"])
@@ -85,8 +61,8 @@ fn a_hung_primary_does_not_hide_a_promoted_standby() {
 fn with_a_standby_that_was_cut_off() -> (Server, Server) {
     let primary = Server::start(&["wal_level = replica", "max_wal_senders = 4"]);
     let before = Site::new(both(&primary, &primary));
-    before.short("z").end().with_code(0);
-    let second = standby(&primary);
+    before.short("z").hasty().end().with_code(0);
+    let second = primary.standby();
     until("the standby has it", || {
         let there = second.sql("postgres", "SELECT count(*) FROM tokenrun.runs");
         if there == "1" { Ok(()) } else { Err(there) }
@@ -127,18 +103,66 @@ fn a_success_whose_grant_a_failover_lost_is_recorded_with_its_key() {
     again.with_code(0).says(&["is done already"]);
 }
 
+/// Which incarnation of the store this server is.
+pub(super) fn incarnation(server: &Server) -> String {
+    let sql = "SELECT system_identifier || '-' || left(pg_walfile_name('0/1'), 8)
+        FROM pg_control_system()";
+    server.sql("postgres", sql)
+}
+
+/// The holder reaches no server that knows nothing of its grant, and goes on for as long as it
+/// trusts its lease. So nobody is granted the token before that is over.
+#[test]
+fn a_holder_that_a_failover_forgot_and_cut_off_has_no_other_beside_it() {
+    let (primary, second) = with_a_standby_that_was_cut_off();
+    let site = Site::new(both(&primary, &primary));
+    let old = site.run("old").hasty().start();
+    site.store.until_begun("old");
+    primary.ctl(&["-w", "-m", "immediate", "stop"]);
+    second.ctl(&["-w", "promote"]);
+    let other = Site::new(both(&second, &second));
+    let new = other.run("new").hasty().start();
+    new.until_says("may have forgotten a grant");
+    assert!(site.store.is_job_alive(), "else this shows nothing");
+    other.store.until_begun("new");
+    assert!(!site.store.is_job_alive());
+    old.end().with_code(76);
+    other.store.go(0);
+    new.end().with_code(0);
+}
+
+/// A dump that is put back into the same server has the note in it, and is another store.
+#[test]
+fn a_dump_that_is_put_back_into_the_same_server_is_observed() {
+    let server = Server::shared();
+    let (database, copy) = (server.database(), server.database());
+    let site = Site::new(database.url());
+    site.short("a").hasty().end().with_code(0);
+    let pipe = "\"$1\" \"$2\" | \"$3\" -q \"$4\" > /dev/null";
+    let mut shell = Server::command(std::path::Path::new("/bin/sh"));
+    shell.args(["-c", pipe, "sh"]);
+    shell.arg(program("pg_dump")).arg(database.url());
+    shell.arg(program("psql")).arg(copy.url());
+    assert!(shell.status().unwrap().success());
+    let restored = Site::new(copy.url());
+    let run = restored.short("a").hasty().end().with_code(0);
+    run.says(&["may have forgotten a grant", "a restored or copied store"]);
+    // The original is as it was.
+    assert_eq!(
+        site.short("a").hasty().end().with_code(0).messages(),
+        [""; 0]
+    );
+}
+
 /// The grant that was lost with the primary is another's afterwards: the old holder's
-/// heartbeat does not overwrite it, its job is ended, and the fence has risen.
+/// heartbeat does not overwrite it, its job is ended, and the fence has risen. The other waits
+/// until that must be over, so the two never run at once.
 #[test]
 fn a_grant_that_a_failover_lost_is_not_fought_for() {
     let (primary, second) = with_a_standby_that_was_cut_off();
     let site = Site::new(both(&primary, &second));
-    let timing = [
-        "--heartbeat=300ms",
-        "--takeover-after=40s",
-        "--store-timeout=3s",
-    ];
-    let old = site.run("old").with(&timing).start();
+    let old = site.run("old").hasty().with(&["--heartbeat=300ms"]);
+    let old = old.start();
     site.store.until_begun("old");
     let lost: i64 = primary
         .sql("postgres", "SELECT fence FROM tokenrun.tokens")
@@ -147,8 +171,9 @@ fn a_grant_that_a_failover_lost_is_not_fought_for() {
     primary.ctl(&["-w", "-m", "immediate", "stop"]);
     second.ctl(&["-w", "promote"]);
     let other = Site::new(both(&second, &second));
-    let new = other.run("new").with(&timing).start();
+    let new = other.run("new").hasty().start();
     other.store.until_begun("new");
+    assert!(!site.store.is_job_alive());
     let fence: i64 = second
         .sql("postgres", "SELECT fence FROM tokenrun.tokens")
         .parse()
@@ -170,7 +195,7 @@ fn a_grant_that_a_failover_lost_is_not_fought_for() {
 #[test]
 fn a_run_outlives_a_primary_that_hangs_for_ever() {
     let primary = Server::start(&["wal_level = replica", "max_wal_senders = 4"]);
-    let second = standby(&primary);
+    let second = primary.standby();
     let site = Site::new(both(&primary, &second));
     let run = site.run("a").with(&[
         "--heartbeat=200ms",

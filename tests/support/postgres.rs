@@ -141,7 +141,8 @@ impl Server {
             "listen_addresses = '127.0.0.1'".into(),
             format!("unix_socket_directories = '{}'", folder.display()),
             "max_connections = 150".into(),
-            "fsync = off".into(),
+            // Else a restart may have lost commits, and what follows is observed (clause 0).
+            "fsync = on".into(),
             "shared_buffers = 16MB".into(),
         ];
         let own = configuration.iter().map(ToString::to_string);

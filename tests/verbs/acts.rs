@@ -187,7 +187,16 @@ fn who_did_what_stands_in_history(site: &Site) {
         assert_eq!(
             names,
             [
-                "act", "at", "by", "client", "fence", "group", "host", "once_key", "reason",
+                "act",
+                "at",
+                "by",
+                "client",
+                "fence",
+                "group",
+                "host",
+                "incarnation",
+                "once_key",
+                "reason",
                 "until"
             ]
         );

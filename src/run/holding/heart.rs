@@ -9,7 +9,7 @@ use crate::run::lease::{Found, Sent};
 use crate::run::machine::Step;
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError, Trouble};
-use crate::token::{Moment, Swapped};
+use crate::token::{Moment, Swapped, Version};
 
 /// The store's side of holding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,8 +18,10 @@ pub(crate) enum Heart {
     Resting { until: Moment },
     /// A heartbeat is out.
     Beating { sent: Sent },
-    /// A read is out, because a heartbeat conflicted.
+    /// A read is out, because a heartbeat conflicted, or the store has another clock.
     Asking { sent_at: Moment },
+    /// The note of the store's incarnation is out.
+    Noting,
     /// The lease can no longer be trusted: nothing more is asked until the job is gone.
     Lapsed,
     /// The token is gone; nothing more is asked.
@@ -51,6 +53,10 @@ impl Holding {
     }
 
     pub(super) fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) {
+        if self.heart == Heart::Noting {
+            // Whether or not another was quicker: the heartbeat is what counts.
+            return self.rest(step.now);
+        }
         let (Heart::Beating { sent }, Some(lease)) = (self.heart, &mut self.lease) else {
             return;
         };
@@ -66,6 +72,11 @@ impl Holding {
             Swapped::Expired(time) => {
                 // Neither conflict nor loss: it came too late, or the store has
                 // another clock now. Try again, at once the first time.
+                if lease.is_elsewhere(&time) {
+                    // The store may be another, and may have forgotten: that is noted first.
+                    self.heart = Heart::Asking { sent_at: step.now };
+                    return step.read();
+                }
                 lease.saw_time(time, sent.at);
                 self.try_again(step);
             }
@@ -76,9 +87,12 @@ impl Holding {
         let (Heart::Asking { sent_at }, Some(lease)) = (self.heart, &mut self.lease) else {
             return;
         };
+        let elsewhere = lease.is_elsewhere(&reading.now);
         match lease.looked(reading.row.as_ref(), reading.now.clone(), sent_at, step.now) {
             Found::Ours { renewed } => {
-                step.say(Note::Adopted);
+                if !elsewhere {
+                    step.say(Note::Adopted);
+                }
                 let revoked = lease.row().document.revoke_requested;
                 let handoff = lease.row().document.handoff.as_ref();
                 let handed_off = handoff.is_some_and(|handoff| {
@@ -92,6 +106,9 @@ impl Holding {
                     // while somebody else's transaction is on the row.
                     self.try_again(step);
                 }
+                if elsewhere {
+                    self.note_if_new(step, reading);
+                }
                 if revoked && !self.is_ending_for_loss() {
                     let kill_at = step.now.plus(step.claim.timing.kill_grace);
                     self.end(step, Why::Loss(Loss::Revoked), kill_at);
@@ -102,6 +119,21 @@ impl Holding {
             }
             Found::Lost => self.lost(step, Loss::Taken),
         }
+    }
+
+    /// Begins the observation of a store that is another than the one that was noted last: a
+    /// holder is often the first to see it.
+    fn note_if_new(&mut self, step: &mut Step<'_>, reading: &Reading) {
+        let drawn = || Version::from_random((step.draw)());
+        let Some(note) = reading.memory.next_note(&reading.now, drawn) else {
+            return;
+        };
+        step.note(reading, note);
+        self.heart = Heart::Noting;
+    }
+
+    const fn rest(&mut self, until: Moment) {
+        self.heart = Heart::Resting { until };
     }
 
     fn lost(&mut self, step: &mut Step<'_>, loss: Loss) {
@@ -135,7 +167,7 @@ impl Holding {
     /// not known; the next starts from the same version, so at most one happens.
     pub(super) fn failed(&mut self, step: &mut Step<'_>, error: StoreError) {
         match self.heart {
-            Heart::Beating { .. } | Heart::Asking { .. } => {}
+            Heart::Beating { .. } | Heart::Asking { .. } | Heart::Noting => {}
             Heart::Resting { .. } | Heart::Lapsed | Heart::Still => return,
         }
         if error.trouble == Trouble::Gone {

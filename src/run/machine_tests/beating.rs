@@ -143,9 +143,42 @@ fn an_expired_heartbeat_teaches_the_stores_time_in_its_new_domain() {
     let mut clock = rig.store.now();
     clock.domain = crate::token::Domain("memory-1".into());
     rig.store.set_clock(clock);
+    assert_eq!(words(&rig.answered(), rig.now), "read");
+    assert_eq!(words(&rig.answered(), rig.now), "note model");
     assert_eq!(sent(&rig.answered()), [StampOf::Heartbeat]);
     let did = rig.answered();
     assert_eq!(kill_at(&did), Some(rig.now.plus(TRUSTED)));
+}
+
+#[test]
+fn a_holder_whose_last_heartbeat_was_forgotten_goes_on_from_the_one_before() {
+    let mut rig = Rig::beating();
+    rig.answered();
+    let older = rig.store.contents();
+    for _ in 0..2 {
+        rig.wait(s(10));
+        rig.answered();
+    }
+    rig.store.restore(older);
+    rig.wait(s(10));
+    assert_eq!(words(&rig.answered(), rig.now), "read");
+    let did = rig.answered();
+    assert_eq!(sent(&did), [StampOf::Heartbeat], "{did:?}");
+    assert_eq!(kill_at(&did), None, "its trust has not grown");
+    assert_eq!(kill_at(&rig.answered()), Some(rig.now.plus(TRUSTED)));
+}
+
+#[test]
+fn a_holder_whose_grant_was_forgotten_ends_its_job() {
+    let mut rig = Rig::running();
+    rig.store.restore(crate::store::model::Contents::default());
+    rig.wait(s(10));
+    rig.answered();
+    let did = rig.answered();
+    assert!(
+        did.iter().any(|a| matches!(a, Action::End { .. })),
+        "{did:?}"
+    );
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn failure(request: &Request) -> Event {
     match request {
         Request::Read(_) | Request::Join(..) => Event::Looked(Err(unavailable())),
         Request::Leave(..) => Event::Left(Err(unavailable())),
-        Request::Swap(_) => Event::Swapped(Err(unavailable())),
+        Request::Swap(_) | Request::Note(_) => Event::Swapped(Err(unavailable())),
         Request::Once { .. } => Event::OnceLooked(Err(unavailable())),
         Request::Prune { .. } => Event::Tick,
         Request::Record(_) => Event::Recorded(Err(unavailable())),
@@ -250,6 +250,7 @@ fn word(action: &Action, now: Moment) -> Option<String> {
         Action::Send(Request::Leave(..)) => "leave".into(),
         Action::Send(Request::Once { .. }) => "ask for the key".into(),
         Action::Send(Request::Prune { .. }) => "prune".into(),
+        Action::Send(Request::Note(swap)) => format!("note {}", swap.to.incarnation),
         Action::Send(Request::Record(run)) => format!("record {}", run.outcome),
         Action::Send(Request::Swap(swap)) => match swap.stamp {
             Some(StampOf::Granted) => "grant".into(),

@@ -18,7 +18,7 @@ pub(super) struct Found {
 /// Visits every state, unless one violates an invariant.
 pub(super) fn search(scenario: &Scenario, at_most: usize) -> Found {
     let mut scribe = Scribe::default();
-    let first = World::new(scenario.left);
+    let first = World::new(scenario.left, scenario.servers);
     let mut known = HashMap::from([(scribe.key(&first), 0u32)]);
     // By what step, from which state, each was found.
     let mut origins = vec![(0u32, Action::Pass)];

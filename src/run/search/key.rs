@@ -30,12 +30,14 @@ impl Scribe {
         self.versions.clear();
         self.sessions.clear();
         self.write(world, &format_args!("{:?}{:?}", world.left, world.row()));
+        self.write(world, &format_args!("{:?}", world.memory()));
         let line = world.line();
         if !line.is_empty() {
             self.write(world, &format_args!("{line:?}"));
         }
         if let Some(before) = &world.before {
-            self.write(world, &format_args!("{:?}", before.rows.first_key_value()));
+            let row = before.rows.first_key_value();
+            self.write(world, &format_args!("{row:?}{:?}", before.incarnation));
         }
         for client in &world.clients {
             self.write(
@@ -89,6 +91,7 @@ impl Scribe {
             Request::Once { .. } | Request::Prune { .. } => self.form.push(b'o'),
             Request::Record(_) => self.form.push(b'c'),
             Request::Swap(swap) => self.swap(world, swap),
+            Request::Note(swap) => self.write(world, &format_args!("{swap:?}")),
         }
     }
 
@@ -133,7 +136,7 @@ impl Scribe {
 
     /// How much of the text was replaced.
     fn canonical(&mut self, world: &World, rest: &[u8], own_copy: bool) -> usize {
-        if !b"VSMtwFcahrlnRs".contains(&rest[0]) {
+        if !b"VSMtwFcahrlnRsf".contains(&rest[0]) {
             return 0;
         }
         let until = |prefix: &[u8], end: u8| {
@@ -174,6 +177,9 @@ impl Scribe {
             self.relative(tick - world.store_time().stamp.tick_ms);
             return taken;
         }
+        if let Some(taken) = age_that_decides_nothing(rest) {
+            return taken;
+        }
         if let Some(state) = rest.strip_prefix(b"state: ") {
             self.is_free = state.starts_with(b"Free");
         }
@@ -209,6 +215,16 @@ impl Scribe {
         self.form.push(b'T');
         self.form.extend(ms.to_le_bytes());
     }
+}
+
+/// Since when an incarnation has stood that is trusted whatever its age.
+fn age_that_decides_nothing(rest: &[u8]) -> Option<usize> {
+    let tail = rest.strip_prefix(b"first_seen: ")?;
+    let end = tail.iter().position(|c| *c == b'}')?;
+    let text = std::str::from_utf8(&tail[end..]).ok()?;
+    let (_, served) = text.split_once("served: ")?;
+    let length = rest.len() - tail.len() + end;
+    served.starts_with("Everything").then_some(length)
 }
 
 fn index_of<T: PartialEq>(names: &mut Vec<T>, name: T) -> u8 {

@@ -30,6 +30,7 @@ pub(super) enum Action {
     Operate(&'static str),
     ChangeClock,
     LoseCommit,
+    Wipe,
 }
 
 impl Action {
@@ -95,8 +96,16 @@ impl World {
         for act in scenario.acts {
             may(row.is_some() && self.left.acts > 0, Action::Operate(act));
         }
-        may(self.left.clocks > 0 && row.is_some(), Action::ChangeClock);
-        may(self.before.is_some(), Action::LoseCommit);
+        let observed = row.is_none() && self.is_observed();
+        may(
+            self.left.clocks > 0 && (row.is_some() || observed),
+            Action::ChangeClock,
+        );
+        may(
+            self.before.is_some() && self.left.commits > 0,
+            Action::LoseCommit,
+        );
+        may(self.left.wipes > 0 && row.is_some(), Action::Wipe);
         all
     }
 
@@ -151,6 +160,10 @@ impl World {
             Action::LoseCommit => {
                 next.left.commits -= 1;
                 next.lose_commit();
+            }
+            Action::Wipe => {
+                next.left.wipes -= 1;
+                next.wipe();
             }
         }
         next.forget_what_cannot_happen();

@@ -7,7 +7,8 @@ use super::{Left, Scenario};
 use crate::job::messages::Deadline;
 use crate::run::event::{Action, Event, NotStarted};
 use crate::run::machine::{Limits, Machine, Wait};
-use crate::store::model::Contents;
+use crate::run::simulation::{is_shown_to_hold, takes_it_for_lost};
+use crate::store::model::{Contents, Server};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
@@ -15,8 +16,8 @@ use crate::token::Place;
 use crate::token::line;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    About, Claim, ClientId, Domain, Evidence, GroupName, Moment, Recorded, Row, SessionId, Stamp,
-    StampOf, State, StoreTime, Swap, Swapped,
+    About, Claim, ClientId, Domain, Evidence, GroupName, Memory, Moment, NoteSwap, Recorded, Row,
+    Served, SessionId, Stamp, StampOf, State, StoreTime, Swap, Swapped,
 };
 
 /// A request that is out.
@@ -82,6 +83,11 @@ pub(super) struct World {
     /// True time in seconds; every clock goes with it.
     seconds: u64,
     domain: u8,
+    /// Which server has the store, and how many there are to be promoted in turn.
+    server: u8,
+    servers: u8,
+    /// How often a snapshot was put back, which takes a moment.
+    put_back: u8,
     store: Contents,
     /// What it held before its last commit, if that may be lost.
     pub(super) before: Option<Contents>,
@@ -111,10 +117,13 @@ const SECOND: Duration = Duration::from_secs(1);
 const ADRIFT: Duration = Duration::from_secs(3);
 
 impl World {
-    pub(super) fn new(left: Left) -> Self {
-        Self {
+    pub(super) fn new(left: Left, servers: u8) -> Self {
+        let mut this = Self {
             seconds: 1_000,
             domain: 0,
+            server: 0,
+            servers,
+            put_back: 0,
             store: Contents::default(),
             before: None,
             clients: [Client::default(), Client::default()],
@@ -125,7 +134,24 @@ impl World {
             left,
             granted: false,
             violation: None,
-        }
+        };
+        this.store = Contents::made(&this.server(), &this.store_time());
+        this
+    }
+
+    fn server(&self) -> Server {
+        Server::named(&format!("s{}", self.server))
+    }
+
+    /// Whether the store's note says that it is to be observed.
+    pub(super) fn is_observed(&self) -> bool {
+        let note = self.store.incarnation.as_ref();
+        note.is_some_and(|note| note.served != Served::Everything)
+    }
+
+    /// What the store may have forgotten.
+    pub(super) fn memory(&self) -> Memory {
+        self.store.memory(&self.server())
     }
 
     pub(super) const fn moment(&self) -> Moment {
@@ -134,13 +160,14 @@ impl World {
 
     pub(super) fn store_time(&self) -> StoreTime {
         let seconds = i64::try_from(self.seconds).unwrap();
+        let moved = i64::from(self.put_back);
         StoreTime {
             domain: Domain(format!("d{}", self.domain)),
             stamp: Stamp {
                 // Another domain's ticks say nothing; here, that much time has passed.
-                tick_ms: 1_000 * (seconds + 1_000 * i64::from(self.domain)),
+                tick_ms: 1_000 * (seconds + 1_000 * i64::from(self.domain)) + moved,
                 // A failover takes a moment, and the next clock is not behind.
-                wall_ms: 1_790_000_000_000 + 1_000 * seconds + i64::from(self.domain),
+                wall_ms: 1_790_000_000_000 + 1_000 * seconds + i64::from(self.domain) + moved,
             },
         }
     }
@@ -246,7 +273,11 @@ impl World {
         let Some(process) = &mut self.clients[client].process else {
             return;
         };
+        let holds = is_shown_to_hold(&event, process.machine.claim());
         let actions = process.machine.step(now, event, &mut draw);
+        if holds && actions.iter().any(takes_it_for_lost) {
+            self.violated("a session ended for a token that it still held");
+        }
         for action in actions {
             self.act(client, action);
         }
@@ -416,7 +447,7 @@ impl World {
                 ..
             }) => Event::Left(Err(error())),
             Some(Out::Sent {
-                request: Request::Swap(_),
+                request: Request::Swap(_) | Request::Note(_),
                 ..
             }) => Event::Swapped(Err(error())),
             Some(Out::Sent { .. }) => Event::Recorded(Err(error())),
@@ -454,10 +485,12 @@ impl World {
                     row: self.row().cloned(),
                     now: self.store_time(),
                     line: self.store.line_of(&group()),
+                    memory: self.memory(),
                 };
                 Event::Looked(Ok((Box::new(reading), Evidence::None)))
             }
             Request::Swap(swap) => Event::Swapped(Ok(self.swap(client, &swap, &session, None))),
+            Request::Note(swap) => Event::Swapped(Ok(self.note(&swap))),
             Request::Once { .. } => Event::OnceLooked(Ok(None)),
             Request::Prune { .. } => Event::Tick,
             Request::Record(_) => Event::Recorded(Ok(Recorded::Written)),
@@ -531,17 +564,55 @@ impl World {
         self.domain += 1;
     }
 
-    /// A failover to a store that had not yet heard of the last commit: whoever
-    /// made it may go on for as long as it trusts it, and then no more.
+    /// A failover to a store that had not yet heard of the last commit.
     pub(super) fn lose_commit(&mut self) {
-        let holder = self.row().and_then(Row::session).cloned();
-        let trust = self.row().map(|row| row.document.takeover_after);
-        self.store = self.before.take().unwrap_or_default();
-        let kept = self.row().and_then(Row::session) == holder.as_ref();
-        if let (Some(holder), Some(trust), false) = (holder, trust, kept) {
-            self.excused.push((holder, self.moment().plus(trust)));
+        let left = self.before.take().unwrap_or_default();
+        let lost = std::mem::replace(&mut self.store, left);
+        match self.servers {
+            // It was put back in place: nothing shows that, so whoever held it is excused.
+            1 => {
+                self.put_back += 1;
+                // Nor that a fence may be granted again.
+                self.highest_fence = self.row().map_or(0, |row| row.fence.0);
+                return self.excuse_holder(&lost);
+            }
+            // A server comes back: the note of the one in between is not lost.
+            2 => self.store.keep_notes(&lost),
+            _ => {}
         }
+        self.fail_over();
+    }
+
+    /// Everything is lost, and the store has another server.
+    pub(super) fn wipe(&mut self) {
+        self.before = None;
+        self.store = Contents::default();
+        self.fail_over();
+    }
+
+    fn excuse_holder(&mut self, lost: &Contents) {
+        let Some(row) = lost.rows.get(&group()) else {
+            return;
+        };
+        let kept = self.row().and_then(Row::session) == row.session();
+        if let (Some(holder), false) = (row.session(), kept) {
+            let until = self.moment().plus(row.document.takeover_after);
+            self.excused.push((holder.clone(), until));
+        }
+    }
+
+    fn fail_over(&mut self) {
+        self.server = (self.server + 1) % self.servers;
         self.change_clock();
+    }
+
+    fn note(&mut self, swap: &NoteSwap) -> Swapped {
+        let store = (self.left.commits > 0).then(|| self.store.clone());
+        let swapped = self.store.note(swap, &self.store_time());
+        if matches!(swapped, Swapped::Done(_)) {
+            self.before = store;
+        }
+        swapped
     }
 
     fn swap(

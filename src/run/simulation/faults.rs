@@ -1,9 +1,10 @@
 //! What goes wrong, and what operators do in between.
 
 use super::world::{Planned, What, World, group};
+use crate::store::model::Contents;
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::swap::DOMAIN_FENCE_STEP;
-use crate::token::{Others, Pause, Version};
+use crate::token::{Incarnation, Others, Pause, Version};
 
 use std::time::Duration;
 
@@ -166,24 +167,55 @@ impl World {
         if self.older.len() < back || self.now < self.last_leap_of_fence + 61_000 {
             return;
         }
-        let lost = std::mem::take(&mut self.store);
-        self.store = self.older[self.older.len() - back].clone();
-        self.older.clear();
-        self.say(|| format!("the store loses its last {back} commits"));
-        self.new_domain();
-        // What a lossy failover takes from a holder it can't know at once: until
-        // its trust ends, its job may overlap with another. Then no more.
-        let until = self.now + 61_000;
-        if let Some(session) = self.forgotten(&lost) {
-            self.excused.entry(session).or_insert(until);
+        let is_wiped = self.dice.one_in(4);
+        let left = if is_wiped {
+            Contents::default()
+        } else {
+            self.older[self.older.len() - back].clone()
+        };
+        if !self.covers(&left) {
+            return;
         }
+        let lost = std::mem::replace(&mut self.store, left);
+        self.older.clear();
+        if is_wiped {
+            self.become_another(None);
+            self.say(|| "the store loses everything".to_owned());
+        } else if self.server.durable || self.dice.one_in(2) {
+            self.become_another(Some(&lost));
+            self.say(|| format!("a failover loses the last {back} commits"));
+        } else {
+            self.say(|| format!("a crash loses the last {back} commits"));
+        }
+        self.new_domain();
     }
 
-    /// The holder whose grant is missing in what is left.
-    fn forgotten(&self, lost: &crate::store::model::Contents) -> Option<crate::token::SessionId> {
-        let before = lost.rows.get(&group())?.session()?;
-        let after = self.store.rows.get(&group()).and_then(|row| row.session());
-        (after != Some(before)).then(|| before.clone())
+    /// A promotion, to a server that has not been the store yet; or to one that was it before, as
+    /// long as the note of the one in between is not lost with its commits.
+    fn become_another(&mut self, lost: Option<&Contents>) {
+        let (now, count) = (self.server.incarnation.0.clone(), self.servers);
+        let mut next = count;
+        if let Some(lost) = lost.filter(|_| count > 1 && self.dice.one_in(3)) {
+            next = self.dice.within(0, count);
+            self.store.keep_notes(lost);
+        }
+        if format!("s{next}") == now {
+            next = count;
+        }
+        self.servers = count.max(next + 1);
+        self.server.incarnation = Incarnation(format!("s{next}"));
+        self.say(|| format!("the store is s{next} now"));
+    }
+
+    /// Whether the lease of nobody who may hold one is longer than what is left of the store, and
+    /// those who come to it, know of (README.md, limits).
+    fn covers(&self, left: &Contents) -> bool {
+        let row = left.rows.get(&group());
+        let longest = row.map(|row| row.document.longest_takeover_after);
+        let asked = self.nodes.iter().map(|node| node.timing.takeover_after);
+        let known = longest.max(asked.min()).unwrap_or_default();
+        let mut processes = self.processes.iter().filter(|process| process.job_alive());
+        processes.all(|p| p.machine.claim().timing.takeover_after <= known)
     }
 
     pub(super) fn operator(&mut self) {

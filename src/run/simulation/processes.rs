@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::world::{Start, What, World, group};
 use crate::job::messages::Deadline;
+use crate::run::ending::{Loss, Why};
 use crate::run::event::{Action, Event, NotStarted, Note};
 use crate::run::machine::{Limits, Machine, Wait};
 use crate::sys::wait::Status;
@@ -56,6 +57,26 @@ pub(super) struct Process {
     out: Option<u64>,
     pub(super) guard: Option<Guard>,
     job: Option<Job>,
+}
+
+/// Whether an event shows the session its own token.
+pub(in crate::run) fn is_shown_to_hold(event: &Event, claim: &Claim) -> bool {
+    let Event::Looked(Ok((reading, _))) = event else {
+        return false;
+    };
+    let session = reading.row.as_ref().and_then(|row| row.session());
+    session == Some(&claim.session)
+}
+
+/// Whether this says that the token is another's.
+pub(in crate::run) const fn takes_it_for_lost(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Say(Note::Stopping {
+            why: Why::Loss(Loss::Taken),
+            ..
+        })
+    )
 }
 
 impl Process {
@@ -201,7 +222,11 @@ impl World {
         let now = self.moment(process);
         let dice = &mut self.dice;
         let p = &mut self.processes[process];
+        let holds = is_shown_to_hold(&event, p.machine.claim());
         let actions = p.machine.step(now, event, &mut || dice.next());
+        if holds && actions.iter().any(takes_it_for_lost) {
+            self.violated(format!("p{process} ends for a token that it still holds"));
+        }
         for action in actions {
             self.act(process, action);
         }

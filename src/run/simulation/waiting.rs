@@ -6,7 +6,7 @@ use super::world::{World, group};
 use crate::run::ending::Ending;
 use crate::run::machine::Wait;
 use crate::token::line::{LIVES, stand};
-use crate::token::{Evidence, Line, Look, Place, Row, StoreTime, Waiter};
+use crate::token::{Evidence, Line, Look, Memory, Place, Row, StoreTime, Waiter};
 
 /// By how much who waits may be wrong about the store's time: clocks are slewed, and the store
 /// may have been away for as long as the faults last.
@@ -52,6 +52,11 @@ impl World {
         }
         let timeout = u64::try_from(claim.timing.store_timeout.as_millis()).unwrap();
         let line = std::mem::take(&mut self.line_before);
+        let mine = |place: &Place| place.waiter.session == claim.session;
+        if self.in_line_since.contains_key(&claim.session) && !line.iter().any(mine) {
+            // Its place was given up after its look: it had been suspended for a minute.
+            return;
+        }
         let stood = |place: &&Place| {
             let since = self.in_line_since.get(&place.waiter.session);
             let own = place.waiter.session == claim.session;
@@ -69,6 +74,7 @@ impl World {
             let look = Look {
                 row: Some(before),
                 now: at,
+                memory: &Memory::SOUND,
                 line: Line::default(),
                 evidence: &evidence,
                 unchanged_for: Duration::MAX,

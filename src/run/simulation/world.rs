@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::processes::{Node, Process};
 use crate::run::event::Event;
 use crate::run::machine::Wait;
-use crate::store::model::Contents;
+use crate::store::model::{Contents, Server};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::token::{
@@ -117,6 +117,9 @@ pub(super) struct World {
     /// Contents some commits ago, with the fences granted since.
     pub(super) older: Vec<Contents>,
     pub(super) domain: u64,
+    /// Which server has the store, and how many there were.
+    pub(super) server: Server,
+    pub(super) servers: u64,
     /// When a grant was last made in another domain than the one before it.
     pub(super) last_leap_of_fence: u64,
     /// By how much the store's wall clock was set back since then, in ms.
@@ -162,12 +165,14 @@ impl World {
         let expected = dice.one_in(3).then(|| ClientId::new("n0").unwrap());
         let failback = dice.one_in(2);
         let lossy = dice.one_in(2);
+        // A lease that is longer than any before is covered by nothing when its grant is forgotten.
+        let takeover_after = (lossy && dice.one_in(2)).then(|| dice.within(20, 61));
         let nodes = (0..clients)
             .map(|n| Node {
                 client: ClientId::new(&format!("n{n}")).unwrap(),
                 // Clocks may be slewed: 8.3 % between two of them.
                 rate_ppm: 960_000 + dice.within(0, 80_000),
-                timing: timing(&mut dice, lossy),
+                timing: timing(&mut dice, lossy, takeover_after),
                 expected: expected.clone(),
                 failback,
                 suspended: false,
@@ -178,8 +183,10 @@ impl World {
     }
 
     /// A world of these nodes, in which nothing has been planned yet.
-    pub(super) fn of(dice: Dice, nodes: Vec<Node>, lossy: bool, traced: bool) -> Self {
-        Self {
+    pub(super) fn of(mut dice: Dice, nodes: Vec<Node>, lossy: bool, traced: bool) -> Self {
+        let mut server = Server::named("s0");
+        server.durable = !lossy || dice.one_in(2);
+        let mut this = Self {
             dice,
             now: 0,
             sequence: 0,
@@ -188,6 +195,8 @@ impl World {
             store: Contents::default(),
             older: Vec::new(),
             domain: 0,
+            server,
+            servers: 1,
             last_leap_of_fence: 0,
             behind: 0,
             tick_offset: 5_000_000,
@@ -206,7 +215,9 @@ impl World {
             jobs_last: None,
             tally: Tally::default(),
             violation: None,
-        }
+        };
+        this.store = Contents::made(&this.server, &this.store_time());
+        this
     }
 
     pub(super) fn store_time(&self) -> StoreTime {
@@ -357,10 +368,20 @@ impl World {
                     row,
                     now,
                     line: self.store.line_of(group),
+                    memory: self.store.memory(&self.server),
                 };
                 Event::Looked(Ok((Box::new(reading), evidence)))
             }
             Request::Swap(swap) => Event::Swapped(Ok(self.swap(process, swap, &now))),
+            Request::Note(swap) => {
+                let saved = self.lossy.then(|| self.store.clone());
+                let swapped = self.store.note(swap, &now);
+                self.say(|| format!("p{process} notes {:?}: {swapped:?}", swap.to));
+                if matches!(swapped, Swapped::Done(_)) {
+                    self.committed(saved);
+                }
+                Event::Swapped(Ok(swapped))
+            }
             Request::Once { group, key } => {
                 let done = |mark: &&OnceMark| mark.group == *group && mark.key == *key;
                 let mark = self.store.marks.iter().find(done).cloned();
@@ -549,13 +570,13 @@ impl World {
 
 /// Durations that fit each other. At-least goes by the calendar, so only stores
 /// whose wall clock does not leap have one.
-fn timing(dice: &mut Dice, steady: bool) -> Timing {
+fn timing(dice: &mut Dice, steady: bool, takeover_after: Option<u64>) -> Timing {
     let seconds = |n| Some(Duration::from_secs(n));
     let keep = [0, 10, 30][usize::try_from(dice.within(0, 3)).unwrap()];
     let at_least = if steady && dice.one_in(6) { 40 } else { 0 };
     Timing::new(&Wishes {
         heartbeat: seconds(dice.within(2, 5)),
-        takeover_after: seconds(dice.within(20, 61)),
+        takeover_after: seconds(takeover_after.unwrap_or_else(|| dice.within(20, 61))),
         keep: seconds(keep),
         head_start: seconds(dice.within(0, 6)),
         at_least: seconds(at_least),
@@ -572,7 +593,7 @@ impl Event {
         match request {
             Request::Read(_) | Request::Join(..) => Self::Looked(Err(error)),
             Request::Leave(..) => Self::Left(Err(error)),
-            Request::Swap(_) => Self::Swapped(Err(error)),
+            Request::Swap(_) | Request::Note(_) => Self::Swapped(Err(error)),
             Request::Once { .. } => Self::OnceLooked(Err(error)),
             Request::Prune { .. } => Self::Tick,
             Request::Record(_) => Self::Recorded(Err(error)),

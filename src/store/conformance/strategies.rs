@@ -177,6 +177,7 @@ prop_compose! {
             expected_client,
             stamped: StoreTime { stamp: stamped, domain: Domain(domain) },
             document: Document {
+                longest_takeover_after: Duration::from_millis(7),
                 reader: VERSION,
                 stamp_of,
                 session_version,

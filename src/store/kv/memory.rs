@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Commit, Committed, Entry, Found, Keys, Kv};
+use super::{Commit, Committed, Entry, Found, Keys, Kv, Server};
 use crate::store::StoreError;
-use crate::token::StoreTime;
+use crate::token::{Incarnation, Served, StoreTime};
 
 #[derive(Debug)]
 struct Inner {
     entries: BTreeMap<String, Entry>,
     revision: i64,
     clock: StoreTime,
+    server: Server,
 }
 
 /// A map in memory. Clones share it, and its clock.
@@ -29,6 +30,12 @@ impl MemoryKv {
                 entries: BTreeMap::new(),
                 revision: 0,
                 clock,
+                // What is made now has no past, and is there until it is dropped.
+                server: Server {
+                    incarnation: Some(Incarnation("memory".into())),
+                    durable: true,
+                    unnoted: Served::Everything,
+                },
             })),
         }
     }
@@ -41,6 +48,11 @@ impl MemoryKv {
     #[must_use]
     pub fn now(&self) -> StoreTime {
         self.inner().clock.clone()
+    }
+
+    /// It is another store from now on, with the same entries.
+    pub fn become_another(&self, server: Server) {
+        self.inner().server = server;
     }
 
     /// Sets the clock: another time, another domain.
@@ -68,6 +80,7 @@ impl Kv for MemoryKv {
                 .map(|(key, entry)| (key.clone(), entry.clone()))
                 .collect(),
             now: inner.clock.clone(),
+            server: inner.server.clone(),
         })
     }
 

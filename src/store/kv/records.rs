@@ -1,6 +1,7 @@
 //! The entries of what is over: runs, acts of operators, keys that are done.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
@@ -45,16 +46,20 @@ pub(super) fn keys_of(run: &RunRecord) -> Vec<Keys> {
 
 /// Adds a run that is over, and the key that it makes done, to what is committed: nothing, if
 /// its session's own word is known. Gives what must be read if that conflicts.
-pub(super) fn add_run(commit: &mut Commit, run: &RunRecord, known: &Found) -> Vec<Keys> {
+pub(super) fn add_run(
+    commit: &mut Commit,
+    run: &RunRecord,
+    known: &BTreeMap<String, Entry>,
+) -> Vec<Keys> {
     let key = run_key(run);
-    let before = known.entries.get(&key).map(|entry| entry.tag.clone());
+    let before = known.get(&key).map(|entry| entry.tag.clone());
     let tag = if run.is_final() { FINAL } else { UNKNOWN };
     if before.is_none() || (before.as_deref() == Some(UNKNOWN) && run.is_final()) {
         commit.compare.push((key.clone(), before));
         commit.puts.push(put(key, json(run), tag));
         if let Some(mark) = run.once_mark(0) {
             let key = once_key(&mark.group, &mark.key);
-            if !known.entries.contains_key(&key) {
+            if !known.contains_key(&key) {
                 commit.compare.push((key.clone(), None));
                 commit.puts.push(put(key, json(&mark), ""));
             }

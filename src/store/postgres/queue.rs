@@ -18,6 +18,9 @@ const LOOKS: u32 = 3;
 /// token's columns.
 const IN_READING: usize = tokens::IN_ANSWER + tokens::COUNT;
 
+/// Where an answer of `read.sql` goes on behind the place.
+pub(super) const AFTER_READING: usize = IN_READING + 5;
+
 /// The place in a row of `read.sql`, if there is one.
 pub(super) fn in_reading(row: &Row) -> Result<Option<Place>, BadColumn> {
     let c = &mut Cells::new(row, IN_READING);

@@ -28,7 +28,7 @@ pub(super) fn make(
     schema: &str,
     limit: Duration,
 ) -> Result<(), StoreError> {
-    let batch = statements.fill(sql!("schema_create")) + sql!("schema");
+    let batch = statements.fill(sql!("schema_create")) + &statements.of(sql!("schema"));
     match session.batch(limit, &batch) {
         Ok(()) => Ok(()),
         // Another was quicker: the lock made this one wait for it.

@@ -9,13 +9,16 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
+use super::clock::Clock;
 use super::fault::Place;
+use super::incarnation;
 use crate::store::{StoreError, filesystem};
+use crate::token::{Incarnation, IncarnationNote, Version};
 
 /// `TokR`: what the file's header says it is.
 pub(super) const APPLICATION_ID: i32 = 0x546f_6b52;
@@ -44,6 +47,16 @@ pub(super) struct FileId {
     inode: u64,
 }
 
+/// The incarnation of the store in this file: no copy of it has the same.
+fn incarnation_of(found: &Metadata) -> Incarnation {
+    let FileId { device, inode } = FileId::of(found);
+    let birth = found.created().ok();
+    let birth = birth.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    // A file system without it tells a copy by the inode alone.
+    let birth = birth.unwrap_or_default().as_nanos();
+    Incarnation(format!("{device:x}-{inode:x}-{birth:x}"))
+}
+
 impl FileId {
     fn of(found: &Metadata) -> Self {
         Self {
@@ -68,6 +81,7 @@ fn open_files() -> MutexGuard<'static, BTreeMap<FileId, usize>> {
 #[derive(Debug)]
 pub(super) struct OpenFile {
     id: FileId,
+    incarnation: Incarnation,
     /// Whether the file is known to have a log (WAL).
     pub(super) has_log: bool,
     /// The log and its index: known as soon as SQLite has opened them.
@@ -87,6 +101,11 @@ impl Drop for OpenFile {
 }
 
 impl OpenFile {
+    /// Which file it is, for the note in it.
+    pub(super) fn incarnation(&self) -> Incarnation {
+        self.incarnation.clone()
+    }
+
     /// Remembers the log and its index, which SQLite has opened, unless it did before. Without
     /// them it would not be seen that others take their place, so an error is one of the store.
     pub(super) fn remember_beside(&mut self, place: &Place) -> Result<(), StoreError> {
@@ -153,10 +172,12 @@ pub(super) fn locate(path: &Path) -> Result<Place, StoreError> {
 pub(super) fn open(
     place: &Place,
     timeout: Duration,
+    clock: &dyn Clock,
     connect: impl FnOnce(&Path) -> rusqlite::Result<Connection>,
 ) -> Result<(Connection, OpenFile), StoreError> {
     let mut open = open_files();
-    let (id, has_log) = find_or_make(place, timeout, &open)?;
+    let (found, has_log) = find_or_make(place, timeout, clock, &open)?;
+    let id = FileId::of(&found);
     let connection =
         connect(&place.path).map_err(|error| place.sqlite("open it", &error, timeout))?;
     *open.entry(id).or_default() += 1;
@@ -164,6 +185,7 @@ pub(super) fn open(
         connection,
         OpenFile {
             id,
+            incarnation: incarnation_of(&found),
             has_log,
             beside: None,
         },
@@ -177,8 +199,9 @@ const PAUSE: Duration = Duration::from_millis(2);
 fn find_or_make(
     place: &Place,
     timeout: Duration,
+    clock: &dyn Clock,
     open: &BTreeMap<FileId, usize>,
-) -> Result<(FileId, bool), StoreError> {
+) -> Result<(Metadata, bool), StoreError> {
     let mut waited = Duration::ZERO;
     loop {
         let found = match fs::metadata(&place.path) {
@@ -202,15 +225,15 @@ fn find_or_make(
         filesystem::check_file(&place.path, directory(&place.path))?;
         if open.contains_key(&FileId::of(&found)) {
             // Its header can't be read now: SQLite is asked before the first write.
-            return Ok((FileId::of(&found), false));
+            return Ok((found, false));
         }
         let refused = |error: &io::Error| place.io("read", &place.path, error);
         let mut file = File::open(&place.path).map_err(|error| refused(&error))?;
         let found = file.metadata().map_err(|error| refused(&error))?;
         if found.len() > 0 {
-            return Ok((FileId::of(&found), check_header(place, &mut file)?));
+            return Ok((found, check_header(place, &mut file)?));
         }
-        if !fill(place, &file, &found)? {
+        if !fill(place, clock, &file, &found)? {
             if waited >= timeout {
                 return Err(place
                     .unavailable("another process has been making it for too long")
@@ -305,7 +328,12 @@ pub(super) fn check_header(place: &Place, file: &mut File) -> Result<bool, Store
 /// file's lock does it; `false` if another is at it. The database is made under
 /// another name and renamed, so that nobody ever sees half of one, and a process
 /// that dies meanwhile leaves an empty file, which the next one fills.
-fn fill(place: &Place, empty: &File, found: &Metadata) -> Result<bool, StoreError> {
+fn fill(
+    place: &Place,
+    clock: &dyn Clock,
+    empty: &File,
+    found: &Metadata,
+) -> Result<bool, StoreError> {
     let refused = |error: io::Error| place.io("make", &place.path, &error);
     match flock(empty, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
@@ -325,7 +353,7 @@ fn fill(place: &Place, empty: &File, found: &Metadata) -> Result<bool, StoreErro
     name.push(".new");
     let draft = parent.join(name);
     remove(place, &draft)?;
-    let made = build(place, &draft, found).and_then(|()| {
+    let made = build(place, clock, &draft, found).and_then(|()| {
         // A log that outlived its database would be played into the new one.
         for end in COMPANIONS {
             remove_file(&companion(&place.path, end)).map_err(refused)?;
@@ -359,7 +387,12 @@ fn remove(place: &Place, database: &Path) -> Result<(), StoreError> {
 
 /// Makes a whole database at `draft`, with the mode and owner of the empty file
 /// that it replaces.
-fn build(place: &Place, draft: &Path, like: &Metadata) -> Result<(), StoreError> {
+fn build(
+    place: &Place,
+    clock: &dyn Clock,
+    draft: &Path,
+    like: &Metadata,
+) -> Result<(), StoreError> {
     let refused = |error: io::Error| place.io("make", draft, &error);
     let mode = like.mode() & 0o777;
     let file = OpenOptions::new()
@@ -374,13 +407,20 @@ fn build(place: &Place, draft: &Path, like: &Metadata) -> Result<(), StoreError>
     if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
         fchown(&file, Some(like.uid()), Some(like.gid())).map_err(refused)?;
     }
-    write_schema(draft).map_err(|error| place.sqlite("make its tables", &error, Duration::ZERO))?;
+    let note = IncarnationNote::of_new(
+        incarnation_of(&made),
+        true,
+        &clock.now(),
+        Version::from_random(0),
+    );
+    write_schema(draft, &note)
+        .map_err(|error| place.sqlite("make its tables", &error, Duration::ZERO))?;
     file.sync_all().map_err(refused)
 }
 
 /// Nobody else knows the file, and it is synced as a whole: no journal on disk,
 /// no syncs between. The mode (WAL) is a mark in the header; it goes last.
-fn write_schema(draft: &Path) -> rusqlite::Result<()> {
+fn write_schema(draft: &Path, note: &IncarnationNote) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(draft, flags)?;
     let user_version = user_version();
@@ -390,9 +430,9 @@ fn write_schema(draft: &Path) -> rusqlite::Result<()> {
          BEGIN IMMEDIATE;
          {SCHEMA}
          PRAGMA application_id = {APPLICATION_ID};
-         PRAGMA user_version = {user_version};
-         COMMIT;
-         PRAGMA journal_mode = WAL;"
+         PRAGMA user_version = {user_version};"
     ))?;
+    incarnation::insert(&connection, note)?;
+    connection.execute_batch("COMMIT; PRAGMA journal_mode = WAL;")?;
     connection.close().map_err(|(_, error)| error)
 }

@@ -1,6 +1,6 @@
 //! A swap, inside of a transaction.
 
-use rusqlite::{OptionalExtension as _, Transaction, params_from_iter};
+use rusqlite::{Transaction, params_from_iter};
 
 use super::{queue, records, tokens};
 use crate::store::StoreError;
@@ -34,8 +34,19 @@ pub(super) fn carry_out(
     // The statement of the look before: to prepare another would cost more than to run it.
     let found = transaction
         .prepare_cached(sql!("token_read"))?
-        .query_row([group.as_str()], |row| row.get("version"))
-        .optional()?
+        .query([group.as_str()])?
+        .mapped(|row| {
+            Ok((
+                row.get_ref(0)?.as_str()? == group.as_str(),
+                row.get("version")?,
+            ))
+        })
+        .filter_map(|found| match found {
+            Ok((is_asked, version)) => is_asked.then_some(Ok(version)),
+            Err(error) => Some(Err(error)),
+        })
+        .next()
+        .transpose()?
         .map(Version::from_stored);
     if found != swap.from {
         return Ok(Kept::No(Swapped::Conflict));

@@ -266,6 +266,7 @@ fn clause_14_the_first_look_creates_the_row_for_another() {
         let look = Look {
             row: None,
             now: &now,
+            memory: &crate::token::Memory::SOUND,
             line: Default::default(),
             evidence: &Default::default(),
             unchanged_for: Duration::ZERO,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::token::{
     About, Claim, ClientId, Decision, Document, Domain, Evidence, Fence, GrantKind, GroupName,
-    Handoff, Line, Look, Others, Pause, Row, Run, SessionId, Stamp, StampOf, State, StoreTime,
-    Timing, Version, Wishes, decide, document::VERSION,
+    Handoff, Line, Look, Memory, Others, Pause, Row, Run, SessionId, Stamp, StampOf, State,
+    StoreTime, Timing, Version, Wishes, decide, document::VERSION,
 };
 
 /// When everything in a fresh row happened.
@@ -193,6 +193,7 @@ pub(crate) struct Seen {
     pub(crate) line: Line,
     pub(crate) evidence: Evidence,
     pub(crate) unchanged_for: Duration,
+    pub(crate) memory: Memory,
 }
 
 /// A first look at the row, in its own domain, in the moment of its stamps.
@@ -206,6 +207,7 @@ pub(crate) fn seen(row: Row) -> Seen {
         line: Line::default(),
         evidence: Evidence::None,
         unchanged_for: Duration::ZERO,
+        memory: Memory::SOUND,
     }
 }
 
@@ -269,6 +271,7 @@ impl Seen {
             &Look {
                 row: Some(&self.row),
                 now: &self.now,
+                memory: &self.memory,
                 line: self.line,
                 evidence: &self.evidence,
                 unchanged_for: self.unchanged_for,

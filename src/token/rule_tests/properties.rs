@@ -139,14 +139,17 @@ const fn is_grant(verdict: &Verdict) -> bool {
 /// The duration that a verdict names.
 fn named(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
     match verdict {
-        Verdict::Observe(wait) | Verdict::Wait(wait) => Some(*wait),
+        Verdict::Observe(wait) | Verdict::Wait(wait) | Verdict::ObserveStore { wait, .. } => {
+            Some(*wait)
+        }
         Verdict::Refused(why) | Verdict::RefusedWithHandoff(why) => match why {
             Refusal::Held {
                 takeover_in: wait, ..
             }
             | Refusal::TooSoon { wait }
             | Refusal::Bound { wait, .. }
-            | Refusal::Reserved { wait, .. } => Some(*wait),
+            | Refusal::Reserved { wait, .. }
+            | Refusal::Forgetful { wait, .. } => Some(*wait),
             Refusal::Paused(pause) => pause
                 .until_wall_ms
                 .map(|until| Duration::from_millis(until.abs_diff(now.stamp.wall_ms))),
@@ -247,6 +250,7 @@ proptest! {
         let decision = seen.by(&claim);
         let expected = match decision.verdict {
             Verdict::Nested => decision.clause == 1,
+            Verdict::ObserveStore { .. } => decision.clause == 0,
             Verdict::Observe(_) => decision.clause == 3,
             Verdict::Wait(wait) => matches!(decision.clause, 9 | 16) && !wait.is_zero(),
             Verdict::Create => false,

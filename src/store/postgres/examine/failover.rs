@@ -85,8 +85,8 @@ fn replication(found: &Replication, several: bool) -> Check {
     if names.trim().is_empty() {
         let lossy = |found: String| {
             let found = format!(
-                "{found} (synchronous_standby_names is empty): a failover can lose the last grants, and then a \
-                 second run may start while the first one ends"
+                "{found} (synchronous_standby_names is empty): a failover can lose the last grants, and then the \
+                 next runs wait until their leases are over"
             );
             Check::warn(REPLICATION, found, LOSSY)
         };

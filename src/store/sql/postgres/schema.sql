@@ -3,11 +3,40 @@
 -- crash of the server must not forget who holds a token.
 
 CREATE TABLE meta (
-    name  text PRIMARY KEY,
-    value text NOT NULL
+    name       text PRIMARY KEY,
+    value      text NOT NULL,
+    -- of the incarnation: the note, in JSON
+    note       text,
+    -- random, new at every write of the note
+    version    bigint,
+    -- the transaction that wrote it: not that of its row, if the row was restored
+    written_by text
 );
 
 INSERT INTO meta (name, value) VALUES ('version', '1'), ('oldest_reader', '1');
+
+-- What is made now has no past: nothing that was granted before can have been forgotten.
+INSERT INTO meta (name, value, note, version, written_by)
+SELECT
+    'incarnation',
+    '',
+    json_build_object(
+        'version', 0,
+        'incarnation', system_identifier || '-' || timeline,
+        'domain', concat_ws(' ', to_char(
+            pg_postmaster_start_time() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'
+        ), timeline),
+        'first_seen', json_build_object('tick_ms', now_ms, 'wall_ms', now_ms),
+        'durable_then', current_setting('fsync') = 'on',
+        'served', 'everything',
+        'why', 'new'
+    )::text,
+    0,
+    pg_current_xact_id()::text
+FROM
+    pg_control_system(),
+    (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS clock (now_ms),
+    (SELECT left(pg_walfile_name('0/1'), -16)) AS log (timeline);
 
 CREATE TABLE tokens (
     token_group     text COLLATE "C" PRIMARY KEY,

@@ -6,7 +6,8 @@
 -- state: free, idle, running. version: random, new at every write. stamped_at, stamped_tick,
 -- domain: when the swap was made that the document calls stamp_of. document: everything else, as
 -- JSON; the view token_status shows it in columns. pruning_note: what the last pruning of the
--- group's records left for the next, as JSON.
+-- group's records left for the next, as JSON. The row without a group is the note of the store's
+-- incarnation (fence 0, state 'note'): it stands here so that the look at a token reads it along.
 CREATE TABLE tokens (
     token_group     TEXT PRIMARY KEY NOT NULL,
     version         INTEGER NOT NULL,
@@ -107,4 +108,4 @@ CREATE VIEW token_status AS SELECT
     document ->> 'failures' AS failures,
     document ->> 'takeovers' AS takeovers,
     document ->> 'losses' AS losses
-FROM tokens;
+FROM tokens WHERE token_group <> '';

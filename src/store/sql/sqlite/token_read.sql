@@ -2,4 +2,4 @@ SELECT
     token_group, version, fence, state, client_bound, expected_client, stamped_at, stamped_tick,
     domain, document,
     EXISTS (SELECT 1 FROM waiters WHERE token_group = ?1) AS in_line
-FROM tokens WHERE token_group = ?1
+FROM tokens WHERE token_group IN (?1, '')

@@ -1,0 +1,88 @@
+//! What operators know of a store that may have forgotten a grant: `settle` and `distrust`.
+
+use std::time::Duration;
+
+use super::{Failure, print_json};
+use crate::exit::{self, Exit};
+use crate::report::acts::{ActObject, Performed};
+use crate::report::incarnation::{is_another, is_settled, judged};
+use crate::report::log::Log;
+use crate::store::Store;
+use crate::sys::random;
+use crate::token::operator::{EVERY_GROUP, Judgement};
+use crate::token::{Actor, GroupName, Served, Swapped, Version};
+
+/// How long after it was sent the note may still be written.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// How often it is tried again because another wrote the note.
+const TRIES: u32 = 10;
+
+/// Writes what an operator knows into the note of the store's incarnation.
+///
+/// # Errors
+/// If the store can't be used, or does not say which incarnation it is.
+pub fn judge(
+    store: &mut dyn Store,
+    judgement: &Judgement,
+    actor: &Actor,
+    as_json: bool,
+    log: &mut Log,
+) -> Result<Exit, Failure> {
+    let every = GroupName::new(EVERY_GROUP)
+        .map_err(|error| Failure::new(exit::BUG, "bug", error.to_string()))?;
+    for _ in 0..TRIES {
+        let reading = store.read(&every);
+        let reading = reading.map_err(|error| Failure::of_store(&error))?;
+        let (memory, now) = (&reading.memory, &reading.now);
+        let Some(incarnation) = &memory.incarnation else {
+            let text = format!(
+                "the store {} does not say which incarnation it is",
+                store.name()
+            );
+            return Err(Failure::new(exit::DENIED, "unknown_incarnation", text));
+        };
+        let trusted = match judgement {
+            Judgement::Settle(shown) if shown != incarnation => {
+                log.write(&is_another(shown, incarnation, store.name()), false);
+                return Ok(Exit::Code(exit::NOT_NOW));
+            }
+            Judgement::Settle(_) => true,
+            Judgement::Distrust => false,
+        };
+        if trusted && memory.observed(now).0 == Served::Everything {
+            log.write(&is_settled(incarnation, store.name()), false);
+            return match as_json {
+                true => print_json::<Performed<'_>>(&[]),
+                false => Ok(Exit::OK),
+            };
+        }
+        let bits = random::bits64().map_err(|e| Failure::of_system("no random numbers", &e))?;
+        let note = memory.judged(incarnation, trusted, now, Version::from_random(bits));
+        let mut swap = memory.swap(note, now, LIMIT);
+        swap.act = judgement.record(&swap.to, actor.clone()).map(Box::new);
+        let at = match store.note(&swap) {
+            Ok(Swapped::Done(at)) => at,
+            Ok(Swapped::Conflict | Swapped::Expired(_)) => continue,
+            Err(error) => return Err(Failure::of_store(&error)),
+        };
+        log.write(&judged(judgement, incarnation, store.name()), false);
+        let Some(mut record) = swap.act else {
+            return Ok(Exit::OK);
+        };
+        record.at_ms = at.stamp.wall_ms;
+        let performed = Performed {
+            act: ActObject::of(&record),
+            old_job_until: None,
+        };
+        return match as_json {
+            true => print_json(&[performed]),
+            false => Ok(Exit::OK),
+        };
+    }
+    let text = format!(
+        "the note of {} was written by others at every try, and nothing was changed; try again",
+        store.name()
+    );
+    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text))
+}

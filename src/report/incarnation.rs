@@ -1,0 +1,83 @@
+//! What is said of a store that may have forgotten a grant.
+
+use std::time::Duration;
+
+use super::messages::{Context, Level, Message};
+use super::rfc3339;
+use crate::duration::rounded;
+use crate::token::operator::Judgement;
+use crate::token::{Doubt, Incarnation, StoreTime};
+
+/// Why a store may have forgotten a grant, to be read after "it".
+pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::New => "is new, and has stood for less than this group's longest takeover-after",
+        Doubt::Unnoted => "has tokens, and no note of how long it has stood",
+        Doubt::Another => {
+            "is not the one that was seen before (a promoted server, or a restored or copied store)"
+        }
+        Doubt::Restarted => "was started anew without having been set to keep its last commits",
+        Doubt::Unknown => "does not say which one it is",
+        Doubt::Distrusted => "is distrusted by an operator",
+        Doubt::Settled => "was settled by an operator for less than this group's takeover-after",
+    }
+}
+
+/// What a run says that observes a store.
+pub(super) fn observing(
+    cx: &Context<'_>,
+    incarnation: Option<&Incarnation>,
+    doubt: Doubt,
+    now: &StoreTime,
+    wait: Duration,
+) -> String {
+    let until = rfc3339(now.plus(wait).stamp.wall_ms);
+    let settle = incarnation.map_or_else(String::new, |incarnation| {
+        format!("; if you know that nothing was lost: tokenrun settle {incarnation}")
+    });
+    format!(
+        "the store {} may have forgotten a grant: it {}; nothing of {} is granted for {}, until {until} (clause 0){settle}",
+        cx.store,
+        doubt_text(doubt),
+        cx.group,
+        rounded(wait)
+    )
+}
+
+/// What an operator's judgement has brought about.
+#[must_use]
+pub fn judged(judgement: &Judgement, incarnation: &Incarnation, store: &str) -> Message {
+    let text = match judgement {
+        Judgement::Settle(_) => {
+            format!("{store} ({incarnation}) is settled: its tokens are granted without a wait")
+        }
+        Judgement::Distrust => format!(
+            "{store} ({incarnation}) is distrusted: of each group nothing is granted for as long as its longest takeover-after; jobs that run go on"
+        ),
+    };
+    Message {
+        level: Level::Info,
+        event: judgement.word(),
+        text,
+    }
+}
+
+/// The store is another by now than the one that the operator was shown.
+#[must_use]
+pub fn is_another(shown: &Incarnation, now: &Incarnation, store: &str) -> Message {
+    Message {
+        level: Level::Info,
+        event: "another_incarnation",
+        text: format!("{store} is {now} and not {shown}; nothing was changed"),
+    }
+}
+
+/// Nothing has to be settled.
+#[must_use]
+pub fn is_settled(incarnation: &Incarnation, store: &str) -> Message {
+    Message {
+        level: Level::Info,
+        event: "nothing_to_do",
+        text: format!("{store} ({incarnation}) is trusted already; nothing was changed"),
+    }
+}

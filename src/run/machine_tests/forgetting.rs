@@ -1,0 +1,139 @@
+//! A store that may have forgotten a grant is noted, observed, and then used.
+
+use super::rig::*;
+use crate::run::machine::{Limits, Wait};
+use crate::store::model::{Contents, ModelStore, Server};
+use crate::token::rule::tests::fixture::s;
+use crate::token::{Domain, Moment, Served};
+
+/// A server that was promoted: another incarnation, and another clock.
+fn promote(store: &ModelStore, name: &str) {
+    let mut clock = store.now();
+    clock.domain = Domain(name.into());
+    store.set_clock(clock);
+    store.become_another(Server::named(name));
+}
+
+fn promoted() -> ModelStore {
+    let store = ModelStore::new();
+    promote(&store, "other");
+    store
+}
+
+fn seeking(store: ModelStore, wait: Wait) -> Rig {
+    let limits = Limits {
+        wait,
+        ..Limits::default()
+    };
+    Rig::of(claim_of("a"), limits, store)
+}
+
+/// What happens until nothing is out any more.
+fn settled(rig: &mut Rig) -> String {
+    let mut all = Vec::new();
+    while rig.out.is_some() {
+        all.push(words(&rig.answered(), rig.now));
+    }
+    all.join(" | ")
+}
+
+/// What happens when it wakes up the next time.
+fn woken(rig: &mut Rig) -> String {
+    let at = rig.machine.wake_at().expect("it wakes");
+    let first = words(&rig.wait(at.since(rig.now)), rig.now);
+    format!("{first} | {}", settled(rig))
+}
+
+#[test]
+fn a_new_store_grants_at_once_and_without_a_note() {
+    let mut rig = Rig::looking();
+    assert_eq!(words(&rig.answered(), rig.now), "grant");
+}
+
+#[test]
+fn another_incarnation_is_noted_and_observed_for_takeover_after() {
+    let mut rig = seeking(promoted(), Wait::No);
+    assert_eq!(settled(&mut rig), "note other | read | say ObservingStore");
+    let begun = rig.now;
+    while rig.now.plus(s(10)) < begun.plus(s(60)) {
+        assert_eq!(woken(&mut rig), "read | ");
+    }
+    // What it has verified is written down, then it is granted.
+    let last = woken(&mut rig);
+    assert!(
+        last.starts_with("read | note other | read | grant"),
+        "{last}"
+    );
+    assert_eq!(rig.now, begun.plus(s(60)));
+    let note = rig.store.contents().incarnation.unwrap();
+    assert_eq!(note.served, Served::For(s(60)));
+}
+
+#[test]
+fn a_further_promotion_begins_the_observation_anew_and_says_so() {
+    let mut rig = seeking(promoted(), Wait::No);
+    settled(&mut rig);
+    rig.wait(s(10));
+    settled(&mut rig);
+    promote(&rig.store, "third");
+    assert_eq!(
+        woken(&mut rig),
+        "read | note third | read | say ObservingStore"
+    );
+}
+
+#[test]
+fn a_note_that_another_has_written_is_read() {
+    let mut rig = seeking(promoted(), Wait::No);
+    rig.answered();
+    let event = {
+        let mut other = seeking(rig.store.clone(), Wait::No);
+        settled(&mut other);
+        rig.arrives()
+    };
+    assert_eq!(words(&rig.tell(event), rig.now), "read");
+    assert_eq!(settled(&mut rig), "say ObservingStore");
+}
+
+#[test]
+fn a_note_that_can_not_be_written_is_no_permission_to_go_on() {
+    let mut rig = seeking(promoted(), Wait::Forever);
+    rig.answered();
+    assert_eq!(words(&rig.fails(), rig.now), "say StoreAway");
+    assert_eq!(
+        woken(&mut rig),
+        "read | note other | read | say ObservingStore, join | "
+    );
+}
+
+#[test]
+fn a_wiped_store_is_observed() {
+    let store = ModelStore::new();
+    store.restore(Contents::default());
+    let mut rig = seeking(store, Wait::No);
+    assert_eq!(settled(&mut rig), "note model | read | say ObservingStore");
+}
+
+#[test]
+fn who_gives_up_meanwhile_is_refused_by_clause_0() {
+    let mut rig = seeking(promoted(), Wait::For(s(110)));
+    settled(&mut rig);
+    while rig.machine.ending().is_none() {
+        let now = rig.now;
+        assert!(now < Moment(s(120)));
+        woken(&mut rig);
+    }
+    assert_eq!(short(rig.ending()), "refused by clause 0");
+}
+
+#[test]
+fn a_sure_restart_costs_a_note_and_no_wait() {
+    let store = ModelStore::new();
+    let mut clock = store.now();
+    clock.domain = Domain("restarted".into());
+    store.set_clock(clock);
+    let mut rig = seeking(store, Wait::No);
+    assert_eq!(words(&rig.answered(), rig.now), "note model");
+    assert_eq!(words(&rig.answered(), rig.now), "read");
+    assert_eq!(words(&rig.answered(), rig.now), "grant");
+}

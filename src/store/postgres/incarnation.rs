@@ -1,0 +1,151 @@
+//! The note of the incarnation: a row of `meta`, which each look at a token reads along.
+//!
+//! The incarnation is the server's system identifier and its timeline. Both are a control file's, so
+//! they are asked for only where the note is of another clock: a server that was started at the same
+//! microsecond, on the same timeline, is the one that wrote it. A dump that is put back has the note in
+//! it too, and the same server may have both: then the row was written by another transaction than the
+//! one that the note names, and the note is none of this incarnation.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, Type};
+
+use super::PostgresStore;
+use super::cells::Cells;
+use super::queue::AFTER_READING;
+use super::statements::{FIRST_SEGMENT, sql};
+use super::tokens;
+use crate::store::sql::cell::{BadColumn, Cell};
+use crate::store::sql::table::ACTS;
+use crate::store::{StoreError, Trouble};
+use crate::token::{
+    Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped, Version,
+};
+
+/// A transaction's number, without its epoch.
+struct Xid(u32);
+
+impl<'a> FromSql<'a> for Xid {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(u32::from_be_bytes(raw.try_into()?)))
+    }
+
+    fn accepts(of: &Type) -> bool {
+        *of == Type::XID
+    }
+}
+
+/// A note that was restored names no incarnation that there is.
+fn restored(note: IncarnationNote) -> IncarnationNote {
+    IncarnationNote {
+        incarnation: Incarnation(format!("{}-restored", note.incarnation)),
+        ..note
+    }
+}
+
+/// The note in a row of `read.sql`, and whether the row is the one that was written with it.
+fn in_reading(row: &Row) -> Result<Option<(IncarnationNote, bool)>, BadColumn> {
+    let c = &mut Cells::new(row, AFTER_READING);
+    let Some(text) = c.cell::<&str>()? else {
+        return Ok(None);
+    };
+    let note = IncarnationNote::from_json(text).map_err(|why| c.bad(why))?;
+    let writer: &str = c.needed()?;
+    let writer: u64 = writer.parse().map_err(|why| c.bad(why))?;
+    let Xid(row_writer) = c.needed()?;
+    let is_intact = writer & u64::from(u32::MAX) == u64::from(row_writer);
+    Ok(Some((note, is_intact)))
+}
+
+impl PostgresStore {
+    /// What the store may have forgotten, by an answer of `read.sql` that was given at `now`.
+    pub(super) fn memory(&mut self, row: &Row, now: &StoreTime) -> Result<Memory, StoreError> {
+        let note = in_reading(row).map_err(|bad| self.bad_column("meta", &bad))?;
+        let note = match note {
+            Some((note, true)) if note.domain == now.domain => {
+                return Ok(Memory {
+                    incarnation: Some(note.incarnation.clone()),
+                    durable: note.durable_then,
+                    note: Some(note),
+                    unnoted: Served::NOTHING,
+                });
+            }
+            Some((note, true)) => Some(note),
+            Some((note, false)) => Some(restored(note)),
+            None => None,
+        };
+        let (incarnation, durable) = self.incarnation(now)?;
+        Ok(Memory {
+            incarnation,
+            durable,
+            note,
+            unnoted: Served::NOTHING,
+        })
+    }
+
+    /// Which server it is; `None` if this role may not ask.
+    fn incarnation(&mut self, now: &StoreTime) -> Result<(Option<Incarnation>, bool), StoreError> {
+        let statement = self.statements.of(sql!("incarnation"));
+        let rows = match self.session.ask(self.timeout, &statement, &[]) {
+            Err(failed) if failed.error.trouble == Trouble::Denied => return Ok((None, false)),
+            answer => answer.map_err(|failed| failed.error)?,
+        };
+        let row = rows.first().ok_or_else(|| self.no_answer())?;
+        let then = self.now(row)?;
+        if then.domain != now.domain {
+            return Err(StoreError::refused(format!(
+                "the store {} became another server while it was looked at",
+                self.session.place()
+            )));
+        }
+        let bad = |bad| self.bad_column("meta", &bad);
+        let c = &mut Cells::new(row, 2);
+        let name: &str = c.needed().map_err(bad)?;
+        let timeline = name.strip_suffix(FIRST_SEGMENT).unwrap_or(name);
+        let system: i64 = c.needed().map_err(bad)?;
+        let durable: bool = c.needed().map_err(bad)?;
+        Ok((Some(Incarnation(format!("{system}-{timeline}"))), durable))
+    }
+
+    /// Writes the note, unless another is there than was read.
+    pub(super) fn write_note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
+        let [expires, started, timeline, _] = tokens::expiry_values(&swap.expiry);
+        let act = swap.act.as_deref();
+        let document = act.and_then(|act| ACTS.cells(act).pop());
+        let values = [
+            Cell::Number(swap.from.map(Version::number)),
+            Cell::number(swap.to.version.number()),
+            Cell::text(&swap.to.to_json()),
+            expires,
+            started,
+            timeline,
+            Cell::maybe(act.map(|act| &act.group)),
+            Cell::Number(act.map(|act| act.fence.0)),
+            document.unwrap_or(Cell::Text(None)),
+        ];
+        let statement = self.statements.of(sql!("note"));
+        let rows = self.session.ask(self.timeout, &statement, &values);
+        let rows = rows.map_err(|failed| failed.error)?;
+        if !rows.is_empty() {
+            return Ok(Swapped::Done(swap.expiry.clone()));
+        }
+        let statement = self.statements.of(sql!("note_state"));
+        let rows = self.session.ask(self.timeout, &statement, &[]);
+        let rows = rows.map_err(|failed| failed.error.without_effect())?;
+        let row = rows.first().ok_or_else(|| self.no_answer())?;
+        let now = self.now(row)?;
+        let version: Option<i64> = row.try_get("version").ok().flatten();
+        if version != swap.from.map(Version::number) {
+            return Ok(Swapped::Conflict);
+        }
+        if now.is_past(&swap.expiry) {
+            return Ok(Swapped::Expired(now));
+        }
+        Err(StoreError::misconfigured(format!(
+            "the store {} can't be used: the table {}.meta lacks the row for the note of its \
+             incarnation; put it back: INSERT INTO {}.meta (name, value) VALUES ('incarnation', '')",
+            self.session.place(),
+            self.schema,
+            self.schema
+        )))
+    }
+}

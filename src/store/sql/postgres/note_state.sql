@@ -1,0 +1,5 @@
+-- Why a note was not written.
+SELECT
+    clock_timestamp() AS now,
+    pg_postmaster_start_time() AS started, pg_walfile_name('0/1') AS timeline,
+    (SELECT version FROM meta WHERE name = 'incarnation') AS version

@@ -1,0 +1,74 @@
+//! The note of the store's incarnation: the row of `tokens` without a group.
+//!
+//! The incarnation is the file: its device, inode and time of birth, which no copy of it has. What a
+//! crash can take from a file, a power cut, ends every process that relied on it too: all of them are
+//! on this host. So a restart forgets nothing that is of any use to anybody, and is always sure.
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+
+use super::swap::Kept;
+use super::{cells, records};
+use crate::store::sql::cell::BadColumn;
+use crate::token::{Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped};
+
+/// The group of the note's row. No group has this name.
+pub(super) const NOTE: &str = "";
+
+/// What a reading says of the memory of a store in this file.
+pub(super) fn memory(file: Incarnation, note: Option<IncarnationNote>) -> Memory {
+    Memory {
+        incarnation: Some(file),
+        durable: true,
+        note,
+        unnoted: Served::NOTHING,
+    }
+}
+
+/// The note in the last column of a statement for tokens.
+pub(super) fn of_row(row: &rusqlite::Row<'_>) -> Result<IncarnationNote, BadColumn> {
+    let text: String = row
+        .get("document")
+        .map_err(|why| BadColumn::of("document", why))?;
+    IncarnationNote::from_json(&text).map_err(|why| BadColumn::of("document", why))
+}
+
+/// Writes the note, unless another is there than was read. The lock is held.
+pub(super) fn write(
+    transaction: &Transaction<'_>,
+    swap: &NoteSwap,
+    now: &StoreTime,
+) -> rusqlite::Result<Kept<Swapped>> {
+    let found: Option<i64> = transaction
+        .query_row(
+            "SELECT version FROM tokens WHERE token_group = ?1",
+            [NOTE],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if found != swap.from.map(|version| version.number()) {
+        return Ok(Kept::No(Swapped::Conflict));
+    }
+    if now.is_past(&swap.expiry) {
+        return Ok(Kept::No(Swapped::Expired(now.clone())));
+    }
+    insert(transaction, &swap.to)?;
+    if let Some(act) = &swap.act {
+        records::write_act(transaction, act, now)?;
+    }
+    Ok(Kept::Yes(Swapped::Done(now.clone())))
+}
+
+/// Writes the note of a file that is made now.
+pub(super) fn insert(connection: &Connection, note: &IncarnationNote) -> rusqlite::Result<()> {
+    let [wall, tick] = cells::stamp(note.first_seen);
+    let values = params![
+        note.version.number(),
+        wall,
+        tick,
+        note.domain.0,
+        note.to_json()
+    ];
+    connection
+        .execute(sql!("note_incarnation"), values)
+        .map(drop)
+}

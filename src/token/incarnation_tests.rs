@@ -1,0 +1,187 @@
+use super::*;
+use crate::token::rule::tests::fixture::{MS, but, s};
+
+fn at(domain: &str, seconds: u64) -> StoreTime {
+    StoreTime {
+        domain: Domain(domain.into()),
+        stamp: Stamp {
+            tick_ms: 1_000 * i64::try_from(seconds).unwrap(),
+            wall_ms: 0,
+        },
+    }
+}
+
+fn named(name: &str) -> Incarnation {
+    Incarnation(name.into())
+}
+
+fn version() -> Version {
+    Version::from_random(7)
+}
+
+/// The incarnation `i` was noted at 100 s in the domain `d`, after it had served for so long.
+fn noted(served: Served) -> Memory {
+    let new = IncarnationNote::of_new(named("i"), true, &at("d", 100), version());
+    Memory {
+        incarnation: Some(named("i")),
+        durable: true,
+        note: Some(IncarnationNote { served, ..new }),
+        unnoted: Served::NOTHING,
+    }
+}
+
+/// What the next note says, once it is written.
+fn after(memory: &Memory, now: &StoreTime) -> Memory {
+    let note = memory.next_note(now, version).unwrap();
+    but(memory.clone(), |memory| memory.note = Some(note))
+}
+
+fn observed(memory: &Memory, now: &StoreTime) -> Served {
+    memory.observed(now).0
+}
+
+#[test]
+fn the_same_incarnation_has_been_observed_for_the_longer_of_its_age_and_what_it_had_served() {
+    let memory = noted(Served::For(s(20)));
+    assert_eq!(memory.next_note(&at("d", 110), version), None);
+    assert_eq!(observed(&memory, &at("d", 110)), Served::For(s(20)));
+    assert_eq!(observed(&memory, &at("d", 130)), Served::For(s(30)));
+    assert_eq!(
+        observed(&memory, &at("d", 99)),
+        Served::For(s(20)),
+        "the future"
+    );
+    let all = noted(Served::Everything);
+    assert_eq!(observed(&all, &at("d", 110)), Served::Everything);
+}
+
+#[test]
+fn a_restart_that_is_sure_keeps_what_was_served_and_begins_the_age_anew() {
+    let memory = after(&noted(Served::For(s(20))), &at("e", 5));
+    assert_eq!(observed(&memory, &at("e", 6)), Served::For(s(20)));
+    assert_eq!(observed(&memory, &at("e", 35)), Served::For(s(30)));
+    let young = after(&noted(Served::NOTHING), &at("e", 5));
+    assert_eq!(observed(&young, &at("e", 6)), Served::For(s(1)));
+}
+
+#[test]
+fn a_restart_that_may_have_lost_commits_has_served_nothing() {
+    for (then, now) in [(false, true), (true, false)] {
+        let memory = but(noted(Served::Everything), |memory| {
+            memory.durable = now;
+            memory.note.as_mut().unwrap().durable_then = then;
+        });
+        let memory = after(&memory, &at("e", 5));
+        let found = memory.observed(&at("e", 5));
+        assert_eq!(found, (Served::NOTHING, Doubt::Restarted));
+    }
+}
+
+#[test]
+fn another_incarnation_has_served_nothing_and_coming_back_is_another_too() {
+    let of =
+        |memory: &Memory, name: &str| but(memory.clone(), |m| m.incarnation = Some(named(name)));
+    let first = noted(Served::Everything);
+    let other = of(&first, "j");
+    assert_eq!(
+        observed(&other, &at("d", 500)),
+        Served::NOTHING,
+        "not written"
+    );
+    let other = after(&other, &at("e", 5));
+    assert_eq!(
+        other.observed(&at("e", 5)),
+        (Served::NOTHING, Doubt::Another)
+    );
+    let back = after(&of(&other, "i"), &at("f", 5));
+    assert_eq!(
+        back.observed(&at("f", 5)),
+        (Served::NOTHING, Doubt::Another)
+    );
+}
+
+#[test]
+fn without_a_note_only_a_store_without_a_past_is_trusted() {
+    let memory = |unnoted| Memory {
+        note: None,
+        unnoted,
+        ..noted(Served::NOTHING)
+    };
+    let past = memory(Served::NOTHING);
+    assert_eq!(
+        past.observed(&at("d", 5)),
+        (Served::NOTHING, Doubt::Unnoted)
+    );
+    assert_eq!(
+        observed(&after(&past, &at("d", 5)), &at("d", 6)),
+        Served::For(s(1))
+    );
+    let none = memory(Served::Everything);
+    assert_eq!(observed(&none, &at("d", 5)), Served::Everything);
+    assert_eq!(
+        observed(&after(&none, &at("d", 5)), &at("d", 5)),
+        Served::Everything
+    );
+}
+
+#[test]
+fn a_store_that_does_not_say_which_it_is_is_observed_and_not_noted() {
+    let memory = but(noted(Served::Everything), |memory| {
+        memory.incarnation = None
+    });
+    assert_eq!(
+        memory.observed(&at("d", 5)),
+        (Served::NOTHING, Doubt::Unknown)
+    );
+    assert_eq!(memory.next_note(&at("d", 5), version), None);
+}
+
+#[test]
+fn a_grant_raises_what_was_served_to_what_it_verified_and_never_lowers_it() {
+    let memory = noted(Served::For(s(20)));
+    let raised = |at: &StoreTime, length| memory.raised(at, length, version);
+    assert_eq!(raised(&at("d", 110), s(20)), None, "it says so");
+    assert_eq!(raised(&at("d", 140), s(41)), None, "not verified");
+    let note = raised(&at("d", 140), s(40)).unwrap();
+    assert_eq!(note.served, Served::For(s(40)));
+    assert_eq!(note.first_seen, at("d", 100).stamp);
+    assert_eq!(raised(&at("e", 140), s(40)), None, "of another start");
+    assert_eq!(
+        noted(Served::Everything).raised(&at("d", 900), s(40), version),
+        None
+    );
+}
+
+#[test]
+fn an_operator_settles_and_distrusts() {
+    let now = at("d", 110);
+    let judged = |trusted| {
+        let memory = noted(Served::For(s(20)));
+        let note = memory.judged(&named("i"), trusted, &now, version());
+        but(memory, |memory| memory.note = Some(note))
+    };
+    assert_eq!(
+        judged(true).observed(&now),
+        (Served::Everything, Doubt::Settled)
+    );
+    assert_eq!(
+        judged(false).observed(&now),
+        (Served::NOTHING, Doubt::Distrusted)
+    );
+}
+
+#[test]
+fn a_note_comes_back_as_written_with_what_a_newer_program_added() {
+    for served in [Served::Everything, Served::NOTHING, Served::For(MS * 1_234)] {
+        let note = noted(served).note.unwrap();
+        assert_eq!(
+            IncarnationNote::from_json(&note.to_json()),
+            Ok(note.clone())
+        );
+        let newer = note.to_json().replacen('{', "{\"newer\":[1],", 1);
+        let read = IncarnationNote::from_json(&newer).unwrap();
+        assert!(read.to_json().contains("\"newer\":[1]"));
+    }
+    assert!(IncarnationNote::from_json("{}").is_err());
+    assert!(IncarnationNote::from_json("nothing").is_err());
+}

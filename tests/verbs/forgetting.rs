@@ -1,0 +1,104 @@
+//! A store that may have forgotten a grant: what a run says and does, and what operators can.
+
+use std::time::{Duration, Instant};
+
+use crate::site::{GROUP, Site};
+use crate::support::Line;
+
+stories!(
+    a_new_user_waits_for_nothing,
+    a_distrusted_store_is_observed_by_one_shot_runs_too,
+    a_settled_store_is_used_at_once,
+    only_the_incarnation_that_was_shown_is_settled,
+    explain_says_that_the_store_is_observed_and_until_when,
+    a_running_job_and_its_end_are_not_stopped,
+);
+
+/// The shortest takeover-after that these durations allow.
+fn run(site: &Site, client: &str) -> Line {
+    site.run(client).hasty().with(&["--heartbeat=300ms"])
+}
+
+/// The incarnation that a run says that it observes.
+fn shown(text: &str) -> String {
+    let (_, rest) = text.split_once("tokenrun settle ").expect(text);
+    let end = rest.find(|c: char| c.is_whitespace()).unwrap_or(rest.len());
+    rest[..end].to_owned()
+}
+
+fn a_new_user_waits_for_nothing(site: &Site) {
+    let begun = Instant::now();
+    let ended = site.short("a").end().with_code(0);
+    assert_eq!(ended.messages(), [""; 0]);
+    assert!(begun.elapsed() < Duration::from_secs(30));
+}
+
+fn a_distrusted_store_is_observed_by_one_shot_runs_too(site: &Site) {
+    run(site, "a").job(&["true"]).end().with_code(0);
+    let distrust = ["distrust", "--reason", "a snapshot was put back"];
+    let told = site.verb(&distrust).end().with_code(0);
+    told.says(&["is distrusted", "nothing is granted"]);
+    let begun = Instant::now();
+    let ended = run(site, "a").job(&["true"]).end().with_code(0);
+    ended.says(&[
+        "may have forgotten a grant",
+        "is distrusted by an operator",
+        "(clause 0)",
+    ]);
+    assert!(
+        begun.elapsed() > Duration::from_secs(4),
+        "{:?}",
+        begun.elapsed()
+    );
+    // What it has verified counts for those that follow.
+    let ended = run(site, "b").job(&["true"]).end().with_code(0);
+    assert_eq!(ended.messages(), [""; 0]);
+    let history = site.verb(&["history", "--json"]).end().with_code(0).json();
+    let mut acts = history.as_array().unwrap().iter();
+    let act = acts.find(|entry| entry.get("act").is_some()).unwrap();
+    assert_eq!(act["act"], "distrust");
+    assert_eq!(act["reason"], "a snapshot was put back");
+}
+
+fn a_settled_store_is_used_at_once(site: &Site) {
+    site.short("a").end().with_code(0);
+    site.verb(&["distrust"]).end().with_code(0);
+    // It would take five minutes.
+    let waits = site.run("a").with(&["--heartbeat=200ms"]).job(&["true"]);
+    let waits = waits.start();
+    let incarnation = shown(&waits.until_says("tokenrun settle"));
+    let settle = ["settle", &incarnation, "--json"];
+    let told = site.verb(&settle).end().with_code(0).json();
+    assert_eq!(told[0]["act"], "settle");
+    assert_eq!(told[0]["incarnation"], incarnation.as_str());
+    waits.end().with_code(0);
+    let again = site.verb(&["settle", &incarnation]).end().with_code(0);
+    again.says(&["is trusted already", "nothing was changed"]);
+}
+
+fn only_the_incarnation_that_was_shown_is_settled(site: &Site) {
+    site.short("a").end().with_code(0);
+    let refused = site.verb(&["settle", "another"]).end().with_code(75);
+    refused.says(&["and not another", "nothing was changed"]);
+}
+
+fn explain_says_that_the_store_is_observed_and_until_when(site: &Site) {
+    run(site, "a").job(&["true"]).end().with_code(0);
+    site.verb(&["distrust"]).end().with_code(0);
+    let explain = ["explain", "--json", "-g", GROUP, "--client-id", "a"];
+    let told = site.verb(&explain).end().with_code(0).json();
+    assert_eq!(told[0]["clause"], 0);
+    assert_eq!(told[0]["verdict"], "observe");
+    let wait = told[0]["changes_in_ms"].as_u64().unwrap();
+    assert!((1..=5_000).contains(&wait), "{wait}");
+    assert_ne!(told[0]["then_clause"], 0);
+}
+
+fn a_running_job_and_its_end_are_not_stopped(site: &Site) {
+    let held = run(site, "a").start();
+    site.store.until_begun("a");
+    site.verb(&["distrust"]).end().with_code(0);
+    site.verb(&["pause", "-g", GROUP]).end().with_code(0);
+    site.store.go(3);
+    held.end().with_code(3);
+}
