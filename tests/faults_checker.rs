@@ -177,6 +177,45 @@ fn a_run_without_history_is_found() {
 }
 
 #[test]
+fn what_was_written_when_commits_were_lost_may_be_missing() {
+    let mut evidence = fine();
+    evidence.history.remove(1);
+    evidence.lost = vec![(30 * MS, 40 * MS)];
+    finds(&evidence, &[]);
+    // Called unknown by the run that took over from what was left.
+    let mut unknown = record(&evidence.calls[1]);
+    unknown.outcome = "unknown".to_owned();
+    unknown.exit_code = None;
+    evidence.history.push(unknown);
+    finds(&evidence, &[]);
+    // What was over before is in history.
+    evidence.lost = vec![(32 * MS, 40 * MS)];
+    finds(&evidence, &[Broken::History]);
+}
+
+#[test]
+fn a_failover_excuses_no_overlap_no_fence_and_no_other_history() {
+    let mut evidence = fine();
+    evidence.lost = vec![(0, 100 * MS)];
+    evidence.history[1].outcome = "failed".to_owned();
+    evidence.history[1].exit_code = Some(1);
+    finds(&evidence, &[Broken::History, Broken::ExitStatus]);
+    let mut evidence = fine();
+    evidence.lost = vec![(0, 100 * MS)];
+    evidence.calls[1] = run(2, 19, 30);
+    finds(&evidence, &[Broken::Overlap]);
+}
+
+#[test]
+fn a_key_that_was_done_when_commits_were_lost_may_be_run_again() {
+    let mut evidence = keyed();
+    evidence.calls[3].lives = run(4, 40, 41).lives;
+    evidence.history.push(record(&evidence.calls[3]));
+    evidence.lost = vec![(20 * MS, 21 * MS)];
+    finds(&evidence, &[]);
+}
+
+#[test]
 fn history_of_nobody_or_twice_is_found() {
     let mut evidence = fine();
     evidence.history.push(record(&evidence.calls[1]));

@@ -153,13 +153,17 @@ impl<'a> Checker<'a> {
             if !recorded.insert(call.number) {
                 self.claim(Broken::History, format!("twice: {record:?}"));
             }
-            if let Err(wrong) = agrees(record, call) {
+            let is_forgotten = record.outcome == "unknown" && self.evidence.may_be_forgotten(call);
+            if let Err(wrong) = agrees(record, call)
+                && !is_forgotten
+            {
                 let how = format!("run {}: {wrong}: {record:?}; {call:?}", call.number);
                 self.claim(Broken::History, how);
             }
         }
         for call in &self.evidence.calls {
-            if !call.lives.is_empty() && !recorded.contains(&call.number) {
+            let is_forgotten = self.evidence.may_be_forgotten(call);
+            if !call.lives.is_empty() && !recorded.contains(&call.number) && !is_forgotten {
                 self.claim(
                     Broken::History,
                     format!("none of run {}: {call:?}", call.number),
@@ -181,6 +185,7 @@ impl<'a> Checker<'a> {
             }
             if let Some((at, Ended::Code(0))) = call.ended
                 && !call.lives.is_empty()
+                && !self.evidence.may_be_forgotten(call)
             {
                 let first = done.entry(key).or_insert((at, call.number));
                 *first = (*first).min((at, call.number));
@@ -196,7 +201,14 @@ impl<'a> Checker<'a> {
                 self.claim(Broken::Once, how);
             }
             let says_done = matches!(call.ended, Some((_, Ended::Code(0))));
-            if says_done && call.lives.is_empty() && !recorded.contains(&key) {
+            // Of what made it done nothing may be left.
+            let mut of_key = self
+                .evidence
+                .calls
+                .iter()
+                .filter(|it| it.key() == Some(key));
+            let is_forgotten = of_key.any(|it| self.evidence.may_be_forgotten(it));
+            if says_done && call.lives.is_empty() && !recorded.contains(&key) && !is_forgotten {
                 self.claim(Broken::Once, format!("{key:?} is not done: {call:?}"));
             }
         }
@@ -207,6 +219,13 @@ impl<'a> Checker<'a> {
         history
             .iter()
             .find(|record| record.number() == Some(call.number))
+    }
+
+    /// Whether a lost commit is why history does not have what the call said.
+    fn is_forgotten(&self, call: &Call) -> bool {
+        let record = self.record_of(call);
+        let is_missing = record.is_none_or(|record| record.outcome == "unknown");
+        is_missing && self.evidence.may_be_forgotten(call)
     }
 
     fn exit_status(&mut self, call: &Call) {
@@ -234,7 +253,7 @@ impl<'a> Checker<'a> {
                     }
             }
         };
-        if !right {
+        if !right && !self.is_forgotten(call) {
             let how = format!("run {}: {ended:?}; {record:?}; {call:?}", call.number);
             self.claim(Broken::ExitStatus, how);
         }
@@ -273,7 +292,7 @@ impl<'a> Checker<'a> {
             Some(false) => true,
             None => call.lives.is_empty(),
         };
-        if !right {
+        if !right && !self.is_forgotten(call) {
             let how = format!("run {}: {report:?}; {record:?}; {call:?}", call.number);
             self.claim(Broken::Report, how);
         }

@@ -17,6 +17,12 @@ pub(crate) trait Database {
     /// The names of the faults that it knows, more often what shall happen more often.
     fn faults(&self) -> &'static [&'static str];
 
+    /// For how long at most commits are lost in a fault that lasts for `length`.
+    fn loses(&self, fault: &str, length: Duration) -> Option<Duration> {
+        let _ = (fault, length);
+        None
+    }
+
     /// How many of a hundred faults are its own.
     fn share(&self) -> u64;
 

@@ -120,6 +120,8 @@ pub(crate) struct Evidence {
     pub(crate) history: Vec<Record>,
     /// When the database was hindered, perhaps by a stopped process that was writing.
     pub(crate) hindered: Vec<(u64, u64)>,
+    /// When commits were lost: what a call wrote then may have been forgotten.
+    pub(crate) lost: Vec<(u64, u64)>,
     /// Files of locks that were left before the last run swept them.
     pub(crate) lock_files: usize,
     /// Processes and files that are left when everything is over.
@@ -129,6 +131,14 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
+    /// Whether something that this call wrote may have been forgotten.
+    pub(crate) fn may_be_forgotten(&self, call: &Call) -> bool {
+        let overlaps = |(from, until): &(u64, u64)| {
+            call.begun <= *until && call.ended.is_none_or(|(at, _)| *from <= at)
+        };
+        self.lost.iter().any(overlaps)
+    }
+
     /// The runs of each group in the order of their first sign of life.
     pub(crate) fn by_start(&self) -> BTreeMap<&str, Vec<(&Call, u64, u64)>> {
         let mut groups: BTreeMap<&str, Vec<_>> = BTreeMap::new();

@@ -28,6 +28,8 @@ pub(crate) struct Faults {
     hindered_until: u64,
     /// When it was, for the checker.
     pub(crate) hindered: Vec<(u64, u64)>,
+    /// When commits were lost, for the checker.
+    pub(crate) lost: Vec<(u64, u64)>,
     /// How many there were of each kind.
     pub(crate) counts: BTreeMap<String, u64>,
 }
@@ -107,6 +109,13 @@ impl Faults {
         world.database.begin(fault, Duration::from_millis(length));
         *self.counts.entry(fault.to_owned()).or_default() += 1;
         self.hindered_until = now() + length * MS;
+        if let Some(lost) = world.database.loses(fault, Duration::from_millis(length)) {
+            let lost = u64::try_from(lost.as_nanos()).unwrap();
+            // What came back to a server that had been replaced is older than this.
+            let since = self.lost.last().map_or(now(), |(since, _)| *since);
+            self.lost.push((since.min(now()), now() + lost));
+            self.note_hindrance(lost);
+        }
         let after = u64::try_from(world.database.patience().as_nanos()).unwrap();
         self.note_hindrance(length * MS + after);
     }

@@ -15,7 +15,7 @@ use nix::unistd::geteuid;
 use super::call::STATE;
 use super::database::Database;
 use super::job::myself;
-use super::troubles::{CAUSE, SETTLE, TROUBLES};
+use super::troubles::{CAUSE, MOVING, SETTLE, TROUBLES, loses_commits};
 use super::world::node_name;
 
 /// Where root's state is.
@@ -86,6 +86,10 @@ impl Database for Postgres {
 
     fn faults(&self) -> &'static [&'static str] {
         &TROUBLES
+    }
+
+    fn loses(&self, fault: &str, length: Duration) -> Option<Duration> {
+        loses_commits(fault).then_some(length + MOVING)
     }
 
     fn share(&self) -> u64 {

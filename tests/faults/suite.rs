@@ -111,6 +111,7 @@ fn wind_up(world: &mut World, faults: &mut Faults) -> Evidence {
         calls: all.map(|live| live.into_evidence(&world.place)).collect(),
         history,
         hindered: std::mem::take(&mut faults.hindered),
+        lost: std::mem::take(&mut faults.lost),
         lock_files: files,
         left,
         recovery: Some((over_at, nanos(idle))),

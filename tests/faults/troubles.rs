@@ -29,9 +29,11 @@ const FROZEN: &str = "server frozen";
 const CUT_OFF: &str = "node cut off";
 const NO_ANSWERS: &str = "answers to a node held back";
 const RESET: &str = "connections reset";
+const PROMOTED: &str = "standby promoted that was cut off before";
+const BACK: &str = "server promoted again that a standby had replaced";
 
 /// Everything that can go wrong.
-pub(crate) const TROUBLES: [&str; 8] = [
+pub(crate) const TROUBLES: [&str; 10] = [
     KILLED,
     KILLED_WHOLE,
     BACKEND_KILLED,
@@ -40,7 +42,17 @@ pub(crate) const TROUBLES: [&str; 8] = [
     CUT_OFF,
     NO_ANSWERS,
     RESET,
+    PROMOTED,
+    BACK,
 ];
+
+/// Whether commits are lost in it.
+pub(crate) fn loses_commits(fault: &str) -> bool {
+    matches!(fault, PROMOTED | BACK)
+}
+
+/// How long it takes to copy a server, to cut the copy off, to promote it and to move to it.
+pub(crate) const MOVING: Duration = Duration::from_secs(15);
 
 /// How often what happens again and again does.
 const AGAIN: Duration = Duration::from_millis(90);
@@ -71,6 +83,8 @@ pub(crate) fn cause_as_told(words: &[String]) {
     let mut keeper = Keeper {
         proxies: proxies.collect(),
         log: Log::new(&folder.join("server.log")),
+        standby: None,
+        former: None,
         server,
     };
     let ports: Vec<String> = keeper
@@ -105,6 +119,10 @@ fn lines() -> Receiver<String> {
 
 struct Keeper {
     server: Server,
+    /// What is about to be promoted.
+    standby: Option<Server>,
+    /// What was the primary before. It is stopped.
+    former: Option<Server>,
     proxies: Vec<Proxy>,
     log: Log,
 }
@@ -129,6 +147,10 @@ impl Keeper {
     fn cause(&mut self, fault: &str, node: usize, length: Duration, lines: &Receiver<String>) {
         self.log.say(&format!("{fault} (node {node})"));
         self.begin(fault, node);
+        if loses_commits(fault) {
+            // What is committed meanwhile is lost, whatever else is asked for.
+            std::thread::sleep(length);
+        }
         let end = Instant::now() + length;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -149,10 +171,7 @@ impl Keeper {
     fn begin(&mut self, fault: &str, node: usize) {
         match fault {
             KILLED => signal(self.server.pid(), Signal::SIGKILL),
-            KILLED_WHOLE => {
-                let all = self.processes();
-                all.into_iter().for_each(|pid| signal(pid, Signal::SIGKILL));
-            }
+            KILLED_WHOLE => self.kill_whole(),
             BACKEND_KILLED => {
                 if let Some(backend) = self.processes().last() {
                     signal(*backend, Signal::SIGKILL);
@@ -165,6 +184,14 @@ impl Keeper {
             }
             CUT_OFF => self.proxies[node].hole(true),
             NO_ANSWERS => self.proxies[node].keep_answers(true),
+            PROMOTED => {
+                self.until_ready();
+                self.cut_off(self.server.standby());
+            }
+            BACK => {
+                self.until_ready();
+                self.cut_the_former_off();
+            }
             _ => self.proxies.iter().for_each(Proxy::reset),
         }
     }
@@ -176,12 +203,69 @@ impl Keeper {
                 let all = self.processes();
                 all.into_iter().for_each(|pid| signal(pid, Signal::SIGCONT));
             }
+            PROMOTED | BACK => self.promote(),
             CUT_OFF => self.proxies[node].hole(false),
             NO_ANSWERS => self.proxies[node].keep_answers(false),
             // A server from which a process was killed starts again by itself.
             _ => {}
         }
         let _ = wait::reap(usize::MAX, |_, _| {}).unwrap();
+    }
+
+    fn kill_whole(&self) {
+        let all = self.processes();
+        all.into_iter().for_each(|pid| signal(pid, Signal::SIGKILL));
+    }
+
+    /// A server of which a process was killed may recover still.
+    fn until_ready(&self) {
+        let begun = Instant::now();
+        while !self.server.is_ready() {
+            assert!(begun.elapsed() < PATIENCE, "the server does not come back");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The server that was replaced follows the present one, and is to replace it: there and back
+    /// again.
+    fn cut_the_former_off(&mut self) {
+        let standby = match self.former.take() {
+            Some(former) => {
+                former.rejoin(&self.server);
+                former
+            }
+            None => self.server.standby(),
+        };
+        self.cut_off(standby);
+    }
+
+    /// The standby, which has everything until now, receives nothing more.
+    fn cut_off(&mut self, standby: Server) {
+        standby.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''");
+        standby.ctl(&["reload"]);
+        let begun = Instant::now();
+        let receivers = "SELECT count(*) FROM pg_stat_wal_receiver";
+        while standby.sql("postgres", receivers) != "0" {
+            assert!(begun.elapsed() < PATIENCE, "the standby is not cut off");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.standby = Some(standby);
+    }
+
+    /// The primary is gone, and what the standby has not received is lost.
+    fn promote(&mut self) {
+        let Some(standby) = self.standby.take() else {
+            return;
+        };
+        self.kill_whole();
+        standby.ctl(&["-w", "promote"]);
+        self.former = Some(std::mem::replace(&mut self.server, standby));
+        self.turn_to_the_server();
+    }
+
+    fn turn_to_the_server(&self) {
+        let port = self.server.port();
+        self.proxies.iter().for_each(|proxy| proxy.turn_to(port));
     }
 
     /// The server's processes, the first one first.

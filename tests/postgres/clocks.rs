@@ -111,7 +111,7 @@ fn a_server_whose_clock_is_an_hour_behind_after_a_restart() {
 #[test]
 fn a_standby_whose_clock_is_an_hour_behind_is_promoted() {
     let primary = Server::start(&["wal_level = replica", "max_wal_senders = 4"]);
-    let standby = super::failover::standby(&primary);
+    let standby = primary.standby();
     standby.ctl(&["-w", "stop"]);
     standby.start_with_clock("-3600s");
     primary.sql(

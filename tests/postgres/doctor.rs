@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::connecting::Secured;
-use super::failover::{both, standby};
+use super::failover::both;
 use super::faults::all;
 use super::pooler::Pooler;
 use super::server::Server;
@@ -342,7 +342,7 @@ fn what_a_failover_would_lose_is_told() {
     let alone = Findings::of(&url, &[], 0);
     alone.says("replication", "ok", &["nothing to fail over to"]);
     alone.says("durability", "warn", &["fsync"]);
-    let second = standby(&primary);
+    let second = primary.standby();
     until("the standby follows", || {
         let seen = primary.sql("postgres", "SELECT count(*) FROM pg_stat_replication");
         if seen == "1" { Ok(()) } else { Err(seen) }

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ struct State {
     keeps_requests: AtomicBool,
     /// Nor answers.
     keeps_answers: AtomicBool,
+    /// Where new connections go.
+    target: AtomicU16,
     /// Raised to reset what is open.
     generation: AtomicUsize,
     accepted: AtomicUsize,
@@ -37,10 +39,11 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(State::default());
+        state.target.store(target, SeqCst);
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming() {
-                connect(client.unwrap(), target, &shared);
+                connect(client.unwrap(), &shared);
             }
         });
         Self { port, state }
@@ -56,6 +59,13 @@ impl Proxy {
     /// From now on requests come through, and their answers don't; or they do again.
     pub(crate) fn keep_answers(&self, is_kept: bool) {
         self.state.keeps_answers.store(is_kept, SeqCst);
+    }
+
+    /// Passes new connections on to another server, and resets those that are open.
+    #[allow(dead_code)] // not every program of tests has use for it
+    pub(crate) fn turn_to(&self, target: u16) {
+        self.state.target.store(target, SeqCst);
+        self.reset();
     }
 
     /// Resets every connection that is open.
@@ -74,11 +84,11 @@ impl Proxy {
     }
 }
 
-fn connect(client: TcpStream, target: u16, state: &Arc<State>) {
+fn connect(client: TcpStream, state: &Arc<State>) {
     // Before it is counted: who has seen the count can reset it.
     let generation = state.generation.load(SeqCst);
     state.accepted.fetch_add(1, SeqCst);
-    let Ok(server) = TcpStream::connect(("127.0.0.1", target)) else {
+    let Ok(server) = TcpStream::connect(("127.0.0.1", state.target.load(SeqCst))) else {
         return;
     };
     state.open.fetch_add(1, SeqCst);

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::Command;
 
 use super::blocks::{Block, By, blocks, matches};
-use super::failover::standby;
 use super::server::{Database, Server, program};
 use super::site::Site;
 use crate::support::{Ended, Line, TOKENRUN, until};
@@ -223,7 +222,7 @@ fn doctor_finds_what_is_shown() {
                host all postgres 127.0.0.1/32 trust\nhost all etl 127.0.0.1/32 scram-sha-256\n";
     fs::write(server.data().join("pg_hba.conf"), hba).unwrap();
     server.ctl(&["-w", "restart"]);
-    let standby = standby(&server);
+    let standby = server.standby();
     until("the standby follows", || {
         let count = server.sql("postgres", "SELECT count(*) FROM pg_stat_replication");
         if count == "1" { Ok(()) } else { Err(count) }

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::failover::{both, standby};
+use super::failover::both;
 use super::server::Server;
 use super::site::Site;
 use crate::support::{Line, until};
 
 fn pair() -> (Server, Server) {
     let primary = Server::start(&["wal_level = replica", "max_wal_senders = 4"]);
-    let second = standby(&primary);
+    let second = primary.standby();
     second.sql("postgres", "ALTER SYSTEM SET log_connections = on");
     second.ctl(&["reload"]);
     until("connections are logged", || {

@@ -135,19 +135,7 @@ impl Server {
             .local_addr()
             .unwrap()
             .port();
-        let file = folder.join("data/postgresql.auto.conf");
-        let lines = [
-            format!("port = {port}"),
-            "listen_addresses = '127.0.0.1'".into(),
-            format!("unix_socket_directories = '{}'", folder.display()),
-            "max_connections = 150".into(),
-            // Else a restart may have lost commits, and what follows is observed (clause 0).
-            "fsync = on".into(),
-            "shared_buffers = 16MB".into(),
-        ];
-        let own = configuration.iter().map(ToString::to_string);
-        let text: Vec<String> = lines.into_iter().chain(own).collect();
-        std::fs::write(&file, text.join("\n") + "\n").unwrap();
+        configure(&folder, port, configuration);
         // Before the server, so that it never outlives this process.
         let script = format!(
             "read line; '{}' -D '{folder}/data' -m immediate stop; rm -rf '{folder}'",
@@ -169,6 +157,44 @@ impl Server {
         };
         server.ctl(&["-w", "start"]);
         server
+    }
+
+    /// Whether it takes connections: not while it recovers.
+    pub(crate) fn is_ready(&self) -> bool {
+        let mut ready = server_command(&program("pg_isready"));
+        ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
+        ready.status().unwrap().success()
+    }
+
+    /// A standby that follows, from a copy of this server's data.
+    pub(crate) fn standby(&self) -> Self {
+        let folder = Self::folder();
+        self.copy_to(&folder);
+        Self::start_in(folder, &[&self.upstream(), "hot_standby = on"])
+    }
+
+    /// This server, which is stopped, becomes a standby of another: in its old place, with the
+    /// other's data.
+    pub(crate) fn rejoin(&self, primary: &Self) {
+        std::fs::remove_dir_all(self.data()).unwrap();
+        primary.copy_to(&self.folder);
+        let configuration = [&*primary.upstream(), "hot_standby = on"];
+        configure(&self.folder, self.port, &configuration);
+        self.ctl(&["-w", "start"]);
+    }
+
+    fn copy_to(&self, folder: &Path) {
+        let mut copy = server_command(&program("pg_basebackup"));
+        copy.args(["-h", "127.0.0.1", "-U", "postgres"]);
+        copy.args(["-R", "-X", "stream", "-c", "fast"]);
+        copy.args(["-p", &self.port.to_string(), "-D"])
+            .arg(folder.join("data"));
+        done(&mut copy);
+    }
+
+    fn upstream(&self) -> String {
+        let port = self.port;
+        format!("primary_conninfo = 'host=127.0.0.1 port={port} user=postgres'")
     }
 
     /// What pg_ctl does: start, stop, restart, promote, reload.
@@ -330,4 +356,21 @@ impl Database<'_> {
     pub(crate) fn sql(&self, statements: &str) -> String {
         self.server.sql(&self.name, statements)
     }
+}
+
+/// Writes the configuration of the server in this folder.
+fn configure(folder: &Path, port: u16, own: &[&str]) {
+    let lines = [
+        format!("port = {port}"),
+        "listen_addresses = '127.0.0.1'".into(),
+        format!("unix_socket_directories = '{}'", folder.display()),
+        "max_connections = 150".into(),
+        // Else a restart may have lost commits, and what follows is observed (clause 0).
+        "fsync = on".into(),
+        "shared_buffers = 16MB".into(),
+    ];
+    let own = own.iter().map(ToString::to_string);
+    let text: Vec<String> = lines.into_iter().chain(own).collect();
+    let file = folder.join("data/postgresql.auto.conf");
+    std::fs::write(file, text.join("\n") + "\n").unwrap();
 }
