@@ -210,30 +210,27 @@ fn next_of(row: &Row) -> Row {
     to
 }
 
-/// `max(fence + 1, the store's time in ms since 1970)`, a minute more when the
-/// domain is not the one of the last grant (or the row has never been granted:
-/// it may have been, in what a failover lost). So it rises through a lossy
-/// failover and a restored backup as long as the new clock is less than a minute
-/// behind. That minute is used up by the first grant after a failover: for the
-/// next minute, a further failover may be behind by what has passed since. Failovers
-/// without a grant in between have the one minute together.
+/// `max(fence + 1, the store's time in ms since 1970)` in the domain of the last grant. In another
+/// one (or if the row has never been granted: it may have been, in what a failover lost) the
+/// store's time counts with a minute more: no fence that was granted before is so far ahead of its
+/// clock. So the fence rises through any number of failovers and through restored backups, whatever
+/// they lost, as long as the new clock is less than a minute behind. That minute is used up by
+/// the first grant after a failover: for the next minute, a further failover may be behind by what has
+/// passed since. Failovers without a grant in between have the one minute together.
 fn next_fence(row: &Row, now: &StoreTime) -> Fence {
     let same = row.document.granted_domain.as_ref() == Some(&now.domain);
-    let step = if same { 0 } else { DOMAIN_FENCE_STEP };
-    Fence(risen(row, now).saturating_add(step))
+    let lead = if same { 0 } else { DOMAIN_FENCE_STEP };
+    let time = now.stamp.wall_ms.saturating_add(lead);
+    Fence(row.fence.0.saturating_add(1).max(time))
 }
 
-/// The fence that an operator raises the row's to: `to`, or what a grant after a failover
+/// The fence that an operator raises the row's to: `to`, or a minute more than the next grant
 /// would have. It never falls.
 pub(super) fn raised_fence(row: &Row, now: &StoreTime, to: Option<Fence>) -> Fence {
-    match to {
-        Some(to) => row.fence.max(to),
-        None => Fence(risen(row, now).saturating_add(DOMAIN_FENCE_STEP)),
-    }
-}
-
-fn risen(row: &Row, now: &StoreTime) -> i64 {
-    row.fence.0.saturating_add(1).max(now.stamp.wall_ms)
+    let risen = row.fence.0.saturating_add(1).max(now.stamp.wall_ms);
+    to.map_or(Fence(risen.saturating_add(DOMAIN_FENCE_STEP)), |to| {
+        row.fence.max(to)
+    })
 }
 
 fn new_row(claim: &Claim, now: &StoreTime, version: Version) -> Row {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use super::processes::{Node, Process};
+use super::waiting::SLEWED;
 use crate::run::event::Event;
 use crate::run::machine::Wait;
 use crate::store::model::{Contents, Server};
@@ -171,7 +172,7 @@ impl World {
             .map(|n| Node {
                 client: ClientId::new(&format!("n{n}")).unwrap(),
                 // Clocks may be slewed: 8.3 % between two of them.
-                rate_ppm: 960_000 + dice.within(0, 80_000),
+                rate_ppm: 1_000_000 - 1_000_000 / SLEWED + dice.within(0, 2_000_000 / SLEWED),
                 timing: timing(&mut dice, lossy, takeover_after),
                 expected: expected.clone(),
                 failback,
