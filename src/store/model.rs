@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::pruning::{Note, Seen};
 use super::{
-    ActQuery, Advanced, Listing, PRUNE_BATCH, Reading, Retention, RunQuery, Store, StoreError,
+    ActQuery, Advanced, Listing, Marks, PRUNE_BATCH, Queue, Reading, Records, Retention, RunQuery,
+    Store, StoreError, Tokens,
 };
 use crate::token::line::FORGOTTEN;
 use crate::token::{
@@ -167,7 +168,7 @@ impl Contents {
         self.earlier.clone_from(&lost.earlier);
     }
 
-    /// What [`Store::note`] does at `now`.
+    /// What [`Tokens::note`] does at `now`.
     pub(crate) fn note(&mut self, swap: &NoteSwap, now: &StoreTime) -> Swapped {
         use crate::token::misreading::{Misreading, misread};
         let found = self.incarnation.as_ref().map(|note| note.version);
@@ -216,7 +217,7 @@ impl Contents {
         Swapped::Done(now.clone())
     }
 
-    /// What [`Store::join`] does at `now`.
+    /// What [`Queue::join`] does at `now`.
     pub(crate) fn join(
         &mut self,
         group: &GroupName,
@@ -249,7 +250,7 @@ impl Contents {
         self.line.push((group.clone(), place));
     }
 
-    /// What [`Store::leave`] does.
+    /// What [`Queue::leave`] does.
     pub(crate) fn leave(&mut self, group: &GroupName, session: &SessionId) {
         self.line
             .retain(|(other, place)| other != group || place.waiter.session != *session);
@@ -261,7 +262,7 @@ impl Contents {
         of_group.map(|(_, place)| place.clone()).collect()
     }
 
-    /// What [`Store::record`] does at `now`.
+    /// What [`Records::record`] does at `now`.
     pub(crate) fn record(&mut self, run: &RunRecord, now: &StoreTime) -> Recorded {
         let same = |it: &&mut RunRecord| {
             it.group == run.group && it.fence == run.fence && it.session == run.session
@@ -281,7 +282,7 @@ impl Contents {
         Recorded::Written
     }
 
-    /// What [`Store::prune`] does at `now`.
+    /// What [`Records::prune`] does at `now`.
     pub(crate) fn prune(&mut self, group: &GroupName, retention: Retention, now: &StoreTime) {
         let runs = self.runs.iter().filter(|run| run.group == *group);
         let mut newest: Vec<Seen> = runs.map(Seen::of).collect();
@@ -318,11 +319,7 @@ impl Contents {
     }
 }
 
-impl Store for ModelStore {
-    fn name(&self) -> &'static str {
-        "model"
-    }
-
+impl Tokens for ModelStore {
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         let inner = self.inner();
         Ok(Reading {
@@ -333,6 +330,30 @@ impl Store for ModelStore {
         })
     }
 
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
+        let mut inner = self.inner();
+        let now = inner.clock.clone();
+        Ok(inner.contents.swap(swap, &now))
+    }
+
+    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
+        let mut inner = self.inner();
+        let now = inner.clock.clone();
+        Ok(inner.contents.note(swap, &now))
+    }
+
+    fn list(&mut self) -> Result<Listing, StoreError> {
+        let inner = self.inner();
+        Ok(Listing {
+            rows: inner.contents.rows.values().cloned().collect(),
+            lines: inner.contents.line.clone(),
+            unreadable: Vec::new(),
+            now: inner.clock.clone(),
+        })
+    }
+}
+
+impl Queue for ModelStore {
     fn join(
         &mut self,
         group: &GroupName,
@@ -351,33 +372,13 @@ impl Store for ModelStore {
         self.inner().contents.leave(group, session);
         Ok(())
     }
+}
 
-    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        let mut inner = self.inner();
-        let now = inner.clock.clone();
-        Ok(inner.contents.swap(swap, &now))
-    }
-
-    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
-        let mut inner = self.inner();
-        let now = inner.clock.clone();
-        Ok(inner.contents.note(swap, &now))
-    }
-
+impl Records for ModelStore {
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
         let mut inner = self.inner();
         let now = inner.clock.clone();
         Ok(inner.contents.record(run, &now))
-    }
-
-    fn list(&mut self) -> Result<Listing, StoreError> {
-        let inner = self.inner();
-        Ok(Listing {
-            rows: inner.contents.rows.values().cloned().collect(),
-            lines: inner.contents.line.clone(),
-            unreadable: Vec::new(),
-            now: inner.clock.clone(),
-        })
     }
 
     fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
@@ -415,6 +416,15 @@ impl Store for ModelStore {
         Ok(marks.filter(wanted).cloned().collect())
     }
 
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
+        let mut inner = self.inner();
+        let now = inner.clock.clone();
+        inner.contents.prune(group, retention, &now);
+        Ok(())
+    }
+}
+
+impl Marks for ModelStore {
     fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
         let mut inner = self.inner();
         let mark = inner.contents.resources.entry(resource.clone());
@@ -425,11 +435,10 @@ impl Store for ModelStore {
         *mark = fence;
         Ok(Advanced::Stored)
     }
+}
 
-    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
-        let mut inner = self.inner();
-        let now = inner.clock.clone();
-        inner.contents.prune(group, retention, &now);
-        Ok(())
+impl Store for ModelStore {
+    fn name(&self) -> &'static str {
+        "model"
     }
 }

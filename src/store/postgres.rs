@@ -25,8 +25,10 @@ mod dial;
 mod fault;
 mod habits;
 mod incarnation;
+mod marks;
 mod prune;
 mod queue;
+mod records;
 mod session;
 mod statements;
 mod swaps;
@@ -44,24 +46,16 @@ mod swap_tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::cells::{Cells, cells_of};
+use self::cells::Cells;
 use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
 use self::session::{Failed, Session};
-use self::statements::{Statements, sql};
-use super::sql::cell::{BadColumn, Cell};
-use super::sql::cold::{self, Dialect, Found};
-use super::sql::table::Table;
-use super::{
-    ActQuery, Advanced, Bell, Listing, Lookout, Reading, Retention, RunQuery, Store, StoreError,
-    Unreadable,
-};
-use crate::token::{
-    ActRecord, Fence, GroupName, NoteSwap, OnceMark, Recorded, ResourceName, RunRecord, SessionId,
-    StoreTime, Swap, Swapped, Waiter,
-};
+use self::statements::Statements;
+use super::sql::cell::BadColumn;
+use super::{Lookout, Store, StoreError};
+use crate::token::StoreTime;
 
 /// A token store in a PostgreSQL database.
 pub struct PostgresStore {
@@ -171,33 +165,6 @@ impl PostgresStore {
         ))
     }
 
-    /// The answer of `read.sql` or `list.sql`: the rows, and the time.
-    fn tokens(&mut self, rows: &[tokio_postgres::Row]) -> Result<Listing, StoreError> {
-        let first = rows.first().ok_or_else(|| self.no_answer())?;
-        let now = self.now(first)?;
-        if !self.checked {
-            let oldest: Option<&str> = first.try_get(tokens::IN_ANSWER - 1).ok().flatten();
-            schema::check(self.session.place(), oldest)?;
-            self.checked = true;
-        }
-        let mut listing = Listing {
-            rows: Vec::new(),
-            unreadable: Vec::new(),
-            now,
-            lines: Vec::new(),
-        };
-        for row in rows {
-            match tokens::from_row(row, tokens::IN_ANSWER) {
-                Ok(token) => listing.rows.extend(token),
-                Err(bad) => listing.unreadable.push(Unreadable {
-                    group: row.try_get("token_group").unwrap_or("?").to_owned(),
-                    error: self.bad_column("tokens", &bad),
-                }),
-            }
-        }
-        Ok(listing)
-    }
-
     /// There is nothing to list where there are no tables.
     fn listed(&self, failed: Failed) -> StoreError {
         if failed.no_schema {
@@ -212,163 +179,13 @@ impl PostgresStore {
     }
 }
 
-impl Dialect for PostgresStore {
-    fn statements(&self) -> cold::Statements {
-        cold::Statements {
-            runs: sql!("runs"),
-            runs_of_group: sql!("runs_of_group"),
-            acts: sql!("acts"),
-            key: sql!("key"),
-            keys: sql!("keys"),
-        }
-    }
-
-    fn select(
-        &mut self,
-        table: &Table,
-        statement: &str,
-        values: &[Cell],
-    ) -> Result<Vec<Found>, StoreError> {
-        let rows = self.session.ask(self.timeout, statement, values);
-        self.lacks_tables = rows.as_ref().is_err_and(|failed| failed.no_schema);
-        let rows = rows.map_err(|failed| self.listed(failed))?;
-        let found = rows.iter().map(|row| Found {
-            group: row.try_get("token_group").unwrap_or("?").to_owned(),
-            cells: cells_of(table, row),
-        });
-        Ok(found.collect())
-    }
-
-    fn bad_row(&self, table: &Table, _: &str, bad: &BadColumn) -> StoreError {
-        self.bad_column(table.name, bad)
-    }
-}
-
 impl Store for PostgresStore {
     fn name(&self) -> &str {
         self.session.place()
     }
 
-    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
-        let begun = Instant::now();
-        let statement = self.statements.of(sql!("read"));
-        let values = [Cell::text(group)];
-        let rows = match self.session.ask(self.timeout, &statement, &values) {
-            Err(failed) if failed.no_schema && !self.checked => {
-                self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
-                let left = self.timeout.saturating_sub(begun.elapsed());
-                self.session.ask(left, &statement, &values)
-            }
-            answer => answer,
-        };
-        let rows = rows.map_err(|failed| failed.error)?;
-        let mut found = self.tokens(&rows)?;
-        if let Some(unreadable) = found.unreadable.pop() {
-            return Err(unreadable.error);
-        }
-        let first = rows.first().ok_or_else(|| self.no_answer())?;
-        Ok(Reading {
-            row: found.rows.pop(),
-            line: self.line(&rows, queue::in_reading)?,
-            memory: self.memory(first, &found.now)?,
-            now: found.now,
-        })
-    }
-
-    fn join(
-        &mut self,
-        group: &GroupName,
-        waiter: &Waiter,
-        expiry: &StoreTime,
-    ) -> Result<Reading, StoreError> {
-        self.get_into_line(group, waiter, expiry)?;
-        self.read_in_line(group)
-    }
-
-    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
-        let values = [Cell::text(group), Cell::text(session)];
-        let left = self.session.ask(self.timeout, sql!("queue_leave"), &values);
-        left.map(|_| ()).map_err(|failed| failed.error)
-    }
-
-    fn bell(&mut self) -> Option<Bell> {
-        let tells = self.is_told && self.session.listens();
-        self.session.socket().filter(|_| tells).map(Bell)
-    }
-
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
         let others = self.session.others(self.timeout)?;
         Some(Arc::new(others))
-    }
-
-    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        self.carry_out(swap)
-    }
-
-    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
-        self.write_note(swap)
-    }
-
-    fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
-        self.write_run(run)
-    }
-
-    fn list(&mut self) -> Result<Listing, StoreError> {
-        let statement = self.statements.of(sql!("list"));
-        let rows = self.session.ask(self.timeout, &statement, &[]);
-        let rows = rows.map_err(|failed| self.listed(failed))?;
-        let listing = self.tokens(&rows)?;
-        Ok(Listing {
-            lines: self.lines()?,
-            ..listing
-        })
-    }
-
-    fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
-        cold::runs(self, query)
-    }
-
-    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
-        cold::acts(self, query)
-    }
-
-    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
-        let found = cold::key(self, group, key);
-        if found.is_err() && std::mem::take(&mut self.lacks_tables) {
-            // It is asked before the first look at the token.
-            self.init()?;
-            return cold::key(self, group, key);
-        }
-        found
-    }
-
-    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
-        cold::keys(self, group)
-    }
-
-    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
-        let begun = Instant::now();
-        let statement = self.statements.of(sql!("advance"));
-        let values = [Cell::text(resource), Cell::number(fence.0)];
-        let rows = self.session.ask(self.timeout, &statement, &values);
-        let rows = rows.map_err(|failed| self.listed(failed))?;
-        let row = rows.first().ok_or_else(|| self.no_answer())?;
-        if row.try_get("stored").unwrap_or(false) {
-            return Ok(Advanced::Stored);
-        }
-        // Another may have raised it while the statement ran.
-        let left = self.timeout.saturating_sub(begun.elapsed());
-        let rows = self
-            .session
-            .ask(left, sql!("mark"), &[Cell::text(resource)]);
-        let rows = rows.map_err(|failed| failed.error)?;
-        let mark = rows.first().and_then(|row| row.try_get(0).ok());
-        let mark = mark.ok_or_else(|| self.no_answer())?;
-        Ok(Advanced::Behind(Fence(mark)))
-    }
-
-    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
-        let pruned = self.prune_if_possible(group, retention);
-        pruned.map_err(|failed| failed.error)
     }
 }

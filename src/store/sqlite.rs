@@ -8,7 +8,7 @@
 //! **What survives.** The lock's state need not survive a power cut: every
 //! process that relied on it is gone too. History must, and `--once` with it.
 //! So commits do not wait for the disk (WAL with `synchronous = NORMAL`), but a
-//! swap that ends a run, and [`Store::record`], sync the log before they
+//! swap that ends a run, and [`super::Records::record`], sync the log before they
 //! return. The log is synced here and not by `synchronous = FULL`: SQLite would
 //! call fsync(2) on it and, once in every process, on its directory; fdatasync(2)
 //! on the log alone is a third cheaper and gives the same, because the log lies
@@ -42,6 +42,7 @@ mod fault;
 mod file;
 mod incarnation;
 mod lock_owner;
+mod marks;
 mod prune;
 mod queue;
 mod records;
@@ -71,25 +72,16 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use self::cells::Cells;
 use self::clock::{Clock, HostClock};
 use self::fault::Place;
 use self::file::OpenFile;
-use self::swap::{Kept, WriteError, carry_out};
-use super::sql::cold;
+use self::swap::{Kept, WriteError};
 use super::worker::{Answer, Request};
-use super::{
-    ActQuery, Advanced, Bell, Listing, Reading, Retention, RunQuery, Store, StoreError, Trouble,
-    Unreadable,
-};
+use super::{Store, StoreError, Trouble};
 use crate::sys::file_size;
-use crate::token::{
-    self, ActRecord, Fence, GroupName, NoteSwap, OnceMark, Recorded, ResourceName, Row, RunRecord,
-    SessionId, StoreTime, Swap, Swapped, Waiter,
-};
+use crate::token::StoreTime;
 
 /// After how many pages in the log a commit moves them to the database. Of 16,
 /// 64 and 200 pages of 1, 2 and 4 KiB the whole cost of a run, checkpoints and
@@ -327,22 +319,6 @@ impl SqliteStore {
         Ok(taken)
     }
 
-    /// What a statement for places in the queue gives.
-    fn queue(
-        &self,
-        sql: &str,
-        parameters: impl rusqlite::Params,
-    ) -> Result<Vec<(GroupName, token::Place)>, StoreError> {
-        self.rows(sql, parameters, |row| place_in(row, &self.place))
-    }
-
-    /// What rang until now is answered by the look that follows.
-    fn quiet_the_bell(&self) {
-        if let Some(bell) = &self.bell {
-            bell.quiet();
-        }
-    }
-
     /// Starts a transaction that only reads.
     fn reading(&self) -> Result<Transaction<'_>, StoreError> {
         self.file.check_still_there(&self.place)?;
@@ -359,23 +335,14 @@ fn group_in(row: &rusqlite::Row<'_>) -> String {
     }
 }
 
-fn token_of(row: &rusqlite::Row<'_>, place: &Place) -> Result<Row, StoreError> {
-    tokens::from_cells(Cells::new(row, tokens::COLUMNS))
-        .map_err(|bad| place.bad_cell("tokens", &group_in(row), &bad))
-}
-
-fn place_in(
-    row: &rusqlite::Row<'_>,
-    place: &Place,
-) -> Result<(GroupName, token::Place), StoreError> {
-    queue::from_cells(Cells::new(row, queue::COLUMNS))
-        .map_err(|bad| place.bad_cell("waiters", &group_in(row), &bad))
-}
-
 /// How long a call waits for a lock when its caller has no time.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
 impl Store for SqliteStore {
+    fn name(&self) -> &str {
+        &self.place.name
+    }
+
     fn at_once(&mut self, request: &Request) -> Option<Answer> {
         let timeout = self.timeout;
         self.set_timeout(AT_ONCE).ok()?;
@@ -385,161 +352,5 @@ impl Store for SqliteStore {
             .error()
             .is_some_and(|error| error.trouble == Trouble::Locked);
         (!locked).then_some(answer)
-    }
-
-    fn name(&self) -> &str {
-        &self.place.name
-    }
-
-    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
-        self.quiet_the_bell();
-        let transaction = self.reading()?;
-        // The snapshot is taken by the first statement; the clock is read after it.
-        let mut note = None;
-        let found = self.rows(sql!("token_read"), [group.as_str()], |row| {
-            if row
-                .get_ref(0)
-                .is_ok_and(|of| of == ValueRef::Text(incarnation::NOTE.as_bytes()))
-            {
-                let bad = |bad| self.place.bad_cell("tokens", "(the store)", &bad);
-                note = Some(incarnation::of_row(row).map_err(bad)?);
-                return Ok(None);
-            }
-            // Whether anybody is in line is asked in the same statement: to prepare
-            // another would cost every run what few need.
-            let in_line = row.get("in_line").unwrap_or(true);
-            Ok(Some((token_of(row, &self.place)?, in_line)))
-        })?;
-        let mut found: Vec<_> = found.into_iter().flatten().collect();
-        let line = match found.last() {
-            None | Some((_, false)) => Vec::new(),
-            Some((_, true)) => self.queue(sql!("waiters_of_group"), [group.as_str()])?,
-        };
-        let now = self.clock.now();
-        drop(transaction);
-        Ok(Reading {
-            row: found.pop().map(|(row, _)| row),
-            now,
-            line: line.into_iter().map(|(_, place)| place).collect(),
-            memory: incarnation::memory(self.file.incarnation(), note),
-        })
-    }
-
-    fn join(
-        &mut self,
-        group: &GroupName,
-        waiter: &Waiter,
-        expiry: &StoreTime,
-    ) -> Result<Reading, StoreError> {
-        self.write(Writing::State, |transaction, place, now| {
-            if now.is_past(expiry) {
-                return Ok(Kept::No(()));
-            }
-            queue::join(transaction, group, waiter, place, now).map(Kept::Yes)
-        })?;
-        if self.bell.is_none() {
-            self.bell = bell::LogWatch::new(&file::companion(&self.place.path, "-wal"));
-        }
-        self.read(group)
-    }
-
-    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
-        self.write(Writing::State, |transaction, _, _| {
-            queue::leave(transaction, group, session).map_err(WriteError::from)?;
-            Ok(Kept::Yes(()))
-        })
-    }
-
-    fn bell(&mut self) -> Option<Bell> {
-        self.bell.as_ref().map(bell::LogWatch::bell)
-    }
-
-    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        let records = swap.ended.is_some() || swap.act.is_some();
-        let writing = if records {
-            Writing::History
-        } else {
-            Writing::State
-        };
-        self.write(writing, |transaction, _, now| {
-            Ok(carry_out(transaction, swap, now)?)
-        })
-    }
-
-    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
-        let writing = match swap.act {
-            Some(_) => Writing::History,
-            None => Writing::State,
-        };
-        self.write(writing, |transaction, _, now| {
-            Ok(incarnation::write(transaction, swap, now)?)
-        })
-    }
-
-    fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
-        self.write(Writing::History, |transaction, _, now| {
-            Ok(Kept::Yes(records::write_run(transaction, run, now)?))
-        })
-    }
-
-    fn list(&mut self) -> Result<Listing, StoreError> {
-        let transaction = self.reading()?;
-        let found = self.rows(sql!("token_list"), [], |row| {
-            Ok(token_of(row, &self.place).map_err(|error| Unreadable {
-                group: group_in(row),
-                error,
-            }))
-        })?;
-        let lines = self.queue(sql!("waiters"), [])?;
-        let now = self.clock.now();
-        drop(transaction);
-        let mut listing = Listing {
-            rows: Vec::new(),
-            unreadable: Vec::new(),
-            now,
-            lines,
-        };
-        for row in found {
-            match row {
-                Ok(row) => listing.rows.push(row),
-                Err(unreadable) => listing.unreadable.push(unreadable),
-            }
-        }
-        Ok(listing)
-    }
-
-    fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
-        cold::runs(self, query)
-    }
-
-    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
-        cold::acts(self, query)
-    }
-
-    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
-        cold::key(self, group, key)
-    }
-
-    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
-        cold::keys(self, group)
-    }
-
-    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
-        self.write(Writing::History, |transaction, _, now| {
-            let at = wall::to_text(now.stamp.wall_ms);
-            let values = params![resource.as_str(), fence.0, at];
-            if transaction.execute(sql!("resource_advance"), values)? > 0 {
-                return Ok(Kept::Yes(Advanced::Stored));
-            }
-            let resource = [resource.as_str()];
-            let mark = transaction.query_row(sql!("resource_read"), resource, |row| row.get(0))?;
-            Ok(Kept::No(Advanced::Behind(Fence(mark))))
-        })
-    }
-
-    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
-        self.write(Writing::State, |transaction, _, now| {
-            prune::prune(transaction, group, retention, now)
-        })
     }
 }

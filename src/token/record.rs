@@ -92,7 +92,7 @@ pub struct RunEnd {
     pub signal: Option<i32>,
 }
 
-/// What became of a session's own record of its run ([`crate::store::Store::record`]).
+/// What became of a session's own record of its run ([`crate::store::Records::record`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Recorded {
     /// History has it now, and the run's key is done if it succeeded with one.

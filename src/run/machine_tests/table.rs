@@ -173,7 +173,7 @@ fn events(rig: &Rig) -> Vec<(&'static str, Event)> {
 
 /// What the store holds by now, as the answer to a read.
 fn looked(rig: &mut Rig) -> Event {
-    let reading = crate::store::Store::read(&mut rig.store, &rig.machine.claim().group.clone());
+    let reading = crate::store::Tokens::read(&mut rig.store, &rig.machine.claim().group.clone());
     Event::Looked(reading.map(|reading| (Box::new(reading), Evidence::None)))
 }
 

@@ -7,7 +7,7 @@ use crate::run::ending::Ending;
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Wait};
 use crate::store::worker::Request;
-use crate::store::{Store as _, StoreError, Trouble};
+use crate::store::{Queue as _, StoreError, Trouble};
 use crate::sys::wait::Status;
 use crate::token::line::LIVES;
 use crate::token::rule::tests::fixture::{MS, but, s};

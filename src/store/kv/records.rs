@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
-use super::{Commit, Entry, Found, Keys, Kv, KvStore, PART, Put, json};
+use super::{Commit, Committed, Entry, Found, Keys, Kv, KvStore, PART, Put, TRIES, json};
 use crate::store::pruning::{Note, Seen};
 use crate::store::sql::cell::BadColumn;
-use crate::store::{ActQuery, PRUNE_BATCH, Retention, RunQuery, StoreError};
-use crate::token::{ActRecord, Fence, GroupName, OnceMark, Outcome, RunRecord};
+use crate::store::{ActQuery, PRUNE_BATCH, Records, Retention, RunQuery, StoreError};
+use crate::token::{ActRecord, Fence, GroupName, OnceMark, Outcome, Recorded, RunRecord};
 
 const RUN: &str = "run\u{1f}";
 const ACT: &str = "act\u{1f}";
@@ -108,10 +108,7 @@ fn limited<T>(mut values: Vec<T>, limit: Option<u32>) -> Vec<T> {
     values
 }
 
-pub(super) fn runs<K: Kv>(
-    of: &mut KvStore<K>,
-    query: &RunQuery,
-) -> Result<Vec<RunRecord>, StoreError> {
+fn runs<K: Kv>(of: &mut KvStore<K>, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
     let found = values(of, Keys::Under(under(RUN, query.group.as_ref())))?;
     let runs = found.into_iter();
     let runs = runs.map(|(run, entry): (RunRecord, Entry)| run.written(&entry.stamp));
@@ -124,10 +121,7 @@ pub(super) fn runs<K: Kv>(
     Ok(limited(runs, query.limit))
 }
 
-pub(super) fn acts<K: Kv>(
-    of: &mut KvStore<K>,
-    query: &ActQuery,
-) -> Result<Vec<ActRecord>, StoreError> {
+fn acts<K: Kv>(of: &mut KvStore<K>, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
     let found = values(of, Keys::Under(under(ACT, query.group.as_ref())))?;
     let acts = found.into_iter().map(|(act, entry)| ActRecord {
         at_ms: entry.stamp.stamp.wall_ms,
@@ -148,7 +142,7 @@ fn marks<K: Kv>(of: &mut KvStore<K>, keys: Keys) -> Result<Vec<OnceMark>, StoreE
     Ok(marks.collect())
 }
 
-pub(super) fn key<K: Kv>(
+fn mark<K: Kv>(
     of: &mut KvStore<K>,
     group: &GroupName,
     key: &str,
@@ -156,7 +150,7 @@ pub(super) fn key<K: Kv>(
     Ok(marks(of, Keys::One(once_key(group, key)))?.pop())
 }
 
-pub(super) fn keys<K: Kv>(
+fn keys<K: Kv>(
     of: &mut KvStore<K>,
     group: Option<&GroupName>,
 ) -> Result<Vec<OnceMark>, StoreError> {
@@ -169,7 +163,7 @@ pub(super) fn keys<K: Kv>(
 }
 
 /// Removes what is too old, and leaves a note for the next pruning.
-pub(super) fn prune<K: Kv>(
+fn prune<K: Kv>(
     of: &mut KvStore<K>,
     group: &GroupName,
     retention: Retention,
@@ -248,4 +242,41 @@ fn old_acts_and_keys(found: &Found, note: &Note, retention: Retention) -> Vec<St
 
 const fn was_written_before(entry: &Entry, wall_ms: i64) -> bool {
     entry.stamp.stamp.wall_ms < wall_ms
+}
+
+impl<K: Kv> Records for KvStore<K> {
+    fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
+        for _ in 0..TRIES {
+            let found = self.kv.get(&keys_of(run))?;
+            let mut commit = Commit::default();
+            add_run(&mut commit, run, &found.entries);
+            if commit.puts.is_empty() {
+                return Ok(Recorded::Already);
+            }
+            if let Committed::Done(_) = self.kv.commit(&commit)? {
+                return Ok(Recorded::Written);
+            }
+        }
+        Err(self.contended())
+    }
+
+    fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
+        runs(self, query)
+    }
+
+    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
+        acts(self, query)
+    }
+
+    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
+        mark(self, group, key)
+    }
+
+    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
+        keys(self, group)
+    }
+
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
+        prune(self, group, retention)
+    }
 }

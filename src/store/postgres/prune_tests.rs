@@ -8,7 +8,7 @@ use ::postgres::{Client, NoTls};
 use crate::store::conformance::{claim, version};
 use crate::store::postgres::server::{Database, Server};
 use crate::store::postgres::{PostgresStore, settings};
-use crate::store::{Retention, Store};
+use crate::store::{Records, Retention, Tokens};
 use crate::token::swap::{grant, heartbeat};
 use crate::token::{GrantKind, Row, Swapped};
 

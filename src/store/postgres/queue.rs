@@ -8,8 +8,8 @@ use super::statements::sql;
 use super::{PostgresStore, tokens};
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::waiter;
-use crate::store::{Reading, Store as _, StoreError};
-use crate::token::{GroupName, Place, StoreTime, Waiter};
+use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
+use crate::token::{GroupName, Place, SessionId, StoreTime, Waiter};
 
 /// How often a look is repeated because something was told while it was under way.
 const LOOKS: u32 = 3;
@@ -112,5 +112,28 @@ impl PostgresStore {
             reading = self.read(group)?;
         }
         Ok(reading)
+    }
+}
+
+impl Queue for PostgresStore {
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+    ) -> Result<Reading, StoreError> {
+        self.get_into_line(group, waiter, expiry)?;
+        self.read_in_line(group)
+    }
+
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
+        let values = [Cell::text(group), Cell::text(session)];
+        let left = self.session.ask(self.timeout, sql!("queue_leave"), &values);
+        left.map(|_| ()).map_err(|failed| failed.error)
+    }
+
+    fn bell(&mut self) -> Option<Bell> {
+        let tells = self.is_told && self.session.listens();
+        self.session.socket().filter(|_| tells).map(Bell)
     }
 }

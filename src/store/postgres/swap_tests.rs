@@ -10,7 +10,7 @@ use super::server::{Database, Server};
 use super::{PostgresStore, settings};
 use crate::store::conformance::acts::act_on;
 use crate::store::conformance::{claim, version};
-use crate::store::{Reading, Store, Trouble};
+use crate::store::{Marks, Queue, Reading, Records, Tokens, Trouble};
 use crate::token::operator::Act;
 use crate::token::record::fixture::run_of;
 use crate::token::swap::{grant, heartbeat, release};

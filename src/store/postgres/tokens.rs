@@ -1,14 +1,16 @@
 //! The table `tokens`: a token's columns, and back.
 
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use tokio_postgres::Row as Found;
 
 use super::cells::Cells;
-use super::statements::FIRST_SEGMENT;
+use super::statements::{FIRST_SEGMENT, sql};
+use super::{PostgresStore, queue, schema};
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::token::Columns;
-use crate::token::{Domain, Row, StoreTime, Swap, Version};
+use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
+use crate::token::{Domain, GroupName, NoteSwap, Row, StoreTime, Swap, Swapped, Version};
 
 /// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
 /// reader.
@@ -91,4 +93,80 @@ pub(super) fn from_row(found: &Found, first: usize) -> Result<Option<Row>, BadCo
         document: c.needed()?,
     };
     columns.row().map(Some)
+}
+
+impl PostgresStore {
+    /// The answer of `read.sql` or `list.sql`: the rows, and the time.
+    fn tokens(&mut self, rows: &[tokio_postgres::Row]) -> Result<Listing, StoreError> {
+        let first = rows.first().ok_or_else(|| self.no_answer())?;
+        let now = self.now(first)?;
+        if !self.checked {
+            let oldest: Option<&str> = first.try_get(IN_ANSWER - 1).ok().flatten();
+            schema::check(self.session.place(), oldest)?;
+            self.checked = true;
+        }
+        let mut listing = Listing {
+            rows: Vec::new(),
+            unreadable: Vec::new(),
+            now,
+            lines: Vec::new(),
+        };
+        for row in rows {
+            match from_row(row, IN_ANSWER) {
+                Ok(token) => listing.rows.extend(token),
+                Err(bad) => listing.unreadable.push(Unreadable {
+                    group: row.try_get("token_group").unwrap_or("?").to_owned(),
+                    error: self.bad_column("tokens", &bad),
+                }),
+            }
+        }
+        Ok(listing)
+    }
+}
+
+impl Tokens for PostgresStore {
+    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+        let begun = Instant::now();
+        let statement = self.statements.of(sql!("read"));
+        let values = [Cell::text(group)];
+        let rows = match self.session.ask(self.timeout, &statement, &values) {
+            Err(failed) if failed.no_schema && !self.checked => {
+                self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
+                let left = self.timeout.saturating_sub(begun.elapsed());
+                self.session.ask(left, &statement, &values)
+            }
+            answer => answer,
+        };
+        let rows = rows.map_err(|failed| failed.error)?;
+        let mut found = self.tokens(&rows)?;
+        if let Some(unreadable) = found.unreadable.pop() {
+            return Err(unreadable.error);
+        }
+        let first = rows.first().ok_or_else(|| self.no_answer())?;
+        Ok(Reading {
+            row: found.rows.pop(),
+            line: self.line(&rows, queue::in_reading)?,
+            memory: self.memory(first, &found.now)?,
+            now: found.now,
+        })
+    }
+
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
+        self.carry_out(swap)
+    }
+
+    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
+        self.write_note(swap)
+    }
+
+    fn list(&mut self) -> Result<Listing, StoreError> {
+        let statement = self.statements.of(sql!("list"));
+        let rows = self.session.ask(self.timeout, &statement, &[]);
+        let rows = rows.map_err(|failed| self.listed(failed))?;
+        let listing = self.tokens(&rows)?;
+        Ok(Listing {
+            lines: self.lines()?,
+            ..listing
+        })
+    }
 }

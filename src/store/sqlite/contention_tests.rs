@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::SqliteStore;
 use super::players::{Player, part, wait_to_be_let_go};
-use crate::store::{RunQuery, Store as _};
+use crate::store::{Records as _, RunQuery, Tokens as _};
 use crate::token::record::fixture::run_of;
 use crate::token::swap::{grant, release};
 use crate::token::{

@@ -20,7 +20,7 @@ use super::lock_owner::lock_owner;
 use super::schema::stored_version;
 use crate::duration::rounded;
 use crate::store::checkup::{Check, Tell, advice, directory};
-use crate::store::{Store as _, StoreError, Trouble, filesystem};
+use crate::store::{StoreError, Tokens as _, Trouble, filesystem};
 use crate::token::{GroupName, Timing};
 
 /// How often the lock is taken, and a page written.

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use super::SqliteStore;
 use super::garbage_tests::create;
 use super::players::{Player, part, wait_to_be_let_go};
-use crate::store::{Store as _, Trouble};
+use crate::store::{Records as _, Tokens as _, Trouble};
 use crate::token::GroupName;
 use crate::token::record::fixture::unheld_run;
 

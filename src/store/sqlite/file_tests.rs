@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::SqliteStore;
-use crate::store::{Store as _, StoreError, Trouble};
+use crate::store::{Store as _, StoreError, Tokens as _, Trouble};
 use crate::token::GroupName;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::{SqliteStore, queue, tokens};
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
-use crate::store::{RunQuery, Store, StoreError, Trouble};
+use crate::store::{Records as _, RunQuery, StoreError, Tokens as _, Trouble};
 use crate::token::record::fixture::unheld_run;
 use crate::token::swap::{creation, grant};
 use crate::token::{

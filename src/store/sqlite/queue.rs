@@ -4,9 +4,11 @@ use rusqlite::{Connection, params};
 
 use super::cells::Cells;
 use super::fault::Place as File;
-use super::{WriteError, place_in, wall};
+use super::swap::{Kept, WriteError};
+use super::{SqliteStore, Writing, bell, file, group_in, wall};
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::waiter;
+use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
 use crate::token::line::FORGOTTEN;
 use crate::token::{Domain, GroupName, Place, SessionId, StoreTime, Waiter};
 
@@ -87,4 +89,58 @@ pub(super) fn leave(
         .prepare_cached(sql!("waiter_remove"))?
         .execute([group.as_str(), session.as_str()])?;
     Ok(())
+}
+
+fn place_in(row: &rusqlite::Row<'_>, file: &File) -> Result<(GroupName, Place), StoreError> {
+    from_cells(Cells::new(row, COLUMNS))
+        .map_err(|bad| file.bad_cell("waiters", &group_in(row), &bad))
+}
+
+impl SqliteStore {
+    /// What a statement for places in the queue gives.
+    pub(super) fn queue(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<(GroupName, Place)>, StoreError> {
+        self.rows(sql, parameters, |row| place_in(row, &self.place))
+    }
+
+    /// What rang until now is answered by the look that follows.
+    pub(super) fn quiet_the_bell(&self) {
+        if let Some(bell) = &self.bell {
+            bell.quiet();
+        }
+    }
+}
+
+impl Queue for SqliteStore {
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+    ) -> Result<Reading, StoreError> {
+        self.write(Writing::State, |transaction, place, now| {
+            if now.is_past(expiry) {
+                return Ok(Kept::No(()));
+            }
+            join(transaction, group, waiter, place, now).map(Kept::Yes)
+        })?;
+        if self.bell.is_none() {
+            self.bell = bell::LogWatch::new(&file::companion(&self.place.path, "-wal"));
+        }
+        self.read(group)
+    }
+
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
+        self.write(Writing::State, |transaction, _, _| {
+            leave(transaction, group, session).map_err(WriteError::from)?;
+            Ok(Kept::Yes(()))
+        })
+    }
+
+    fn bell(&mut self) -> Option<Bell> {
+        self.bell.as_ref().map(bell::LogWatch::bell)
+    }
 }

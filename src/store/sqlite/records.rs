@@ -4,12 +4,13 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use super::cells::Cells;
-use super::{SqliteStore, group_in, wall};
-use crate::store::StoreError;
+use super::swap::Kept;
+use super::{SqliteStore, Writing, group_in, prune, wall};
 use crate::store::sql::cell::{BadColumn, Cell, Kind};
-use crate::store::sql::cold::{Dialect, Found, Statements};
+use crate::store::sql::cold::{self, Dialect, Found, Statements};
 use crate::store::sql::table::{ACTS, KEYS, RUNS, Table};
-use crate::token::{ActRecord, Recorded, RunRecord, StoreTime};
+use crate::store::{ActQuery, Records, Retention, RunQuery, StoreError};
+use crate::token::{ActRecord, GroupName, OnceMark, Recorded, RunRecord, StoreTime};
 
 impl Dialect for SqliteStore {
     fn statements(&self) -> Statements {
@@ -105,4 +106,34 @@ pub(super) fn write_act(
         connection.execute(sql!("key_forget"), [act.group.as_str(), key])?;
     }
     Ok(())
+}
+
+impl Records for SqliteStore {
+    fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
+        self.write(Writing::History, |transaction, _, now| {
+            Ok(Kept::Yes(write_run(transaction, run, now)?))
+        })
+    }
+
+    fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
+        cold::runs(self, query)
+    }
+
+    fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
+        cold::acts(self, query)
+    }
+
+    fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
+        cold::key(self, group, key)
+    }
+
+    fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
+        cold::keys(self, group)
+    }
+
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
+        self.write(Writing::State, |transaction, _, now| {
+            prune::prune(transaction, group, retention, now)
+        })
+    }
 }

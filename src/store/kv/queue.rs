@@ -1,0 +1,88 @@
+//! The entries of those in a queue.
+
+use super::{Commit, Entry, Found, Keys, Kv, KvStore, PART, Put};
+use crate::store::sql::cell::BadColumn;
+use crate::store::sql::waiter;
+use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
+use crate::token::line::FORGOTTEN;
+use crate::token::{GroupName, Place, SessionId, StoreTime, Waiter};
+
+pub(super) const WAITER: &str = "waiter\u{1f}";
+
+pub(super) fn queue_of(group: &GroupName) -> String {
+    format!("{WAITER}{group}{PART}")
+}
+
+pub(super) fn waiter_key(group: &GroupName, session: &SessionId) -> String {
+    format!("{}{session}", queue_of(group))
+}
+
+fn place(rest: &str, entry: &Entry) -> Result<(GroupName, Place), BadColumn> {
+    let (group, session) = rest.split_once(PART).unwrap_or((rest, ""));
+    let group = GroupName::new(group).map_err(|why| BadColumn::of("key", why))?;
+    let seen = entry.stamp.clone();
+    Ok((
+        group,
+        waiter::place(entry.created, session, seen, &entry.value)?,
+    ))
+}
+
+impl<K: Kv> KvStore<K> {
+    /// Those in a queue, by arrival, with their groups.
+    pub(super) fn places(&self, found: &Found) -> Result<Vec<(GroupName, Place)>, StoreError> {
+        let mut places = Vec::new();
+        for (key, entry) in &found.entries {
+            let Some(rest) = key.strip_prefix(WAITER) else {
+                continue;
+            };
+            let place = place(rest, entry).map_err(|bad| self.bad(key, &bad))?;
+            places.push(place);
+        }
+        places.sort_by_key(|(_, place)| place.number);
+        Ok(places)
+    }
+}
+
+impl<K: Kv> Queue for KvStore<K> {
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+    ) -> Result<Reading, StoreError> {
+        let found = self.kv.get(&[Keys::Under(queue_of(group))])?;
+        let forgotten = self.places(&found)?.into_iter().filter(|(_, place)| {
+            let age = found
+                .now
+                .calendar_age_of(place.seen_at, Some(&place.domain));
+            age >= FORGOTTEN && place.waiter.session != waiter.session
+        });
+        let sign = Put {
+            key: waiter_key(group, &waiter.session),
+            value: waiter::document(waiter),
+            tag: String::new(),
+            stamps: true,
+        };
+        self.kv.commit(&Commit {
+            puts: vec![sign],
+            deletes: forgotten
+                .map(|(_, place)| waiter_key(group, &place.waiter.session))
+                .collect(),
+            until: Some(expiry.clone()),
+            ..Commit::default()
+        })?;
+        self.read(group)
+    }
+
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
+        let commit = Commit {
+            deletes: vec![waiter_key(group, session)],
+            ..Commit::default()
+        };
+        self.kv.commit(&commit).map(drop)
+    }
+
+    fn bell(&mut self) -> Option<Bell> {
+        self.kv.bell()
+    }
+}

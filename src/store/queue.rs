@@ -1,0 +1,40 @@
+//! The queue of each group: the sessions that wait for its token, by arrival.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use super::{Reading, StoreError};
+use crate::token::{GroupName, SessionId, StoreTime, Waiter};
+
+/// A descriptor that becomes readable when the token may have become free. The store's
+/// next call takes back what made it so.
+#[derive(Debug, Clone)]
+pub struct Bell(pub Arc<OwnedFd>);
+
+/// Keeps queues, and tells those in them when the token may have become free.
+pub trait Queue {
+    /// Puts a session at the end of the queue, or renews the sign of life of one that is in it,
+    /// which keeps its place. Removes sessions without a sign of life for a minute. Then reads.
+    /// After `expiry` it only reads: the sender of a late request may be dead.
+    ///
+    /// # Errors
+    /// If the store can't be used. Whether the session is in line is not known then.
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &StoreTime,
+    ) -> Result<Reading, StoreError>;
+
+    /// Puts a session out of the line, if it is in it.
+    ///
+    /// # Errors
+    /// If the store can't be used.
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError>;
+
+    /// What tells who is in line that the token may have become free: asked after each
+    /// [`Self::join`]. `None`: nothing does, and looking now and then is all that helps.
+    fn bell(&mut self) -> Option<Bell> {
+        None
+    }
+}

@@ -1,0 +1,94 @@
+//! Tokens: one snapshot of a group, and the compare-and-swap of its row.
+
+use super::StoreError;
+use crate::token::{GroupName, Memory, NoteSwap, Place, Row, StoreTime, Swap, Swapped, document};
+
+/// What one read of a group gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// The row; `None` if the group has never been seen.
+    pub row: Option<Row>,
+    /// The store's time at the read.
+    pub now: StoreTime,
+    /// Those in line, by arrival; some of them may be dead.
+    pub line: Vec<Place>,
+    /// What the store may have forgotten.
+    pub memory: Memory,
+}
+
+/// Every group, at one instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The rows, by group.
+    pub rows: Vec<Row>,
+    /// Those that can't be read: they hide no others.
+    pub unreadable: Vec<Unreadable>,
+    /// The store's time.
+    pub now: StoreTime,
+    /// Everybody in line, by group; some of them may be dead.
+    pub lines: Vec<(GroupName, Place)>,
+}
+
+impl Listing {
+    /// How many wait for a group's token.
+    #[must_use]
+    pub fn waiters(&self, group: &GroupName) -> usize {
+        let waits = |(of, place): &&(GroupName, Place)| of == group && place.is_alive(&self.now);
+        self.lines.iter().filter(waits).count()
+    }
+}
+
+/// A row that no tokenrun wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its group, as far as that can be read.
+    pub group: String,
+    /// What is wrong with it.
+    pub error: StoreError,
+}
+
+/// Reads and writes tokens. A store decides nothing: the rule is in [`crate::token`].
+pub trait Tokens {
+    /// Reads a group's row together with the store's time.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError>;
+
+    /// Writes a new row, and what the swap carries beside it, if the version is
+    /// still the one that was read and the swap has not expired.
+    ///
+    /// # Errors
+    /// If it is not known whether the swap happened, or will.
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError>;
+
+    /// Writes the note of the store's incarnation, if the last one is still the one that was read
+    /// and the swap has not expired.
+    ///
+    /// # Errors
+    /// If it is not known whether the note is written.
+    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError>;
+
+    /// Lists every group.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn list(&mut self) -> Result<Listing, StoreError>;
+}
+
+/// Why this program neither grants a token nor acts on it: its document needs a newer one. A holder
+/// goes on, and carries the document as it is.
+///
+/// # Errors
+/// If the document needs a newer program.
+pub fn check_reader(row: &Row) -> Result<(), StoreError> {
+    if !row.document.needs_newer_program() {
+        return Ok(());
+    }
+    Err(StoreError::misconfigured(format!(
+        "the token of group {:?} is for programs that know version {} of it or later, and this tokenrun knows {}",
+        row.group.as_str(),
+        row.document.reader,
+        document::VERSION
+    )).remedy("install a newer tokenrun"))
+}
