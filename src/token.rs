@@ -127,5 +127,5 @@ pub use record::{GrantKind, OnceMark, Outcome, Recorded, RunEnd, RunRecord};
 pub use row::{Row, State};
 pub use rule::{Decision, Refusal, Verdict, decide};
 pub use swap::{Swap, Swapped};
-pub use time::{Domain, Moment, Stamp, StoreTime};
+pub use time::{Domain, Moment, Stamp, StoreTime, Until};
 pub use timing::{Timing, TimingError, Wishes};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::job::messages::Deadline;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    Moment, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Timing, Version, swap,
+    Moment, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Timing, Until, Version, swap,
 };
 
 /// A swap of this session's own, and when it was sent.
@@ -173,10 +173,10 @@ impl Lease {
         Version::from_random(drawn)
     }
 
-    fn expiry(&self, now: Moment, timing: &Timing) -> StoreTime {
+    fn expiry(&self, now: Moment, timing: &Timing) -> Until {
         let (time, asked_at) = &self.seen;
         let passed: Duration = now.since(*asked_at);
-        time.plus(passed.saturating_add(timing.store_timeout))
+        time.until(passed.saturating_add(timing.store_timeout))
     }
 
     /// A heartbeat of ours happened: `sent` says which.

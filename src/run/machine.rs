@@ -16,7 +16,7 @@ use super::seeking::Seeking;
 use crate::store::Reading;
 use crate::store::worker::Request;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{Claim, IncarnationNote, Moment, StoreTime, Version, Waiter};
+use crate::token::{Claim, IncarnationNote, Moment, Until, Version, Waiter};
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ impl Step<'_> {
         self.act(Action::Send(Request::Read(group)));
     }
 
-    pub(crate) fn join(&mut self, expiry: StoreTime) {
+    pub(crate) fn join(&mut self, expiry: Until) {
         let waiter = Box::new(Waiter::of(self.claim));
         let group = self.claim.group.clone();
         self.act(Action::Send(Request::Join(group, waiter, expiry)));

@@ -42,7 +42,7 @@ use crate::token::swap::{creation, grant, heartbeat, release};
 use crate::token::{
     About, ActRecord, Actor, Claim, ClientId, Domain, Fence, GrantKind, GroupName, Others, Outcome,
     Pause, Recorded, ResourceName, Row, RunEnd, RunRecord, SessionId, Stamp, State, StoreTime,
-    Swap, Swapped, Timing, Version, Wishes,
+    Swap, Swapped, Timing, Until, Version, Wishes,
 };
 
 /// Data of its own, and a clock that the test turns.
@@ -213,6 +213,6 @@ const SUCCESS: RunEnd = RunEnd {
     signal: None,
 };
 
-fn ten_seconds_from(fixture: &dyn Fixture) -> StoreTime {
-    fixture.now().plus(Duration::from_secs(10))
+fn ten_seconds_from(fixture: &dyn Fixture) -> Until {
+    fixture.now().until(Duration::from_secs(10))
 }

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::sql::cell::BadColumn;
 use super::{Bell, Store, StoreError};
-use crate::token::{Incarnation, Served, StoreTime};
+use crate::token::{Incarnation, Served, StoreTime, Until};
 
 /// What a database with keys and values does for [`KvStore`]. Calls block, each for a bounded time.
 pub trait Kv: Send {
@@ -98,7 +98,7 @@ pub struct Commit {
     /// The keys that are removed, if they are there.
     pub deletes: Vec<String>,
     /// After this time, and in another domain, nothing happens.
-    pub until: Option<StoreTime>,
+    pub until: Option<Until>,
 }
 
 /// An entry that is written.

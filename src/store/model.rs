@@ -14,7 +14,7 @@ use crate::token::line::FORGOTTEN;
 use crate::token::{
     ActRecord, Domain, Fence, GroupName, Incarnation, IncarnationNote, Memory, NoteSwap, OnceMark,
     Outcome, Place, Recorded, ResourceName, Row, RunRecord, Served, SessionId, Stamp, StoreTime,
-    Swap, Swapped, Version, Waiter,
+    Swap, Swapped, Until, Version, Waiter,
 };
 
 /// Everything that a store holds: to be copied and put back, as a lossy failover does.
@@ -222,7 +222,7 @@ impl Contents {
         &mut self,
         group: &GroupName,
         waiter: &Waiter,
-        expiry: &StoreTime,
+        expiry: &Until,
         now: &StoreTime,
     ) {
         if now.is_past(expiry) {
@@ -358,7 +358,7 @@ impl Queue for ModelStore {
         &mut self,
         group: &GroupName,
         waiter: &Waiter,
-        expiry: &StoreTime,
+        expiry: &Until,
     ) -> Result<Reading, StoreError> {
         {
             let mut inner = self.inner();

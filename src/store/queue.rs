@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::{Reading, StoreError};
-use crate::token::{GroupName, SessionId, StoreTime, Waiter};
+use crate::token::{GroupName, SessionId, Until, Waiter};
 
 /// A descriptor that becomes readable when the token may have become free. The store's
 /// next call takes back what made it so.
@@ -23,7 +23,7 @@ pub trait Queue {
         &mut self,
         group: &GroupName,
         waiter: &Waiter,
-        expiry: &StoreTime,
+        expiry: &Until,
     ) -> Result<Reading, StoreError>;
 
     /// Puts a session out of the line, if it is in it.

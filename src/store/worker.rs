@@ -12,7 +12,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::{Bell, Reading, Retention, Store, StoreError};
 use crate::token::{
-    GroupName, NoteSwap, OnceMark, Recorded, RunRecord, SessionId, StoreTime, Swap, Swapped, Waiter,
+    GroupName, NoteSwap, OnceMark, Recorded, RunRecord, SessionId, Swap, Swapped, Until, Waiter,
 };
 
 /// A request to a store.
@@ -21,7 +21,7 @@ pub enum Request {
     /// Read the group's row.
     Read(GroupName),
     /// Get into the line, or stay in it, until this time of the store's; then read.
-    Join(GroupName, Box<Waiter>, StoreTime),
+    Join(GroupName, Box<Waiter>, Until),
     /// Leave the line.
     Leave(GroupName, SessionId),
     /// Change a row.

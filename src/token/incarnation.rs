@@ -15,7 +15,7 @@ use super::document::Others;
 use super::misreading::{Misreading, misread};
 use super::names::Version;
 use super::operator::ActRecord;
-use super::time::{Domain, Stamp, StoreTime};
+use super::time::{Domain, Stamp, StoreTime, Until};
 
 /// What a store says it is. Two that may know different grants are two. Where it changes, the
 /// store's domain changes too, so that what was judged on one expires on the other. A name does not come
@@ -174,7 +174,7 @@ pub struct NoteSwap {
     /// The new note. Its version was drawn for this swap.
     pub to: IncarnationNote,
     /// After this time, and in another domain, the store carries the swap out no more.
-    pub expiry: StoreTime,
+    pub expiry: Until,
     /// The act of an operator, which is recorded in the same transaction. The store sets its time.
     pub act: Option<Box<ActRecord>>,
 }
@@ -311,7 +311,7 @@ impl Memory {
         NoteSwap {
             from: self.note.as_ref().map(|note| note.version),
             to,
-            expiry: now.plus(limit),
+            expiry: now.until(limit),
             act: None,
         }
     }

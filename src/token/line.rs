@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::claim::{About, Claim, Line, Look};
 use super::names::{ClientId, SessionId};
 use super::rule::{Verdict, decide};
-use super::time::{Domain, Stamp, StoreTime};
+use super::time::{Domain, Stamp, StoreTime, Until};
 
 /// How often who waits says that it lives, at most; the rest of a second is left to chance.
 pub const STAMP_EVERY: Duration = Duration::from_millis(800);
@@ -23,8 +23,8 @@ pub const LIVES: Duration = Duration::from_millis(2_500);
 /// was `seen`. One that is under way for longer than [`LIVES`] proves nothing: who has sent it
 /// may be dead by then.
 #[must_use]
-pub fn expiry(seen: &StoreTime, passed: Duration, store_timeout: Duration) -> StoreTime {
-    seen.plus(passed.saturating_add(store_timeout.min(LIVES)))
+pub fn expiry(seen: &StoreTime, passed: Duration, store_timeout: Duration) -> Until {
+    seen.until(passed.saturating_add(store_timeout.min(LIVES)))
 }
 
 /// After so long without a sign of life a place is given up for good.

@@ -248,7 +248,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         from: Some(row.version),
         to,
         stamp: None,
-        expiry: now.plus(limit),
+        expiry: now.until(limit),
         ended: ended.map(Box::new),
         leaves: None,
         act: None,

@@ -39,7 +39,7 @@ fn operators_draw_a_version_and_stamp_nothing() {
         let vanished = RunRecord::vanished(&running("a")).map(Box::new);
         assert_eq!(swap.ended, vanished.filter(|_| takes), "{act:?}");
         let now = seen(running("a")).after(s(34)).now;
-        assert_eq!(swap.expiry, now);
+        assert_eq!(swap.expiry, now.until(Duration::ZERO));
         assert_eq!(
             swap.written(&now),
             swap.to,
@@ -154,7 +154,7 @@ fn a_heartbeat_that_is_on_its_way_conflicts_with_any_act() {
         let now = seen(running("a")).now;
         let mut store = Contents::default();
         store.rows.insert(running("a").group, running("a"));
-        let beat = swap::heartbeat(&running("a"), Version::from_stored(8), now.plus(s(4)));
+        let beat = swap::heartbeat(&running("a"), Version::from_stored(8), now.until(s(4)));
         let act = swapped(&act, &seen(running("a")));
         assert!(matches!(store.swap(&act, &now), Swapped::Done(_)));
         assert_eq!(store.swap(&beat, &now), Swapped::Conflict);
@@ -164,7 +164,7 @@ fn a_heartbeat_that_is_on_its_way_conflicts_with_any_act() {
 #[test]
 fn the_holders_heartbeat_and_release_keep_what_operators_wrote() {
     let asked = swapped(&Act::Handoff(client("b")), &seen(running("a"))).to;
-    let expiry = seen(running("a")).now;
+    let expiry = seen(running("a")).now.until(s(0));
     let beat = swap::heartbeat(&asked, Version::from_stored(10), expiry);
     assert_eq!(beat.to.document.handoff, asked.document.handoff);
 }

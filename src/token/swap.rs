@@ -6,7 +6,7 @@ use super::names::{GroupName, SessionId, Version};
 use super::operator::ActRecord;
 use super::record::{GrantKind, Outcome, RunRecord};
 use super::row::{Row, State};
-use super::time::StoreTime;
+use super::time::{StoreTime, Until};
 
 use super::names::Fence;
 
@@ -24,7 +24,7 @@ pub struct Swap {
     /// row keeps its stamp.
     pub stamp: Option<StampOf>,
     /// After this time the store carries the swap out no more.
-    pub expiry: StoreTime,
+    pub expiry: Until,
     /// The run whose session leaves the token. It is written in the same transaction, unless
     /// its own session has said how it ended, and makes its key done.
     pub ended: Option<Box<RunRecord>>,
@@ -76,7 +76,7 @@ pub fn creation(claim: &Claim, now: &StoreTime, version: Version) -> Swap {
         from: None,
         to: new_row(claim, now, version),
         stamp: Some(StampOf::Created),
-        expiry: now.plus(claim.timing.store_timeout),
+        expiry: now.until(claim.timing.store_timeout),
         ended: None,
         leaves: None,
         act: None,
@@ -126,7 +126,7 @@ pub fn grant(
     Swap {
         from: row.map(|row| row.version),
         stamp: Some(StampOf::Granted),
-        expiry: now.plus(claim.timing.store_timeout),
+        expiry: now.until(claim.timing.store_timeout),
         ended: vanished.map(Box::new),
         leaves: None,
         act: None,
@@ -136,7 +136,7 @@ pub fn grant(
 
 /// A sign of life of the session in the row.
 #[must_use]
-pub fn heartbeat(row: &Row, version: Version, expiry: StoreTime) -> Swap {
+pub fn heartbeat(row: &Row, version: Version, expiry: Until) -> Swap {
     let mut to = next_of(row);
     to.version = version;
     to.document.stamp_of = StampOf::Heartbeat;
@@ -155,7 +155,7 @@ pub fn heartbeat(row: &Row, version: Version, expiry: StoreTime) -> Swap {
 /// The end of `run`, whose record says how it ended: the token goes to its client until the next
 /// run, or to no client if its keep is zero or an operator revoked it.
 #[must_use]
-pub fn release(row: &Row, run: RunRecord, version: Version, expiry: StoreTime) -> Swap {
+pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Swap {
     let mut to = next_of(row);
     to.version = version;
     let document = &mut to.document;
@@ -196,7 +196,7 @@ pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Versi
         from: Some(row.version),
         to,
         stamp: None,
-        expiry: now.plus(claim.timing.store_timeout),
+        expiry: now.until(claim.timing.store_timeout),
         ended: None,
         leaves: None,
         act: None,

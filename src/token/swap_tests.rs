@@ -21,6 +21,10 @@ fn at(by: Duration) -> StoreTime {
     seen(created()).after(by).now
 }
 
+fn until(by: Duration) -> Until {
+    at(by).until(Duration::ZERO)
+}
+
 fn grant_to(name: &str, row: &Row, now: &StoreTime) -> Swap {
     grant(&claim(name), GrantKind::Bind, Some(row), now, version(9))
 }
@@ -34,7 +38,12 @@ fn ended(outcome: Outcome) -> RunEnd {
 }
 
 fn released(row: &Row, outcome: Outcome) -> Swap {
-    release(row, run_of(row).ended(ended(outcome)), version(9), at(s(8)))
+    release(
+        row,
+        run_of(row).ended(ended(outcome)),
+        version(9),
+        until(s(8)),
+    )
 }
 
 // A grant.
@@ -56,7 +65,7 @@ fn a_grant_writes_who_holds_it_and_from_when() {
 #[test]
 fn a_grant_expires_a_store_timeout_after_the_look() {
     let swap = grant_to("a", &free(), &at(s(5)));
-    assert_eq!(swap.expiry, at(s(5) + timing().store_timeout));
+    assert_eq!(swap.expiry, until(s(5) + timing().store_timeout));
 }
 
 #[test]
@@ -149,7 +158,7 @@ fn a_heartbeat_changes_nothing_but_the_versions() {
         row.document.handoff = handed_to(free(), "b").document.handoff;
         row.document.revoke_requested = true;
     });
-    let swap = heartbeat(&row, version(9), at(s(8)));
+    let swap = heartbeat(&row, version(9), until(s(8)));
     let expected = but(row.clone(), |row| {
         row.version = version(9);
         row.document.session_version = Some(version(9));
@@ -158,14 +167,14 @@ fn a_heartbeat_changes_nothing_but_the_versions() {
     assert_eq!(swap.from, Some(row.version));
     assert_eq!(swap.stamp, Some(StampOf::Heartbeat));
     assert_eq!((swap.ended, swap.act, swap.leaves), (None, None, None));
-    assert_eq!(swap.expiry, at(s(8)));
+    assert_eq!(swap.expiry, until(s(8)));
 }
 
 #[test]
 fn a_heartbeat_is_stamped_in_the_stores_domain_and_nothing_else_is() {
     let row = running("a");
     let now = seen(row.clone()).after(s(30)).elsewhere().now;
-    let stamped = heartbeat(&row, row.version, now.clone()).written(&now);
+    let stamped = heartbeat(&row, row.version, now.until(s(0))).written(&now);
     let expected = but(row, |row| row.stamped = now);
     assert_eq!(stamped, expected);
 }
@@ -255,7 +264,7 @@ fn a_creation_grants_nothing_and_remembers_who_is_expected() {
     assert_eq!(swap.to.expected_client, Some(client("a")));
     assert_eq!(swap.to.document.takeover_after, first.timing.takeover_after);
     assert_eq!(swap.to.document.session_version, None);
-    assert_eq!(swap.expiry, at(s(1) + timing().store_timeout));
+    assert_eq!(swap.expiry, until(s(1) + timing().store_timeout));
     assert_eq!((swap.ended, swap.act), (None, None));
 }
 

@@ -66,6 +66,28 @@ pub struct StoreTime {
     pub stamp: Stamp,
 }
 
+/// How long a store may carry a request out: handed out with its time, and carried by the rule and
+/// by a run, which do not look into it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Until {
+    domain: Domain,
+    tick_ms: i64,
+}
+
+impl Until {
+    /// The clock that it is a time of: by another one it is over.
+    #[must_use]
+    pub const fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// The last tick at which the request is carried out, in milliseconds ([`Stamp::tick_ms`]).
+    #[must_use]
+    pub const fn tick_ms(&self) -> i64 {
+        self.tick_ms
+    }
+}
+
 impl StoreTime {
     /// How old a stamp of `domain` is. `None` if that can't be told: the stamp
     /// is of another domain, or lies in the future.
@@ -105,11 +127,21 @@ impl StoreTime {
         self.stamp.wall_ms.saturating_sub(back)
     }
 
-    /// Whether a swap that expires at `expiry` may no longer happen now. Of two
-    /// domains nothing is known, so that counts as expired.
+    /// Until `by` from now, in this domain.
     #[must_use]
-    pub fn is_past(&self, expiry: &Self) -> bool {
-        self.domain != expiry.domain || self.stamp.tick_ms > expiry.stamp.tick_ms
+    pub fn until(&self, by: Duration) -> Until {
+        let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        Until {
+            domain: self.domain.clone(),
+            tick_ms: self.stamp.tick_ms.saturating_add(by),
+        }
+    }
+
+    /// Whether a request may no longer be carried out now. Of two domains nothing is known, so that
+    /// counts as too late.
+    #[must_use]
+    pub fn is_past(&self, until: &Until) -> bool {
+        self.domain != until.domain || self.stamp.tick_ms > until.tick_ms
     }
 }
 
@@ -174,7 +206,7 @@ mod tests {
 
     #[test]
     fn an_expiry_of_another_domain_has_passed() {
-        let expiry = at("a", 1000, 0);
+        let expiry = at("a", 900, 0).until(Duration::from_millis(100));
         assert!(!at("a", 1000, 0).is_past(&expiry));
         assert!(at("a", 1001, 0).is_past(&expiry));
         assert!(at("b", 0, 0).is_past(&expiry));

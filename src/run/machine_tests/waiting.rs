@@ -77,7 +77,11 @@ fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
     let Some(Request::Join(_, _, expiry)) = &rig.out else {
         panic!("{:?}", rig.out);
     };
-    assert_eq!(*expiry, rig.store.now().plus(LIVES), "less than a time-out");
+    assert_eq!(
+        *expiry,
+        rig.store.now().until(LIVES),
+        "less than a time-out"
+    );
     // The answer to the last look was late: what the store said then counts from its coming.
     let answer = rig.arrives();
     let looked_at = rig.store.now();
@@ -86,7 +90,7 @@ fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
     let Some(Request::Join(_, _, expiry)) = rig.out.clone() else {
         panic!("{:?}", rig.out);
     };
-    assert_eq!(expiry, looked_at.plus(LIVES));
+    assert_eq!(expiry, looked_at.until(LIVES));
     // It comes too late: that is no end of the wait.
     assert!(rig.store.now().is_past(&expiry));
     rig.answered();
@@ -255,7 +259,7 @@ fn a_grant_that_gets_no_answer_is_waited_for_until_the_time_is_over() {
         let Some(Request::Swap(grant)) = &rig.out else {
             panic!("{:?}", rig.out);
         };
-        let until = rig.store.now().plus(ends.unwrap_or(s(5)).min(s(5)));
+        let until = rig.store.now().until(ends.unwrap_or(s(5)).min(s(5)));
         assert_eq!(grant.expiry, until, "the store's time-out at most");
         if stopped {
             rig.tell(Event::Signal {

@@ -634,8 +634,8 @@ impl World {
         self.before = store;
         match swap.stamp {
             Some(StampOf::Granted) => {
-                let mut looked = swap.expiry.clone();
-                looked.stamp.tick_ms -= 1_000;
+                let mut looked = now.clone();
+                looked.stamp.tick_ms = swap.expiry.tick_ms() - 1_000;
                 self.check_line(session, before.as_ref(), &line, &looked);
                 self.check_grant(swap, before.as_ref(), &now, died_at);
             }

@@ -82,10 +82,8 @@ impl Seeking {
         let mut swap = swap::grant(step.claim, kind, row, &now, version);
         if let Some(over) = self.wait_ends_at(step.limits.wait) {
             // Who has given up by then is granted nothing.
-            let latest = now.plus(over.since(step.now));
-            if latest.stamp.tick_ms < swap.expiry.stamp.tick_ms {
-                swap.expiry = latest;
-            }
+            let left = over.since(step.now).min(step.claim.timing.store_timeout);
+            swap.expiry = now.until(left);
         }
         let Some(run) = RunRecord::of(&swap.to).map(Box::new) else {
             // A grant begins a run.

@@ -6,7 +6,7 @@ use super::world::{World, group};
 use crate::run::ending::Ending;
 use crate::run::machine::Wait;
 use crate::token::line::{LIVES, stand};
-use crate::token::{Evidence, Line, Look, Memory, Place, Row, StoreTime, Waiter};
+use crate::token::{Evidence, Line, Look, Memory, Place, Row, StoreTime, Until, Waiter};
 
 /// Clocks of nodes are wrong by a part in this at most, so a waiting process that has not reached
 /// the store since it was started is wrong about the store's time by that part of its life.
@@ -19,7 +19,7 @@ impl World {
         &mut self,
         process: usize,
         waiter: &Waiter,
-        expiry: &StoreTime,
+        expiry: &Until,
         now: &StoreTime,
     ) {
         let was_alive = self.is_in_line(waiter, now);

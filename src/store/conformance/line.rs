@@ -7,7 +7,7 @@ use super::{Fixture, claim, done, grant_to, version};
 use crate::store::{Reading, Store};
 use crate::token::line::{FORGOTTEN, LIVES};
 use crate::token::swap::grant;
-use crate::token::{Domain, GrantKind, GroupName, Place, Swap, Swapped, Waiter};
+use crate::token::{Domain, GrantKind, GroupName, Place, StoreTime, Swap, Swapped, Waiter};
 
 fn group(name: &str) -> GroupName {
     GroupName::new(name).unwrap()
@@ -20,7 +20,7 @@ fn waiter(name: &str) -> Waiter {
 /// Gives a sign of life that comes in time.
 fn sign(store: &mut dyn Store, group: &GroupName, waiter: &Waiter) -> Reading {
     let now = store.read(group).unwrap().now;
-    store.join(group, waiter, &now.plus(LIVES)).unwrap()
+    store.join(group, waiter, &now.until(LIVES)).unwrap()
 }
 
 fn join(store: &mut dyn Store, name: &str) -> Vec<Place> {
@@ -86,7 +86,7 @@ pub(super) fn a_sign_of_life_that_comes_too_late_is_none(fixture: &dyn Fixture) 
     let store = store.as_mut();
     let ms = Duration::from_millis(1);
     let before = join(store, "a");
-    let expiry = fixture.now().plus(LIVES);
+    let expiry = fixture.now().until(LIVES);
     fixture.advance(LIVES + ms);
     for name in ["a", "dead"] {
         let reading = store.join(&group("g"), &waiter(name), &expiry).unwrap();
@@ -99,12 +99,18 @@ pub(super) fn a_sign_of_life_that_comes_too_late_is_none(fixture: &dyn Fixture) 
         assert!(reading.row.is_some());
     }
     // By a clock that is not the store's any more nothing can be told.
-    let mut elsewhere = fixture.now().plus(LIVES);
-    elsewhere.domain = Domain("another".into());
-    let reading = store.join(&group("g"), &waiter("dead"), &elsewhere);
+    let elsewhere = StoreTime {
+        domain: Domain("another".into()),
+        ..fixture.now()
+    };
+    let reading = store.join(&group("g"), &waiter("dead"), &elsewhere.until(LIVES));
     assert_eq!(reading.unwrap().line, before);
     // In the last millisecond it counts.
-    let reading = store.join(&group("g"), &waiter("b"), &fixture.now());
+    let reading = store.join(
+        &group("g"),
+        &waiter("b"),
+        &fixture.now().until(Duration::ZERO),
+    );
     assert_eq!(names(&reading.unwrap().line), ["a", "b"]);
     // What is too late puts nobody out either.
     fixture.advance(FORGOTTEN);

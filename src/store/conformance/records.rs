@@ -114,7 +114,7 @@ pub(super) fn a_release_that_does_not_happen_records_nothing(fixture: &dyn Fixtu
         &held,
         run_of(&held).ended(SUCCESS),
         version(3),
-        fixture.now(),
+        fixture.now().until(Duration::ZERO),
     );
     fixture.advance(Duration::from_secs(1));
     assert_eq!(store.swap(&conflicting).unwrap(), Swapped::Conflict);

@@ -84,12 +84,12 @@ pub(super) fn an_expired_swap_changes_nothing_and_is_no_conflict(fixture: &dyn F
     let mut store = fixture.store();
     let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
     let before = everything(store.as_mut());
-    let beat = heartbeat(&held, version(2), fixture.now());
+    let beat = heartbeat(&held, version(2), fixture.now().until(Duration::ZERO));
     let end = release(
         &held,
         run_of(&held).ended(SUCCESS),
         version(3),
-        fixture.now(),
+        fixture.now().until(Duration::ZERO),
     );
     fixture.advance(Duration::from_millis(1));
     for swap in [beat, end] {
@@ -122,7 +122,7 @@ pub(super) fn an_expiry_of_another_domain_has_expired(fixture: &dyn Fixture) {
 pub(super) fn a_conflict_is_told_before_an_expiry(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
-    let late = heartbeat(&held, version(2), fixture.now());
+    let late = heartbeat(&held, version(2), fixture.now().until(Duration::ZERO));
     let beat = heartbeat(&held, version(3), ten_seconds_from(fixture));
     done(store.swap(&beat).unwrap());
     fixture.advance(Duration::from_secs(1));
@@ -274,7 +274,7 @@ pub(super) fn put(
         from,
         to: to.clone(),
         stamp: Some(to.document.stamp_of),
-        expiry: fixture.now(),
+        expiry: fixture.now().until(Duration::ZERO),
         ended: ended.map(Box::new),
         leaves: None,
         act: None,

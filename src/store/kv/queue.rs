@@ -5,7 +5,7 @@ use crate::store::sql::cell::BadColumn;
 use crate::store::sql::waiter;
 use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
 use crate::token::line::FORGOTTEN;
-use crate::token::{GroupName, Place, SessionId, StoreTime, Waiter};
+use crate::token::{GroupName, Place, SessionId, Until, Waiter};
 
 pub(super) const WAITER: &str = "waiter\u{1f}";
 
@@ -48,7 +48,7 @@ impl<K: Kv> Queue for KvStore<K> {
         &mut self,
         group: &GroupName,
         waiter: &Waiter,
-        expiry: &StoreTime,
+        expiry: &Until,
     ) -> Result<Reading, StoreError> {
         let found = self.kv.get(&[Keys::Under(queue_of(group))])?;
         let forgotten = self.places(&found)?.into_iter().filter(|(_, place)| {

@@ -125,8 +125,8 @@ impl PostgresStore {
         let statement = self.statements.of(sql!("note"));
         let rows = self.session.ask(self.timeout, &statement, &values);
         let rows = rows.map_err(|failed| failed.error)?;
-        if !rows.is_empty() {
-            return Ok(Swapped::Done(swap.expiry.clone()));
+        if let Some(row) = rows.first() {
+            return Ok(Swapped::Done(self.done_at(row, &swap.expiry)?));
         }
         let statement = self.statements.of(sql!("note_state"));
         let rows = self.session.ask(self.timeout, &statement, &[]);

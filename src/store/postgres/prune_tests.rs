@@ -89,7 +89,7 @@ fn swaps_and_prunings_at_once_fail_neither() {
         });
         for n in 2..300 {
             let now = beating.read(&group).unwrap().now;
-            let beat = heartbeat(&held, version(n), now.plus(TIMEOUT));
+            let beat = heartbeat(&held, version(n), now.until(TIMEOUT));
             let answer = beating.swap(&beat).unwrap();
             assert!(matches!(answer, Swapped::Done(_)), "{answer:?}");
             held = beating.read(&group).unwrap().row.unwrap();

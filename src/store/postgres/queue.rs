@@ -9,7 +9,7 @@ use super::{PostgresStore, tokens};
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::waiter;
 use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
-use crate::token::{GroupName, Place, SessionId, StoreTime, Waiter};
+use crate::token::{GroupName, Place, SessionId, Until, Waiter};
 
 /// How often a look is repeated because something was told while it was under way.
 const LOOKS: u32 = 3;
@@ -72,7 +72,7 @@ impl PostgresStore {
         &mut self,
         group: &GroupName,
         waiter: &Waiter,
-        expiry: &StoreTime,
+        expiry: &Until,
     ) -> Result<(), StoreError> {
         let channel = self.statements.channel(group.as_str());
         let [expires, started, timeline, domain] = tokens::expiry_values(expiry);
@@ -120,7 +120,7 @@ impl Queue for PostgresStore {
         &mut self,
         group: &GroupName,
         waiter: &Waiter,
-        expiry: &StoreTime,
+        expiry: &Until,
     ) -> Result<Reading, StoreError> {
         self.get_into_line(group, waiter, expiry)?;
         self.read_in_line(group)

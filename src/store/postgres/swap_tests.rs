@@ -56,7 +56,7 @@ fn a_jobs_transaction_holds_a_takeover_off_and_lets_heartbeats_pass() {
         .get(0);
 
     let now = store.read(&held.group).unwrap().now;
-    let beat = heartbeat(&held, version(2), now.plus(TIMEOUT));
+    let beat = heartbeat(&held, version(2), now.until(TIMEOUT));
     assert!(matches!(store.swap(&beat).unwrap(), Swapped::Done(_)));
 
     let reading = store.read(&held.group).unwrap();
@@ -97,7 +97,7 @@ fn a_schema_may_have_any_name() {
         let mut store = PostgresStore::new(settings, TIMEOUT);
         let held = grant_to(&mut store, "a", n);
         let now = store.read(&held.group).unwrap().now;
-        let beat = heartbeat(&held, version(n + 10), now.plus(TIMEOUT));
+        let beat = heartbeat(&held, version(n + 10), now.until(TIMEOUT));
         assert!(
             matches!(store.swap(&beat).unwrap(), Swapped::Done(_)),
             "{name}"
@@ -156,7 +156,7 @@ fn what_is_answered_is_on_the_disk_even_where_the_sites_commits_are_not() {
         assert!(matches!(store.swap(&taken).unwrap(), Swapped::Done(_)));
         assert_written(if n == 1 { "the first grant" } else { "a grant" });
         let mut held = store.read(&claim.group).unwrap().row.unwrap();
-        let beat = heartbeat(&held, next(), now.plus(TIMEOUT));
+        let beat = heartbeat(&held, next(), now.until(TIMEOUT));
         assert!(matches!(store.swap(&beat).unwrap(), Swapped::Done(_)));
         assert_written("a heartbeat");
         held.version = beat.version();
@@ -165,7 +165,7 @@ fn what_is_answered_is_on_the_disk_even_where_the_sites_commits_are_not() {
             ..run_of(&held).ended(end)
         };
         if n <= 2 {
-            let over = release(&held, run, next(), now.plus(TIMEOUT));
+            let over = release(&held, run, next(), now.until(TIMEOUT));
             assert!(matches!(store.swap(&over).unwrap(), Swapped::Done(_)));
         } else {
             store.record(&run).unwrap();
@@ -206,7 +206,7 @@ fn the_domain_is_written_as_every_version_of_this_program_has_written_it() {
         failback: false,
     };
     let now = store.read(&held.group).unwrap().now;
-    let joined = store.join(&held.group, &waiter, &now.plus(TIMEOUT));
+    let joined = store.join(&held.group, &waiter, &now.until(TIMEOUT));
     let line = joined.unwrap().line;
     assert_eq!(line[0].domain.0, database.sql(written));
 }
@@ -226,9 +226,11 @@ fn a_swap_in_another_domain_has_expired() {
         format!(" {timeline}"),
         String::new(),
     ] {
-        let mut expiry = now.plus(TIMEOUT);
-        expiry.domain = Domain(other.clone());
-        let beat = heartbeat(&held, version(2), expiry);
+        let elsewhere = StoreTime {
+            domain: Domain(other.clone()),
+            ..now.clone()
+        };
+        let beat = heartbeat(&held, version(2), elsewhere.until(TIMEOUT));
         let answer = store.swap(&beat).unwrap();
         assert!(matches!(answer, Swapped::Expired(_)), "{other:?}");
     }
@@ -252,7 +254,7 @@ fn assert_rings(
         failback: false,
     };
     let now = waiter.read(&held.group).unwrap().now;
-    let joined = waiter.join(&held.group, &in_line, &now.plus(TIMEOUT));
+    let joined = waiter.join(&held.group, &in_line, &now.until(TIMEOUT));
     let now = joined.unwrap().now;
     let bell = waiter.bell().unwrap();
     let Swapped::Done(_) = holder.swap(&make(&held, &now)).unwrap() else {
@@ -275,7 +277,7 @@ fn the_end_of_a_run_and_each_act_ring_for_those_in_line() {
     for (n, once_key) in [(1, None), (2, Some("key".to_owned()))] {
         let what = format!("once: {once_key:?}");
         assert_rings(&what, &database, n, |held, now| {
-            let limit = now.plus(TIMEOUT);
+            let limit = now.until(TIMEOUT);
             let run = RunRecord {
                 once_key,
                 ..run_of(held).ended(end)
@@ -302,7 +304,7 @@ fn heartbeats_are_updates_in_place() {
     let mut held = grant_to(&mut store, "a", 1);
     for n in 2..200 {
         let now = store.read(&held.group).unwrap().now;
-        let beat = heartbeat(&held, version(n), now.plus(TIMEOUT));
+        let beat = heartbeat(&held, version(n), now.until(TIMEOUT));
         assert!(matches!(store.swap(&beat).unwrap(), Swapped::Done(_)));
         held.version = version(n);
         held.document.session_version = Some(version(n));
@@ -350,7 +352,7 @@ fn tables_for_newer_programs_are_refused_but_not_to_who_holds_a_token() {
     assert_eq!(error.trouble, Trouble::Misconfigured);
     assert!(error.to_string().contains("version 4 or later"), "{error}");
     let now = holder.read(&held.group).unwrap().now;
-    let beat = heartbeat(&held, version(2), now.plus(TIMEOUT));
+    let beat = heartbeat(&held, version(2), now.until(TIMEOUT));
     assert!(matches!(holder.swap(&beat).unwrap(), Swapped::Done(_)));
 }
 
@@ -365,7 +367,7 @@ fn a_restart_of_the_server_is_another_domain_and_costs_one_connection() {
     // What was closed while nobody asked is found out before anything is sent.
     let after = store.read(&held.group).unwrap().now;
     assert_ne!(before.domain, after.domain);
-    let beat = heartbeat(&held, version(2), before.plus(TIMEOUT));
+    let beat = heartbeat(&held, version(2), before.until(TIMEOUT));
     assert_eq!(
         std::mem::discriminant(&store.swap(&beat).unwrap()),
         std::mem::discriminant(&Swapped::Expired(after))

@@ -11,7 +11,9 @@ use super::tokens;
 use crate::store::StoreError;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
-use crate::token::{GroupName, Recorded, RunRecord, StampOf, StoreTime, Swap, Swapped, Version};
+use crate::token::{
+    GroupName, Recorded, RunRecord, StampOf, StoreTime, Swap, Swapped, Until, Version,
+};
 
 /// How long a row may be locked before the swap is said to be held: far longer than
 /// another's swap takes.
@@ -148,16 +150,26 @@ impl PostgresStore {
             // Whatever becomes of that question: the swap was not carried out.
             return why_not.map_err(Failed::without_effect);
         };
+        let done = self.done_at(row, &swap.expiry).map_err(Failed::by)?;
+        Ok(Answer::Swapped(Swapped::Done(done)))
+    }
+
+    /// When a swap was carried out: the first column of its answer.
+    pub(super) fn done_at(
+        &self,
+        row: &tokio_postgres::Row,
+        expiry: &Until,
+    ) -> Result<StoreTime, StoreError> {
         let mut cells = Cells::new(row, 0);
         let wall_ms = cells
             .wall()
             .and_then(|wall| wall.ok_or_else(|| cells.bad("is NULL")));
-        let wall_ms = wall_ms.map_err(|bad| Failed::by(self.bad_column("tokens", &bad)))?;
-        Ok(Answer::Swapped(Swapped::Done(StoreTime {
+        let wall_ms = wall_ms.map_err(|bad| self.bad_column("tokens", &bad))?;
+        Ok(StoreTime {
             stamp: stamp(wall_ms),
             // In another it would have expired.
-            domain: swap.expiry.domain.clone(),
-        })))
+            domain: expiry.domain().clone(),
+        })
     }
 
     /// Nothing has happened; this asks what was in the way.
@@ -170,8 +182,7 @@ impl PostgresStore {
         if version != swap.from.map(Version::number) {
             return Ok(Answer::Swapped(Swapped::Conflict));
         }
-        let expiry = &swap.expiry;
-        if now.domain != expiry.domain || now.stamp.tick_ms > expiry.stamp.tick_ms {
+        if now.is_past(&swap.expiry) {
             return Ok(Answer::Swapped(Swapped::Expired(now)));
         }
         Ok(match swap.from {

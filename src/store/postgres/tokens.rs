@@ -10,7 +10,7 @@ use super::{PostgresStore, queue, schema};
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::token::Columns;
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
-use crate::token::{Domain, GroupName, NoteSwap, Row, StoreTime, Swap, Swapped, Version};
+use crate::token::{Domain, GroupName, NoteSwap, Row, Swap, Swapped, Until, Version};
 
 /// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
 /// reader.
@@ -43,13 +43,13 @@ pub(super) fn to_values(swap: &Swap) -> Vec<Cell> {
 
 /// After which time, and in which incarnation of the server alone: when it was started, the name
 /// that tells its timeline, and the domain that the two are.
-pub(super) fn expiry_values(expiry: &StoreTime) -> [Cell; 4] {
-    let (started, timeline) = incarnation(&expiry.domain);
+pub(super) fn expiry_values(expiry: &Until) -> [Cell; 4] {
+    let (started, timeline) = incarnation(expiry.domain());
     [
-        Cell::Time(Some(expiry.stamp.tick_ms)),
+        Cell::Time(Some(expiry.tick_ms())),
         Cell::Instant(started),
         Cell::text(&format!("{timeline}{FIRST_SEGMENT}")),
-        Cell::text(&expiry.domain),
+        Cell::text(expiry.domain()),
     ]
 }
 

@@ -51,14 +51,14 @@ fn compete(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
         let swap = grant(&mine, GrantKind::Bind, None, &reading.now, version(1));
         // The expiry is not what is tried here.
         let swap = crate::token::Swap {
-            expiry: reading.now.plus(Duration::from_secs(3600)),
+            expiry: reading.now.until(Duration::from_secs(3600)),
             ..swap
         };
         matches!(store.swap(&swap)?, Swapped::Done(_))
     };
     let own = claim(&format!("own {}", std::process::id()), me);
     let now = store.read(&own.group)?.now;
-    let hour = now.plus(Duration::from_secs(3600));
+    let hour = now.until(Duration::from_secs(3600));
     let mut swap = grant(&own, GrantKind::Bind, None, &now, version(2));
     swap.expiry = hour.clone();
     store.swap(&swap)?;

@@ -10,7 +10,7 @@ use crate::store::sql::cell::BadColumn;
 use crate::store::sql::waiter;
 use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
 use crate::token::line::FORGOTTEN;
-use crate::token::{Domain, GroupName, Place, SessionId, StoreTime, Waiter};
+use crate::token::{Domain, GroupName, Place, SessionId, StoreTime, Until, Waiter};
 
 /// The columns, in the order of the statements.
 pub(super) const COLUMNS: &[&str] = &[
@@ -119,7 +119,7 @@ impl Queue for SqliteStore {
         &mut self,
         group: &GroupName,
         waiter: &Waiter,
-        expiry: &StoreTime,
+        expiry: &Until,
     ) -> Result<Reading, StoreError> {
         self.write(Writing::State, |transaction, place, now| {
             if now.is_past(expiry) {
