@@ -1,0 +1,221 @@
+//! A look at the token, and what the rule makes of it.
+
+use std::time::Duration;
+
+use super::granting::Intent;
+use super::{Doing, Seeking, ending_of};
+use crate::run::ending::Ending;
+use crate::run::event::{Action, Note};
+use crate::run::holding::Holding;
+use crate::run::machine::{Next, Step};
+use crate::run::waiting::SHORTEST;
+use crate::store::worker::Request;
+use crate::store::{Reading, StoreError, check_reader};
+use crate::token::{
+    Decision, Doubt, Evidence, IncarnationNote, Line, Look, Moment, Refusal, Row, Swap, Verdict,
+    Version, decide, line, rule, swap,
+};
+
+/// A row that is being watched: since when its version has stood unchanged, at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Watch {
+    version: Version,
+    since: Moment,
+    /// The holder's own last swap, if the row is running.
+    holders: Option<Version>,
+    /// The holder has written since it was first looked at: it is alive.
+    heard: bool,
+}
+
+impl Seeking {
+    pub(super) fn looked(
+        &mut self,
+        step: &mut Step<'_>,
+        reading: &Reading,
+        evidence: &Evidence,
+    ) -> Next {
+        let Doing::Looking { sent_at } = self.doing else {
+            return Next::Stay;
+        };
+        // Nothing is out any more.
+        self.doing = Doing::Waiting { until: step.now };
+        self.line.saw_time(step, &reading.now);
+        if let Some(next) = self.granted_before(step, reading, sent_at) {
+            return next;
+        }
+        if let Some(why) = self.stopped.take() {
+            return self.leave(step, ending_of(why));
+        }
+        if let Some(Err(error)) = reading.row.as_ref().map(check_reader) {
+            return self.failed(step, error);
+        }
+        if !rule::is_nested(step.claim, reading.row.as_ref()) {
+            let drawn = || Version::from_random((step.draw)());
+            if let Some(note) = reading.memory.next_note(&reading.now, drawn) {
+                return self.note(step, reading, note);
+            }
+        }
+        let unchanged_for = self.watch(step.now, sent_at, reading.row.as_ref());
+        let mut look = Look {
+            row: reading.row.as_ref(),
+            now: &reading.now,
+            memory: &reading.memory,
+            line: Line::default(),
+            evidence,
+            unchanged_for,
+            heard: self.watch.is_some_and(|watch| watch.heard),
+        };
+        look.line = line::stand(step.claim, &look, &reading.line);
+        let Decision { clause, verdict } = decide(step.claim, &look);
+        step.say(Note::Decided {
+            row: reading.row.clone().map(Box::new),
+            now: reading.now.clone(),
+            clause,
+            verdict: verdict.clone(),
+        });
+        let proven = *evidence == Evidence::Dead;
+        self.follow(step, reading, clause, verdict, proven)
+    }
+
+    /// Watches the row. Returns how long its version has stood unchanged, at least:
+    /// from the answer to the first look that saw it to the sending of this one.
+    fn watch(&mut self, now: Moment, sent_at: Moment, row: Option<&Row>) -> Duration {
+        let Some(row) = row else {
+            self.watch = None;
+            return Duration::ZERO;
+        };
+        if let Some(watch) = self.watch.filter(|watch| watch.version == row.version) {
+            return sent_at.since(watch.since);
+        }
+        let holders = row.session().and(row.document.session_version);
+        let wrote = |watch: Watch| watch.holders.is_some() && watch.holders != holders;
+        self.watch = Some(Watch {
+            version: row.version,
+            since: now,
+            holders,
+            heard: holders.is_some() && self.watch.is_some_and(wrote),
+        });
+        Duration::ZERO
+    }
+
+    fn follow(
+        &mut self,
+        step: &mut Step<'_>,
+        reading: &Reading,
+        clause: u8,
+        verdict: Verdict,
+        proven: bool,
+    ) -> Next {
+        match (verdict, &reading.row) {
+            (Verdict::Refused(why), _) => self.refused(step, reading, clause, why),
+            (Verdict::Grant(kind), row) => {
+                let length = rule::forgotten_lease(step.claim, row.as_ref());
+                let drawn = || Version::from_random((step.draw)());
+                if let Some(note) = reading.memory.raised(&reading.now, length, drawn) {
+                    return self.note(step, reading, note);
+                }
+                let intent = Intent {
+                    kind,
+                    row: row.clone(),
+                    now: reading.now.clone(),
+                    proven,
+                };
+                self.lock(step, intent)
+            }
+            (Verdict::ObserveStore { wait, doubt }, _) => {
+                self.observe_store(step, reading, wait, doubt)
+            }
+            (Verdict::Create, _) => {
+                let version = step.version_after(None);
+                let swap = swap::creation(step.claim, &reading.now, version);
+                self.mark(step, swap, None)
+            }
+            (Verdict::RefusedWithHandoff(why), Some(row)) => {
+                let version = step.version_after(Some(row.version));
+                let swap = swap::handoff_to_self(step.claim, row, &reading.now, version);
+                self.mark(step, swap, Some((clause, why)))
+            }
+            (verdict @ (Verdict::Observe(wait) | Verdict::Wait(wait)), Some(row)) => {
+                // Only here: where a swap follows, that reads are answered says
+                // nothing about the swap, and it would be tried for ever.
+                self.trouble = None;
+                let newly = self.watch.is_none_or(|watch| watch.since == step.now);
+                if newly {
+                    step.say(Note::Staying {
+                        row: Box::new(row.clone()),
+                        now: reading.now.clone(),
+                        clause,
+                        observing: matches!(verdict, Verdict::Observe(_)),
+                        wait,
+                    });
+                }
+                // A live holder writes within its heartbeat, and then the wait is over.
+                let soon = wait.min(step.claim.timing.heartbeat);
+                let until = step.now.plus(soon.max(SHORTEST));
+                self.wait_until(step, until)
+            }
+            (Verdict::Nested, Some(_)) if step.claim.about.once_key.is_some() => {
+                Next::End(Ending::StoreFailed {
+                    error: StoreError::misconfigured(
+                        "--once needs a run of its own: inside the job of its own group the outer run's success is what counts",
+                    ).remedy("give the key to the outer run"),
+                    perhaps_granted: false,
+                })
+            }
+            (Verdict::Nested, Some(row)) => Holding::nested(step, row),
+            // Only a row that exists leads to these.
+            (
+                Verdict::RefusedWithHandoff(_)
+                | Verdict::Observe(_)
+                | Verdict::Wait(_)
+                | Verdict::Nested,
+                None,
+            ) => self.look(step),
+        }
+    }
+
+    /// Nothing is written to the token before the store has stood for long enough.
+    fn observe_store(
+        &mut self,
+        step: &mut Step<'_>,
+        reading: &Reading,
+        wait: Duration,
+        doubt: Doubt,
+    ) -> Next {
+        self.trouble = None;
+        let incarnation = &reading.memory.incarnation;
+        if self.line.observing.as_ref() != Some(incarnation) {
+            self.line.observing = Some(incarnation.clone());
+            step.say(Note::ObservingStore {
+                incarnation: incarnation.clone(),
+                doubt,
+                now: reading.now.clone(),
+                wait,
+            });
+        }
+        self.line.refused(0, Refusal::Forgetful { wait, doubt });
+        // It may be another by then, or an operator may have settled it.
+        let soon = wait.min(step.claim.timing.heartbeat);
+        let until = step.now.plus(soon.max(SHORTEST));
+        self.wait_until(step, until)
+    }
+
+    /// Writes the note of the store's incarnation, then looks again.
+    fn note(&mut self, step: &mut Step<'_>, reading: &Reading, note: IncarnationNote) -> Next {
+        step.note(reading, note);
+        self.doing = Doing::Marking {
+            sent_at: step.now,
+            then: None,
+        };
+        Next::Stay
+    }
+
+    fn mark(&mut self, step: &mut Step<'_>, swap: Swap, then: Option<(u8, Refusal)>) -> Next {
+        step.act(Action::Send(Request::Swap(Box::new(swap))));
+        self.doing = Doing::Marking {
+            sent_at: step.now,
+            then,
+        };
+        Next::Stay
+    }
+}
