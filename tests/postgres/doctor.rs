@@ -302,7 +302,7 @@ fn a_schema_is_neither_made_nor_believed() {
     Findings::of(&etl, &[], 77).says("rights", "FAIL", &["DELETE on waiters"]);
     database.sql("GRANT DELETE ON tokenrun.waiters TO tokenrun; DROP TABLE tokenrun.done_keys");
     Findings::of(&etl, &[], 78).says("schema", "FAIL", &["done_keys", "put a backup back"]);
-    database.sql("UPDATE tokenrun.meta SET value = '99'");
+    database.sql("UPDATE tokenrun.meta SET version = '99', oldest_reader = '99'");
     let found = Findings::of(&etl, &["-g", GROUP], 78);
     found.says("schema", "FAIL", &["99", "install a newer tokenrun"]);
     database.sql("DELETE FROM tokenrun.meta");

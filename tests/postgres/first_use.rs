@@ -117,7 +117,7 @@ fn a_role_with_the_least_rights_is_enough() {
     for forbidden in [
         "DELETE FROM tokenrun.tokens",
         "TRUNCATE tokenrun.runs",
-        "UPDATE tokenrun.meta SET value = '9'",
+        "UPDATE tokenrun.meta SET oldest_reader = '9'",
         "CREATE TABLE tokenrun.x ()",
     ] {
         let tried = format!(

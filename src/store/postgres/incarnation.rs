@@ -141,11 +141,9 @@ impl PostgresStore {
             return Ok(Swapped::Expired(now));
         }
         Err(StoreError::misconfigured(format!(
-            "the store {} can't be used: the table {}.meta lacks the row for the note of its \
-             incarnation; put it back: INSERT INTO {}.meta (name, value) VALUES ('incarnation', '')",
-            self.session.place(),
-            self.schema,
-            self.schema
-        )))
+            "the store {} can't be used: its table meta is empty",
+            self.session.place()
+        ))
+        .remedy("put a backup back"))
     }
 }

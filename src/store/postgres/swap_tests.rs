@@ -346,7 +346,7 @@ fn tables_for_newer_programs_are_refused_but_not_to_who_holds_a_token() {
     let mut holder = store(&database);
     let held = grant_to(&mut holder, "a", 1);
     database.sql(
-        "UPDATE tokenrun.meta SET value = '4'; ALTER TABLE tokenrun.tokens ADD new text DEFAULT 'x'",
+        "UPDATE tokenrun.meta SET version = '4', oldest_reader = '4'; ALTER TABLE tokenrun.tokens ADD new text DEFAULT 'x'",
     );
     let error = store(&database).read(&held.group).unwrap_err();
     assert_eq!(error.trouble, Trouble::Misconfigured);

@@ -7,7 +7,7 @@ DO {quote} BEGIN
 END {quote};
 GRANT USAGE ON SCHEMA {schema} TO tokenrun;
 GRANT SELECT ON {schema}.meta, {schema}.token_status TO tokenrun;
-GRANT UPDATE (note, version, written_by) ON {schema}.meta TO tokenrun;
+GRANT UPDATE (note, note_version, written_by) ON {schema}.meta TO tokenrun;
 GRANT SELECT, INSERT, UPDATE ON {schema}.tokens TO tokenrun;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.runs, {schema}.waiters TO tokenrun;
 GRANT SELECT, INSERT, DELETE ON {schema}.acts, {schema}.done_keys TO tokenrun;

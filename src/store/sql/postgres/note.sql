@@ -12,9 +12,9 @@ WITH clock AS MATERIALIZED (
     WHERE pg_postmaster_start_time() IS NOT DISTINCT FROM $5 AND pg_walfile_name('0/1') = $6
 ),
 written AS (
-    UPDATE meta SET note = $3, version = $2, written_by = pg_current_xact_id()::text
+    UPDATE meta SET note = $3, note_version = $2, written_by = pg_current_xact_id()::text
     FROM clock
-    WHERE name = 'incarnation' AND version IS NOT DISTINCT FROM $1 AND now <= $4
+    WHERE note_version IS NOT DISTINCT FROM $1 AND now <= $4
     RETURNING now
 ),
 recorded AS (

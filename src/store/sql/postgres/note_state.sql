@@ -2,4 +2,4 @@
 SELECT
     clock_timestamp() AS now,
     pg_postmaster_start_time() AS started, pg_walfile_name('0/1') AS timeline,
-    (SELECT version FROM meta WHERE name = 'incarnation') AS version
+    (SELECT note_version FROM meta) AS version

@@ -1,14 +1,15 @@
 -- A group, whether it is there or not: a row for each that waits, in no order; one where none does.
--- $1: the group. The note of the incarnation is one row of meta, and comes with each of them. A standby refuses to tell its timeline: what it has may be old.
+-- $1: the group. meta is one row, and comes with each of them. A standby refuses to tell its
+-- timeline: what it has may be old.
 SELECT
     clock_timestamp() AS now,
     pg_postmaster_start_time() AS started, pg_walfile_name('0/1') AS timeline,
-    (SELECT value FROM meta WHERE name = 'oldest_reader') AS oldest_reader,
+    oldest_reader,
     token.token_group, token.version, fence, state, client_bound, expected_client, stamped_at,
     token.domain, token.document::text,
     place, session, seen_at, waiter.domain, waiter.document::text,
-    note.note, note.written_by, note.xmin AS row_written_by
+    note, written_by, meta.xmin AS row_written_by
 FROM (VALUES ($1)) AS asked (token_group)
 LEFT JOIN tokens AS token ON token.token_group = asked.token_group
 LEFT JOIN waiters AS waiter ON waiter.token_group = asked.token_group
-LEFT JOIN meta AS note ON note.name = 'incarnation'
+LEFT JOIN meta ON one

@@ -2,24 +2,26 @@
 -- turn cheap updates in place into ones that grow every index of the table. The tables are logged: a
 -- crash of the server must not forget who holds a token.
 
+-- One row: every look at a token reads it.
 CREATE TABLE meta (
-    name       text PRIMARY KEY,
-    value      text NOT NULL,
-    -- of the incarnation: the note, in JSON
-    note       text,
+    one           boolean PRIMARY KEY DEFAULT true CHECK (one),
+    -- of these tables
+    version       text NOT NULL,
+    -- the oldest program that may use them
+    oldest_reader text NOT NULL,
+    -- of the incarnation, in JSON
+    note          text,
     -- random, new at every write of the note
-    version    bigint,
-    -- the transaction that wrote it: not that of its row, if the row was restored
-    written_by text
+    note_version  bigint,
+    -- the transaction that wrote the note: not that of its row, if the row was restored
+    written_by    text
 );
 
-INSERT INTO meta (name, value) VALUES ('version', '1'), ('oldest_reader', '1');
-
 -- What is made now has no past: nothing that was granted before can have been forgotten.
-INSERT INTO meta (name, value, note, version, written_by)
+INSERT INTO meta (version, oldest_reader, note, note_version, written_by)
 SELECT
-    'incarnation',
-    '',
+    '1',
+    '1',
     json_build_object(
         'version', 0,
         'incarnation', system_identifier || '-' || timeline,

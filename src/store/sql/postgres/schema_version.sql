@@ -1,3 +1,1 @@
-SELECT
-    (SELECT value FROM meta WHERE name = 'version') AS version,
-    (SELECT value FROM meta WHERE name = 'oldest_reader') AS oldest_reader
+SELECT version, oldest_reader FROM (VALUES (1)) AS asked LEFT JOIN meta ON one
