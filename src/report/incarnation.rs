@@ -18,6 +18,8 @@ pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
         }
         Doubt::Restarted => "was started anew without having been set to keep its last commits",
         Doubt::Unknown => "does not say which one it is",
+        Doubt::Unreadable => "has a note of how long it has stood that can't be read",
+        Doubt::Newer => "is to be observed, for a reason that only a newer tokenrun knows",
         Doubt::Distrusted => "is distrusted by an operator",
         Doubt::Settled => "was settled by an operator for less than this group's takeover-after",
     }

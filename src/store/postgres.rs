@@ -36,6 +36,8 @@ mod tls;
 mod tokens;
 
 #[cfg(test)]
+mod incarnation_tests;
+#[cfg(test)]
 #[path = "../../tests/support/postgres.rs"]
 // Shared with the tests of the program, which use more of it.
 #[allow(dead_code)]

@@ -15,11 +15,12 @@ use super::document::Others;
 use super::misreading::{Misreading, misread};
 use super::names::Version;
 use super::operator::ActRecord;
+use super::row::Row;
 use super::time::{Domain, Stamp, StoreTime, Until};
 
-/// What a store says it is. Two that may know different grants are two. Where it changes, the
-/// store's domain changes too, so that what was judged on one expires on the other. A name does not come
-/// back: a promotion makes a new one.
+/// What a store says it is. Two that may know different grants are two. After a promotion the
+/// store's domain is another too, so that what was judged on one expires on the other; a restore into the
+/// same server, or of the same file's data, is seen by the note alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Incarnation(pub String);
 
@@ -105,6 +106,11 @@ pub enum Doubt {
     Distrusted,
     /// An operator knows that nothing was lost.
     Settled,
+    /// Its note can't be read.
+    Unreadable,
+    /// What a newer program knows.
+    #[serde(other)]
+    Newer,
 }
 
 /// The note of the incarnation that was seen last: one in a store.
@@ -157,12 +163,25 @@ impl IncarnationNote {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The note that a store keeps.
-    ///
-    /// # Errors
-    /// What is wrong with a text that no tokenrun wrote.
-    pub fn from_json(text: &str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|why| format!("is no note of an incarnation: {why}"))
+    /// The note that a store keeps, by the version that the store keeps beside it. A text that is
+    /// not a note counts as a note of another incarnation: what it is must be observed, and it is
+    /// replaced.
+    #[must_use]
+    pub fn from_json(text: &str, version: Version) -> Self {
+        let note = serde_json::from_str(text).unwrap_or_else(|_| Self {
+            version,
+            incarnation: Incarnation(String::new()),
+            domain: Domain(String::new()),
+            first_seen: Stamp {
+                tick_ms: 0,
+                wall_ms: 0,
+            },
+            durable_then: false,
+            served: Served::NOTHING,
+            why: Doubt::Unreadable,
+            other: Others::new(),
+        });
+        Self { version, ..note }
     }
 }
 
@@ -226,7 +245,12 @@ impl Memory {
     /// What becomes of what was served when the note is another incarnation's, or of another start.
     fn carried(&self, note: &IncarnationNote, incarnation: &Incarnation) -> (Served, Doubt) {
         if note.incarnation != *incarnation {
-            return (Served::NOTHING, Doubt::Another);
+            let doubt = if note.incarnation.0.is_empty() {
+                Doubt::Unreadable
+            } else {
+                Doubt::Another
+            };
+            return (Served::NOTHING, doubt);
         }
         if !(note.durable_then && self.durable) {
             return (Served::NOTHING, Doubt::Restarted);
@@ -269,6 +293,21 @@ impl Memory {
             served,
             why,
             other,
+        })
+    }
+
+    /// Whether the store is observed since the row's last grant, by the same clock: then another
+    /// grant may have been forgotten, although the clock says nothing of it.
+    #[must_use]
+    pub fn is_newer_than_grant(&self, row: &Row) -> bool {
+        let of_grant = row.document.granted_domain.as_ref();
+        let note = self
+            .note
+            .as_ref()
+            .filter(|note| Some(&note.domain) == of_grant);
+        note.is_some_and(|note| {
+            let granted = row.acquired_at();
+            granted.is_none_or(|at| at.tick_ms <= note.first_seen.tick_ms)
         })
     }
 

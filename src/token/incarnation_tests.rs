@@ -1,5 +1,5 @@
 use super::*;
-use crate::token::rule::tests::fixture::{MS, but, s};
+use crate::token::rule::tests::fixture::{MS, but, running, s};
 
 fn at(domain: &str, seconds: u64) -> StoreTime {
     StoreTime {
@@ -174,14 +174,73 @@ fn an_operator_settles_and_distrusts() {
 fn a_note_comes_back_as_written_with_what_a_newer_program_added() {
     for served in [Served::Everything, Served::NOTHING, Served::For(MS * 1_234)] {
         let note = noted(served).note.unwrap();
-        assert_eq!(
-            IncarnationNote::from_json(&note.to_json()),
-            Ok(note.clone())
-        );
+        let read = IncarnationNote::from_json(&note.to_json(), note.version);
+        assert_eq!(read, note);
         let newer = note.to_json().replacen('{', "{\"newer\":[1],", 1);
-        let read = IncarnationNote::from_json(&newer).unwrap();
+        let read = IncarnationNote::from_json(&newer, note.version);
         assert!(read.to_json().contains("\"newer\":[1]"));
     }
-    assert!(IncarnationNote::from_json("{}").is_err());
-    assert!(IncarnationNote::from_json("nothing").is_err());
+}
+
+#[test]
+fn a_note_that_cant_be_read_is_observed_and_replaced() {
+    let sound = noted(Served::Everything);
+    for text in ["", "{}", "nothing", "{\"version\":\"x\"}"] {
+        let note = IncarnationNote::from_json(text, Version::from_stored(7));
+        let memory = Memory {
+            note: Some(note),
+            ..sound.clone()
+        };
+        let now = at("a", 1);
+        assert_eq!(
+            memory.observed(&now),
+            (Served::NOTHING, Doubt::Unreadable),
+            "{text}"
+        );
+        let next = memory.next_note(&now, || Version::from_stored(8)).unwrap();
+        assert_eq!((next.served, next.first_seen), (Served::NOTHING, now.stamp));
+        let swap = memory.swap(next, &now, MS);
+        assert_eq!(swap.from, Some(Version::from_stored(7)));
+    }
+}
+
+#[test]
+fn a_grant_from_before_the_note_is_followed_by_one_that_leaps() {
+    let row = running("a");
+    let granted = row.acquired_at().unwrap();
+    let of_domain = row.document.granted_domain.clone().unwrap();
+    let noted_at = |by: i64, domain: &Domain| {
+        let mut memory = noted(Served::NOTHING);
+        let note = memory.note.as_mut().unwrap();
+        note.domain = domain.clone();
+        note.first_seen.tick_ms = granted.tick_ms + by;
+        memory
+    };
+    assert!(noted_at(1, &of_domain).is_newer_than_grant(&row));
+    assert!(!noted_at(-1, &of_domain).is_newer_than_grant(&row));
+    // There the domain itself says it.
+    assert!(!noted_at(1, &Domain("other".into())).is_newer_than_grant(&row));
+    let now = StoreTime {
+        domain: of_domain,
+        stamp: granted,
+    };
+    let claim = crate::token::rule::tests::fixture::claim("b");
+    let mut grant = crate::token::swap::grant(
+        &claim,
+        crate::token::GrantKind::Takeover,
+        Some(&row),
+        &now,
+        version(),
+    );
+    grant.leap(&now);
+    assert_eq!(grant.to.fence.0, granted.wall_ms + 60_000);
+}
+
+#[test]
+fn a_doubt_that_a_newer_program_knows_is_read() {
+    let note = noted(Served::Everything).note.unwrap();
+    let newer = note.to_json().replacen("\"new\"", "\"cloned\"", 1);
+    let read = IncarnationNote::from_json(&newer, note.version);
+    assert_eq!(read.why, Doubt::Newer, "{newer}");
+    assert_eq!(read.incarnation, note.incarnation);
 }

@@ -58,6 +58,13 @@ impl Swap {
         self.to.version
     }
 
+    /// Gives a grant the fence of the first one in a domain: the store may have forgotten grants
+    /// in this one.
+    pub(crate) fn leap(&mut self, now: &StoreTime) {
+        let ahead = now.stamp.wall_ms.saturating_add(DOMAIN_FENCE_STEP);
+        self.to.fence = self.to.fence.max(Fence(ahead));
+    }
+
     /// The row that the swap has written, carried out at `now`.
     #[must_use]
     pub fn written(&self, now: &StoreTime) -> Row {

@@ -105,8 +105,8 @@ fn a_success_whose_grant_a_failover_lost_is_recorded_with_its_key() {
 
 /// Which incarnation of the store this server is.
 pub(super) fn incarnation(server: &Server) -> String {
-    let sql = "SELECT system_identifier || '-' || left(pg_walfile_name('0/1'), 8)
-        FROM pg_control_system()";
+    let sql = "SELECT concat_ws('-', system_identifier, left(pg_walfile_name('0/1'), 8), oid)
+        FROM pg_control_system(), pg_database WHERE datname = current_database()";
     server.sql("postgres", sql)
 }
 

@@ -27,6 +27,8 @@ pub(in crate::run) struct Intent {
     pub(super) now: StoreTime,
     /// The session in the row is provably dead.
     pub(super) proven: bool,
+    /// The store may have forgotten grants since the row's last one.
+    pub(super) leaps: bool,
 }
 
 /// A grant that was sent.
@@ -76,10 +78,14 @@ impl Seeking {
             row,
             now,
             proven,
+            leaps,
         } = intent;
         let row = row.as_ref();
         let version = step.version_after(row.map(|row| row.version));
         let mut swap = swap::grant(step.claim, kind, row, &now, version);
+        if leaps {
+            swap.leap(&now);
+        }
         if let Some(over) = self.wait_ends_at(step.limits.wait) {
             // Who has given up by then is granted nothing.
             let left = over.since(step.now).min(step.claim.timing.store_timeout);

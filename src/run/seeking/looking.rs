@@ -119,6 +119,9 @@ impl Seeking {
                     row: row.clone(),
                     now: reading.now.clone(),
                     proven,
+                    leaps: row
+                        .as_ref()
+                        .is_some_and(|row| reading.memory.is_newer_than_grant(row)),
                 };
                 self.lock(step, intent)
             }
@@ -182,6 +185,15 @@ impl Seeking {
         wait: Duration,
         doubt: Doubt,
     ) -> Next {
+        if doubt == Doubt::Unknown {
+            // No time ends that.
+            let error = StoreError::denied(
+                "the store does not say which incarnation it is, so it may have forgotten a grant",
+            );
+            let remedy = "have a database administrator GRANT EXECUTE ON FUNCTION \
+                          pg_control_system() to this role";
+            return self.failed(step, error.remedy(remedy));
+        }
         self.trouble = None;
         let incarnation = &reading.memory.incarnation;
         if self.line.observing.as_ref() != Some(incarnation) {

@@ -11,6 +11,7 @@ use crate::run::machine::Wait;
 use crate::store::model::{Contents, Server};
 use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
+use crate::token::swap::DOMAIN_FENCE_STEP;
 use crate::token::{
     ClientId, Domain, Evidence, GroupName, OnceMark, Place, Row, SessionId, Stamp, StampOf, State,
     StoreTime, Swap, Swapped, Timing, Wishes,
@@ -468,7 +469,8 @@ impl World {
         }
         self.highest_fence = fence;
         let other_domain = |row: &Row| row.document.granted_domain.as_ref() != Some(&now.domain);
-        if before.is_none_or(other_domain) {
+        let leaps = fence >= now.stamp.wall_ms + DOMAIN_FENCE_STEP;
+        if leaps || before.is_none_or(other_domain) {
             self.last_leap_of_fence = self.now;
             self.behind = 0;
         }

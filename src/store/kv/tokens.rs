@@ -72,8 +72,11 @@ impl<K: Kv> KvStore<K> {
     /// What a reading says of the store's memory.
     fn memory(&self, found: &Found) -> Result<Memory, StoreError> {
         let note = found.entries.get(INCARNATION);
-        let note = note.map(|entry| IncarnationNote::from_json(&entry.value));
-        let wrong = |why| self.bad(INCARNATION, &BadColumn::of("value", why));
+        let note = note.map(|entry| {
+            let version = entry.tag.parse().map(Version::from_stored);
+            version.map(|version| IncarnationNote::from_json(&entry.value, version))
+        });
+        let wrong = |why| self.bad(INCARNATION, &BadColumn::of("tag", why));
         Ok(Memory {
             incarnation: found.server.incarnation.clone(),
             durable: found.server.durable,

@@ -42,26 +42,46 @@ fn restored(note: IncarnationNote) -> IncarnationNote {
     }
 }
 
+/// What an answer of `read.sql` has of the note.
+struct Noted<'a> {
+    note: Option<IncarnationNote>,
+    /// The row is the one that was written with the note.
+    is_intact: bool,
+    /// The number of the database that the tables are in.
+    database: &'a str,
+}
+
 /// The note in a row of `read.sql`, and whether the row is the one that was written with it.
-fn in_reading(row: &Row) -> Result<Option<(IncarnationNote, bool)>, BadColumn> {
+fn in_reading(row: &Row) -> Result<Noted<'_>, BadColumn> {
     let c = &mut Cells::new(row, AFTER_READING);
-    let Some(text) = c.cell::<&str>()? else {
-        return Ok(None);
-    };
-    let note = IncarnationNote::from_json(text).map_err(|why| c.bad(why))?;
-    let writer: &str = c.needed()?;
-    let writer: u64 = writer.parse().map_err(|why| c.bad(why))?;
-    let Xid(row_writer) = c.needed()?;
-    let is_intact = writer & u64::from(u32::MAX) == u64::from(row_writer);
-    Ok(Some((note, is_intact)))
+    let text: Option<&str> = c.cell()?;
+    let version: Option<i64> = c.cell()?;
+    let writer: Option<&str> = c.cell()?;
+    let row_writer = c.cell()?.map(|Xid(writer)| u64::from(writer));
+    let database = c.cell()?.unwrap_or_default();
+    let writer = writer.and_then(|writer| writer.parse::<u64>().ok());
+    let note = (text.is_some() || version.is_some()).then(|| {
+        let version = Version::from_stored(version.unwrap_or_default());
+        IncarnationNote::from_json(text.unwrap_or_default(), version)
+    });
+    Ok(Noted {
+        note,
+        is_intact: writer.map(|writer| writer & u64::from(u32::MAX)) == row_writer,
+        database,
+    })
 }
 
 impl PostgresStore {
     /// What the store may have forgotten, by an answer of `read.sql` that was given at `now`.
     pub(super) fn memory(&mut self, row: &Row, now: &StoreTime) -> Result<Memory, StoreError> {
-        let note = in_reading(row).map_err(|bad| self.bad_column("meta", &bad))?;
-        let note = match note {
-            Some((note, true)) if note.domain == now.domain => {
+        let found = in_reading(row).map_err(|bad| self.bad_column("meta", &bad))?;
+        let database = found.database;
+        let is_of_database = |note: &IncarnationNote| {
+            let name = note.incarnation.0.rsplit_once('-');
+            name.is_some_and(|(_, of)| of == database)
+        };
+        let note = match found.note {
+            Some(note) if found.is_intact && note.domain == now.domain && is_of_database(&note) => {
                 return Ok(Memory {
                     incarnation: Some(note.incarnation.clone()),
                     durable: note.durable_then,
@@ -69,11 +89,10 @@ impl PostgresStore {
                     unnoted: Served::NOTHING,
                 });
             }
-            Some((note, true)) => Some(note),
-            Some((note, false)) => Some(restored(note)),
-            None => None,
+            Some(note) if !found.is_intact => Some(restored(note)),
+            note => note,
         };
-        let (incarnation, durable) = self.incarnation(now)?;
+        let (incarnation, durable) = self.incarnation(now, database)?;
         Ok(Memory {
             incarnation,
             durable,
@@ -83,7 +102,11 @@ impl PostgresStore {
     }
 
     /// Which server it is; `None` if this role may not ask.
-    fn incarnation(&mut self, now: &StoreTime) -> Result<(Option<Incarnation>, bool), StoreError> {
+    fn incarnation(
+        &mut self,
+        now: &StoreTime,
+        database: &str,
+    ) -> Result<(Option<Incarnation>, bool), StoreError> {
         let statement = self.statements.of(sql!("incarnation"));
         let rows = match self.session.ask(self.timeout, &statement, &[]) {
             Err(failed) if failed.error.trouble == Trouble::Denied => return Ok((None, false)),
@@ -103,7 +126,10 @@ impl PostgresStore {
         let timeline = name.strip_suffix(FIRST_SEGMENT).unwrap_or(name);
         let system: i64 = c.needed().map_err(bad)?;
         let durable: bool = c.needed().map_err(bad)?;
-        Ok((Some(Incarnation(format!("{system}-{timeline}"))), durable))
+        Ok((
+            Some(Incarnation(format!("{system}-{timeline}-{database}"))),
+            durable,
+        ))
     }
 
     /// Writes the note, unless another is there than was read.

@@ -49,12 +49,12 @@ pub(super) struct FileId {
 
 /// The incarnation of the store in this file: no copy of it has the same.
 fn incarnation_of(found: &Metadata) -> Incarnation {
-    let FileId { device, inode } = FileId::of(found);
+    let inode = found.ino();
     let birth = found.created().ok();
     let birth = birth.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
     // A file system without it tells a copy by the inode alone.
     let birth = birth.unwrap_or_default().as_nanos();
-    Incarnation(format!("{device:x}-{inode:x}-{birth:x}"))
+    Incarnation(format!("{inode:x}-{birth:x}"))
 }
 
 impl FileId {

@@ -1,6 +1,7 @@
 //! The note of the store's incarnation: the row of `tokens` without a group.
 //!
-//! The incarnation is the file: its device, inode and time of birth, which no copy of it has. What a
+//! The incarnation is the file: its inode and time of birth, which no copy of it has. Not its
+//! device, whose number may be another after each mount. What a
 //! crash can take from a file, a power cut, ends every process that relied on it too: all of them are
 //! on this host. So a restart forgets nothing that is of any use to anybody, and is always sure.
 
@@ -9,7 +10,9 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use super::swap::Kept;
 use super::{cells, records};
 use crate::store::sql::cell::BadColumn;
-use crate::token::{Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped};
+use crate::token::{
+    Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped, Version,
+};
 
 /// The group of the note's row. No group has this name.
 pub(super) const NOTE: &str = "";
@@ -29,7 +32,13 @@ pub(super) fn of_row(row: &rusqlite::Row<'_>) -> Result<IncarnationNote, BadColu
     let text: String = row
         .get("document")
         .map_err(|why| BadColumn::of("document", why))?;
-    IncarnationNote::from_json(&text).map_err(|why| BadColumn::of("document", why))
+    let version: i64 = row
+        .get("version")
+        .map_err(|why| BadColumn::of("version", why))?;
+    Ok(IncarnationNote::from_json(
+        &text,
+        Version::from_stored(version),
+    ))
 }
 
 /// Writes the note, unless another is there than was read. The lock is held.

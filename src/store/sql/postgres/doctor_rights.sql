@@ -29,6 +29,9 @@ SELECT
             WHEN 'UPDATE' THEN has_any_column_privilege(oid, wanted)
             ELSE has_table_privilege(oid, wanted)
         END
-    ) AS missing,
+    ) || CASE
+        WHEN has_function_privilege('pg_control_system()', 'EXECUTE') THEN '{}'
+        ELSE ARRAY['EXECUTE on pg_control_system()']
+    END AS missing,
     ARRAY(SELECT name FROM tables WHERE relpersistence <> 'p') AS unlogged,
     ARRAY(SELECT name FROM tables WHERE oid IS NOT NULL AND row_security_active(oid)) AS filtered

@@ -14,7 +14,7 @@ WITH clock AS MATERIALIZED (
 written AS (
     UPDATE meta SET note = $3, note_version = $2, written_by = pg_current_xact_id()::text
     FROM clock
-    WHERE note_version IS NOT DISTINCT FROM $1 AND now <= $4
+    WHERE coalesce(note_version, 0) = coalesce($1, 0) AND now <= $4
     RETURNING now
 ),
 recorded AS (

@@ -8,7 +8,8 @@ SELECT
     token.token_group, token.version, fence, state, client_bound, expected_client, stamped_at,
     token.domain, token.document::text,
     place, session, seen_at, waiter.domain, waiter.document::text,
-    note, written_by, meta.xmin AS row_written_by
+    note, note_version, written_by, meta.xmin AS row_written_by,
+    substring(pg_relation_filepath(meta.tableoid) FROM '([0-9]+)/[0-9]+$') AS database
 FROM (VALUES ($1)) AS asked (token_group)
 LEFT JOIN tokens AS token ON token.token_group = asked.token_group
 LEFT JOIN waiters AS waiter ON waiter.token_group = asked.token_group

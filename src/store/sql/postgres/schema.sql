@@ -24,7 +24,7 @@ SELECT
     '1',
     json_build_object(
         'version', 0,
-        'incarnation', system_identifier || '-' || timeline,
+        'incarnation', concat_ws('-', system_identifier, timeline, database.oid),
         'domain', concat_ws(' ', to_char(
             pg_postmaster_start_time() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'
         ), timeline),
@@ -37,6 +37,7 @@ SELECT
     pg_current_xact_id()::text
 FROM
     pg_control_system(),
+    (SELECT oid FROM pg_database WHERE datname = current_database()) AS database,
     (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS clock (now_ms),
     (SELECT left(pg_walfile_name('0/1'), -16)) AS log (timeline);
 
