@@ -60,6 +60,9 @@ const AGAIN: Duration = Duration::from_millis(90);
 /// How long a server may take to start again.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long a server recovers at most; then it is started again.
+const RECOVERY: Duration = Duration::from_secs(5);
+
 /// What is not said to be durable is lost in every crash: whoever needs more must say so.
 const CONFIGURATION: [&str; 3] = [
     "synchronous_commit = off",
@@ -217,11 +220,16 @@ impl Keeper {
         all.into_iter().for_each(|pid| signal(pid, Signal::SIGKILL));
     }
 
-    /// A server of which a process was killed may recover still.
+    /// A server of which a process was killed may recover still; or it has ended, if that was the
+    /// process that recovers.
     fn until_ready(&self) {
         let begun = Instant::now();
         while !self.server.is_ready() {
             assert!(begun.elapsed() < PATIENCE, "the server does not come back");
+            if begun.elapsed() > RECOVERY {
+                let _ = wait::reap(usize::MAX, |_, _| {}).unwrap();
+                let _ = self.server.try_ctl(&["-w", "start"]);
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
     }
