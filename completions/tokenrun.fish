@@ -67,7 +67,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "handoff" -d 'Have th
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "expect" -d 'Change the client that is expected to have the token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "revoke" -d 'Ask the holder to end its job and to free the token, without overlap'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "release" -d 'Free an idle token; a running one only by force'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "settle" -d 'Say that a store which may have forgotten a grant has not, so that nobody waits for it'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "settle" -d 'Say that a store which may have forgotten a grant has not, so that no run waits for it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "distrust" -d 'Have nothing granted until every lease is over that the store may have forgotten'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "metrics" -d 'Print metrics for Prometheus'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "once" -d 'Show or forget the keys of --once that are done'

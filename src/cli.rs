@@ -133,7 +133,7 @@ enum Verb {
     Revoke(RevokeFlags),
     /// Free an idle token; a running one only by force
     Release(ReleaseFlags),
-    /// Say that a store which may have forgotten a grant has not, so that nobody waits for it
+    /// Say that a store which may have forgotten a grant has not, so that no run waits for it
     ///
     /// For who knows that nothing was lost: a planned switch-over, say. It counts for the incarnation
     /// that is named, as the message of the run that waits shows it, and for no other.

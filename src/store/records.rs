@@ -89,7 +89,7 @@ pub trait Records {
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError>;
 
     /// Removes some of what is too old of a group's history and keys, by its own wall time and by
-    /// the note of the pruning before ([`super::pruning`]): few rows at a time, so that nobody waits for
+    /// the note of the pruning before ([`super::pruning`]): few rows at a time, so that no run waits for
     /// it. The newest run and the newest success stay.
     ///
     /// # Errors

@@ -311,7 +311,7 @@ impl Memory {
         })
     }
 
-    /// What it will say when [`Self::next_note`] is written: for who only looks.
+    /// What it will say when [`Self::next_note`] is written: for commands that write nothing.
     #[must_use]
     pub fn noted(&self, now: &StoreTime) -> Self {
         let note = self.next_note(now, || Version::from_random(0));

@@ -111,7 +111,7 @@ pub(super) fn incarnation(server: &Server) -> String {
 }
 
 /// The holder reaches no server that knows nothing of its grant, and goes on for as long as it
-/// trusts its lease. So nobody is granted the token before that is over.
+/// trusts its lease. So no other run is granted the token before that is over.
 #[test]
 fn a_holder_that_a_failover_forgot_and_cut_off_has_no_other_beside_it() {
     let (primary, second) = with_a_standby_that_was_cut_off();

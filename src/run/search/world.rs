@@ -569,7 +569,7 @@ impl World {
         let left = self.before.take().unwrap_or_default();
         let lost = std::mem::replace(&mut self.store, left);
         match self.servers {
-            // It was put back in place: nothing shows that, so whoever held it is excused.
+            // It was put back in place: nothing shows that, so its holder is excused.
             1 => {
                 self.put_back += 1;
                 // Nor that a fence may be granted again.

@@ -216,8 +216,8 @@ impl World {
         self.say(|| format!("the store is s{next} now"));
     }
 
-    /// Whether the lease of nobody who may hold one is longer than what is left of the store, and
-    /// those who come to it, know of (README.md, limits).
+    /// Whether no lease that may be held is longer than what is left of the store, and the runs
+    /// that come to it, know of (README.md, limits).
     fn covers(&self, left: &Contents) -> bool {
         let row = left.rows.get(&group());
         let longest = row.map(|row| row.document.longest_takeover_after);
