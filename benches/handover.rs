@@ -47,7 +47,7 @@ fn main() {
             took.median, took.p95
         );
     };
-    line("tokenrun, SQLite", "5", &|| tokenrun(&folder, sqlite));
+    line("tokenrun, SQLite", "3.5", &|| tokenrun(&folder, sqlite));
     line("tokenrun, PostgreSQL", "8", &|| {
         tokenrun(&folder, &postgres)
     });

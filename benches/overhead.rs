@@ -43,7 +43,7 @@ fn wrapping_true(folder: &Folder) {
         || flock(&lock, &["true"]),
         true,
     );
-    line.print("wrapping `true`", "1.9 | 1.5");
+    line.print("wrapping `true`", "1.85 | 1.6");
 }
 
 /// Another holds the token.
@@ -58,7 +58,7 @@ fn being_refused(folder: &Folder) {
         || flock(&lock, &["true"]),
         false,
     );
-    line.print("being refused", "2.0 | 1.5");
+    line.print("being refused", "1.35 | 1.2");
     for holder in &mut holders {
         holder.end();
     }
