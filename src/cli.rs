@@ -135,7 +135,7 @@ enum Verb {
     Release(ReleaseFlags),
     /// Say that a store which may have forgotten a grant has not, so that no run waits for it
     ///
-    /// For who knows that nothing was lost: a planned switch-over, say. It counts for the incarnation
+    /// Use it when you know that nothing was lost: after a planned switch-over, say. It counts for the incarnation
     /// that is named, as the message of the run that waits shows it, and for no other.
     Settle(SettleFlags),
     /// Have nothing granted until every lease is over that the store may have forgotten

@@ -34,7 +34,7 @@ pub use self::error::{StoreError, Trouble};
 pub use self::marks::{Advanced, Marks};
 pub use self::queue::{Bell, Queue};
 pub use self::records::{ActQuery, PRUNE_BATCH, Records, Retention, RunQuery};
-pub use self::tokens::{Listing, Reading, Tokens, Unreadable, check_reader};
+pub use self::tokens::{Listing, Reading, Tokens, Unreadable, check_reader, unknown_incarnation};
 use self::worker::{Answer, Request};
 
 /// Looks whether a store has become two: of its servers one may be written to. It waits for

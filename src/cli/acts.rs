@@ -18,6 +18,13 @@ struct ActFlags {
     #[arg(short, long, value_name = "NAME")]
     group: String,
     #[command(flatten)]
+    record: RecordFlags,
+}
+
+/// In which store an act is recorded, and how it is told.
+#[derive(Debug, Args)]
+struct RecordFlags {
+    #[command(flatten)]
     store: StoreFlags,
     /// Why: recorded, and shown in history
     #[arg(long, value_name = "TEXT")]
@@ -117,32 +124,18 @@ impl TryFrom<RaiseFlags> for ActRequest {
 }
 
 #[derive(Debug, Args)]
-struct JudgementFlags {
-    #[command(flatten)]
-    store: StoreFlags,
-    /// Why: recorded, and shown in history
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-    /// What was done, as an array of one JSON object, on stdout
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    log: LogFlags,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct SettleFlags {
     /// The incarnation of the store, as the message of the run that waits shows it
     #[arg(value_name = "INCARNATION")]
     incarnation: String,
     #[command(flatten)]
-    judgement: JudgementFlags,
+    record: RecordFlags,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct DistrustFlags {
     #[command(flatten)]
-    judgement: JudgementFlags,
+    record: RecordFlags,
 }
 
 /// What an operator knows of a store, validated.
@@ -150,7 +143,7 @@ pub(super) struct DistrustFlags {
 pub struct JudgementRequest {
     /// Of which store.
     pub store: StoreRequest,
-    /// What he knows.
+    /// What the operator knows.
     pub judgement: Judgement,
     /// Why.
     pub reason: Option<String>,
@@ -160,8 +153,8 @@ pub struct JudgementRequest {
     pub log: LogRequest,
 }
 
-impl JudgementFlags {
-    fn request(self, judgement: Judgement) -> Result<JudgementRequest, Unusable> {
+impl RecordFlags {
+    fn judgement(self, judgement: Judgement) -> Result<JudgementRequest, Unusable> {
         Ok(JudgementRequest {
             store: self.store.into(),
             judgement,
@@ -176,8 +169,13 @@ impl TryFrom<SettleFlags> for JudgementRequest {
     type Error = Unusable;
 
     fn try_from(flags: SettleFlags) -> Result<Self, Unusable> {
+        if flags.incarnation.is_empty() {
+            return Err(Unusable::usage(
+                "settle: the incarnation is empty; use the one that the waiting run shows",
+            ));
+        }
         let incarnation = Incarnation(flags.incarnation);
-        flags.judgement.request(Judgement::Settle(incarnation))
+        flags.record.judgement(Judgement::Settle(incarnation))
     }
 }
 
@@ -185,7 +183,7 @@ impl TryFrom<DistrustFlags> for JudgementRequest {
     type Error = Unusable;
 
     fn try_from(flags: DistrustFlags) -> Result<Self, Unusable> {
-        flags.judgement.request(Judgement::Distrust)
+        flags.record.judgement(Judgement::Distrust)
     }
 }
 
@@ -234,11 +232,11 @@ impl ActFlags {
     fn request(self, wish: Wish) -> Result<ActRequest, Unusable> {
         Ok(ActRequest {
             group: group_name(&self.group)?,
-            store: self.store.into(),
+            store: self.record.store.into(),
             wish,
-            reason: plain_text("--reason", self.reason)?,
-            json: self.json,
-            log: self.log.into(),
+            reason: plain_text("--reason", self.record.reason)?,
+            json: self.record.json,
+            log: self.record.log.into(),
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed};
 use crate::report::incarnation::{is_another, is_settled, judged};
 use crate::report::log::Log;
-use crate::store::Store;
+use crate::store::{Store, unknown_incarnation};
 use crate::sys::random;
 use crate::token::operator::{EVERY_GROUP, Judgement};
 use crate::token::{Actor, GroupName, Served, Swapped, Version};
@@ -36,11 +36,7 @@ pub fn judge(
         let reading = reading.map_err(|error| Failure::of_store(&error))?;
         let (memory, now) = (&reading.memory, &reading.now);
         let Some(incarnation) = &memory.incarnation else {
-            let text = format!(
-                "the store {} does not say which incarnation it is",
-                store.name()
-            );
-            return Err(Failure::new(exit::DENIED, "unknown_incarnation", text));
+            return Err(Failure::of_store(&unknown_incarnation()));
         };
         let trusted = match judgement {
             Judgement::Settle(shown) if shown != incarnation => {

@@ -76,6 +76,10 @@ pub struct Explanation<'a> {
 #[must_use]
 pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
     match verdict {
+        Verdict::ObserveStore {
+            doubt: Doubt::Unknown,
+            ..
+        } => None,
         Verdict::Observe(wait) | Verdict::Wait(wait) | Verdict::ObserveStore { wait, .. } => {
             Some(*wait)
         }
@@ -250,6 +254,9 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
 
 fn forgetful(wait: Duration, doubt: Doubt) -> String {
     let (why, more) = (doubt_text(doubt), rounded(wait));
+    if doubt == Doubt::Unknown {
+        return format!("The store {why}; nothing is granted until it does");
+    }
     format!("The store {why}; it is observed for {more} more")
 }
 

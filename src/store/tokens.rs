@@ -76,6 +76,18 @@ pub trait Tokens {
     fn list(&mut self) -> Result<Listing, StoreError>;
 }
 
+/// Why nothing is granted in a store that does not say which incarnation it is. No time ends that.
+/// Only PostgreSQL can refuse to say it.
+#[must_use]
+pub fn unknown_incarnation() -> StoreError {
+    StoreError::denied(
+        "the store does not say which incarnation it is, so it may have forgotten a grant",
+    )
+    .remedy(
+        "have a database administrator GRANT EXECUTE ON FUNCTION pg_control_system() to this role",
+    )
+}
+
 /// Why this program neither grants a token nor acts on it: its document needs a newer one. A holder
 /// goes on, and carries the document as it is.
 ///

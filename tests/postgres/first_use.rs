@@ -73,6 +73,40 @@ fn the_schema_is_the_users_choice() {
     );
 }
 
+/// No time ends what a missing right causes, so no run waits for it.
+#[test]
+fn a_role_that_may_not_ask_which_server_it_is_learns_the_right() {
+    let database = Server::shared().database();
+    let site = Site::new(database.url());
+    site.short("a").end().with_code(0);
+    database.sql(
+        "CREATE ROLE unasked LOGIN;
+         GRANT USAGE ON SCHEMA tokenrun TO unasked;
+         GRANT ALL ON ALL TABLES IN SCHEMA tokenrun TO unasked;
+         REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC;
+         UPDATE tokenrun.meta SET note = NULL, note_version = NULL",
+    );
+    let poor = Site::new(database.url().replace("postgres@", "unasked@"));
+    let right = "EXECUTE ON FUNCTION pg_control_system()";
+    poor.run("b")
+        .with(&["--wait"])
+        .end()
+        .with_code(77)
+        .says(&[right]);
+    poor.verb(&["distrust"]).end().with_code(77).says(&[right]);
+    let explain = ["explain", "-g", "job", "--client-id", "b"];
+    let told = poor.verb(&explain).end().with_code(0).stdout;
+    assert!(told.contains("nothing is granted until it does"), "{told}");
+    assert!(!told.contains("That changes"), "{told}");
+    let doctor = poor.verb(&["doctor"]).end().with_code(77);
+    assert!(
+        doctor.stdout.contains("EXECUTE on pg_control_system()"),
+        "{doctor:?}"
+    );
+    database.sql("GRANT EXECUTE ON FUNCTION pg_control_system() TO unasked");
+    poor.verb(&["distrust"]).end().with_code(0);
+}
+
 /// The SQL that is printed makes the tables, and a role that tokenrun runs as and that
 /// can do nothing else.
 #[test]

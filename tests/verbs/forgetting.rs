@@ -10,6 +10,7 @@ stories!(
     a_distrusted_store_is_observed_by_one_shot_runs_too,
     a_settled_store_is_used_at_once,
     only_the_incarnation_that_was_shown_is_settled,
+    the_first_grant_after_an_observation_has_a_fence_of_its_own,
     explain_says_that_the_store_is_observed_and_until_when,
     a_running_job_and_its_end_are_not_stopped,
 );
@@ -80,6 +81,28 @@ fn only_the_incarnation_that_was_shown_is_settled(site: &Site) {
     site.short("a").end().with_code(0);
     let refused = site.verb(&["settle", "another"]).end().with_code(75);
     refused.says(&["and not another", "nothing was changed"]);
+    let refused = site.verb(&["settle", ""]).end().with_code(64);
+    refused.says(&["the incarnation is empty"]);
+}
+
+/// The fence that a run has.
+fn fence(site: &Site) -> i64 {
+    let job = ["sh", "-c", "echo $TOKENRUN_FENCE"];
+    let ended = site.run("a").job(&job).end().with_code(0);
+    ended.stdout.trim().parse().unwrap()
+}
+
+/// The clock is the same, so the next fence would be the last one and one: as it was for the grant
+/// that was forgotten.
+fn the_first_grant_after_an_observation_has_a_fence_of_its_own(site: &Site) {
+    let first = fence(site);
+    assert_eq!(fence(site), first + 1, "in a domain");
+    let told = site.verb(&["distrust", "--json"]).end().with_code(0).json();
+    let incarnation = told[0]["incarnation"].as_str().unwrap();
+    site.verb(&["settle", incarnation]).end().with_code(0);
+    let leapt = fence(site);
+    assert!(leapt > first + 2, "{first}, then {leapt}");
+    assert_eq!(fence(site), leapt + 1);
 }
 
 fn explain_says_that_the_store_is_observed_and_until_when(site: &Site) {

@@ -10,7 +10,7 @@ use crate::run::holding::Holding;
 use crate::run::machine::{Next, Step};
 use crate::run::waiting::SHORTEST;
 use crate::store::worker::Request;
-use crate::store::{Reading, StoreError, check_reader};
+use crate::store::{Reading, StoreError, check_reader, unknown_incarnation};
 use crate::token::{
     Decision, Doubt, Evidence, IncarnationNote, Line, Look, Moment, Refusal, Row, Swap, Verdict,
     Version, decide, line, rule, swap,
@@ -186,13 +186,7 @@ impl Seeking {
         doubt: Doubt,
     ) -> Next {
         if doubt == Doubt::Unknown {
-            // No time ends that.
-            let error = StoreError::denied(
-                "the store does not say which incarnation it is, so it may have forgotten a grant",
-            );
-            let remedy = "have a database administrator GRANT EXECUTE ON FUNCTION \
-                          pg_control_system() to this role";
-            return self.failed(step, error.remedy(remedy));
+            return self.failed(step, unknown_incarnation());
         }
         self.trouble = None;
         let incarnation = &reading.memory.incarnation;

@@ -6,7 +6,7 @@ use crate::token::operator::Judgement;
 use crate::token::{Doubt, IncarnationNote, Memory, NoteSwap, Served};
 
 fn memory(store: &mut dyn Store) -> (Memory, StoreTime) {
-    let reading = store.read(&GroupName::new("nobody").unwrap()).unwrap();
+    let reading = store.read(&GroupName::new("unseen").unwrap()).unwrap();
     (reading.memory, reading.now)
 }
 
