@@ -119,7 +119,7 @@ pub mod timing;
 
 pub use claim::{About, Claim, Evidence, Line, Look};
 pub use document::{Counters, Document, Handoff, Others, Pause, Run, StampOf};
-pub use incarnation::{Doubt, Incarnation, IncarnationNote, Memory, NoteSwap, Served};
+pub use incarnation::{Doubt, Incarnation, IncarnationNote, Memory, NoteSwap, Observation, Served};
 pub use line::{Place, Waiter};
 pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, ResourceName, SessionId, Version};
 pub use operator::{Act, ActRecord, Actor};

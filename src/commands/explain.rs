@@ -24,14 +24,18 @@ pub fn explain(
     let reading = store
         .read(&claim.group)
         .map_err(|error| Failure::of_store(&error))?;
-    let Some(row) = &reading.row else {
-        return Err(unknown_group(store.name(), &claim.group));
-    };
-    check_reader(row).map_err(|error| Failure::of_store(&error))?;
-    // A run of this group is likely to ask for what the last one did.
-    claim.timing.takeover_after = row.document.takeover_after;
+    if let Some(row) = &reading.row {
+        check_reader(row).map_err(|error| Failure::of_store(&error))?;
+        // A run of this group is likely to ask for what the last one did.
+        claim.timing.takeover_after = row.document.takeover_after;
+    }
     let evidence = prove(&reading, claim);
     let decided = at(claim, &reading, &evidence, Duration::ZERO, Duration::ZERO);
+    // The store may have forgotten the group itself.
+    let observed = matches!(decided.verdict, Verdict::ObserveStore { .. });
+    if reading.row.is_none() && !observed {
+        return Err(unknown_group(store.name(), &claim.group));
+    }
     let then = changes_in(&decided.verdict, &reading.now).map(|wait| {
         // What is waited for on the asker's own clock is waited for there.
         let watched = match &decided.verdict {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::status::every_group;
 use super::{Failure, print_json};
 use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed};
@@ -9,8 +10,8 @@ use crate::report::incarnation::{is_another, is_settled, judged};
 use crate::report::log::Log;
 use crate::store::{Store, unknown_incarnation};
 use crate::sys::random;
-use crate::token::operator::{EVERY_GROUP, Judgement};
-use crate::token::{Actor, GroupName, Served, Swapped, Version};
+use crate::token::operator::Judgement;
+use crate::token::{Actor, Served, Swapped, Version};
 
 /// How long after it was sent the note may still be written.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -29,8 +30,7 @@ pub fn judge(
     as_json: bool,
     log: &mut Log,
 ) -> Result<Exit, Failure> {
-    let every = GroupName::new(EVERY_GROUP)
-        .map_err(|error| Failure::new(exit::BUG, "bug", error.to_string()))?;
+    let every = every_group()?;
     for _ in 0..TRIES {
         let reading = store.read(&every);
         let reading = reading.map_err(|error| Failure::of_store(&error))?;

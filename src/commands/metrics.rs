@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::status::unknown_group;
+use super::status::{memory, unknown_group};
 use super::{Failure, print};
 use crate::cli::MetricsRequest;
 use crate::exit::{self, Exit};
@@ -21,6 +21,7 @@ use crate::token::{GroupName, Outcome, Row, RunRecord};
 pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit, Failure> {
     let failed = |error: StoreError| Failure::of_store(&error);
     let listing = store.list().map_err(failed)?;
+    let memory = memory(store)?;
     let wanted = |row: &Row| {
         request
             .group
@@ -46,7 +47,7 @@ pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit, 
             last_ended,
         });
     }
-    let text = text(&groups, listing.unreadable.len(), &listing.now);
+    let text = text(&groups, listing.unreadable.len(), &memory, &listing.now);
     let exit = match &request.textfile {
         Some(path) => replace(path, &text).map_err(|error| not_written(path, &error))?,
         None => print(&text)?,

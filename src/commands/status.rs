@@ -10,7 +10,8 @@ use crate::report::printable::printable;
 use crate::report::{json, tables};
 use crate::store::{Store, Unreadable};
 use crate::sys::terminal;
-use crate::token::{GroupName, Row};
+use crate::token::operator::EVERY_GROUP;
+use crate::token::{GroupName, Memory, Row};
 
 /// Shows every token, or one group's; anew every so often if that is asked for, until
 /// nobody reads it any more. A row that can't be read hides no other: it is shown as
@@ -52,6 +53,7 @@ struct Shown {
 
 fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown, Failure> {
     let listing = store.list().map_err(|error| Failure::of_store(&error))?;
+    let memory = memory(store)?;
     let group = request.group.as_ref();
     let wanted = |row: &Row| group.is_none_or(|group| row.group == *group);
     let rows = listing.rows.iter().filter(|row| wanted(row));
@@ -65,15 +67,15 @@ fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown, Failure
         (true, ..) => {
             let tokens = rows.iter().map(|row| json::Token {
                 waiters: listing.waiters(&row.group),
-                ..json::Token::of(row, &listing.now)
+                ..json::Token::of(row, &memory, &listing.now)
             });
             let tokens = tokens.map(Box::new).map(json::Listed::Token);
             let others = unreadable.iter().copied().map(json::Listed::unreadable);
             let all: Vec<_> = tokens.chain(others).collect();
             json_text(&all)?
         }
-        (false, Some(_), Some(row)) => details(row, &listing.now),
-        _ => tables::tokens(&rows, &unreadable, &listing.now),
+        (false, Some(_), Some(row)) => details(row, &memory, &listing.now),
+        _ => tables::tokens(&rows, &unreadable, &memory, &listing.now),
     };
     Ok(Shown {
         text,
@@ -81,6 +83,25 @@ fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown, Failure
             .first()
             .map(|first| Failure::of_store(&first.error)),
     })
+}
+
+/// What the store may have forgotten, as a run would see it now.
+///
+/// # Errors
+/// If the store can't be read.
+pub fn memory(store: &mut dyn Store) -> Result<Memory, Failure> {
+    let reading = store.read(&every_group()?);
+    let reading = reading.map_err(|error| Failure::of_store(&error))?;
+    Ok(reading.memory.noted(&reading.now))
+}
+
+/// The name that stands for every group, which no group has.
+///
+/// # Errors
+/// If it is no name: a bug.
+pub fn every_group() -> Result<GroupName, Failure> {
+    let every = GroupName::new(EVERY_GROUP);
+    every.map_err(|error| Failure::new(exit::BUG, "bug", error.to_string()))
 }
 
 /// The failure of a verb whose group nobody has ever seen.

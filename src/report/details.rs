@@ -1,16 +1,23 @@
 //! One token, with everything that its row says: `status --group`.
 
+use super::incarnation::observed_until;
 use super::json::not_before;
 use super::printable::printable;
 use super::rfc3339;
 use super::tables::{NONE, or_none, token};
 use crate::duration::rounded;
-use crate::token::{Row, StoreTime};
+use crate::token::{Memory, Row, StoreTime};
 
 /// The token's details, a line each.
 #[must_use]
-pub fn details(row: &Row, now: &StoreTime) -> String {
-    let lines = [who(row, now), times(row, now), orders(row, now), past(row)];
+pub fn details(row: &Row, memory: &Memory, now: &StoreTime) -> String {
+    let lines = [
+        who(row, memory, now),
+        times(row, now),
+        observation(row, memory, now),
+        orders(row, now),
+        past(row),
+    ];
     let lines: Vec<_> = lines.into_iter().flatten().collect();
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -22,8 +29,8 @@ pub fn details(row: &Row, now: &StoreTime) -> String {
 
 type Lines = Vec<(&'static str, String)>;
 
-fn who(row: &Row, now: &StoreTime) -> Lines {
-    let shown = token(row, now);
+fn who(row: &Row, memory: &Memory, now: &StoreTime) -> Lines {
+    let shown = token(row, memory, now);
     let cell = |at: usize| shown.get(at).cloned().unwrap_or_default();
     let host = match (&row.document.host, row.document.pid) {
         (Some(host), Some(pid)) => format!("{host}, pid {pid}"),
@@ -64,6 +71,12 @@ fn times(row: &Row, now: &StoreTime) -> Lines {
         ),
         ("clock", row.stamped.domain.to_string()),
     ]
+}
+
+fn observation(row: &Row, memory: &Memory, now: &StoreTime) -> Lines {
+    let observed = memory.observation(row.longest_lease(), now);
+    let line = observed.map(|it| ("observed", observed_until(&it, now)));
+    line.into_iter().collect()
 }
 
 fn orders(row: &Row, now: &StoreTime) -> Lines {

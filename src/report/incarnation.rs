@@ -6,7 +6,7 @@ use super::messages::{Context, Level, Message};
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::operator::Judgement;
-use crate::token::{Doubt, Incarnation, StoreTime};
+use crate::token::{Doubt, Incarnation, Observation, StoreTime};
 
 /// Why a store may have forgotten a grant, to be read after "it".
 pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
@@ -23,6 +23,22 @@ pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
         Doubt::Distrusted => "is distrusted by an operator",
         Doubt::Settled => "was settled by an operator for less than this group's takeover-after",
     }
+}
+
+/// Until when nothing is granted, and why.
+pub(super) fn observed_until(observation: &Observation, now: &StoreTime) -> String {
+    let Observation { wait, doubt } = *observation;
+    let until = match doubt {
+        Doubt::Unknown => "nothing is granted".to_owned(),
+        _ => format!(
+            "nothing is granted until {}",
+            rfc3339(now.plus(wait).stamp.wall_ms)
+        ),
+    };
+    format!(
+        "{until}: the store may have forgotten a grant, as it {}",
+        doubt_text(doubt)
+    )
 }
 
 /// What a run says that observes a store.

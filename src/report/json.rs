@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::rfc3339;
 use crate::store::Unreadable;
-use crate::token::{Counters, OnceMark, Outcome, Row, RunRecord, State, StoreTime};
+use crate::token::{Counters, Memory, OnceMark, Outcome, Row, RunRecord, State, StoreTime};
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -45,6 +45,8 @@ pub struct Token<'a> {
     pub released_at: Option<String>,
     /// The earliest next grant, by `--at-least`.
     pub not_before: Option<String>,
+    /// Until when nothing is granted, as the store may have forgotten a grant.
+    pub observed_until: Option<String>,
     /// Who stopped new grants.
     pub paused_by: Option<&'a str>,
     /// Why.
@@ -112,7 +114,7 @@ pub const fn state_word(state: &State) -> &'static str {
 impl<'a> Token<'a> {
     /// What there is to say of a row at this time.
     #[must_use]
-    pub fn of(row: &'a Row, now: &StoreTime) -> Self {
+    pub fn of(row: &'a Row, memory: &Memory, now: &StoreTime) -> Self {
         let heartbeat = row.heartbeat_at();
         let age = heartbeat.and_then(|_| row.age(now));
         let Counters {
@@ -123,6 +125,7 @@ impl<'a> Token<'a> {
             ..
         } = row.document.counters;
         let pause = row.pause_at(now);
+        let observed = memory.observation(row.longest_lease(), now);
         Self {
             group: row.group.as_str(),
             state: state_word(&row.state),
@@ -139,6 +142,7 @@ impl<'a> Token<'a> {
             acquired_at: row.acquired_at().map(|stamp| rfc3339(stamp.wall_ms)),
             released_at: row.released_at().map(|stamp| rfc3339(stamp.wall_ms)),
             not_before: not_before(row).map(rfc3339),
+            observed_until: observed.map(|it| rfc3339(now.plus(it.wait).stamp.wall_ms)),
             paused_by: pause.map(|pause| pause.by.as_str()),
             paused_reason: pause.map(|pause| pause.reason.as_str()),
             paused_until: pause.and_then(|pause| pause.until_wall_ms).map(rfc3339),

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::token::{Row, RunRecord, State, StoreTime};
+use crate::token::{Memory, Row, RunRecord, State, StoreTime};
 
 /// One group, and what its history says.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct Metric {
 
 /// All metrics of these groups, as text.
 #[must_use]
-pub fn text(groups: &[Measured], unreadable: usize, now: &StoreTime) -> String {
+pub fn text(groups: &[Measured], unreadable: usize, memory: &Memory, now: &StoreTime) -> String {
     let mut text = String::new();
     for metric in METRICS {
         let Metric { name, kind, help } = metric;
@@ -37,7 +37,7 @@ pub fn text(groups: &[Measured], unreadable: usize, now: &StoreTime) -> String {
             samples = format!("{name} {unreadable}\n");
         }
         for group in groups {
-            for (labels, value) in samples_of(name, group, now) {
+            for (labels, value) in samples_of(name, group, memory, now) {
                 let label = escaped(group.row.group.as_str());
                 let _ = writeln!(samples, "{name}{{group=\"{label}\"{labels}}} {value}");
             }
@@ -109,6 +109,11 @@ const METRICS: &[Metric] = &[
         help: "Whether new grants are stopped.",
     },
     Metric {
+        name: "tokenrun_observation_remaining_seconds",
+        kind: "gauge",
+        help: "For how much longer nothing is granted, as the store may have forgotten a grant. 0 where the store is trusted.",
+    },
+    Metric {
         name: "tokenrun_waiters",
         kind: "gauge",
         help: "How many sessions wait in line.",
@@ -120,7 +125,12 @@ const METRICS: &[Metric] = &[
     },
 ];
 
-fn samples_of(name: &str, group: &Measured, now: &StoreTime) -> Vec<(String, String)> {
+fn samples_of(
+    name: &str,
+    group: &Measured,
+    memory: &Memory,
+    now: &StoreTime,
+) -> Vec<(String, String)> {
     let row = &group.row;
     let counted = row.document.counters;
     let one = |value: String| vec![(String::new(), value)];
@@ -129,6 +139,10 @@ fn samples_of(name: &str, group: &Measured, now: &StoreTime) -> Vec<(String, Str
     let running = matches!(row.state, State::Running { .. });
     match name {
         "tokenrun_held" => flag(running),
+        "tokenrun_observation_remaining_seconds" => {
+            let observed = memory.observation(row.longest_lease(), now);
+            one(seconds(observed.map(|it| it.wait).unwrap_or_default()))
+        }
         "tokenrun_waiters" => one(group.waiters.to_string()),
         "tokenrun_client_info" => row
             .client_bound()

@@ -33,7 +33,7 @@ mod tests {
     use crate::report::timeline::timeline;
     use crate::store::conformance::strategies::{records, rows};
     use crate::token::rule::tests::fixture::claim;
-    use crate::token::{Decision, OnceMark, Refusal, Row, RunRecord, StoreTime, Verdict};
+    use crate::token::{Decision, Memory, OnceMark, Refusal, Row, RunRecord, StoreTime, Verdict};
 
     /// Nothing but visible characters, in this many lines.
     #[track_caller]
@@ -82,13 +82,13 @@ mod tests {
         #[test]
         fn any_token_is_a_line_or_its_details(row in rows()) {
             let now = now(&row);
-            assert_seen(&tokens(std::slice::from_ref(&row), &[], &now), 2);
+            assert_seen(&tokens(std::slice::from_ref(&row), &[], &Memory::SOUND, &now), 2);
             let mut plain = row.clone();
             let document = &mut plain.document;
             (document.label, document.host) = (None, None);
             (document.paused, document.handoff) = (None, None);
-            let lines = details(&plain, &now).lines().count();
-            assert_seen(&details(&row, &now), lines);
+            let lines = details(&plain, &Memory::SOUND, &now).lines().count();
+            assert_seen(&details(&row, &Memory::SOUND, &now), lines);
         }
 
         #[test]

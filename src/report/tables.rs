@@ -7,13 +7,18 @@ use super::printable::printable;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::store::Unreadable;
-use crate::token::{OnceMark, Outcome, Row, RunRecord, State, StoreTime};
+use crate::token::{Memory, OnceMark, Outcome, Row, RunRecord, State, StoreTime};
 
 pub(super) const NONE: &str = "-";
 
 /// A table of tokens, one a line; those that can't be read come last.
 #[must_use]
-pub fn tokens(rows: &[Row], unreadable: &[&Unreadable], now: &StoreTime) -> String {
+pub fn tokens(
+    rows: &[Row],
+    unreadable: &[&Unreadable],
+    memory: &Memory,
+    now: &StoreTime,
+) -> String {
     let heads = [
         "GROUP",
         "STATE",
@@ -32,12 +37,12 @@ pub fn tokens(rows: &[Row], unreadable: &[&Unreadable], now: &StoreTime) -> Stri
             .chain(rest)
             .collect()
     };
-    let lines = rows.iter().map(|row| token(row, now));
+    let lines = rows.iter().map(|row| token(row, memory, now));
     aligned(&heads, lines.chain(unreadable.iter().map(blank)))
 }
 
 /// A token's line.
-pub(super) fn token(row: &Row, now: &StoreTime) -> Vec<String> {
+pub(super) fn token(row: &Row, memory: &Memory, now: &StoreTime) -> Vec<String> {
     let (heartbeat, takeover) = match &row.state {
         State::Running { .. } => match row.age(now) {
             Some(age) => (
@@ -61,9 +66,13 @@ pub(super) fn token(row: &Row, now: &StoreTime) -> Vec<String> {
         ""
     };
     let silent = if row.is_silent(now) { ", silent" } else { "" };
+    let observed = match memory.observation(row.longest_lease(), now) {
+        Some(_) => ", observed",
+        None => "",
+    };
     vec![
         row.group.to_string(),
-        format!("{}{silent}{paused}", state_word(&row.state)),
+        format!("{}{silent}{paused}{observed}", state_word(&row.state)),
         or_none(row.client_bound()),
         or_none(row.expected_client.as_ref()),
         heartbeat,

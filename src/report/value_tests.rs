@@ -14,9 +14,9 @@ use super::tables::{marks, run, token, tokens};
 use super::{json, waiting};
 use crate::token::rule::tests::fixture::{claim, client, domain, run_by, session};
 use crate::token::{
-    Counters, Decision, Document, Domain, Fence, GrantKind, GroupName, Handoff, OnceMark, Others,
-    Outcome, Pause, Refusal, Row, RunRecord, Stamp, StampOf, State, StoreTime, Verdict, Version,
-    document::VERSION,
+    Counters, Decision, Document, Domain, Fence, GrantKind, GroupName, Handoff, Incarnation,
+    Memory, OnceMark, Others, Outcome, Pause, Refusal, Row, RunRecord, Served, Stamp, StampOf,
+    State, StoreTime, Verdict, Version, document::VERSION,
 };
 
 const HOUR: i64 = 3_600_000;
@@ -120,9 +120,9 @@ fn a_running_token_is_open_after_its_takeover_after_and_an_idle_one_after_its_ke
         [&cells[..], &common].concat()
     };
     let expected = line("running, paused", "1m ago", "4m");
-    assert_eq!(token(&running(), &now()), expected);
+    assert_eq!(token(&running(), &Memory::SOUND, &now()), expected);
     let expected = line("idle, paused", "-", "1h 59m");
-    assert_eq!(token(&idle(), &now()), expected);
+    assert_eq!(token(&idle(), &Memory::SOUND, &now()), expected);
     let elsewhere = StoreTime {
         domain: Domain("other".into()),
         ..now()
@@ -132,8 +132,8 @@ fn a_running_token_is_open_after_its_takeover_after_and_an_idle_one_after_its_ke
         "2026-09-21T16:13:20.000Z",
         "unknown clock",
     );
-    assert_eq!(token(&running(), &elsewhere), expected);
-    let table = tokens(&[idle()], &[], &now());
+    assert_eq!(token(&running(), &Memory::SOUND, &elsewhere), expected);
+    let table = tokens(&[idle()], &[], &Memory::SOUND, &now());
     let heads = table.lines().next().unwrap();
     let line = table.lines().nth(1).unwrap();
     assert_eq!(heads.find("TAKEOVER IN"), line.find("1h 59m"));
@@ -143,7 +143,7 @@ fn a_running_token_is_open_after_its_takeover_after_and_an_idle_one_after_its_ke
 #[test]
 fn the_details_of_a_token_name_each_value_by_its_name() {
     let text = |row: &Row| {
-        let text = details(row, &now());
+        let text = details(row, &Memory::SOUND, &now());
         let words = text.lines().map(|line| line.split_whitespace().collect());
         words
             .map(|words: Vec<_>| words.join(" "))
@@ -190,19 +190,29 @@ fn the_json_of_a_token_names_each_value_by_its_name() {
         "heartbeat_at": "2026-09-21T16:13:20.000Z", "heartbeat_age_ms": 60_000,
         "takeover_in_ms": 240_000, "acquired_at": "2026-09-21T15:13:20.000Z",
         "released_at": Value::Null, "not_before": "2026-09-22T00:13:20.000Z",
-        "paused_by": "admin", "paused_reason": "disk full",
+        "observed_until": "2026-09-21T16:17:40.000Z", "paused_by": "admin", "paused_reason": "disk full",
         "paused_until": "2026-09-21T17:13:20.000Z", "handoff_to": "n3", "waiters": 0,
         "last_outcome": "timed_out", "runs": 90, "failures": 17, "takeovers": 4, "losses": 9,
     });
     let (running, idle) = (running(), idle());
-    let told = json::Token::of(&running, &now());
+    let told = json::Token::of(&running, &observed(), &now());
     assert_eq!(serde_json::to_value(told).unwrap(), expected);
-    let told = serde_json::to_value(json::Token::of(&idle, &now())).unwrap();
+    let told = serde_json::to_value(json::Token::of(&idle, &Memory::SOUND, &now())).unwrap();
     assert_eq!(told["released_at"], "2026-09-21T16:13:20.000Z");
     assert_eq!(
         (&told["heartbeat_at"], &told["takeover_in_ms"]),
         (&Value::Null, &Value::Null)
     );
+    assert_eq!(told["observed_until"], Value::Null);
+}
+
+/// A store that has stood for 100 s.
+fn observed() -> Memory {
+    Memory {
+        unnoted: Served::For(s(100)),
+        incarnation: Some(Incarnation("i1".into())),
+        ..Memory::SOUND
+    }
 }
 
 fn record(client_of: &str, began: i64, took: i64, outcome: Outcome) -> RunRecord {
@@ -307,7 +317,7 @@ fn each_metric_has_its_own_value() {
         last_ended: Some(record("n1", HOUR, 90_500, Outcome::Failed)),
         waiters: 8,
     };
-    let text = text(&[measured], 3, &now());
+    let text = text(&[measured], 3, &observed(), &now());
     let told: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     let expected = [
         "tokenrun_held{group=\"backup\"} 1",
@@ -329,6 +339,7 @@ fn each_metric_has_its_own_value() {
         "tokenrun_last_success_timestamp_seconds{group=\"backup\"} 1790003601.250",
         "tokenrun_last_run_duration_seconds{group=\"backup\"} 90.500",
         "tokenrun_paused{group=\"backup\"} 1",
+        "tokenrun_observation_remaining_seconds{group=\"backup\"} 200.000",
         "tokenrun_waiters{group=\"backup\"} 8",
         "tokenrun_unreadable_groups 3",
     ];

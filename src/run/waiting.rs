@@ -9,7 +9,7 @@ use super::machine::{Next, Step, Wait};
 use super::seeking::{Doing, Seeking};
 use crate::store::{Reading, StoreError};
 use crate::token::line::{self, STAMP_EVERY};
-use crate::token::{Incarnation, Moment, Place, Refusal, StoreTime};
+use crate::token::{Moment, Place, Refusal, StoreTime};
 
 /// The shortest time between two looks that nothing rang for.
 pub(super) const SHORTEST: Duration = Duration::from_millis(10);
@@ -43,8 +43,8 @@ pub(super) struct InLine {
     last: Option<(u8, Refusal)>,
     /// How many were before it then.
     ahead: u32,
-    /// The incarnation that was said to be observed.
-    pub(super) observing: Option<Option<Incarnation>>,
+    /// For how much longer the store was to be observed at the last look.
+    pub(super) observing: Option<Duration>,
     /// The store rang, and a look is due for that.
     pub(super) rung: bool,
 }

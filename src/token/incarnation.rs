@@ -198,6 +198,15 @@ pub struct NoteSwap {
     pub act: Option<Box<ActRecord>>,
 }
 
+/// An observation of the store that is not over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Observation {
+    /// For how much longer nothing is granted.
+    pub wait: Duration,
+    /// Why the store is observed.
+    pub doubt: Doubt,
+}
+
 /// What a reading says of the store's memory, in one snapshot with the row and the time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Memory {
@@ -240,6 +249,15 @@ impl Memory {
         let age = now.age_of(note.first_seen, Some(&note.domain));
         let age = Served::For(age.unwrap_or_default());
         (note.served.max(age), note.why)
+    }
+
+    /// The observation before a grant where a forgotten lease may last for this length; `None` if the
+    /// store has been observed for long enough.
+    #[must_use]
+    pub fn observation(&self, length: Duration, now: &StoreTime) -> Option<Observation> {
+        let (served, doubt) = self.observed(now);
+        let wait = served.missing_to(length);
+        (!wait.is_zero()).then_some(Observation { wait, doubt })
     }
 
     /// What becomes of what was served when the note is another incarnation's, or of another start.

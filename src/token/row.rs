@@ -1,5 +1,7 @@
 //! The token: one row per group, with what a store sees of it and the document that it carries.
 
+use std::time::Duration;
+
 use super::document::{Document, Pause, Run, StampOf};
 use super::names::{ClientId, Fence, GroupName, SessionId, Version};
 use super::time::{Stamp, StoreTime};
@@ -133,6 +135,13 @@ impl Row {
     #[must_use]
     pub fn age(&self, now: &StoreTime) -> Option<std::time::Duration> {
         now.age_of(self.stamped.stamp, Some(&self.stamped.domain))
+    }
+
+    /// The longest lease that a session of this group may have had.
+    #[must_use]
+    pub fn longest_lease(&self) -> Duration {
+        let document = &self.document;
+        document.longest_takeover_after.max(document.takeover_after)
     }
 
     /// Whether a running session has been silent for longer than it may be, as

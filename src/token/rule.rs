@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::claim::{Claim, Evidence, Look};
 use super::document::Pause;
-use super::incarnation::Doubt;
+use super::incarnation::{Doubt, Observation};
 use super::misreading::{Misreading, misread};
 use super::names::{ClientId, SessionId};
 use super::record::GrantKind;
@@ -137,11 +137,8 @@ pub fn is_nested(claim: &Claim, row: Option<&Row>) -> bool {
 /// that it may have forgotten lasts longer.
 #[must_use]
 pub fn forgotten_lease(claim: &Claim, row: Option<&Row>) -> Duration {
-    let longest = row.map(|row| {
-        let document = &row.document;
-        document.longest_takeover_after.max(document.takeover_after)
-    });
-    claim.timing.takeover_after.max(longest.unwrap_or_default())
+    let longest = row.map(Row::longest_lease).unwrap_or_default();
+    claim.timing.takeover_after.max(longest)
 }
 
 /// Clause 0. It comes before proof of death: what the row names may not be the last run.
@@ -149,9 +146,9 @@ fn forgetful(claim: &Claim, look: &Look<'_>) -> Option<Verdict> {
     if misread(Misreading::ForgottenGrantGranted) {
         return None;
     }
-    let (served, doubt) = look.memory.observed(look.now);
-    let wait = served.missing_to(forgotten_lease(claim, look.row));
-    (!wait.is_zero()).then_some(Verdict::ObserveStore { wait, doubt })
+    let length = forgotten_lease(claim, look.row);
+    let Observation { wait, doubt } = look.memory.observation(length, look.now)?;
+    Some(Verdict::ObserveStore { wait, doubt })
 }
 
 /// A group that was never seen: it is created for the expected client first.

@@ -12,6 +12,8 @@ stories!(
     only_the_incarnation_that_was_shown_is_settled,
     the_first_grant_after_an_observation_has_a_fence_of_its_own,
     explain_says_that_the_store_is_observed_and_until_when,
+    explain_says_so_of_a_group_that_is_not_there,
+    status_and_metrics_say_that_the_store_is_observed,
     a_running_job_and_its_end_are_not_stopped,
 );
 
@@ -115,6 +117,46 @@ fn explain_says_that_the_store_is_observed_and_until_when(site: &Site) {
     let wait = told[0]["changes_in_ms"].as_u64().unwrap();
     assert!((1..=5_000).contains(&wait), "{wait}");
     assert_ne!(told[0]["then_clause"], 0);
+}
+
+/// The group itself may be what was forgotten.
+fn explain_says_so_of_a_group_that_is_not_there(site: &Site) {
+    run(site, "a").job(&["true"]).end().with_code(0);
+    let explain = ["explain", "--json", "-g", "never", "--client-id", "a"];
+    let unknown = site.verb(&explain).end().with_code(78);
+    unknown.says(&["has no group \"never\""]);
+    site.verb(&["distrust"]).end().with_code(0);
+    let told = site.verb(&explain).end().with_code(0).json();
+    assert_eq!(told[0]["clause"], 0);
+    assert_eq!(told[0]["verdict"], "observe");
+}
+
+fn status_and_metrics_say_that_the_store_is_observed(site: &Site) {
+    run(site, "a").job(&["true"]).end().with_code(0);
+    let json = ["status", "--json"];
+    let before = site.verb(&json).end().with_code(0).json();
+    assert!(before[0]["observed_until"].is_null(), "{before}");
+    let gauge = format!("tokenrun_observation_remaining_seconds{{group=\"{GROUP}\"}}");
+    let metrics = site.verb(&["metrics"]).end().with_code(0).stdout;
+    assert!(metrics.contains(&format!("{gauge} 0.000\n")), "{metrics}");
+    site.verb(&["distrust"]).end().with_code(0);
+    let table = site.verb(&["status"]).end().with_code(0).stdout;
+    assert!(table.contains("free, observed"), "{table}");
+    let details = site
+        .verb(&["status", "-g", GROUP])
+        .end()
+        .with_code(0)
+        .stdout;
+    assert!(details.contains("nothing is granted until"), "{details}");
+    assert!(
+        details.contains("is distrusted by an operator"),
+        "{details}"
+    );
+    let after = site.verb(&json).end().with_code(0).json();
+    assert!(after[0]["observed_until"].is_string(), "{after}");
+    let metrics = site.verb(&["metrics"]).end().with_code(0).stdout;
+    assert!(metrics.contains(&gauge), "{metrics}");
+    assert!(!metrics.contains(&format!("{gauge} 0.000\n")), "{metrics}");
 }
 
 fn a_running_job_and_its_end_are_not_stopped(site: &Site) {

@@ -83,6 +83,26 @@ fn a_further_promotion_begins_the_observation_anew_and_says_so() {
 }
 
 #[test]
+fn a_restart_that_makes_the_observation_longer_is_announced() {
+    let store = ModelStore::new();
+    let mut server = Server::named("other");
+    server.durable = false;
+    promote(&store, "other");
+    store.become_another(server);
+    let mut rig = seeking(store, Wait::No);
+    assert_eq!(settled(&mut rig), "note other | read | say ObservingStore");
+    rig.wait(s(10));
+    assert_eq!(settled(&mut rig), "", "it goes on as announced");
+    let mut clock = rig.store.now();
+    clock.domain = Domain("other, started again".into());
+    rig.store.set_clock(clock);
+    assert_eq!(
+        woken(&mut rig),
+        "read | note other | read | say ObservingStore"
+    );
+}
+
+#[test]
 fn a_note_that_another_has_written_is_read() {
     let mut rig = seeking(promoted(), Wait::No);
     rig.answered();

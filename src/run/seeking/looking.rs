@@ -189,11 +189,11 @@ impl Seeking {
             return self.failed(step, unknown_incarnation());
         }
         self.trouble = None;
-        let incarnation = &reading.memory.incarnation;
-        if self.line.observing.as_ref() != Some(incarnation) {
-            self.line.observing = Some(incarnation.clone());
+        // The end that was told is corrected when it moves: after a restart, or an operator's act.
+        let announced = self.line.observing.replace(wait);
+        if announced.is_none_or(|announced| wait > announced) {
             step.say(Note::ObservingStore {
-                incarnation: incarnation.clone(),
+                incarnation: reading.memory.incarnation.clone(),
                 doubt,
                 now: reading.now.clone(),
                 wait,
