@@ -1,116 +1,85 @@
-//! Puts parts together for what is asked beside a run: the store, who asks, and from where.
+//! Carries out a request: the only place that puts parts together.
 
 pub(crate) mod doctor;
+pub(crate) mod environment;
 pub(crate) mod hold;
+mod node;
+mod run;
 mod settings;
-pub(crate) mod store_file;
+mod store_file;
+mod stores;
+mod verbs;
 
-pub(crate) use settings::config;
+use std::ffi::OsString;
 
-use std::time::Duration;
-
-use super::{Failure, LISTING_TIMEOUT, client_id, known_store, known_store_with_locks, nested_in};
-use crate::cli::{ActRequest, CheckRequest, ExplainRequest, GroupsRequest, JudgementRequest};
-use crate::commands;
+use crate::cli::{self, LogFormat, LogRequest, Request};
+use crate::commands::{self, Failure};
 use crate::exit::Exit;
-use crate::job::ancestry::is_inside;
-use crate::report::log::Log;
-use crate::run::locking::evidence_of;
-use crate::run::runtime_file::held_session;
-use crate::store::Reading;
-use crate::sys::{process, random, user};
-use crate::token::{
-    About, Actor, Claim, ClientId, Evidence, GroupName, Row, SessionId, Timing, Wishes,
-};
+use crate::report::log::{Log, Style};
+use crate::report::messages::Level;
+use crate::sys::signals::Inherited;
+use stores::known_store;
 
-/// An operator's act.
-pub(crate) fn act(request: ActRequest, log: &mut Log) -> Result<Exit, Failure> {
-    let mut store = known_store(&request.store, log)?;
-    let actor = Actor {
-        by: user::name(),
-        host: process::host_name().ok(),
-        reason: request.reason,
+/// How messages are written.
+pub(crate) fn style(log: LogRequest) -> Style {
+    let least = match log {
+        LogRequest { quiet: 2.., .. } => None,
+        LogRequest { quiet: 1, .. } => Some(Level::Warning),
+        LogRequest { verbose: true, .. } => Some(Level::Detail),
+        _ => Some(Level::Info),
     };
-    let (group, wish) = (&request.group, &request.wish);
-    commands::act::act(store.as_mut(), group, wish, &actor, request.json, log)
+    Style {
+        least,
+        json: log.format == LogFormat::Json,
+    }
 }
 
-/// An operator's judgement of a store.
-pub(crate) fn judge(request: JudgementRequest, log: &mut Log) -> Result<Exit, Failure> {
-    let mut store = known_store(&request.store, log)?;
-    let actor = Actor {
-        by: user::name(),
-        host: process::host_name().ok(),
-        reason: request.reason,
-    };
-    let judgement = &request.judgement;
-    commands::judge::judge(store.as_mut(), judgement, &actor, request.json, log)
-}
-
-/// Whether this node may run, or anybody has.
-pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit, Failure> {
-    let mut store = known_store(&request.store, log)?;
-    // Where there is no place for such a file, there is none.
-    let by_default = || hold::default_runtime_file(&request.group).ok();
-    let path = request.runtime_file.clone().or_else(by_default);
-    let agents = match path.as_deref().map(|path| (path, held_session(path))) {
-        Some((path, Err(error))) if request.runtime_file.is_some() => {
-            return Err(commands::stand_in::unusable(path, &error));
+/// Does what was asked for.
+pub(crate) fn dispatch(
+    request: Request,
+    arguments: &[OsString],
+    inherited: Inherited,
+    log: &mut Log,
+) -> Result<Exit, Failure> {
+    match request {
+        Request::Run(request) => {
+            run::run_to_its_end(*request, inherited, None, log).map(|(_, exit)| exit)
         }
-        Some((_, Ok(session))) => session,
-        _ => None,
-    };
-    let shown = |row: &Row| runs_inside(row).or(agents.filter(|it| row.session() == Some(it)));
-    commands::check::check(store.as_mut(), request, shown, log)
-}
-
-/// What the rule says to a run that this process could be.
-pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit, Failure> {
-    let (mut store, locks) = known_store_with_locks(&request.store, LISTING_TIMEOUT, log)?;
-    let host = process::host_name().ok();
-    let client = client_id(request.client_id.as_ref(), host.as_deref())?;
-    let mut claim = bystander(&request.group, client)?;
-    claim.failback = request.failback;
-    let prove = |reading: &Reading, claim: &mut Claim| {
-        claim.nested_in = reading.row.as_ref().and_then(runs_inside);
-        let evidence = |locks| evidence_of(locks, reading, &claim.session);
-        locks.map_or(Evidence::None, evidence)
-    };
-    commands::explain::explain(store.as_mut(), &mut claim, prove, request.json)
-}
-
-/// How long a person who presses the tabulator waits for a store.
-const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The names of groups, for a shell.
-pub(crate) fn groups(request: &GroupsRequest, log: &mut Log) -> Result<Exit, Failure> {
-    let store = known_store_with_locks(&request.store, COMPLETION_TIMEOUT, log)?.0;
-    let mut store = store;
-    commands::groups::groups(store.as_mut())
-}
-
-/// A claim that is never made: what is asked on behalf of nobody.
-fn bystander(group: &GroupName, client: ClientId) -> Result<Claim, Failure> {
-    let bits = random::bits128().map_err(|e| Failure::of_system("no random numbers", &e))?;
-    let timing = Timing::new(&Wishes::default())
-        .map_err(|error| Failure::new(crate::exit::BUG, "bug", error.to_string()))?;
-    let session = SessionId::from_random(bits);
-    Ok(Claim {
-        group: group.clone(),
-        client,
-        session,
-        expected: None,
-        failback: false,
-        nested_in: None,
-        timing,
-        about: About::default(),
-    })
-}
-
-/// The session in the row, if this process runs under its guard: its environment names
-/// it, and its ancestors show it.
-pub(crate) fn runs_inside(row: &Row) -> Option<SessionId> {
-    let session = nested_in().filter(|session| row.session() == Some(session))?;
-    let here = row.document.host == process::host_name().ok();
-    (here && row.document.pid.is_some_and(is_inside)).then_some(session)
+        Request::Hold(request) => hold::agent(*request, arguments, inherited, log),
+        Request::StandIn(order) => hold::standing_in(&order, &inherited, log),
+        Request::Status(list) => {
+            let mut store = known_store(&list.store, log)?;
+            commands::status::status(store.as_mut(), &list)
+        }
+        Request::History(list) => {
+            let mut store = known_store(&list.store, log)?;
+            commands::history::history(store.as_mut(), &list)
+        }
+        Request::OnceList(list) => {
+            let mut store = known_store(&list.store, log)?;
+            commands::once::list(store.as_mut(), list.group.as_ref(), list.json)
+        }
+        Request::Check(request) => verbs::check(&request, log),
+        Request::Metrics(request) => {
+            let mut store = known_store(&request.store, log)?;
+            commands::metrics::metrics(store.as_mut(), &request)
+        }
+        Request::Explain(request) => verbs::explain(request, log),
+        Request::Act(request) => verbs::act(request, log),
+        Request::Judge(request) => verbs::judge(request, log),
+        Request::Fence(request) => {
+            let mut store = known_store(&request.store, log)?;
+            commands::fence::fence(store.as_mut(), &request, log)
+        }
+        Request::Init(request) => stores::init(&request, log),
+        Request::Config(request) => settings::config(request),
+        Request::Groups(request) => verbs::groups(&request, log),
+        Request::Doctor(request) => doctor::doctor(&request, log),
+        Request::Print(text) => commands::print(&text),
+        Request::Man(directory) => {
+            let pages = cli::manual()
+                .map_err(|error| Failure::of_system("the manual can't be made", &error))?;
+            commands::manual::write(&directory, &pages)
+        }
+    }
 }

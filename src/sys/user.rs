@@ -16,3 +16,9 @@ pub fn name() -> String {
         None => name,
     }
 }
+
+/// Whether this process has root's rights.
+#[must_use]
+pub fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}

@@ -1,5 +1,8 @@
 //! Examining a store: which one, and what it is compared with.
 
+use super::environment::warn_of_unknown_variables;
+use super::node::place;
+use super::stores::store_url;
 use crate::cli::{DoctorRequest, Effective};
 use crate::commands::{self, Failure};
 use crate::exit::{self, Exit};
@@ -12,7 +15,7 @@ use crate::sys::process;
 
 /// Examines the store, and prints what was found.
 pub(crate) fn doctor(request: &DoctorRequest, log: &mut Log) -> Result<Exit, Failure> {
-    crate::warn_of_unknown_variables(log);
+    warn_of_unknown_variables(log);
     // What is read from here on may be a password.
     let _ = process::forbid_core_dumps();
     commands::doctor::doctor(request.json, |tell| examine(request, tell))
@@ -22,14 +25,14 @@ fn examine(request: &DoctorRequest, tell: &mut Tell<'_>) {
     for setting in &request.settings {
         tell(Check::fine("setting", said(setting)));
     }
-    let url = match crate::store_url(&request.store) {
+    let url = match store_url(&request.store) {
         Ok(url) => url,
         Err(failure) => {
             tell(unusable(&failure));
             return;
         }
     };
-    let state = state_directory(&crate::place()).ok();
+    let state = state_directory(&place()).ok();
     let examination = Examination {
         timing: &request.timing,
         group: request.group.as_ref(),

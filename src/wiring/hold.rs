@@ -5,9 +5,11 @@ use std::ffi::{CString, OsString};
 use std::io;
 use std::path::PathBuf;
 
-use super::super::{Failure, place, run_to_its_end, style};
+use super::node::place;
+use super::run::run_to_its_end;
+use super::style;
 use crate::cli::{HoldRequest, LogFormat, STAND_IN, StandIn};
-use crate::commands::{hold, stand_in};
+use crate::commands::{Failure, hold, stand_in};
 use crate::exit::Exit;
 use crate::report::log::Log;
 use crate::run::environment;

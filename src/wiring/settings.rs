@@ -1,8 +1,8 @@
 //! The settings of a run, with those defaults that depend on this host.
 
-use super::super::{Failure, client_id, place};
+use super::node::{client_id, place};
 use crate::cli::{ConfigRequest, Effective, Origin};
-use crate::commands;
+use crate::commands::{self, Failure};
 use crate::exit::Exit;
 use crate::store::url::StoreUrl;
 use crate::sys::process;

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use super::environment::warn;
 use crate::cli::said_by_variable;
 use crate::commands::Failure;
 use crate::exit;
@@ -62,6 +63,6 @@ pub(crate) fn warn_if_shared(path: &Path, log: &mut Log) {
             "the password in the store file {path} can be read by everybody on this host; \
              chmod o= {path} (in Kubernetes: fsGroup, and defaultMode: 0440)"
         );
-        crate::warn(log, "visible_password", text);
+        warn(log, "visible_password", text);
     }
 }

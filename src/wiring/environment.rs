@@ -1,0 +1,83 @@
+//! Warnings about what surrounds this process.
+
+use std::ffi::OsString;
+
+use super::store_file;
+use crate::cli::{self, Request, StoreRequest};
+use crate::report::log::Log;
+use crate::report::messages::{Level, Message};
+use crate::run::environment;
+use crate::store::filesystem;
+use crate::store::open::has_password;
+use crate::store::url::StoreUrl;
+
+/// A password on the command line is in every listing of processes; one in a file may be
+/// open to all.
+pub(crate) fn warn_of_visible_password(arguments: &[OsString], request: &Request, log: &mut Log) {
+    let Some(StoreRequest { store, file }) = request.store() else {
+        return;
+    };
+    if let Some(path) = file {
+        store_file::warn_if_shared(path, log);
+    }
+    let visible = |text: &&String| {
+        let own = arguments.iter().take_while(|word| *word != "--");
+        own.into_iter()
+            .any(|word| word.to_string_lossy().contains(text.as_str()))
+    };
+    let visible = store.as_ref().filter(visible);
+    if visible.is_some_and(|text| has_password(text)) {
+        let text = "the password on the command line can be read by everybody on this host; \
+                    give TOKENRUN_STORE, --store-file or ~/.pgpass instead";
+        warn(log, "visible_password", text.into());
+    }
+}
+
+/// A variable that looks like one of tokenrun's, and is none, is likely to be misspelt.
+pub(crate) fn warn_of_unknown_variables(log: &mut Log) {
+    let ours = |name: &OsString| name.to_string_lossy().starts_with("TOKENRUN_");
+    let mut names = std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(ours)
+        .peekable();
+    if names.peek().is_none() {
+        return;
+    }
+    let known = cli::variables();
+    for name in names {
+        let name = name.to_string_lossy();
+        let is_known = known.iter().any(|known| *known == name)
+            || environment::CHANGE == name
+            || environment::JOB_VARIABLES.contains(&name.as_ref());
+        if !is_known {
+            warn(
+                log,
+                "unknown_variable",
+                format!("the variable {name:?} is unknown and has no effect"),
+            );
+        }
+    }
+}
+
+/// A file on overlayfs is gone with its container, and excludes no other container.
+pub(crate) fn warn_of_overlay(url: &StoreUrl, log: &mut Log) {
+    let Some(path) = url.file() else {
+        return;
+    };
+    // On the first run the file is not there yet.
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = absolute.ancestors().find(|path| path.exists());
+    if existing.is_some_and(|path| filesystem::is_overlay(path).unwrap_or(false)) {
+        let text = format!(
+            "the store {} is on overlayfs: it excludes only what runs in this very container",
+            path.display()
+        );
+        warn(log, "store_on_overlay", text);
+    }
+}
+
+/// Writes a warning.
+pub(crate) fn warn(log: &mut Log, event: &'static str, text: String) {
+    let level = Level::Warning;
+    log.write(&Message { level, event, text }, false);
+}

@@ -1,0 +1,99 @@
+//! What identifies this node and this invocation.
+
+use crate::cli::RunRequest;
+use crate::commands::Failure;
+use crate::exit;
+use crate::job::ancestry::is_inside;
+use crate::run::environment;
+use crate::store::url::Place;
+use crate::sys::{process, random, user};
+use crate::token::{About, Claim, ClientId, GroupName, Row, SessionId, Timing, Wishes};
+
+/// The claim of a run.
+pub(crate) fn claim(request: &RunRequest) -> Result<Claim, Failure> {
+    let host = process::host_name().ok();
+    Ok(Claim {
+        group: request.group.clone(),
+        client: client_id(request.client_id.as_ref(), host.as_deref())?,
+        session: new_session()?,
+        expected: request.expected.clone(),
+        failback: request.failback,
+        nested_in: nested_in(),
+        timing: request.timing,
+        about: About {
+            host,
+            pid: Some(process::pid()),
+            lock_file: None,
+            label: request.label.clone(),
+            program: crate::commands::run::program_name(&request.command),
+            once_key: request.once.as_ref().map(ToString::to_string),
+        },
+    })
+}
+
+/// A new session's name.
+fn new_session() -> Result<SessionId, Failure> {
+    let bits = random::bits128().map_err(|e| Failure::of_system("cannot read random bytes", &e))?;
+    Ok(SessionId::from_random(bits))
+}
+
+/// A claim that is never made: what is asked on behalf of nobody.
+pub(crate) fn bystander(group: &GroupName, client: ClientId) -> Result<Claim, Failure> {
+    let timing = Timing::new(&Wishes::default())
+        .map_err(|error| Failure::new(exit::BUG, "bug", error.to_string()))?;
+    Ok(Claim {
+        group: group.clone(),
+        client,
+        session: new_session()?,
+        expected: None,
+        failback: false,
+        nested_in: None,
+        timing,
+        about: About::default(),
+    })
+}
+
+/// The client's name: as given, else from `$CLIENT_ID`, else the host's name.
+pub(crate) fn client_id(given: Option<&ClientId>, host: Option<&str>) -> Result<ClientId, Failure> {
+    if let Some(client) = given {
+        return Ok(client.clone());
+    }
+    let variable = std::env::var("CLIENT_ID")
+        .ok()
+        .filter(|text| !text.is_empty());
+    let (source, text) = match (variable, host) {
+        (Some(text), _) => ("the variable CLIENT_ID", text),
+        (None, host) => ("the host name", host.unwrap_or_default().to_owned()),
+    };
+    ClientId::given(&text).map_err(|error| {
+        let text = format!("{source} {error}; give --client-id");
+        Failure::new(exit::CONFIG, "no_client_id", text)
+    })
+}
+
+/// The session that this process says it runs inside of. Whether that is so, the
+/// row decides, and the ancestors.
+pub(crate) fn nested_in() -> Option<SessionId> {
+    let session = std::env::var(environment::SESSION).ok()?;
+    SessionId::new(&session).ok()
+}
+
+/// The session in the row, if this process runs under its guard: its environment names
+/// it, and its ancestors show it.
+pub(crate) fn runs_inside(row: &Row) -> Option<SessionId> {
+    let session = nested_in().filter(|session| row.session() == Some(session))?;
+    let here = row.document.host == process::host_name().ok();
+    (here && row.document.pid.is_some_and(is_inside)).then_some(session)
+}
+
+/// Where this process runs, as far as the default paths depend on it.
+pub(crate) fn place() -> Place {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    Place {
+        is_pid_1: process::pid() == 1,
+        in_kubernetes: set("KUBERNETES_SERVICE_HOST").is_some(),
+        is_root: user::is_root(),
+        xdg_state_home: set("XDG_STATE_HOME"),
+        home: set("HOME"),
+    }
+}

@@ -1,0 +1,90 @@
+//! Puts the parts of a run together.
+
+use std::time::Duration;
+
+use super::environment::{warn_of_overlay, warn_of_unknown_variables};
+use super::node;
+use super::stores::{open_in_time, store_url};
+use crate::cli::{self, RunRequest};
+use crate::commands::run::Run;
+use crate::commands::{self, Failure};
+use crate::exit::Exit;
+use crate::job::handle::Leftovers;
+use crate::report::log::Log;
+use crate::run::driver::Outside;
+use crate::run::ending::{Codes, Ending};
+use crate::run::locking::LockSettings;
+use crate::run::machine::Limits;
+use crate::store::Retention;
+use crate::sys::clock::LocalClock;
+use crate::sys::service_manager::ServiceManager;
+use crate::sys::signals::Inherited;
+
+/// A run, or what an agent makes of one: then it has a `manager` to tell.
+pub(crate) fn run_to_its_end(
+    request: RunRequest,
+    inherited: Inherited,
+    mut manager: Option<&mut ServiceManager>,
+    log: &mut Log,
+) -> Result<(Ending, Exit), Failure> {
+    let clock = LocalClock::start();
+    warn_of_unknown_variables(log);
+    let url = store_url(&request.store)?;
+    warn_of_overlay(&url, log);
+    let claim = node::claim(&request)?;
+    let application = format!("tokenrun:{}", request.group);
+    let timeout = request.timing.store_timeout;
+    let (store, lock_directory) = open_in_time(
+        &url,
+        timeout,
+        &application,
+        request.wait,
+        clock,
+        log,
+        || {
+            if let Some(manager) = manager.as_deref_mut() {
+                manager.at_work();
+            }
+        },
+    )?;
+    let job = Run {
+        claim,
+        limits: Limits {
+            timeout: request.timeout,
+            wait: request.wait,
+            locks: lock_directory.is_some(),
+            yields: request.yields,
+        },
+        codes: Codes {
+            not_now: request.conflict_exit_code,
+            done: request.done_exit_code,
+            once: request.once.is_some(),
+        },
+        report: request.report,
+        outside: Outside {
+            clock,
+            inherited,
+            argv: request.command,
+            leftovers: match request.leftovers {
+                cli::LeftoversFlag::Kill => Leftovers::Kill,
+                cli::LeftoversFlag::Leave => Leftovers::Leave,
+            },
+            retention: Retention {
+                history: request.history_retain,
+                once: request.once_retain,
+            },
+            locks: LockSettings {
+                directory: lock_directory,
+                inherited: !request.close_lock,
+                patience: url.file().is_none().then(|| patience_for(timeout)),
+            },
+        },
+    };
+    commands::run::run(job, store, manager, log)
+}
+
+/// How long a directory of locks is waited for, less than a call of the store: a wait in line
+/// is to give its next sign of life.
+fn patience_for(store_timeout: Duration) -> Duration {
+    (store_timeout / 2).min(Duration::from_secs(1))
+}

@@ -1,0 +1,149 @@
+//! Opening the store that a command line names.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::environment::warn;
+use super::node::place;
+use super::store_file;
+use crate::cli::{self, InitRequest, StoreRequest};
+use crate::commands::{self, Failure};
+use crate::exit::{self, Exit};
+use crate::report::log::Log;
+use crate::run::machine::Wait;
+use crate::store::Store;
+use crate::store::open::{OpenError, Opening};
+use crate::store::url::{StoreUrl, state_directory};
+use crate::sys::clock::LocalClock;
+
+/// How long a listing waits for a store.
+pub(crate) const LISTING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a store that can't be opened is left alone before the next try, and the least
+/// time that a try is given.
+const SHORTEST_OPENING: Duration = Duration::from_millis(20);
+
+/// What is after `--store`, or in the file after `--store-file`.
+pub(crate) fn given(store: &StoreRequest) -> Result<Option<String>, Failure> {
+    match &store.file {
+        Some(path) => store_file::read(path).map(Some),
+        None => Ok(store.store.clone()),
+    }
+}
+
+pub(crate) fn store_url(store: &StoreRequest) -> Result<StoreUrl, Failure> {
+    let url = match given(store)? {
+        Some(text) => StoreUrl::parse(&text),
+        None => StoreUrl::default_for(&place()),
+    };
+    url.map_err(|error| {
+        let variable = match &store.file {
+            Some(path) => cli::said_by_variable("store-file", Some(path)),
+            None => cli::said_by_variable("store", store.store.as_ref()),
+        };
+        Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}"))
+    })
+}
+
+/// As [`open`]; who may wait in line waits for the store too. A stop ends this process by
+/// itself meanwhile.
+pub(crate) fn open_in_time(
+    url: &StoreUrl,
+    timeout: Duration,
+    application: &str,
+    wait: Wait,
+    clock: LocalClock,
+    log: &mut Log,
+    mut at_work: impl FnMut(),
+) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
+    let left = || match wait {
+        Wait::No => None,
+        Wait::Forever => Some(Duration::MAX),
+        Wait::For(limit) => Some(limit.saturating_sub(clock.now().0)),
+    };
+    loop {
+        at_work();
+        let opening = left().map_or(timeout, |left| timeout.min(left).max(SHORTEST_OPENING));
+        let opened = open(url, timeout, opening, application, log);
+        // Only now: the attempt has taken some of it.
+        match (opened, left()) {
+            (Err(failure), Some(left)) if failure.code == exit::UNAVAILABLE && !left.is_zero() => {
+                std::thread::sleep(SHORTEST_OPENING.min(left));
+            }
+            (opened, _) => return opened,
+        }
+    }
+}
+
+/// A store, and the directory for the locks of its runs on this host.
+pub(crate) fn open(
+    url: &StoreUrl,
+    timeout: Duration,
+    limit: Duration,
+    application: &str,
+    log: &mut Log,
+) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
+    let state = state_directory(&place()).ok();
+    let opening = Opening {
+        timeout,
+        limit,
+        application,
+        state: state.as_deref(),
+    };
+    let mut warn = |text: &str| warn(log, "store_settings", text.to_owned());
+    let opened = url.open(&opening, &mut warn).map_err(not_opened)?;
+    Ok((opened.store, opened.locks))
+}
+
+fn not_opened(error: OpenError) -> Failure {
+    match error {
+        OpenError::Store(error) => Failure::of_store(&error),
+        OpenError::Settings { error, text } => {
+            let variable = cli::said_by_variable("store", Some(&text.0));
+            Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}"))
+        }
+    }
+}
+
+/// A store that must be there already: what is asked of it makes none.
+pub(crate) fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
+    Ok(known_store_with_locks(store, LISTING_TIMEOUT, log)?.0)
+}
+
+/// The same, with the directory for the locks of its runs on this host.
+pub(crate) fn known_store_with_locks(
+    store: &StoreRequest,
+    timeout: Duration,
+    log: &mut Log,
+) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
+    let url = store_url(store)?;
+    if let Some(path) = url.file()
+        && !path.exists()
+    {
+        let text = format!(
+            "there is no store {}: nothing has run with it yet, or --store names another",
+            path.display()
+        );
+        return Err(Failure::new(exit::CONFIG, "no_store", text));
+    }
+    open(&url, timeout, timeout, "tokenrun", log)
+}
+
+/// Makes the store, or prints what an administrator runs to make it.
+pub(crate) fn init(request: &InitRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let url = store_url(&request.store)?;
+    let state = state_directory(&place()).ok();
+    let opening = Opening {
+        timeout: LISTING_TIMEOUT,
+        limit: LISTING_TIMEOUT,
+        application: "tokenrun",
+        state: state.as_deref(),
+    };
+    let mut warn = |text: &str| warn(log, "store_settings", text.to_owned());
+    if request.print_sql {
+        let creation = url.creation(&opening, &mut warn);
+        return commands::print(&creation.map_err(not_opened)?);
+    }
+    let name = url.make(&opening, &mut warn).map_err(not_opened)?;
+    commands::init::made(&name)
+}

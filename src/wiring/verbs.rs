@@ -1,0 +1,82 @@
+//! Puts parts together for the verbs: the store, the caller, and its host.
+
+use std::time::Duration;
+
+use super::hold;
+use super::node::{bystander, client_id, runs_inside};
+use super::stores::{LISTING_TIMEOUT, known_store, known_store_with_locks};
+use crate::cli::{ActRequest, CheckRequest, ExplainRequest, GroupsRequest, JudgementRequest};
+use crate::commands::{self, Failure};
+use crate::exit::Exit;
+use crate::report::log::Log;
+use crate::run::locking::evidence_of;
+use crate::run::runtime_file::held_session;
+use crate::store::Reading;
+use crate::sys::{process, user};
+use crate::token::{Actor, Claim, Evidence, Row};
+
+/// An operator's act.
+pub(crate) fn act(request: ActRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let mut store = known_store(&request.store, log)?;
+    let actor = Actor {
+        by: user::name(),
+        host: process::host_name().ok(),
+        reason: request.reason,
+    };
+    let (group, wish) = (&request.group, &request.wish);
+    commands::act::act(store.as_mut(), group, wish, &actor, request.json, log)
+}
+
+/// An operator's judgement of a store.
+pub(crate) fn judge(request: JudgementRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let mut store = known_store(&request.store, log)?;
+    let actor = Actor {
+        by: user::name(),
+        host: process::host_name().ok(),
+        reason: request.reason,
+    };
+    let judgement = &request.judgement;
+    commands::judge::judge(store.as_mut(), judgement, &actor, request.json, log)
+}
+
+/// Whether this node may run, or anybody has.
+pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let mut store = known_store(&request.store, log)?;
+    // Where there is no place for such a file, there is none.
+    let by_default = || hold::default_runtime_file(&request.group).ok();
+    let path = request.runtime_file.clone().or_else(by_default);
+    let agents = match path.as_deref().map(|path| (path, held_session(path))) {
+        Some((path, Err(error))) if request.runtime_file.is_some() => {
+            return Err(commands::stand_in::unusable(path, &error));
+        }
+        Some((_, Ok(session))) => session,
+        _ => None,
+    };
+    let shown = |row: &Row| runs_inside(row).or(agents.filter(|it| row.session() == Some(it)));
+    commands::check::check(store.as_mut(), request, shown, log)
+}
+
+/// What the rule says to a run that this process could be.
+pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let (mut store, locks) = known_store_with_locks(&request.store, LISTING_TIMEOUT, log)?;
+    let host = process::host_name().ok();
+    let client = client_id(request.client_id.as_ref(), host.as_deref())?;
+    let mut claim = bystander(&request.group, client)?;
+    claim.failback = request.failback;
+    let prove = |reading: &Reading, claim: &mut Claim| {
+        claim.nested_in = reading.row.as_ref().and_then(runs_inside);
+        let evidence = |locks| evidence_of(locks, reading, &claim.session);
+        locks.map_or(Evidence::None, evidence)
+    };
+    commands::explain::explain(store.as_mut(), &mut claim, prove, request.json)
+}
+
+/// How long a person who presses the tabulator waits for a store.
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The names of groups, for a shell.
+pub(crate) fn groups(request: &GroupsRequest, log: &mut Log) -> Result<Exit, Failure> {
+    let store = known_store_with_locks(&request.store, COMPLETION_TIMEOUT, log)?.0;
+    let mut store = store;
+    commands::groups::groups(store.as_mut())
+}
