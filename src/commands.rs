@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use nix::errno::Errno;
 
 use crate::exit::{self, Exit};
-use crate::report::messages::{Level, Message};
+use crate::report::message::{Level, Message};
 use crate::run::ending::of_trouble;
 use crate::store::StoreError;
 use crate::sys::fds::has_stdout;

@@ -6,9 +6,11 @@
 mod document;
 mod file;
 mod keys;
+mod refusal;
 
 pub use self::document::{FOREVER, Setting, Source};
 pub use self::keys::{KEYS, Key, Kind, REFUSED};
+pub use self::refusal::Refusal;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -18,16 +20,6 @@ use self::file::Missing;
 
 /// What an administrator sets for all users.
 pub const SYSTEM_FILE: &str = "/etc/tokenrun/config.toml";
-
-/// Why a configuration file can't be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
-pub struct Refusal {
-    /// The exit code.
-    pub code: u8,
-    /// One line: which file, which line of it, what is wrong, what to do.
-    pub text: String,
-}
 
 /// Where a user's own file lies.
 #[derive(Debug, Clone, Default)]

@@ -46,19 +46,22 @@ pub mod messages;
 
 mod adopted;
 mod asking;
+mod ears;
 mod echoes;
 mod guard;
 mod killing;
 mod link;
 mod reaping;
 mod running;
+mod settings;
 mod spawn;
 mod tree;
 mod walk;
 mod watch;
 
-pub use handle::{GuardHandle, GuardSettings, Leftovers, Received, TreeEnd};
+pub use handle::{GuardHandle, Received, TreeEnd};
 pub use messages::{Deadline, FromGuard, Stage, Survivor, ToGuard, Unkillable};
+pub use settings::{GuardSettings, Leftovers};
 
 /// The name under which ps(1) shows a guard. Not `tokenrun`, so that
 /// `killall tokenrun` leaves it to do its duty.

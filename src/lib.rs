@@ -42,7 +42,7 @@ use sys::signals::Inherited;
 #[must_use]
 pub fn run(arguments: &[OsString]) -> Exit {
     last_words::install();
-    let mut log = Log::new(wiring::style(LogRequest::default()));
+    let mut log = Log::new(wiring::logging::style(LogRequest::default()));
     match answer(arguments, &mut log) {
         Ok(exit) => {
             log.close();
@@ -68,7 +68,7 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit, Failure> {
         Ok(request) => request,
         Err(unusable) => return explained(unusable),
     };
-    let style = wiring::style(request.log());
+    let style = wiring::logging::style(request.log());
     last_words::in_style(style);
     *log = Log::new(style);
     wiring::environment::warn_of_visible_password(arguments, &request, log);

@@ -14,6 +14,7 @@ pub mod holding;
 pub mod lease;
 pub mod locking;
 pub mod machine;
+pub mod outside;
 pub mod runtime_file;
 pub mod runtime_keeper;
 pub mod seeking;

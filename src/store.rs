@@ -21,6 +21,7 @@ mod error;
 mod marks;
 mod queue;
 mod records;
+mod request;
 mod tokens;
 
 #[cfg(test)]
@@ -34,8 +35,8 @@ pub use self::error::{StoreError, Trouble};
 pub use self::marks::{Advanced, Marks};
 pub use self::queue::{Bell, Queue};
 pub use self::records::{ActQuery, PRUNE_BATCH, Records, Retention, RunQuery};
+pub use self::request::{Answer, Request};
 pub use self::tokens::{Listing, Reading, Tokens, Unreadable, check_reader, unknown_incarnation};
-use self::worker::{Answer, Request};
 
 /// Looks whether a store has become two: of its servers one may be written to. It waits for
 /// servers, so it is never asked on a thread that holds a deadline.

@@ -102,6 +102,7 @@
 //! | the store's clock starts anew | ages are observed, not compared; a live holder's next heartbeat ends that |
 //! | the store loses its last commits | nothing is granted until every lease is over that may be forgotten (clause 0). A holder whose grant was lost finds that at its next heartbeat and ends its job; one that finds a version of its own in the row, however old, goes on from there. Versions do not repeat, and the fence rises all the same |
 
+pub mod act_record;
 pub mod claim;
 pub mod document;
 pub mod hidden;
@@ -110,6 +111,7 @@ pub mod line;
 pub mod misreading;
 pub mod names;
 pub mod operator;
+pub mod outcome;
 pub mod record;
 pub mod row;
 pub mod rule;
@@ -117,13 +119,17 @@ pub mod swap;
 pub mod time;
 pub mod timing;
 
+pub use act_record::{ActRecord, Actor};
 pub use claim::{About, Claim, Evidence, Line, Look};
 pub use document::{Counters, Document, Handoff, Others, Pause, Run, StampOf};
-pub use incarnation::{Doubt, Incarnation, IncarnationNote, Memory, NoteSwap, Observation, Served};
+pub use incarnation::{Doubt, IncarnationNote, Memory, NoteSwap, Observation, Served};
 pub use line::{Place, Waiter};
-pub use names::{ClientId, Fence, GroupName, NameError, OnceKey, ResourceName, SessionId, Version};
-pub use operator::{Act, ActRecord, Actor};
-pub use record::{GrantKind, OnceMark, Outcome, Recorded, RunEnd, RunRecord};
+pub use names::{
+    ClientId, Fence, GroupName, Incarnation, NameError, OnceKey, ResourceName, SessionId, Version,
+};
+pub use operator::Act;
+pub use outcome::{GrantKind, Outcome};
+pub use record::{OnceMark, Recorded, RunEnd, RunRecord};
 pub use row::{Row, State};
 pub use rule::{Decision, Refusal, Verdict, decide};
 pub use swap::{Swap, Swapped};

@@ -3,6 +3,7 @@
 pub(crate) mod doctor;
 pub(crate) mod environment;
 pub(crate) mod hold;
+pub(crate) mod logging;
 mod node;
 mod run;
 mod settings;
@@ -12,27 +13,12 @@ mod verbs;
 
 use std::ffi::OsString;
 
-use crate::cli::{self, LogFormat, LogRequest, Request};
+use crate::cli::{self, Request};
 use crate::commands::{self, Failure};
 use crate::exit::Exit;
-use crate::report::log::{Log, Style};
-use crate::report::messages::Level;
+use crate::report::log::Log;
 use crate::sys::signals::Inherited;
 use stores::known_store;
-
-/// How messages are written.
-pub(crate) fn style(log: LogRequest) -> Style {
-    let least = match log {
-        LogRequest { quiet: 2.., .. } => None,
-        LogRequest { quiet: 1, .. } => Some(Level::Warning),
-        LogRequest { verbose: true, .. } => Some(Level::Detail),
-        _ => Some(Level::Info),
-    };
-    Style {
-        least,
-        json: log.format == LogFormat::Json,
-    }
-}
 
 /// Does what was asked for.
 pub(crate) fn dispatch(

@@ -1,8 +1,8 @@
 //! `tokenrun hold`: what follows when a run that held a token without a job is over.
 
 use crate::exit;
+use crate::run::ending::NotStarted;
 use crate::run::ending::{Ending, JobEnd, Unstarted};
-use crate::run::event::NotStarted;
 use crate::sys::wait::Status;
 
 /// Whether the agent goes on, and waits for its token again.

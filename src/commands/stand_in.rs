@@ -18,7 +18,7 @@ use crate::report::hold::{
     Change, changed, command_failed, runtime_file_busy, runtime_file_failed,
 };
 use crate::report::log::Log;
-use crate::report::messages::Message;
+use crate::report::message::Message;
 use crate::report::printable::printable;
 use crate::run::environment;
 use crate::run::runtime_file::{Contents, RuntimeFile};

@@ -7,10 +7,11 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::GUARD_NAME;
-use super::handle::GuardSettings;
+use super::ears::Ears;
 use super::link::{Heard, Link};
 use super::messages::{Deadline, FromGuard, Stage, ToGuard};
 use super::running::Running;
+use super::settings::GuardSettings;
 use super::spawn::{Ready, errno_of};
 use super::watch::Watch;
 use crate::sys::fds::{close_all_except, silence_standard};
@@ -41,13 +42,6 @@ struct Start {
     env: Vec<(String, String)>,
     lock: Option<Lock>,
     ready: Option<Ready>,
-}
-
-/// What the guard hears and wakes by, besides its supervisor.
-#[derive(Debug)]
-pub(super) struct Ears {
-    pub(super) signals: SignalFd,
-    pub(super) timer: Timer,
 }
 
 /// Does a guard's whole work, in its own process.

@@ -1,47 +1,21 @@
 //! The supervisor's side: a guard, as a value.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 
 use super::adopted::Adopted;
 use super::guard;
 use super::killing::Killing;
 use super::messages::{FromGuard, Survivor, ToGuard};
 use super::reaping::Reaping;
+use super::settings::GuardSettings;
 use super::tree::Tree;
 use crate::sys::clock::LocalClock;
 use crate::sys::process::{self, Forked, become_subreaper, exit_now, fork, signal_child};
-use crate::sys::signals::Inherited;
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::{self, Status, Waited};
 use crate::token::Moment;
-
-/// What becomes of processes that a job leaves behind when it ends by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leftovers {
-    /// They are ended.
-    Kill,
-    /// They live on, unless the lease is lost.
-    Leave,
-}
-
-/// What a guard knows from its fork on.
-#[derive(Debug, Clone)]
-pub struct GuardSettings {
-    /// The job: its program, then its arguments.
-    pub argv: Vec<OsString>,
-    /// What becomes of the processes that it leaves behind.
-    pub leftovers: Leftovers,
-    /// The time between TERM and KILL, where no deadline is nearer.
-    pub kill_grace: Duration,
-    /// The signals that the job is given back.
-    pub inherited: Inherited,
-    /// The clock that deadlines are on.
-    pub clock: LocalClock,
-}
 
 /// A guard's process. Dropped, it takes the supervisor for gone and ends its job.
 #[derive(Debug)]

@@ -9,15 +9,16 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::asking::Asking;
+use super::ears::Ears;
 use super::echoes::Echoes;
-use super::guard::Ears;
-use super::handle::{GuardSettings, Leftovers};
 use super::killing::Killing;
 use super::link::{Heard, Link};
 use super::messages::{FromGuard, Stage, Survivor, ToGuard};
 use super::reaping::Reaping;
+use super::settings::{GuardSettings, Leftovers};
 use super::spawn::{Exec, ExecReport};
 use super::tree::{self, Tree};
+use super::walk::living;
 use super::watch::{Due, Watch};
 use crate::sys::process::{group_of, leave_session, pid, signal_child, signal_parent};
 use crate::sys::procfs;
@@ -352,7 +353,7 @@ impl<'a> Running<'a> {
             return;
         }
         let until = now.plus(LONGEST_LOOK);
-        let (count, names) = match self.tree().living(|| self.now() < until) {
+        let (count, names) = match living(&self.tree(), || self.now() < until) {
             // All are ending by themselves; they will be reaped in a moment.
             Some(living) if living.is_empty() => return,
             Some(living) => (living.len(), tree::names(&living, MOST_NAMES)),

@@ -1,6 +1,5 @@
 //! The descendants of a process, and signals to all of them.
 
-use super::walk::{Step, Walk};
 use crate::sys::pidfd::{Delivery, Target};
 use crate::sys::process::signal_child;
 use crate::sys::procfs::{self, Children, Process};
@@ -106,24 +105,6 @@ impl<'a> Tree<'a> {
     /// Whether it is the root's own child, as far as is known.
     pub(super) const fn is_own(&self, member: Member) -> bool {
         member.parent == self.root
-    }
-
-    /// Those who live, as far as they can be seen and met while `may_go_on`; parents
-    /// before their children. `None` if /proc can't be used.
-    pub(super) fn living(&self, may_go_on: impl Fn() -> bool) -> Option<Vec<Process>> {
-        let mut living = Vec::new();
-        let mut walk = Walk::new(self)?;
-        while may_go_on() {
-            match walk.step(self) {
-                Step::Met(member) => {
-                    let process = procfs::process(member.pid);
-                    living.extend(process.filter(Process::is_alive));
-                }
-                Step::On => {}
-                Step::Over => break,
-            }
-        }
-        Some(living)
     }
 
     /// Whether it has no member, not even one that has ended and was not reaped yet:

@@ -44,6 +44,24 @@ pub(super) enum Step {
     Over,
 }
 
+/// Those who live, as far as they can be seen and met while `may_go_on`; parents
+/// before their children. `None` if /proc can't be used.
+pub(super) fn living(tree: &Tree<'_>, may_go_on: impl Fn() -> bool) -> Option<Vec<Process>> {
+    let mut living = Vec::new();
+    let mut walk = Walk::new(tree)?;
+    while may_go_on() {
+        match walk.step(tree) {
+            Step::Met(member) => {
+                let process = procfs::process(member.pid);
+                living.extend(process.filter(Process::is_alive));
+            }
+            Step::On => {}
+            Step::Over => break,
+        }
+    }
+    Some(living)
+}
+
 impl Walk {
     /// A walk through the tree. `None` if /proc can't be used.
     pub(super) fn new(tree: &Tree<'_>) -> Option<Self> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::messages::{Level, Message};
+use super::message::{Level, Message};
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Act, ActRecord, GroupName, Row, State, StoreTime};

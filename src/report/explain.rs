@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::incarnation::doubt_text;
-use super::messages::refusal_word;
 use super::printable::printable;
+use super::refusals::refusal_word;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Claim, Decision, Doubt, Refusal, Row, StoreTime, Verdict};

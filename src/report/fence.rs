@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::messages::{Level, Message};
+use super::message::{Level, Message};
 use crate::token::{Fence, ResourceName, Row};
 
 /// Whether a fence is current, as `fence verify --json` shows it.

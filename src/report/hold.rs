@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitStatus;
 
-use super::messages::{Level, Message};
+use super::message::{Level, Message};
 use crate::run::runtime_file::Contents;
 
 /// What has become of the token.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::messages::{Context, Level, Message};
+use super::message::{Context, Level, Message};
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::operator::Judgement;

@@ -15,7 +15,7 @@ use std::panic::{PanicHookInfo, set_hook};
 use std::sync::RwLock;
 
 use super::log::{Style, stderr_takes_a_line};
-use super::messages::{Level, Message};
+use super::message::{Level, Message};
 use crate::exit;
 use crate::sys::process::{exit_now, pid};
 use crate::sys::signals::without_being_stopped;

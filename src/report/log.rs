@@ -21,7 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::json;
 
-use super::messages::{Level, Message};
+use super::message::{Level, Message};
 use super::printable::printable;
 use super::{rfc3339, wall_clock_ms};
 use crate::sys::signals::without_being_stopped;

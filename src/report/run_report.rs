@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::messages::refusal_word;
+use super::refusals::refusal_word;
 use crate::run::ending::{Ending, JobEnd, Unstarted};
 use crate::run::event::Granted;
 use crate::token::{ClientId, GroupName, Outcome, Refusal, SessionId};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::messages::{Context, why_not};
+use super::message::Context;
+use super::refusals::why_not;
 use crate::duration::rounded;
 use crate::token::{Refusal, Row, StoreTime};
 

@@ -6,7 +6,6 @@
 //! refused costs a read and no more. If the machine then wants to go on, the guard
 //! is forked, while there is one thread, and the store moves to a thread of its own.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -19,17 +18,18 @@ use super::ending::Ending;
 use super::environment;
 use super::event::{Action, Event, Note};
 use super::guarding::Guarding;
-use super::locking::{LockSettings, Locking};
+use super::locking::Locking;
 use super::machine::Machine;
+use super::outside::Outside;
 use super::watch::Watch;
 use crate::job::ancestry::is_inside;
-use crate::job::handle::Leftovers;
-use crate::store::worker::{Answer, Request, Worker};
+use crate::store::worker::Worker;
+use crate::store::{Answer, Request};
 use crate::store::{Retention, Store};
 use crate::sys::clock::LocalClock;
 use crate::sys::procfs;
 use crate::sys::random;
-use crate::sys::signals::{Inherited, SignalFd};
+use crate::sys::signals::SignalFd;
 use crate::sys::timer::Timer;
 use crate::token::{Evidence, Moment, Row};
 
@@ -47,23 +47,6 @@ const PRUNE_ONE_IN: u64 = 16;
 
 /// How long that may hold up the end of tokenrun.
 const PRUNE_WAIT: Duration = Duration::from_secs(1);
-
-/// What a run needs from outside.
-#[derive(Debug)]
-pub struct Outside {
-    /// The clock of supervisor and guard.
-    pub clock: LocalClock,
-    /// The signals that the job is given back.
-    pub inherited: Inherited,
-    /// The job: its program, then its arguments.
-    pub argv: Vec<OsString>,
-    /// What becomes of the processes that it leaves behind.
-    pub leftovers: Leftovers,
-    /// The locks that prove whether a run lives.
-    pub locks: LockSettings,
-    /// How long what is over is kept.
-    pub retention: Retention,
-}
 
 /// Who hears what happens. `detached` says that somebody holds a deadline, so that
 /// the listener must not wait for anybody.

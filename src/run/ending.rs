@@ -1,10 +1,22 @@
 //! How a run ends: for the caller, and for history.
 
-use super::event::NotStarted;
 use crate::exit;
 use crate::store::{StoreError, Trouble};
 use crate::sys::wait::Status;
 use crate::token::{OnceMark, Outcome, Refusal, RunEnd};
+
+/// Why the job was not started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotStarted {
+    /// There is no such command.
+    NotFound(String),
+    /// It can't be executed.
+    NotExecutable(String),
+    /// The operating system gave no process.
+    NoProcess(String),
+    /// The lease would have ended before the job's grace.
+    TooLate,
+}
 
 /// Why a job is being ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::ending::{Ending, Why};
+use super::ending::{Ending, NotStarted, Why};
 use crate::job::messages::{Deadline, Survivor};
-use crate::store::worker::Request;
+use crate::store::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::{
@@ -55,19 +55,6 @@ pub enum Event {
         /// Whether it asks for the end: TERM, INT, HUP or QUIT.
         stop: bool,
     },
-}
-
-/// Why the job was not started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotStarted {
-    /// There is no such command.
-    NotFound(String),
-    /// It can't be executed.
-    NotExecutable(String),
-    /// The operating system gave no process.
-    NoProcess(String),
-    /// The lease would have ended before the job's grace.
-    TooLate,
 }
 
 /// What is to be done.

@@ -6,7 +6,7 @@ use super::event::{Action, Event, Note};
 use super::holding::Heart;
 use super::lease::{Found, Lease};
 use super::machine::{Next, Step};
-use crate::store::worker::Request;
+use crate::store::Request;
 use crate::store::{Reading, StoreError, Trouble};
 use crate::token::{Moment, Recorded, RunRecord, Swapped};
 

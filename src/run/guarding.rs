@@ -9,9 +9,11 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, poll};
 
-use super::driver::Outside;
-use super::event::{Event, GuardNews, NotStarted};
-use crate::job::handle::{GuardHandle, GuardSettings, Received, TreeEnd};
+use super::ending::NotStarted;
+use super::event::{Event, GuardNews};
+use super::outside::Outside;
+use crate::job::GuardSettings;
+use crate::job::handle::{GuardHandle, Received, TreeEnd};
 use crate::job::locks::JobLock;
 use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
 use crate::sys::fds::let_go_of_inherited;

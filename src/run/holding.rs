@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use self::guard::Guard;
 pub(crate) use self::heart::Heart;
+use super::ending::NotStarted;
 use super::ending::{JobEnd, Loss, Unstarted, Why};
-use super::event::{Action, Event, Granted, NotStarted, Note};
+use super::event::{Action, Event, Granted, Note};
 use super::finishing::Finishing;
 use super::lease::Lease;
 use super::machine::{Next, Step};

@@ -6,24 +6,12 @@ use std::time::Duration;
 
 use super::ending::Ending;
 use super::guarding::Guarding;
+use super::outside::LockSettings;
 use crate::job::locks::{self, Clerk, JobLock, LockName, Probed, RunLock};
 use crate::store::Reading;
 use crate::sys::random;
 use crate::sys::signals::Inherited;
 use crate::token::{Evidence, Row, SessionId, StoreTime};
-
-/// Where the locks of a store's runs are, and who inherits this run's.
-#[derive(Debug)]
-pub struct LockSettings {
-    /// The directory, which is made when it is needed; `None` where there is no place for it.
-    pub directory: Option<PathBuf>,
-    /// Whether the job inherits its lock.
-    pub inherited: bool,
-    /// How long its file system is waited for, where it is not the store's own: then another
-    /// process does what may have to wait. A store in a file lies on the same file system,
-    /// and is waited for anyway.
-    pub patience: Option<Duration>,
-}
 
 /// How long the end of a run waits until its file is the next one's.
 const LEAVING: Duration = Duration::from_millis(100);

@@ -14,7 +14,7 @@ use super::finishing::Finishing;
 use super::holding::Holding;
 use super::seeking::Seeking;
 use crate::store::Reading;
-use crate::store::worker::Request;
+use crate::store::Request;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{Claim, IncarnationNote, Moment, Until, Version, Waiter};
 

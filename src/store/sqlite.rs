@@ -78,7 +78,7 @@ use self::clock::{Clock, HostClock};
 use self::fault::Place;
 use self::file::OpenFile;
 use self::swap::{Kept, WriteError};
-use super::worker::{Answer, Request};
+use super::{Answer, Request};
 use super::{Store, StoreError, Trouble};
 use crate::sys::file_size;
 use crate::token::StoreTime;

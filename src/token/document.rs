@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::names::{ClientId, SessionId, Version};
-use super::record::{GrantKind, Outcome};
+use super::outcome::{GrantKind, Outcome};
 use super::time::{Domain, Stamp};
 
 /// The fields that a newer program has added.

@@ -11,24 +11,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::act_record::ActRecord;
 use super::document::Others;
 use super::misreading::{Misreading, misread};
-use super::names::Version;
-use super::operator::ActRecord;
+use super::names::{Incarnation, Version};
 use super::row::Row;
 use super::time::{Domain, Stamp, StoreTime, Until};
-
-/// What a store says it is. Two that may know different grants are two. After a promotion the
-/// store's domain is another too, so that what was judged on one expires on the other; a restore into the
-/// same server, or of the same file's data, is seen by the note alone.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Incarnation(pub String);
-
-impl std::fmt::Display for Incarnation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// How long an incarnation has surely stood without having forgotten anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -201,6 +201,18 @@ impl fmt::Display for Fence {
     }
 }
 
+/// What a store says it is. Two that may know different grants are two. After a promotion the
+/// store's domain is another too, so that what was judged on one expires on the other; a restore into the
+/// same server, or of the same file's data, is seen by the note alone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Incarnation(pub String);
+
+impl std::fmt::Display for Incarnation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,73 +3,15 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
+use super::act_record::{ActRecord, Actor, RAISE};
 use super::document::{Handoff, Others, Pause};
-use super::incarnation::{Incarnation, IncarnationNote};
+use super::incarnation::IncarnationNote;
 use super::misreading::{Misreading, misread};
-use super::names::{ClientId, Fence, GroupName, Version};
+use super::names::{ClientId, Fence, GroupName, Incarnation, Version};
 use super::record::RunRecord;
 use super::row::{Row, State};
 use super::swap::{Swap, raised_fence};
 use super::time::StoreTime;
-
-/// Who acts.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Actor {
-    /// The user's name.
-    pub by: String,
-    /// The host that the act comes from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// The word for an act that changes the fence.
-const RAISE: &str = "fence_raise";
-
-/// An act of an operator that happened, as history keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct ActRecord {
-    /// The group.
-    #[serde(rename = "token_group")]
-    pub group: GroupName,
-    /// When, by the store's wall clock, in milliseconds since 1970. The store sets it, in the same
-    /// swap.
-    pub at_ms: i64,
-    /// The version that the act wrote into the row.
-    pub version: Version,
-    /// What was done: [`Act::word`].
-    pub act: String,
-    /// The client that it is about: the new expected one, the one that the token is
-    /// handed off to, or the one that it was taken from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client: Option<ClientId>,
-    /// Until when a pause lasts, in milliseconds since 1970.
-    #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
-    pub until_wall_ms: Option<i64>,
-    /// The key of `--once` that is forgotten, in the same swap.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub once_key: Option<String>,
-    /// The store's incarnation that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub incarnation: Option<Incarnation>,
-    /// The fence that the row had; the new one, if the act raised it.
-    pub fence: Fence,
-    /// Who did it, from where, and why.
-    #[serde(flatten)]
-    pub actor: Actor,
-}
-
-impl ActRecord {
-    /// Whether the act changed the fence.
-    #[must_use]
-    pub fn raised_fence(&self) -> bool {
-        self.act == RAISE
-    }
-}
 
 /// The group that acts on the whole store are recorded for.
 pub const EVERY_GROUP: &str = "*";

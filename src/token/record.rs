@@ -1,85 +1,12 @@
 //! The record that every run leaves in history.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::document::Others;
 use super::names::{ClientId, Fence, GroupName, SessionId};
+use super::outcome::{GrantKind, Outcome};
 use super::row::{Row, State};
 use super::time::StoreTime;
-
-/// How a run ended, or that it has not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It has not ended.
-    Running,
-    /// The job exited with 0.
-    Succeeded,
-    /// The job exited with another code.
-    Failed,
-    /// The job was killed by a signal.
-    Signalled,
-    /// The job was ended because it ran longer than `--timeout`.
-    TimedOut,
-    /// The job was ended because its token was lost or could not be guarded.
-    Lost,
-    /// The token was granted, the job not started.
-    NotStarted,
-    /// The holder vanished: nobody knows.
-    Unknown,
-}
-
-/// How a client came by the token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GrantKind {
-    /// It belonged to nobody.
-    Bind,
-    /// It belonged to this client.
-    Renew,
-    /// It belonged to another.
-    Takeover,
-    /// It belonged to another, and this client is the expected one.
-    Failback,
-    /// It was handed off to this client.
-    Handoff,
-}
-
-macro_rules! words {
-    ($type:ty { $($variant:ident => $word:literal),+ $(,)? }) => {
-        impl $type {
-            /// The word for it in stores, tables and JSON.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-
-            /// The value that a store's word stands for.
-            #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word { $($word => Some(Self::$variant),)+ _ => None }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-    };
-}
-
-words!(Outcome {
-    Running => "running", Succeeded => "succeeded", Failed => "failed",
-    Signalled => "signalled", TimedOut => "timed_out", Lost => "lost",
-    NotStarted => "not_started", Unknown => "unknown",
-});
-words!(GrantKind {
-    Bind => "bind", Renew => "renew", Takeover => "takeover",
-    Failback => "failback", Handoff => "handoff",
-});
 
 /// How a session says that its own run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,7 +8,7 @@ use super::document::Pause;
 use super::incarnation::{Doubt, Observation};
 use super::misreading::{Misreading, misread};
 use super::names::{ClientId, SessionId};
-use super::record::GrantKind;
+use super::outcome::GrantKind;
 use super::row::{Row, State};
 
 /// What the rule says, and which of its clauses says it.

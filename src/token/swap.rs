@@ -1,10 +1,11 @@
 //! Compare-and-swap: every change of a row, computed here and carried out by a store.
 
+use super::act_record::ActRecord;
 use super::claim::Claim;
 use super::document::{Document, Handoff, Others, Run, StampOf, VERSION};
 use super::names::{GroupName, SessionId, Version};
-use super::operator::ActRecord;
-use super::record::{GrantKind, Outcome, RunRecord};
+use super::outcome::{GrantKind, Outcome};
+use super::record::RunRecord;
 use super::row::{Row, State};
 use super::time::{StoreTime, Until};
 

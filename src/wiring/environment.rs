@@ -1,11 +1,14 @@
 //! Warnings about what surrounds this process.
 
 use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use super::store_file;
 use crate::cli::{self, Request, StoreRequest};
 use crate::report::log::Log;
-use crate::report::messages::{Level, Message};
+use crate::report::message::{Level, Message};
 use crate::run::environment;
 use crate::store::filesystem;
 use crate::store::open::has_password;
@@ -18,7 +21,7 @@ pub(crate) fn warn_of_visible_password(arguments: &[OsString], request: &Request
         return;
     };
     if let Some(path) = file {
-        store_file::warn_if_shared(path, log);
+        warn_if_shared(path, log);
     }
     let visible = |text: &&String| {
         let own = arguments.iter().take_while(|word| *word != "--");
@@ -30,6 +33,24 @@ pub(crate) fn warn_of_visible_password(arguments: &[OsString], request: &Request
         let text = "the password on the command line can be read by everybody on this host; \
                     give TOKENRUN_STORE, --store-file or ~/.pgpass instead";
         warn(log, "visible_password", text.into());
+    }
+}
+
+/// Warns if everybody on this host may read a password in it. That is no refusal, as it is
+/// for a configuration file: a Secret that Kubernetes mounts is often so, where no other
+/// user is there to read it. A group may read it: that is how a job's user is let in.
+fn warn_if_shared(path: &Path, log: &mut Log) {
+    let is_open = |it: &fs::Metadata| it.is_file() && it.mode() & 0o004 != 0;
+    if !fs::metadata(path).is_ok_and(|it| is_open(&it)) {
+        return;
+    }
+    if store_file::read(path).is_ok_and(|text| has_password(&text)) {
+        let path = path.display();
+        let text = format!(
+            "the password in the store file {path} can be read by everybody on this host; \
+             chmod o= {path} (in Kubernetes: fsGroup, and defaultMode: 0440)"
+        );
+        warn(log, "visible_password", text);
     }
 }
 

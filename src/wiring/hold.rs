@@ -5,9 +5,9 @@ use std::ffi::{CString, OsString};
 use std::io;
 use std::path::PathBuf;
 
+use super::logging::style;
 use super::node::place;
 use super::run::run_to_its_end;
-use super::style;
 use crate::cli::{HoldRequest, LogFormat, STAND_IN, StandIn};
 use crate::commands::{Failure, hold, stand_in};
 use crate::exit::Exit;

@@ -7,7 +7,7 @@ use crate::run::ending::{Loss, Why};
 use crate::run::event::{Action, Note};
 use crate::run::lease::{Found, Sent};
 use crate::run::machine::Step;
-use crate::store::worker::Request;
+use crate::store::Request;
 use crate::store::{Reading, StoreError, Trouble};
 use crate::token::{Moment, Swapped, Version};
 

@@ -7,7 +7,7 @@ use crate::run::ending::Ending;
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Machine};
 use crate::store::model::ModelStore;
-use crate::store::worker::{Answer, Request};
+use crate::store::{Answer, Request};
 use crate::store::{StoreError, Tokens as _};
 use crate::sys::wait::Status;
 use crate::token::operator::{Act, Effect, perform};

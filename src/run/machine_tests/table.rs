@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::rig::*;
-use crate::run::event::{Event, NotStarted};
+use crate::run::ending::NotStarted;
+use crate::run::event::Event;
 use crate::run::machine::Limits;
 use crate::store::model::ModelStore;
 use crate::sys::wait::Status;

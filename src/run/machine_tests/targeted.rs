@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use super::rig::*;
 use crate::job::messages::Deadline;
+use crate::run::ending::NotStarted;
 use crate::run::ending::{Ending, JobEnd, Loss, Unstarted};
-use crate::run::event::{Action, Event, NotStarted, Note};
+use crate::run::event::{Action, Event, Note};
 use crate::run::machine::Limits;
+use crate::store::Request;
 use crate::store::model::ModelStore;
-use crate::store::worker::Request;
 use crate::sys::wait::Status;
 use crate::token::operator::Act;
 use crate::token::rule::tests::fixture::{MS, but, client, s, session};

@@ -6,7 +6,7 @@ use super::rig::*;
 use crate::run::ending::Ending;
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Wait};
-use crate::store::worker::Request;
+use crate::store::Request;
 use crate::store::{Queue as _, StoreError, Trouble};
 use crate::sys::wait::Status;
 use crate::token::line::LIVES;

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::world::{Out, World};
 use crate::run::event::Event;
-use crate::store::worker::Request;
+use crate::store::Request;
 use crate::token::Swap;
 
 /// Ages above this are one: every duration of a scenario is shorter.

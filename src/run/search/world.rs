@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use super::{Left, Scenario};
 use crate::job::messages::Deadline;
-use crate::run::event::{Action, Event, NotStarted};
+use crate::run::ending::NotStarted;
+use crate::run::event::{Action, Event};
 use crate::run::machine::{Limits, Machine, Wait};
 use crate::run::simulation::{is_shown_to_hold, takes_it_for_lost};
+use crate::store::Request;
 use crate::store::model::{Contents, Server};
-use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::Place;

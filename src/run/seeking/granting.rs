@@ -1,14 +1,15 @@
 //! From a grant that the rule allows to the start of the job.
 
 use super::{Doing, Seeking};
+use crate::run::ending::NotStarted;
 use crate::run::ending::{JobEnd, Unstarted};
-use crate::run::event::{Action, Granted, NotStarted, Note};
+use crate::run::event::{Action, Granted, Note};
 use crate::run::finishing::Finishing;
 use crate::run::holding::Holding;
 use crate::run::lease::{Lease, Sent};
 use crate::run::machine::{Next, Step};
 use crate::store::Reading;
-use crate::store::worker::Request;
+use crate::store::Request;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{GrantKind, Moment, OnceMark, Row, RunRecord, SessionId, StoreTime, swap};
 

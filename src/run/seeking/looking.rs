@@ -9,7 +9,7 @@ use crate::run::event::{Action, Note};
 use crate::run::holding::Holding;
 use crate::run::machine::{Next, Step};
 use crate::run::waiting::SHORTEST;
-use crate::store::worker::Request;
+use crate::store::Request;
 use crate::store::{Reading, StoreError, check_reader, unknown_incarnation};
 use crate::token::{
     Decision, Doubt, Evidence, IncarnationNote, Line, Look, Moment, Refusal, Row, Swap, Verdict,

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::world::{Start, What, World, group};
 use crate::job::messages::Deadline;
+use crate::run::ending::NotStarted;
 use crate::run::ending::{Loss, Why};
-use crate::run::event::{Action, Event, NotStarted, Note};
+use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Machine, Wait};
 use crate::sys::wait::Status;
 use crate::token::misreading::{Misreading, misread};

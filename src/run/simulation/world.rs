@@ -8,8 +8,8 @@ use super::processes::{Node, Process};
 use super::waiting::SLEWED;
 use crate::run::event::Event;
 use crate::run::machine::Wait;
+use crate::store::Request;
 use crate::store::model::{Contents, Server};
-use crate::store::worker::Request;
 use crate::store::{Reading, StoreError};
 use crate::token::swap::DOMAIN_FENCE_STEP;
 use crate::token::{

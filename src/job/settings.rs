@@ -1,0 +1,31 @@
+//! What a guard knows of its job from its fork on.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use crate::sys::clock::LocalClock;
+use crate::sys::signals::Inherited;
+
+/// What becomes of processes that a job leaves behind when it ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftovers {
+    /// They are ended.
+    Kill,
+    /// They live on, unless the lease is lost.
+    Leave,
+}
+
+/// What a guard knows from its fork on.
+#[derive(Debug, Clone)]
+pub struct GuardSettings {
+    /// The job: its program, then its arguments.
+    pub argv: Vec<OsString>,
+    /// What becomes of the processes that it leaves behind.
+    pub leftovers: Leftovers,
+    /// The time between TERM and KILL, where no deadline is nearer.
+    pub kill_grace: Duration,
+    /// The signals that the job is given back.
+    pub inherited: Inherited,
+    /// The clock that deadlines are on.
+    pub clock: LocalClock,
+}

@@ -1,0 +1,188 @@
+//! How a run ends, in sentences.
+
+use std::time::Duration;
+
+use super::message::{Context, Level, Message};
+use super::refusals::{refusal_word, refused};
+use super::rfc3339;
+use crate::duration::rounded;
+use crate::run::ending::{Ending, JobEnd, Loss, NotStarted, Unstarted, Why};
+use crate::store::{StoreError, Trouble};
+use crate::sys::wait::Status;
+use crate::token::{OnceMark, Row, StoreTime};
+
+pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option<Message> {
+    let program = cx.program;
+    let ended = if kill_in.is_zero() {
+        format!("{program} is ended at once")
+    } else {
+        format!("{program} is ended, and killed in {}", rounded(kill_in))
+    };
+    let (level, event, text) = match why {
+        Why::Signal(signal) => (
+            Level::Detail,
+            "stopping",
+            if kill_in.is_zero() {
+                format!("received signal {signal}; {ended}")
+            } else {
+                let kill = rounded(kill_in);
+                format!(
+                    "received signal {signal}; {program} is killed in {kill} if it does not end"
+                )
+            },
+        ),
+        Why::Timeout => (
+            Level::Warning,
+            "timed_out",
+            format!("{program} ran longer than --timeout; {ended}"),
+        ),
+        Why::HandedOff => (
+            Level::Info,
+            "handed_off",
+            format!(
+                "an operator handed {} in {} off; {ended}",
+                cx.group, cx.store
+            ),
+        ),
+        Why::Loss(loss) => (
+            Level::Warning,
+            "lost",
+            format!("{}; {ended}", lost(cx, *loss)),
+        ),
+    };
+    Some(Message::new(level, event, text))
+}
+
+pub(super) fn lost(cx: &Context<'_>, loss: Loss) -> String {
+    let (group, store) = (cx.group, cx.store);
+    match loss {
+        Loss::Taken => format!("the token of {group} in {store} is no longer ours"),
+        Loss::StoreGone => format!("the store {store} was removed or replaced"),
+        Loss::Revoked => format!("an operator revoked the token of {group} in {store}"),
+        Loss::Untrusted => {
+            format!("the lease of {group} could not be renewed in {store} in time")
+        }
+        Loss::GuardGone => format!("the guard of {group} is gone, or does not answer"),
+    }
+}
+
+pub(super) fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>, once: bool) -> String {
+    let (group, store, program) = (cx.group, cx.store, cx.program);
+    let why = error.map_or_else(String::new, |error| format!(" ({error})"));
+    if once {
+        return format!(
+            "{program} has ended with 0, but the store {store} did not say that it wrote this down{why}: it is not known whether the key of {group} is done there, and a run with this key may run {program} again; tokenrun once list shows it"
+        );
+    }
+    format!(
+        "the run of {group} has ended, but the store {store} could not be told{why}: history shows it as unknown, and others wait for takeover-after, unless they can see on this host that it is dead"
+    )
+}
+
+fn done(cx: &Context<'_>, mark: &OnceMark) -> String {
+    format!(
+        "{} is done already in {} of {}: {} ran it, until {} (fence {}); {} was not started",
+        mark.key,
+        cx.group,
+        cx.store,
+        mark.client,
+        rfc3339(mark.done_at_ms),
+        mark.fence,
+        cx.program
+    )
+}
+
+pub(super) fn ended(
+    cx: &Context<'_>,
+    ending: &Ending,
+    seen: Option<(&Row, &StoreTime)>,
+) -> Option<Message> {
+    use Level::{Detail, Info, Warning};
+    let (group, program) = (cx.group, cx.program);
+    Some(match ending {
+        Ending::Refused { why, .. } => {
+            Message::new(Info, refusal_word(why), refused(cx, why, seen))
+        }
+        Ending::Done(mark) => Message::new(Info, "done", done(cx, mark)),
+        Ending::Stopped(signal) => Message::new(
+            Info,
+            "stopped",
+            format!("received signal {signal} before {group} was taken; {program} was not started"),
+        ),
+        Ending::StoreFailed {
+            error,
+            perhaps_granted,
+        } => {
+            let perhaps = if *perhaps_granted {
+                format!(
+                    "; {group} may be held by this dead session until takeover-after has passed"
+                )
+            } else {
+                String::new()
+            };
+            // The other troubles' messages say what to do.
+            let remedy = match error.trouble {
+                Trouble::Unavailable | Trouble::Refused => "; tokenrun doctor looks closer",
+                _ => "",
+            };
+            Message::new(
+                Warning,
+                "store_failed",
+                format!("{error}; {program} was not started{perhaps}{remedy}"),
+            )
+        }
+        Ending::NoGuard => Message::new(
+            Warning,
+            "no_guard",
+            format!("the guard was ended before {program} was started"),
+        ),
+        Ending::Ran { end, .. } => match end {
+            JobEnd::Itself(Status::Exited(code)) => Message::new(
+                Detail,
+                "ended",
+                format!("{program} exited with {code}; {group} is released"),
+            ),
+            JobEnd::Itself(Status::Signalled(signal)) => Message::new(
+                Detail,
+                "ended",
+                format!("{program} was killed by signal {signal}; {group} is released"),
+            ),
+            JobEnd::TimedOut(_) | JobEnd::Lost(_) => {
+                Message::new(Detail, "ended", format!("no process of {program} is left"))
+            }
+            JobEnd::NotStarted(Unstarted::Done(mark)) => Message::new(Info, "done", done(cx, mark)),
+            JobEnd::NotStarted(unstarted) => {
+                // A stop that was asked for is ordinary, as before the grant.
+                let level = match unstarted {
+                    Unstarted::Signal(_) => Info,
+                    _ => Warning,
+                };
+                Message::new(level, "not_started", not_started(cx, unstarted))
+            }
+        },
+    })
+}
+
+fn not_started(cx: &Context<'_>, unstarted: &Unstarted) -> String {
+    let program = cx.program;
+    match unstarted {
+        Unstarted::Guard(NotStarted::NotFound(error)) => {
+            format!("{program}: command not found ({error})")
+        }
+        Unstarted::Guard(NotStarted::NotExecutable(error)) => {
+            format!("{program} can't be executed: {error}")
+        }
+        Unstarted::Guard(NotStarted::NoProcess(error)) => {
+            format!("no process for {program}: {error}")
+        }
+        Unstarted::Guard(NotStarted::TooLate) => format!(
+            "the token of {} was granted too late to be trusted; {program} was not started",
+            cx.group
+        ),
+        Unstarted::Signal(signal) => {
+            format!("received signal {signal}; {program} was not started")
+        }
+        Unstarted::GuardGone => format!("the guard was ended before {program} was started"),
+        Unstarted::Done(mark) => done(cx, mark),
+    }
+}

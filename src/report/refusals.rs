@@ -1,0 +1,122 @@
+//! Why a run is refused, in words.
+
+use super::incarnation::doubt_text;
+use super::json::not_before;
+use super::message::Context;
+use super::rfc3339;
+use crate::duration::rounded;
+use crate::token::{Refusal, Row, StoreTime};
+
+/// Why a run was refused, in a word for scripts.
+#[must_use]
+pub(super) const fn refusal_word(why: &Refusal) -> &'static str {
+    match why {
+        Refusal::Held { .. } => "held",
+        Refusal::AliveHere(_) => "alive_here",
+        Refusal::Paused(_) => "paused",
+        Refusal::TooSoon { .. } => "too_soon",
+        Refusal::Behind { .. } => "behind",
+        Refusal::Bound { .. } => "bound",
+        Refusal::Reserved { .. } => "reserved",
+        Refusal::Forgetful { .. } => "store_observed",
+    }
+}
+
+/// Who refuses, in which store, since when, and when that may change.
+pub(super) fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) -> String {
+    let why_not = why_not(cx, why, seen.map(|(row, _)| row));
+    format!("{why_not}; {} was not started", cx.program)
+}
+
+pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> String {
+    let (group, store) = (cx.group, cx.store);
+    match why {
+        Refusal::Held {
+            by,
+            same_client,
+            silent_for,
+            takeover_in,
+            ..
+        } => {
+            let holder = if *same_client {
+                format!("{by}, in another session: two live instances share this client id")
+            } else {
+                by.to_string()
+            };
+            let not_before = seen.and_then(not_before).map(|at| {
+                let at = rfc3339(at);
+                format!(", but not before {at} (--at-least)")
+            });
+            format!(
+                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no other comes{}",
+                seen.map_or_else(String::new, since),
+                rounded(*silent_for),
+                rounded(*takeover_in),
+                not_before.unwrap_or_default(),
+            )
+        }
+        Refusal::AliveHere(processes) => {
+            let who = if processes.is_empty() {
+                "processes that can't be seen from here (another user's, or a container's)"
+                    .to_owned()
+            } else {
+                processes.join(", ")
+            };
+            format!(
+                "{group} in {store}: its holder is silent, but its run is still alive here: {who}; end them first"
+            )
+        }
+        Refusal::Paused(pause) => {
+            let until = pause.until_wall_ms.map_or_else(
+                || "until somebody resumes it".to_owned(),
+                |until| format!("until {}", rfc3339(until)),
+            );
+            let reason = match pause.reason.as_str() {
+                "" => String::new(),
+                reason => format!(" ({reason})"),
+            };
+            format!(
+                "{group} in {store} is paused by {} {until}{reason}",
+                pause.by
+            )
+        }
+        Refusal::TooSoon { wait } => format!(
+            "{group} in {store} ran too recently for its --at-least: not before {} from now",
+            rounded(*wait)
+        ),
+        Refusal::Behind { ahead: 1 } => {
+            format!("{group} in {store}: another is in line before this one")
+        }
+        Refusal::Behind { ahead } => {
+            format!("{group} in {store}: {ahead} others are in line before this one")
+        }
+        Refusal::Bound { to, wait } => format!(
+            "{group} in {store} belongs to {to}, which ran it a short while ago; others may have it in {}",
+            rounded(*wait)
+        ),
+        Refusal::Forgetful { wait, doubt } => format!(
+            "the store {store} may have forgotten a grant: it {}; nothing of {group} is granted for {} more",
+            doubt_text(*doubt),
+            rounded(*wait)
+        ),
+        Refusal::Reserved { to, wait } => format!(
+            "{group} in {store} is new and reserved for {to}, which is expected to run it; others may have it in {}",
+            rounded(*wait)
+        ),
+    }
+}
+
+pub(super) fn since(row: &Row) -> String {
+    let mut parts = Vec::new();
+    if let Some(host) = &row.document.host {
+        let pid = row
+            .document
+            .pid
+            .map_or_else(String::new, |pid| format!(", pid {pid}"));
+        parts.push(format!(" (host {host}{pid})"));
+    }
+    if let Some(acquired_at) = row.acquired_at() {
+        parts.push(format!(" since {}", rfc3339(acquired_at.wall_ms)));
+    }
+    parts.concat()
+}

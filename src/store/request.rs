@@ -1,0 +1,111 @@
+//! What is asked of a store, and its answers, as values.
+
+use super::{Queue, Reading, Records, Retention, StoreError, Tokens};
+use crate::token::{
+    GroupName, NoteSwap, OnceMark, Recorded, RunRecord, SessionId, Swap, Swapped, Until, Waiter,
+};
+
+/// A request to a store.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// Read the group's row.
+    Read(GroupName),
+    /// Get into the line, or stay in it, until this time of the store's; then read.
+    Join(GroupName, Box<Waiter>, Until),
+    /// Leave the line.
+    Leave(GroupName, SessionId),
+    /// Change a row.
+    Swap(Box<Swap>),
+    /// Write the note of the store's incarnation.
+    Note(Box<NoteSwap>),
+    /// Whether a key of `--once` is done.
+    Once {
+        /// In which group.
+        group: GroupName,
+        /// The key.
+        key: String,
+    },
+    /// Remove what is too old.
+    Prune {
+        /// Of which group.
+        group: GroupName,
+        /// What is not too old.
+        retention: Retention,
+    },
+    /// Write a session's own run, which is over.
+    Record(Box<RunRecord>),
+}
+
+/// A store's answer.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// To [`Request::Read`] and [`Request::Join`].
+    Read(Result<Box<Reading>, StoreError>),
+    /// To [`Request::Leave`].
+    Left(Result<(), StoreError>),
+    /// To [`Request::Swap`] and [`Request::Note`].
+    Swapped(Result<Swapped, StoreError>),
+    /// To [`Request::Once`].
+    Once(Result<Option<Box<OnceMark>>, StoreError>),
+    /// To [`Request::Prune`].
+    Pruned(Result<(), StoreError>),
+    /// To [`Request::Record`].
+    Recorded(Result<Recorded, StoreError>),
+}
+
+impl Request {
+    /// Carries the request out, however long the store takes.
+    pub fn carry_out<S>(&self, store: &mut S) -> Answer
+    where
+        S: Tokens + Queue + Records + ?Sized,
+    {
+        match self {
+            Self::Read(group) => Answer::Read(store.read(group).map(Box::new)),
+            Self::Join(group, waiter, expiry) => {
+                Answer::Read(store.join(group, waiter, expiry).map(Box::new))
+            }
+            Self::Leave(group, session) => Answer::Left(store.leave(group, session)),
+            Self::Swap(swap) => Answer::Swapped(store.swap(swap)),
+            Self::Note(swap) => Answer::Swapped(store.note(swap)),
+            Self::Once { group, key } => {
+                Answer::Once(store.once(group, key).map(|mark| mark.map(Box::new)))
+            }
+            Self::Prune { group, retention } => Answer::Pruned(store.prune(group, *retention)),
+            Self::Record(run) => Answer::Recorded(store.record(run)),
+        }
+    }
+
+    /// The answer that this request gets when the store's thread is gone.
+    #[must_use]
+    pub fn failed(&self, error: StoreError) -> Answer {
+        match self {
+            Self::Read(_) | Self::Join(..) => Answer::Read(Err(error)),
+            Self::Leave(..) => Answer::Left(Err(error)),
+            Self::Swap(_) | Self::Note(_) => Answer::Swapped(Err(error)),
+            Self::Once { .. } => Answer::Once(Err(error)),
+            Self::Prune { .. } => Answer::Pruned(Err(error)),
+            Self::Record(_) => Answer::Recorded(Err(error)),
+        }
+    }
+}
+
+impl Answer {
+    /// The error that it is, if it is one.
+    #[must_use]
+    pub const fn error(&self) -> Option<&StoreError> {
+        match self {
+            Self::Read(Err(error))
+            | Self::Left(Err(error))
+            | Self::Swapped(Err(error))
+            | Self::Once(Err(error))
+            | Self::Pruned(Err(error))
+            | Self::Recorded(Err(error)) => Some(error),
+            Self::Read(Ok(_))
+            | Self::Left(Ok(()))
+            | Self::Swapped(Ok(_))
+            | Self::Once(Ok(_))
+            | Self::Pruned(Ok(()))
+            | Self::Recorded(Ok(_)) => None,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What history keeps of an act of an operator.
+
+use serde::{Deserialize, Serialize};
+
+use super::names::{ClientId, Fence, GroupName, Incarnation, Version};
+
+/// Who acts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Actor {
+    /// The user's name.
+    pub by: String,
+    /// The host that the act comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The word for an act that changes the fence.
+pub(super) const RAISE: &str = "fence_raise";
+
+/// An act of an operator that happened, as history keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ActRecord {
+    /// The group.
+    #[serde(rename = "token_group")]
+    pub group: GroupName,
+    /// When, by the store's wall clock, in milliseconds since 1970. The store sets it, in the same
+    /// swap.
+    pub at_ms: i64,
+    /// The version that the act wrote into the row.
+    pub version: Version,
+    /// What was done: the word of [`super::operator::Act`] or [`super::operator::Judgement`].
+    pub act: String,
+    /// The client that it is about: the new expected one, the one that the token is
+    /// handed off to, or the one that it was taken from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientId>,
+    /// Until when a pause lasts, in milliseconds since 1970.
+    #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
+    pub until_wall_ms: Option<i64>,
+    /// The key of `--once` that is forgotten, in the same swap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once_key: Option<String>,
+    /// The store's incarnation that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Incarnation>,
+    /// The fence that the row had; the new one, if the act raised it.
+    pub fence: Fence,
+    /// Who did it, from where, and why.
+    #[serde(flatten)]
+    pub actor: Actor,
+}
+
+impl ActRecord {
+    /// Whether the act changed the fence.
+    #[must_use]
+    pub fn raised_fence(&self) -> bool {
+        self.act == RAISE
+    }
+}
