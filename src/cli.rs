@@ -8,6 +8,7 @@ mod completions;
 mod config;
 mod doctor;
 mod explain;
+mod explained;
 mod fence;
 mod groups;
 mod hold;
@@ -20,31 +21,19 @@ mod pages;
 mod run;
 mod settings;
 mod shared;
+mod tree;
 mod unusable;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
-
-use self::acts::{
-    DistrustFlags, ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags,
-    SettleFlags,
-};
-use self::check::CheckFlags;
-use self::config::ConfigFlags;
-use self::doctor::DoctorFlags;
-use self::explain::ExplainFlags;
+use self::explained::{explained, nothing_asked};
 use self::fence::FenceVerb;
 use self::groups::GroupsLine;
-use self::hold::HoldFlags;
-use self::init::InitFlags;
-use self::listing::{HistoryFlags, StatusFlags};
-use self::metrics::MetricsFlags;
 use self::once::OnceVerb;
-use self::run::{RunFlags, run_request};
+use self::run::run_request;
 use self::settings::{Misread, Origins};
-use self::unusable::nothing_asked;
+use self::tree::{Cli, PlainRun, Verb};
 
 pub use self::acts::{ActRequest, JudgementRequest, Wish};
 pub use self::check::{CheckRequest, Question};
@@ -64,15 +53,6 @@ pub use self::settings::{Effective, Origin, said_by_variable};
 pub use self::shared::{LogFormat, LogRequest, StoreRequest};
 pub use self::unusable::Unusable;
 
-const ABOUT: &str = "Runs a job on one node at a time, keeps it on that node while it is well, \
-and moves it by itself when the node dies, with nothing but a database";
-
-const RUN_USAGE: &str = "tokenrun [OPTIONS] --group NAME -- CMD [ARG]...\n       tokenrun COMMAND";
-
-const AFTER_HELP: &str = "\
-EXIT STATUS: the job's own; 64 usage; 69 store not reached; 74 --once, success not recorded; 75 not now (another holds the token); \
-76 token lost; 77 permission; 78 configuration; 124 timed out; 126, 127 as in the shell; 128+N signal N";
-
 /// What `--version` prints, if that is all that is asked for: then nothing else has to be
 /// built, and the start is that of any small program.
 #[must_use]
@@ -83,95 +63,6 @@ pub fn version_alone(arguments: &[OsString]) -> Option<&'static str> {
         }
         _ => None,
     }
-}
-
-#[derive(Debug, Parser)]
-#[command(
-    name = "tokenrun",
-    version,
-    about = ABOUT,
-    override_usage = RUN_USAGE,
-    after_help = AFTER_HELP,
-    args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true
-)]
-struct Cli {
-    #[command(subcommand)]
-    verb: Option<Verb>,
-    #[command(flatten)]
-    run: RunFlags,
-}
-
-#[derive(Debug, Parser)]
-#[command(name = "tokenrun", version)]
-struct PlainRun {
-    #[command(flatten)]
-    run: RunFlags,
-}
-
-#[derive(Debug, Subcommand)]
-enum Verb {
-    /// Show who holds which token
-    Status(StatusFlags),
-    /// Show who ran when, and how it ended
-    History(HistoryFlags),
-    /// Tell what the rule says to this client now, and when that changes
-    Explain(ExplainFlags),
-    /// Tell whether this node may run now, or whether anybody has run
-    Check(CheckFlags),
-    /// Keep the token without a job, and tell when it comes and goes
-    Hold(Box<HoldFlags>),
-    /// Stop new grants; a running job goes on
-    Pause(PauseFlags),
-    /// Allow grants again
-    Resume(ResumeFlags),
-    /// Have the token go to a certain client next, when it is idle
-    Handoff(HandoffFlags),
-    /// Change the client that is expected to have the token
-    Expect(ExpectFlags),
-    /// Ask the holder to end its job and to free the token, without overlap
-    Revoke(RevokeFlags),
-    /// Free an idle token; a running one only by force
-    Release(ReleaseFlags),
-    /// Say that a store which may have forgotten a grant has not, so that no run waits for it
-    ///
-    /// Use it when you know that nothing was lost: after a planned switch-over, say. It counts for the incarnation
-    /// that is named, as the message of the run that waits shows it, and for no other.
-    Settle(SettleFlags),
-    /// Have nothing granted until every lease is over that the store may have forgotten
-    ///
-    /// After a restore or a rollback that the store does not show by itself: a snapshot or a file
-    /// that was put back in place.
-    Distrust(DistrustFlags),
-    /// Print metrics for Prometheus
-    Metrics(MetricsFlags),
-    /// Show or forget the keys of --once that are done
-    #[command(subcommand)]
-    Once(OnceVerb),
-    /// Check a fence, guard a resource by it, or raise it
-    #[command(subcommand)]
-    Fence(FenceVerb),
-    /// Make the store, or print how an administrator makes it
-    Init(InitFlags),
-    /// Show the settings that a run would use, and where each came from
-    ///
-    /// With the options of a run: put the word config before them, and see what they do.
-    Config(Box<ConfigFlags>),
-    /// Examine the store, step by step, and say what to do about what is wrong
-    ///
-    /// Nothing in it is changed. The exit status is 0 if nothing fails, else that of the first
-    /// failure: 69 not reached, 77 no permission, 78 configuration.
-    Doctor(Box<DoctorFlags>),
-    /// Print the completion script for a shell
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-    /// Write the manual pages
-    Man {
-        /// The directory that they are written to
-        directory: PathBuf,
-    },
 }
 
 /// What tokenrun is asked to do.
@@ -286,11 +177,20 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     }
     if let Some(arguments) = groups::rewritten(arguments) {
         let read = settings::read::<GroupsLine>(&arguments);
-        let read = read.map_err(|error| error.told(&arguments))?;
+        let read = read.map_err(|error| unusable(error, &arguments))?;
         return Ok(Request::Groups(read.flags.into()));
     }
-    let read = settings::read::<Cli>(arguments).map_err(|error| error.told(arguments))?;
+    let read = settings::read::<Cli>(arguments);
+    let read = read.map_err(|error| unusable(error, arguments))?;
     request(read.flags, &read.origins).map_err(|unusable| read.origins.blame(unusable))
+}
+
+/// What is told of a line that was not read.
+fn unusable(misread: Misread, arguments: &[OsString]) -> Unusable {
+    match misread {
+        Misread::Line(error) => explained(&error, arguments),
+        Misread::File(unusable) => unusable,
+    }
 }
 
 fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {

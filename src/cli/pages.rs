@@ -3,7 +3,7 @@
 
 use clap::CommandFactory as _;
 
-use super::Cli;
+use super::tree::Cli;
 
 /// The variables that are read as options.
 #[must_use]

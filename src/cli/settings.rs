@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
-use super::unusable::{Unusable, explained, set_by};
+use super::unusable::{Unusable, set_by};
 use crate::config::{Config, Home, KEYS, Key, Kind, Setting, Source};
 use crate::exit;
 use crate::store::open::without_password;
@@ -78,15 +78,6 @@ pub(super) enum Misread {
 impl From<clap::Error> for Misread {
     fn from(error: clap::Error) -> Self {
         Self::Line(error)
-    }
-}
-
-impl Misread {
-    pub(super) fn told(self, arguments: &[OsString]) -> Unusable {
-        match self {
-            Self::Line(error) => explained(&error, arguments),
-            Self::File(unusable) => unusable,
-        }
     }
 }
 

@@ -22,6 +22,7 @@ pub mod schema;
 mod call;
 mod cells;
 mod dial;
+mod domain;
 mod fault;
 mod habits;
 mod incarnation;
@@ -53,6 +54,7 @@ use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
+use self::examine::lookout::OtherServers;
 use self::session::{Failed, Session};
 use self::statements::Statements;
 use super::sql::cell::BadColumn;
@@ -187,7 +189,8 @@ impl Store for PostgresStore {
     }
 
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
-        let others = self.session.others(self.timeout)?;
+        let (settings, in_use) = self.session.servers();
+        let others = OtherServers::of(settings, in_use, self.timeout)?;
         Some(Arc::new(others))
     }
 }

@@ -38,18 +38,22 @@ pub mod examine;
 
 mod bell;
 mod cells;
+mod companion;
 mod fault;
 mod file;
 mod incarnation;
+mod kept;
 mod lock_owner;
 mod marks;
 mod prune;
 mod queue;
 mod records;
+mod rows;
 mod schema;
 mod swap;
 mod tokens;
 mod wall;
+mod write;
 
 #[cfg(test)]
 mod contention_tests;
@@ -75,9 +79,10 @@ use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use self::clock::{Clock, HostClock};
+use self::companion::companion;
 use self::fault::Place;
 use self::file::OpenFile;
-use self::swap::{Kept, WriteError};
+use self::kept::{Kept, WriteError};
 use super::{Answer, Request};
 use super::{Store, StoreError, Trouble};
 use crate::sys::file_size;
@@ -204,7 +209,7 @@ impl SqliteStore {
     /// this store keep on this host: each of them finds it, however it was mounted there.
     #[must_use]
     pub fn directory_beside(&self) -> PathBuf {
-        file::companion(&self.place.path, "-locks")
+        companion(&self.place.path, "-locks")
     }
 
     fn fault(&self, doing: &str, error: &rusqlite::Error) -> StoreError {
@@ -297,7 +302,7 @@ impl SqliteStore {
 
     /// Waits until the log is on the disk.
     fn sync_log(&self) -> Result<(), StoreError> {
-        let log = file::companion(&self.place.path, "-wal");
+        let log = companion(&self.place.path, "-wal");
         File::open(&log)
             .and_then(|log| log.sync_data())
             .map_err(|error: io::Error| self.place.io("sync", &log, &error))

@@ -186,7 +186,7 @@ mod tests {
     fn an_answer_is_announced_on_the_descriptor() {
         let mut worker = Worker::new(Box::new(ModelStore::new()));
         assert!(worker.answer().is_none());
-        let request = Request::Read(GroupName::new("g").unwrap());
+        let request = Request::Read(crate::token::GroupName::new("g").unwrap());
         worker.send(request, true);
         let mut fds = [PollFd::new(worker.fd().unwrap(), PollFlags::POLLIN)];
         assert_eq!(poll(&mut fds, PollTimeout::NONE).unwrap(), 1);

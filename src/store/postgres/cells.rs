@@ -9,13 +9,20 @@ use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
-use super::tokens;
+use super::domain::domain_of;
 use crate::store::sql::cell::{BadColumn, Cell, Kind};
 use crate::store::sql::table::Table;
 use crate::token::{Domain, Stamp, StoreTime};
 
 /// 9999-12-31T23:59:59.999Z, the last that is written down.
 const LAST_WALL_MS: i64 = 253_402_300_799_999;
+
+/// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
+/// reader.
+pub(super) const IN_ANSWER: usize = 4;
+
+/// How many columns of an answer are the token's, in the order of [`super::tokens::from_row`].
+pub(super) const COUNT: usize = 9;
 
 /// Reads a row's cells from left to right.
 pub(super) struct Cells<'a> {
@@ -68,7 +75,7 @@ impl<'a> Cells<'a> {
         let started = self.cell()?;
         Ok(StoreTime {
             stamp: stamp(wall_ms),
-            domain: tokens::domain_of(started, self.needed()?),
+            domain: domain_of(started, self.needed()?),
         })
     }
 

@@ -7,6 +7,7 @@ mod failover;
 mod limits;
 pub(super) mod lookout;
 mod rights;
+mod server;
 mod way;
 
 use std::net::IpAddr;
@@ -14,9 +15,10 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Row;
 
-use self::clock::Offset;
 use self::limits::Between;
-use super::conninfo::settings::{Address, Host, Settings};
+use self::server::{Met, Over, Server, flag, number, text};
+use super::cells::IN_ANSWER;
+use super::conninfo::settings::{Host, Settings};
 use super::session::Session;
 use super::statements::Statements;
 use super::statements::sql;
@@ -28,33 +30,6 @@ use crate::token::{GroupName, Timing};
 
 /// The oldest release that is supported, as `server_version_num` has it.
 const OLDEST: i32 = 150_000;
-
-/// What is known about a server that answered.
-struct Met {
-    host: String,
-    /// When its first process started: two names with one such moment are one server.
-    started: String,
-    /// No standby, and not read-only by default.
-    is_writable: bool,
-    has_standbys: bool,
-    clock: Option<Offset>,
-}
-
-impl Met {
-    /// From the answer to `doctor_server`.
-    fn of(host: &Host, row: &Row) -> Self {
-        Self {
-            host: host.to_string(),
-            started: text(row, "started"),
-            is_writable: !flag(row, "standby") && !flag(row, "read_only"),
-            has_standbys: false,
-            clock: None,
-        }
-    }
-}
-
-/// The connection is gone, and that was told: nothing more can be asked there.
-struct Over;
 
 /// Examines every server that the settings name.
 pub fn examine(
@@ -127,67 +102,7 @@ fn examine_host(
     met
 }
 
-/// A server that is connected to.
-struct Server<'a, 'b> {
-    session: Session,
-    statements: Statements,
-    host: Host,
-    limit: Duration,
-    begun: Instant,
-    tell: &'a mut Tell<'b>,
-}
-
 impl Server<'_, '_> {
-    fn tell(&mut self, check: Check) {
-        (self.tell)(check);
-    }
-
-    /// Asks a statement for its first row. What is refused is told as this step's failure.
-    fn ask(&mut self, step: &'static str, statement: &str) -> Result<Option<Row>, Over> {
-        let rows = self.ask_with(step, statement, &[], Check::fail)?;
-        Ok(rows.and_then(|rows| rows.into_iter().next()))
-    }
-
-    /// The same, of what no run needs to know: what is refused is no failure.
-    fn ask_aside(&mut self, step: &'static str, statement: &str) -> Result<Option<Row>, Over> {
-        let aside = |step, trouble, found: String, remedy: &'static str| match trouble {
-            Trouble::Unavailable | Trouble::Refused | Trouble::Locked => {
-                Check::fail(step, trouble, found, remedy)
-            }
-            _ => Check::unknown(
-                step,
-                format!("this can't be told: {found}"),
-                "nothing, if that is meant to be so: no run needs it",
-            ),
-        };
-        let rows = self.ask_with(step, statement, &[], aside)?;
-        Ok(rows.and_then(|rows| rows.into_iter().next()))
-    }
-
-    fn ask_with(
-        &mut self,
-        step: &'static str,
-        statement: &str,
-        values: &[Cell],
-        refused: impl FnOnce(&'static str, Trouble, String, &'static str) -> Check,
-    ) -> Result<Option<Vec<Row>>, Over> {
-        let failed = match self.session.ask(self.limit, statement, values) {
-            Ok(rows) => return Ok(Some(rows)),
-            Err(failed) => failed,
-        };
-        let remedy = match failed.error.trouble {
-            Trouble::Denied => "give the role what tokenrun init --print-sql prints",
-            Trouble::Misconfigured => "see whether the schema is whole and this is PostgreSQL",
-            _ => "see the server's log, and whether it is overloaded, stopped or out of disk",
-        };
-        self.tell(refused(step, failed.error.trouble, failed.words, remedy));
-        if self.session.is_connected() {
-            Ok(None)
-        } else {
-            Err(Over)
-        }
-    }
-
     fn examine(
         &mut self,
         settings: &Settings,
@@ -255,7 +170,7 @@ impl Server<'_, '_> {
         let Some(row) = rows.as_ref().and_then(|rows| rows.first()) else {
             return Ok(());
         };
-        let check = match tokens::from_row(row, tokens::IN_ANSWER) {
+        let check = match tokens::from_row(row, IN_ANSWER) {
             Ok(row) => advice::group(group, row.as_ref(), timing),
             Err(bad) => Check::fail(
                 "group",
@@ -304,28 +219,4 @@ fn release(row: &Row, is_standby: bool, several: bool) -> Check {
         );
     }
     Check::fine(STEP, found)
-}
-
-/// The cells of our own statements; what is not as expected is as good as nothing.
-fn text(row: &Row, name: &str) -> String {
-    row.try_get(name).unwrap_or_default()
-}
-
-fn flag(row: &Row, name: &str) -> bool {
-    row.try_get(name).unwrap_or(false)
-}
-
-fn number(row: &Row, name: &str) -> i64 {
-    row.try_get::<_, Option<i64>>(name)
-        .ok()
-        .flatten()
-        .unwrap_or(0)
-}
-
-fn list(row: &Row, name: &str) -> Vec<String> {
-    row.try_get(name).unwrap_or_default()
-}
-
-const fn is_unix(host: &Host) -> bool {
-    matches!(host.address, Address::Unix(_))
 }

@@ -11,9 +11,9 @@ use tokio_postgres::types::{FromSql, Type};
 
 use super::PostgresStore;
 use super::cells::Cells;
+use super::domain::expiry_values;
 use super::queue::AFTER_READING;
 use super::statements::{FIRST_SEGMENT, sql};
-use super::tokens;
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::table::ACTS;
 use crate::store::{StoreError, Trouble};
@@ -134,7 +134,7 @@ impl PostgresStore {
 
     /// Writes the note, unless another is there than was read.
     pub(super) fn write_note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
-        let [expires, started, timeline, _] = tokens::expiry_values(&swap.expiry);
+        let [expires, started, timeline, _] = expiry_values(&swap.expiry);
         let act = swap.act.as_deref();
         let document = act.and_then(|act| ACTS.cells(act).pop());
         let values = [

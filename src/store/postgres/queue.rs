@@ -3,9 +3,10 @@
 
 use tokio_postgres::Row;
 
-use super::cells::Cells;
+use super::PostgresStore;
+use super::cells::{COUNT, Cells, IN_ANSWER};
+use super::domain::expiry_values;
 use super::statements::sql;
-use super::{PostgresStore, tokens};
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::waiter;
 use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
@@ -16,7 +17,7 @@ const LOOKS: u32 = 3;
 
 /// Where the place begins in an answer of `read.sql`: after the time, the oldest reader, and the
 /// token's columns.
-const IN_READING: usize = tokens::IN_ANSWER + tokens::COUNT;
+const IN_READING: usize = IN_ANSWER + COUNT;
 
 /// Where an answer of `read.sql` goes on behind the place.
 pub(super) const AFTER_READING: usize = IN_READING + 5;
@@ -75,7 +76,7 @@ impl PostgresStore {
         expiry: &Until,
     ) -> Result<(), StoreError> {
         let channel = self.statements.channel(group.as_str());
-        let [expires, started, timeline, domain] = tokens::expiry_values(expiry);
+        let [expires, started, timeline, domain] = expiry_values(expiry);
         let values = [
             Cell::text(group),
             Cell::text(&waiter.session),

@@ -15,7 +15,6 @@ use tokio_postgres::Row;
 use super::call::{Question, ask};
 use super::conninfo::settings::Settings;
 use super::dial::{self, Deadline, Ends, Link, dial};
-use super::examine::lookout::OtherServers;
 use super::fault::Fault;
 use super::statements::Statements;
 use crate::store::sql::cell::Cell;
@@ -83,9 +82,9 @@ impl Session {
         &self.place
     }
 
-    /// What looks at the servers that this session does not use.
-    pub(super) fn others(&self, timeout: Duration) -> Option<OtherServers> {
-        OtherServers::of(&self.settings, Arc::clone(&self.host), timeout)
+    /// The servers, and which of them is in use.
+    pub(super) fn servers(&self) -> (&Settings, Arc<AtomicUsize>) {
+        (&self.settings, Arc::clone(&self.host))
     }
 
     fn host(&self) -> usize {

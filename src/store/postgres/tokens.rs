@@ -1,23 +1,17 @@
 //! The table `tokens`: a token's columns, and back.
 
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use tokio_postgres::Row as Found;
 
-use super::cells::Cells;
-use super::statements::{FIRST_SEGMENT, sql};
+use super::cells::{Cells, IN_ANSWER};
+use super::domain::expiry_values;
+use super::statements::sql;
 use super::{PostgresStore, queue, schema};
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::token::Columns;
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
-use crate::token::{Domain, GroupName, NoteSwap, Row, Swap, Swapped, Until, Version};
-
-/// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
-/// reader.
-pub(super) const IN_ANSWER: usize = 4;
-
-/// How many columns of an answer are the token's, in the order of [`from_row`].
-pub(super) const COUNT: usize = 9;
+use crate::token::{GroupName, NoteSwap, Row, Swap, Swapped, Version};
 
 /// What every swap sends: $1 to $13.
 pub(super) fn to_values(swap: &Swap) -> Vec<Cell> {
@@ -39,41 +33,6 @@ pub(super) fn to_values(swap: &Swap) -> Vec<Cell> {
         // The time that is put in is one of this domain: in another the swap expires.
         domain,
     ]
-}
-
-/// After which time, and in which incarnation of the server alone: when it was started, the name
-/// that tells its timeline, and the domain that the two are.
-pub(super) fn expiry_values(expiry: &Until) -> [Cell; 4] {
-    let (started, timeline) = incarnation(expiry.domain());
-    [
-        Cell::Time(Some(expiry.tick_ms())),
-        Cell::Instant(started),
-        Cell::text(&format!("{timeline}{FIRST_SEGMENT}")),
-        Cell::text(expiry.domain()),
-    ]
-}
-
-/// When the server was started, and its timeline, as [`domain`] has put them together.
-fn incarnation(of: &Domain) -> (Option<SystemTime>, &str) {
-    let parts = of.0.split_once(' ').and_then(|(started, timeline)| {
-        let at = humantime::parse_rfc3339(started).ok()?;
-        (domain(Some(at), timeline) == *of).then_some((Some(at), timeline))
-    });
-    // Then it is not this server's.
-    parts.unwrap_or((None, &of.0))
-}
-
-/// The domain of a server that was started then, with this timeline, which the statements give with
-/// a name's rest. It is put together here: its text would take a new process of the server 0.45 ms.
-pub(super) fn domain_of(started: Option<SystemTime>, name: &str) -> Domain {
-    domain(started, name.strip_suffix(FIRST_SEGMENT).unwrap_or(name))
-}
-
-fn domain(started: Option<SystemTime>, timeline: &str) -> Domain {
-    Domain(match started {
-        Some(at) => format!("{} {timeline}", humantime::format_rfc3339_micros(at)),
-        None => timeline.to_owned(),
-    })
 }
 
 /// The row that the columns from `first` on stand for; `None` if there is none.

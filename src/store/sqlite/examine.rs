@@ -14,8 +14,9 @@ use rustix::fs::{Access, CWD, Mode, OFlags, openat};
 
 use super::SqliteStore;
 use super::clock::{Clock as _, HostClock};
+use super::companion::companion;
 use super::fault::Place;
-use super::file::{SCHEMA_STEP, SCHEMA_VERSION, check_header, companion, locate};
+use super::file::{SCHEMA_STEP, SCHEMA_VERSION, check_header, locate};
 use super::lock_owner::lock_owner;
 use super::schema::stored_version;
 use crate::duration::rounded;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{ErrorCode, ffi};
 
+use super::companion::companion;
 use super::lock_owner::lock_owner;
 use crate::store::sql::cell::BadColumn;
 use crate::store::{StoreError, Trouble};
@@ -173,7 +174,7 @@ impl Place {
         let Some(limit) = file_size::limit() else {
             return false;
         };
-        let beside = ["-wal", "-shm"].map(|end| super::file::companion(&self.path, end));
+        let beside = ["-wal", "-shm"].map(|end| companion(&self.path, end));
         let lengths = beside.iter().chain([&self.path]);
         let lengths = lengths.map(|path| std::fs::metadata(path).map_or(0, |found| found.len()));
         lengths.max() >= Some(limit.saturating_sub(GROWTH))
@@ -184,7 +185,7 @@ impl Place {
         use rustix::fs::{Access, access};
         let mut files = vec![self.path.parent().map(Path::to_owned)];
         files.push(Some(self.path.clone()));
-        files.extend(["-wal", "-shm"].map(|end| Some(super::file::companion(&self.path, end))));
+        files.extend(["-wal", "-shm"].map(|end| Some(companion(&self.path, end))));
         for file in files.into_iter().flatten() {
             if let Err(errno) = access(&file, Access::READ_OK | Access::WRITE_OK) {
                 let error = io::Error::from(errno);

@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -15,6 +15,7 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
 use super::clock::Clock;
+use super::companion::companion;
 use super::fault::Place;
 use super::incarnation;
 use crate::store::{StoreError, filesystem};
@@ -143,13 +144,6 @@ fn beside(place: &Place) -> Result<[FileId; 2], StoreError> {
         }
     };
     Ok([id("-wal")?, id("-shm")?])
-}
-
-/// The path of a file that SQLite keeps beside the database.
-pub(super) fn companion(database: &Path, end: &str) -> PathBuf {
-    let mut name = OsString::from(database);
-    name.push(end);
-    PathBuf::from(name)
 }
 
 /// The path that SQLite will use: absolute, without a symbolic link at its end.

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use tempfile::TempDir;
 
-use super::{SqliteStore, queue, tokens};
+use super::{SqliteStore, queue, rows};
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
 use crate::store::{Records as _, RunQuery, StoreError, Tokens as _, Trouble};
 use crate::token::record::fixture::unheld_run;
@@ -86,7 +86,7 @@ impl Spoilt {
     /// Takes the types off the tables, as a file by another hand could be.
     fn without_types(&self) {
         let sqlite = self.sqlite();
-        for (table, columns) in [("tokens", tokens::COLUMNS), ("runs", &run_columns())] {
+        for (table, columns) in [("tokens", rows::COLUMNS), ("runs", &run_columns())] {
             let columns = columns.join(", ");
             sqlite
                 .execute_batch(&format!(
@@ -196,14 +196,8 @@ fn the_statements_name_the_columns_in_the_order_they_are_read_in() {
     let spoilt = Spoilt::new();
     let sqlite = spoilt.sqlite();
     for (sql, columns) in [
-        (
-            include_str!("../sql/sqlite/token_read.sql"),
-            tokens::COLUMNS,
-        ),
-        (
-            include_str!("../sql/sqlite/token_list.sql"),
-            tokens::COLUMNS,
-        ),
+        (include_str!("../sql/sqlite/token_read.sql"), rows::COLUMNS),
+        (include_str!("../sql/sqlite/token_list.sql"), rows::COLUMNS),
         (include_str!("../sql/sqlite/waiters.sql"), queue::COLUMNS),
         (
             include_str!("../sql/sqlite/waiters_of_group.sql"),
@@ -288,8 +282,8 @@ fn no_garbage_panics_and_what_is_read_is_what_is_there() {
         swap.from = Some(Version::from_random(6));
         swap
     };
-    proptest!(|(column in 1..tokens::COLUMNS.len(), value in garbage())| {
-        let column = tokens::COLUMNS[column];
+    proptest!(|(column in 1..rows::COLUMNS.len(), value in garbage())| {
+        let column = rows::COLUMNS[column];
         let before = good("tokens", column);
         update("tokens", column, &value);
         let mut store = store.borrow_mut();
@@ -300,8 +294,8 @@ fn no_garbage_panics_and_what_is_read_is_what_is_there() {
         match read {
             // What was understood is written down in just the same way.
             Ok(reading) => {
-                let written = tokens::to_values(&reading.row.unwrap());
-                let at = tokens::COLUMNS.iter().position(|name| *name == column).unwrap();
+                let written = rows::to_values(&reading.row.unwrap());
+                let at = rows::COLUMNS.iter().position(|name| *name == column).unwrap();
                 let same = written[at] == value || column.ends_with("_at") || column == "paused_until";
                 prop_assert!(same, "{column}: {value:?} became {:?}", written[at]);
             }

@@ -7,8 +7,8 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
-use super::swap::Kept;
-use super::{cells, records};
+use super::kept::Kept;
+use super::{cells, write};
 use crate::store::sql::cell::BadColumn;
 use crate::token::{
     Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped, Version,
@@ -62,7 +62,7 @@ pub(super) fn write(
     }
     insert(transaction, &swap.to)?;
     if let Some(act) = &swap.act {
-        records::write_act(transaction, act, now)?;
+        write::write_act(transaction, act, now)?;
     }
     Ok(Kept::Yes(Swapped::Done(now.clone())))
 }

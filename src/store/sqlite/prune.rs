@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use super::swap::{Kept, WriteError};
+use super::kept::{Kept, WriteError};
 use super::wall;
 use crate::store::pruning::{Note, Seen};
 use crate::store::{PRUNE_BATCH, Retention};

@@ -3,9 +3,11 @@
 use rusqlite::{Connection, params};
 
 use super::cells::Cells;
+use super::companion::companion;
 use super::fault::Place as File;
-use super::swap::{Kept, WriteError};
-use super::{SqliteStore, Writing, bell, file, group_in, wall};
+use super::kept::{Kept, WriteError};
+use super::write::leave;
+use super::{SqliteStore, Writing, bell, group_in, wall};
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::waiter;
 use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
@@ -79,18 +81,6 @@ pub(super) fn join(
     Ok(())
 }
 
-/// Puts a session out of the queue.
-pub(super) fn leave(
-    connection: &Connection,
-    group: &GroupName,
-    session: &SessionId,
-) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(sql!("waiter_remove"))?
-        .execute([group.as_str(), session.as_str()])?;
-    Ok(())
-}
-
 fn place_in(row: &rusqlite::Row<'_>, file: &File) -> Result<(GroupName, Place), StoreError> {
     from_cells(Cells::new(row, COLUMNS))
         .map_err(|bad| file.bad_cell("waiters", &group_in(row), &bad))
@@ -128,7 +118,7 @@ impl Queue for SqliteStore {
             join(transaction, group, waiter, place, now).map(Kept::Yes)
         })?;
         if self.bell.is_none() {
-            self.bell = bell::LogWatch::new(&file::companion(&self.place.path, "-wal"));
+            self.bell = bell::LogWatch::new(&companion(&self.place.path, "-wal"));
         }
         self.read(group)
     }

@@ -1,16 +1,16 @@
 //! The tables of what is over: runs, acts of operators, keys that are done.
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::params_from_iter;
 
 use super::cells::Cells;
-use super::swap::Kept;
-use super::{SqliteStore, Writing, group_in, prune, wall};
+use super::kept::Kept;
+use super::write::{value, write_run};
+use super::{SqliteStore, Writing, group_in, prune};
 use crate::store::sql::cell::{BadColumn, Cell, Kind};
 use crate::store::sql::cold::{self, Dialect, Found, Statements};
-use crate::store::sql::table::{ACTS, KEYS, RUNS, Table};
+use crate::store::sql::table::Table;
 use crate::store::{ActQuery, Records, Retention, RunQuery, StoreError};
-use crate::token::{ActRecord, GroupName, OnceMark, Recorded, RunRecord, StoreTime};
+use crate::token::{ActRecord, GroupName, OnceMark, Recorded, RunRecord};
 
 impl Dialect for SqliteStore {
     fn statements(&self) -> Statements {
@@ -57,55 +57,6 @@ fn cells_of(table: &Table, row: &rusqlite::Row<'_>) -> Result<Vec<Cell>, BadColu
     let mut document = Cells::of_column(row, table.columns.len(), "document");
     found.push(Cell::Text(document.text()?.map(str::to_owned)));
     Ok(found)
-}
-
-/// A cell as SQLite takes it.
-fn value(cell: &Cell) -> Value {
-    match cell {
-        Cell::Text(Some(text)) => Value::Text(text.clone()),
-        Cell::Number(Some(number)) => Value::Integer(*number),
-        Cell::Time(Some(wall_ms)) => Value::Text(wall::to_text(*wall_ms)),
-        Cell::Flag(flag) => Value::Integer(i64::from(*flag)),
-        // No statement here has an instant.
-        Cell::Text(None) | Cell::Number(None) | Cell::Time(None) | Cell::Instant(_) => Value::Null,
-    }
-}
-
-/// Writes a run that is over, and makes its key done. The lock is held.
-pub(super) fn write_run(
-    connection: &Connection,
-    run: &RunRecord,
-    now: &StoreTime,
-) -> rusqlite::Result<Recorded> {
-    let mut cells = RUNS.cells(&run.clone().written(now));
-    cells.push(Cell::Time(Some(now.stamp.wall_ms)));
-    let mut statement = connection.prepare_cached(sql!("run_write"))?;
-    if statement.execute(params_from_iter(cells.iter().map(value)))? == 0 {
-        return Ok(Recorded::Already);
-    }
-    if let Some(mark) = run.once_mark(now.stamp.wall_ms) {
-        let cells = KEYS.cells(&mark);
-        connection.execute(sql!("key_write"), params_from_iter(cells.iter().map(value)))?;
-    }
-    Ok(Recorded::Written)
-}
-
-/// Writes an act of an operator, and forgets the key that it is about. The lock is held.
-pub(super) fn write_act(
-    connection: &Connection,
-    act: &ActRecord,
-    now: &StoreTime,
-) -> rusqlite::Result<()> {
-    let act = ActRecord {
-        at_ms: now.stamp.wall_ms,
-        ..act.clone()
-    };
-    let cells = ACTS.cells(&act);
-    connection.execute(sql!("act_write"), params_from_iter(cells.iter().map(value)))?;
-    if let Some(key) = &act.once_key {
-        connection.execute(sql!("key_forget"), [act.group.as_str(), key])?;
-    }
-    Ok(())
 }
 
 impl Records for SqliteStore {

@@ -2,27 +2,9 @@
 
 use rusqlite::{Transaction, params_from_iter};
 
-use super::{queue, records, tokens};
-use crate::store::StoreError;
+use super::kept::Kept;
+use super::{rows, write};
 use crate::token::{StoreTime, Swap, Swapped, Version};
-
-/// What a transaction answers, and whether it is committed.
-pub(super) enum Kept<T> {
-    Yes(T),
-    No(T),
-}
-
-/// What can go wrong while a transaction is open.
-pub(super) enum WriteError {
-    Sqlite(rusqlite::Error),
-    Store(StoreError),
-}
-
-impl From<rusqlite::Error> for WriteError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
 
 /// Carries a swap out, or says why not. The lock is held.
 pub(super) fn carry_out(
@@ -61,15 +43,15 @@ pub(super) fn carry_out(
     // Kept for the next swap of this run: to read the statement costs more than to
     // carry it out.
     let mut statement = transaction.prepare_cached(statement)?;
-    statement.execute(params_from_iter(tokens::to_values(&swap.written(now))))?;
+    statement.execute(params_from_iter(rows::to_values(&swap.written(now))))?;
     if let Some(session) = &swap.leaves {
-        queue::leave(transaction, group, session)?;
+        write::leave(transaction, group, session)?;
     }
     if let Some(run) = &swap.ended {
-        records::write_run(transaction, run, now)?;
+        write::write_run(transaction, run, now)?;
     }
     if let Some(act) = &swap.act {
-        records::write_act(transaction, act, now)?;
+        write::write_act(transaction, act, now)?;
     }
     Ok(Kept::Yes(Swapped::Done(now.clone())))
 }

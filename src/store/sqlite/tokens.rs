@@ -1,66 +1,14 @@
 //! The table `tokens`: a token's columns, and back.
 
-use rusqlite::types::{Value, ValueRef};
+use rusqlite::types::ValueRef;
 
-use super::cells::{self, Cells};
+use super::cells::Cells;
 use super::fault::Place;
+use super::rows::{COLUMNS, from_cells};
 use super::swap::carry_out;
 use super::{SqliteStore, Writing, group_in, incarnation};
-use crate::store::sql::cell::BadColumn;
-use crate::store::sql::token::Columns;
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
-use crate::token::{Domain, GroupName, NoteSwap, Row, StoreTime, Swap, Swapped};
-
-/// The columns, in the order of the statements.
-pub(super) const COLUMNS: &[&str] = &[
-    "token_group",
-    "version",
-    "fence",
-    "state",
-    "client_bound",
-    "expected_client",
-    "stamped_at",
-    "stamped_tick",
-    "domain",
-    "document",
-];
-
-/// What is written for a row, in the order of [`COLUMNS`].
-pub(super) fn to_values(row: &Row) -> [Value; 10] {
-    let columns = Columns::of(row);
-    let [wall, tick] = cells::stamp(columns.stamped.stamp);
-    [
-        cells::text(columns.group),
-        Value::Integer(columns.version),
-        Value::Integer(columns.fence),
-        cells::text(columns.state),
-        cells::text_or_null(columns.client_bound),
-        cells::text_or_null(columns.expected_client),
-        wall,
-        tick,
-        cells::text(columns.stamped.domain.0),
-        cells::text(columns.document),
-    ]
-}
-
-/// The row that the columns stand for.
-pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<Row, BadColumn> {
-    let c = &mut cells;
-    let columns = Columns {
-        group: c.needed_text()?,
-        version: c.needed_number()?,
-        fence: c.needed_number()?,
-        state: c.needed_text()?,
-        client_bound: c.text()?,
-        expected_client: c.text()?,
-        stamped: StoreTime {
-            stamp: c.stamp()?,
-            domain: Domain(c.needed_text()?.to_owned()),
-        },
-        document: c.needed_text()?.to_owned(),
-    };
-    columns.row()
-}
+use crate::token::{GroupName, NoteSwap, Row, Swap, Swapped};
 
 fn token_of(row: &rusqlite::Row<'_>, place: &Place) -> Result<Row, StoreError> {
     from_cells(Cells::new(row, COLUMNS))

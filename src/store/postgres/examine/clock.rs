@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{Over, Server, number};
+use super::server::{Over, Server, number};
 use crate::duration::rounded;
 use crate::store::Trouble;
 use crate::store::checkup::Check;

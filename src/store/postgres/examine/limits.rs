@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use super::{Over, Server, flag, list, number, text};
+use super::server::{Over, Server, flag, list, number, text};
 use crate::duration::rounded;
 use crate::store::checkup::Check;
 use crate::token::Timing;

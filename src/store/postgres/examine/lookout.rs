@@ -12,7 +12,8 @@ use std::time::Duration;
 use super::super::conninfo::settings::{Host, Settings};
 use super::super::session::Session;
 use super::super::statements::Statements;
-use super::{Met, failover};
+use super::failover;
+use super::server::Met;
 use crate::store::Lookout;
 
 /// The longest that a server is waited for: there is nothing to tell of one that is late.

@@ -1,6 +1,6 @@
 //! What the role may do, and whether the tables serve this program.
 
-use super::{Over, Server, flag, list};
+use super::server::{Over, Server, flag, list};
 use crate::store::Trouble;
 use crate::store::checkup::Check;
 use crate::store::postgres::conninfo::settings::Settings;

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 
 use super::limits::Between;
-use super::{Over, Server};
-use super::{flag, is_unix, text};
+use super::server::{Over, Server};
+use super::server::{flag, is_unix, text};
 use crate::store::checkup::Check;
 use crate::store::postgres::conninfo::settings::{Address, Host, Settings, SslMode};
 use crate::store::postgres::fault::{Doing, Fault, Insecure};

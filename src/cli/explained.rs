@@ -1,0 +1,255 @@
+//! What is wrong with a command line, in one line, or the help that it asks for.
+
+use std::ffi::OsString;
+
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::tree::Cli;
+use super::unusable::{Unusable, set_by};
+use crate::exit;
+
+/// `-h`, and what is told to who says nothing at all: a screen.
+const SHORT: &str = include_str!("short.txt");
+
+/// The screen for a line that asks for nothing.
+pub(super) fn nothing_asked() -> Unusable {
+    Unusable {
+        text: format!("tokenrun: no group, and no command to run\n\n{SHORT}"),
+        asked_for: false,
+        is_page: true,
+        code: exit::USAGE,
+    }
+}
+
+/// One line for what clap found wrong: what, where, and what to write instead.
+pub(super) fn explained(error: &clap::Error, arguments: &[OsString]) -> Unusable {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Unusable {
+            text: match asks_for_short_help(error, arguments) {
+                true => SHORT.to_owned(),
+                false => error.render().to_string(),
+            },
+            asked_for: true,
+            is_page: true,
+            code: 0,
+        },
+        _ => Unusable::usage(one_line(error, arguments)),
+    }
+}
+
+/// Whether it is the help of a run, and not all of it.
+fn asks_for_short_help(error: &clap::Error, arguments: &[OsString]) -> bool {
+    let mut own = arguments.iter().skip(1).take_while(|word| *word != "--");
+    let first = arguments.get(1).map(|word| word.to_string_lossy());
+    let is_run = first.is_some_and(|word| word.starts_with('-'));
+    error.kind() == ErrorKind::DisplayHelp && is_run && !own.any(|word| word == "--help")
+}
+
+fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
+    let mut command = Cli::command();
+    command.build();
+    let command = innermost(&command, arguments);
+    let example = format!("as in {}", example(command));
+    match (error.kind(), invalid(error)) {
+        (ErrorKind::UnknownArgument, Some(word)) if word.starts_with('-') => {
+            match suggestion(error) {
+                Some(near) => {
+                    let near = with_value(command, &near);
+                    format!("unknown option {word}; did you mean {near}? {example}")
+                }
+                None => format!(
+                    "unknown option {word}; {} --help lists all, {example}",
+                    full_name(command)
+                ),
+            }
+        }
+        (
+            ErrorKind::UnknownArgument
+            | ErrorKind::InvalidSubcommand
+            | ErrorKind::ArgumentConflict
+            | ErrorKind::MissingSubcommand,
+            Some(word),
+        ) if !word.starts_with('-') && !arguments.iter().any(|it| it == "--") => {
+            unexpected(command, &word)
+        }
+        _ => {
+            let text = clap_says(error);
+            let variables = variables_in(&text, command, arguments);
+            format!("{text}{variables}; {example}")
+        }
+    }
+}
+
+/// Which of the options in a message nobody has written on the line, but set by a variable.
+fn variables_in(text: &str, command: &clap::Command, arguments: &[OsString]) -> String {
+    let own = || arguments.iter().skip(1).take_while(|word| *word != "--");
+    let is_written = |word: &str| own().any(|it| it.to_string_lossy().starts_with(word));
+    let mut said = String::new();
+    for option in command.get_arguments() {
+        let (Some(long), Some(variable)) = (option.get_long(), option.get_env()) else {
+            continue;
+        };
+        let (long, variable) = (format!("--{long}"), variable.to_string_lossy());
+        let short = option.get_short().map(|short| format!("-{short}"));
+        // An option that counts is written with three dots.
+        let words = text.split([' ', '\'', '[', '=']);
+        let named = words
+            .map(|it| it.trim_end_matches("..."))
+            .any(|it| it == long);
+        if named
+            && !is_written(&long)
+            && !short.is_some_and(|short| is_written(&short))
+            && std::env::var_os(&*variable).is_some()
+        {
+            said.push_str(&set_by(&long, &variable));
+        }
+    }
+    said
+}
+
+/// What clap says, without its usage and hints of many lines.
+fn clap_says(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let mut parts: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        let line = line
+            .trim_start_matches("error: ")
+            .trim_start_matches("tip: ");
+        let is_useful = !line.is_empty()
+            && !line.starts_with("Usage:")
+            && !line.starts_with("For more information")
+            // How to pass an unknown option as a value is never what was meant.
+            && !line.starts_with("to pass ")
+            && !line.starts_with("tokenrun ");
+        match parts.last_mut() {
+            _ if !is_useful => {}
+            Some(last) if last.ends_with(':') => {
+                last.push(' ');
+                last.push_str(line);
+            }
+            _ => parts.push(line.to_owned()),
+        }
+    }
+    parts.join("; ")
+}
+
+/// The command that a line asks for, the innermost.
+fn innermost<'c>(command: &'c clap::Command, arguments: &[OsString]) -> &'c clap::Command {
+    let mut here = command;
+    for word in arguments.iter().skip(1) {
+        match word.to_str().and_then(|word| here.find_subcommand(word)) {
+            Some(inner) => here = inner,
+            None => break,
+        }
+    }
+    here
+}
+
+fn full_name(command: &clap::Command) -> &str {
+    let name = command.get_bin_name();
+    name.unwrap_or_else(|| command.get_name())
+}
+
+/// A line of a command that works.
+fn example(command: &clap::Command) -> String {
+    let name = full_name(command);
+    if name == "tokenrun" {
+        return "tokenrun --group nightly -- /opt/etl/run.sh".to_owned();
+    }
+    if let Some(verb) = command.get_subcommands().next() {
+        return example(verb);
+    }
+    let mut line = name.to_owned();
+    for option in command.get_arguments() {
+        let is_shell = option.get_id() == "shell";
+        let value = match option.get_value_names() {
+            _ if is_shell => "bash",
+            Some([first, ..]) => first,
+            _ => "VALUE",
+        };
+        let shown = match value {
+            "NAME" => "nightly",
+            "ID" => "node-b",
+            other => other,
+        };
+        // The client of `expect` may be left out for another option.
+        let is_client = option.is_positional() && value == "ID";
+        match option.get_long() {
+            Some("group") => line.push_str(" --group nightly"),
+            Some(long) if option.is_required_set() => {
+                line.push_str(&format!(" --{long} {shown}"));
+            }
+            None if option.is_required_set() || is_client => line.push_str(&format!(" {shown}")),
+            _ => {}
+        }
+    }
+    line
+}
+
+/// An option as it is written: with its value.
+fn with_value(command: &clap::Command, option: &str) -> String {
+    let long = option.trim_start_matches('-');
+    let found = command
+        .get_arguments()
+        .find(|it| it.get_long() == Some(long));
+    match found.and_then(|it| {
+        it.get_value_names()
+            .filter(|_| it.get_action().takes_values())
+    }) {
+        Some([value, ..]) => format!("{option} {value}"),
+        _ => option.to_owned(),
+    }
+}
+
+/// A word that is no command of this one's.
+fn unexpected(command: &clap::Command, word: &str) -> String {
+    let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+    let verbs: Vec<&str> = verbs.map(clap::Command::get_name).collect();
+    let likeness = |verb: &&str| (strsim::jaro(verb, word) * 100.0) as u8;
+    let near = verbs.iter().copied().max_by_key(likeness);
+    let near = near.filter(|verb| likeness(verb) >= 80);
+    let name = full_name(command);
+    if verbs.is_empty() {
+        return format!("unexpected {word:?}; as in {}", example(command));
+    }
+    let meant = near.map_or_else(String::new, |near| format!("; did you mean {name} {near}?"));
+    let all = verbs.join(", ");
+    match name {
+        "tokenrun" => format!(
+            "unexpected {word:?}{meant} a job goes after --, as in tokenrun --group nightly -- {word} …; other commands are {all}",
+            meant = if meant.is_empty() {
+                ":".to_owned()
+            } else {
+                meant
+            },
+        ),
+        _ => format!(
+            "unexpected {word:?}{meant}; the commands are {all}, as in {}",
+            example(command)
+        ),
+    }
+}
+
+/// The word that is wrong.
+fn invalid(error: &clap::Error) -> Option<String> {
+    let kinds = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
+    let kinds = match error.kind() {
+        ErrorKind::ArgumentConflict => &kinds[1..],
+        _ => &kinds,
+    };
+    kinds.iter().find_map(|kind| text_in(error, *kind))
+}
+
+/// The option that was meant.
+fn suggestion(error: &clap::Error) -> Option<String> {
+    text_in(error, ContextKind::SuggestedArg)
+}
+
+fn text_in(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.clone()),
+        Some(ContextValue::Strings(words)) => words.first().cloned(),
+        _ => None,
+    }
+}

@@ -1,0 +1,130 @@
+//! A server that is examined, and what is asked of it.
+
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Row;
+
+use super::super::conninfo::settings::{Address, Host};
+use super::super::session::Session;
+use super::super::statements::Statements;
+use super::clock::Offset;
+use crate::store::Trouble;
+use crate::store::checkup::{Check, Tell};
+use crate::store::sql::cell::Cell;
+
+/// What is known about a server that answered.
+pub(super) struct Met {
+    pub(super) host: String,
+    /// When its first process started: two names with one such moment are one server.
+    pub(super) started: String,
+    /// No standby, and not read-only by default.
+    pub(super) is_writable: bool,
+    pub(super) has_standbys: bool,
+    pub(super) clock: Option<Offset>,
+}
+
+impl Met {
+    /// From the answer to `doctor_server`.
+    pub(super) fn of(host: &Host, row: &Row) -> Self {
+        Self {
+            host: host.to_string(),
+            started: text(row, "started"),
+            is_writable: !flag(row, "standby") && !flag(row, "read_only"),
+            has_standbys: false,
+            clock: None,
+        }
+    }
+}
+
+/// The connection is gone, and that was told: nothing more can be asked there.
+pub(super) struct Over;
+
+/// A server that is connected to.
+pub(super) struct Server<'a, 'b> {
+    pub(super) session: Session,
+    pub(super) statements: Statements,
+    pub(super) host: Host,
+    pub(super) limit: Duration,
+    pub(super) begun: Instant,
+    pub(super) tell: &'a mut Tell<'b>,
+}
+
+impl Server<'_, '_> {
+    pub(super) fn tell(&mut self, check: Check) {
+        (self.tell)(check);
+    }
+
+    /// Asks a statement for its first row. What is refused is told as this step's failure.
+    pub(super) fn ask(&mut self, step: &'static str, statement: &str) -> Result<Option<Row>, Over> {
+        let rows = self.ask_with(step, statement, &[], Check::fail)?;
+        Ok(rows.and_then(|rows| rows.into_iter().next()))
+    }
+
+    /// The same, of what no run needs to know: what is refused is no failure.
+    pub(super) fn ask_aside(
+        &mut self,
+        step: &'static str,
+        statement: &str,
+    ) -> Result<Option<Row>, Over> {
+        let aside = |step, trouble, found: String, remedy: &'static str| match trouble {
+            Trouble::Unavailable | Trouble::Refused | Trouble::Locked => {
+                Check::fail(step, trouble, found, remedy)
+            }
+            _ => Check::unknown(
+                step,
+                format!("this can't be told: {found}"),
+                "nothing, if that is meant to be so: no run needs it",
+            ),
+        };
+        let rows = self.ask_with(step, statement, &[], aside)?;
+        Ok(rows.and_then(|rows| rows.into_iter().next()))
+    }
+
+    pub(super) fn ask_with(
+        &mut self,
+        step: &'static str,
+        statement: &str,
+        values: &[Cell],
+        refused: impl FnOnce(&'static str, Trouble, String, &'static str) -> Check,
+    ) -> Result<Option<Vec<Row>>, Over> {
+        let failed = match self.session.ask(self.limit, statement, values) {
+            Ok(rows) => return Ok(Some(rows)),
+            Err(failed) => failed,
+        };
+        let remedy = match failed.error.trouble {
+            Trouble::Denied => "give the role what tokenrun init --print-sql prints",
+            Trouble::Misconfigured => "see whether the schema is whole and this is PostgreSQL",
+            _ => "see the server's log, and whether it is overloaded, stopped or out of disk",
+        };
+        self.tell(refused(step, failed.error.trouble, failed.words, remedy));
+        if self.session.is_connected() {
+            Ok(None)
+        } else {
+            Err(Over)
+        }
+    }
+}
+
+/// The cells of our own statements; what is not as expected is as good as nothing.
+pub(super) fn text(row: &Row, name: &str) -> String {
+    row.try_get(name).unwrap_or_default()
+}
+
+pub(super) fn flag(row: &Row, name: &str) -> bool {
+    row.try_get(name).unwrap_or(false)
+}
+
+pub(super) fn number(row: &Row, name: &str) -> i64 {
+    row.try_get::<_, Option<i64>>(name)
+        .ok()
+        .flatten()
+        .unwrap_or(0)
+}
+
+pub(super) fn list(row: &Row, name: &str) -> Vec<String> {
+    row.try_get(name).unwrap_or_default()
+}
+
+pub(super) const fn is_unix(host: &Host) -> bool {
+    matches!(host.address, Address::Unix(_))
+}
