@@ -18,7 +18,6 @@ pub mod outside;
 pub mod runtime_file;
 pub mod runtime_keeper;
 pub mod seeking;
-mod waiting;
 mod watch;
 
 #[cfg(test)]

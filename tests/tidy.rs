@@ -2,8 +2,14 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+#[path = "tidy/imports.rs"]
+mod imports;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use imports::{Sources, circles};
 
 /// The layers, from the bottom up. A module imports from its own and lower ones.
 const LAYERS: [&[&str]; 9] = [
@@ -94,6 +100,74 @@ fn a_file_imports_only_from_its_own_layer_and_those_below() {
         }
     }
     assert!(looked_at > 100, "only {looked_at} imports were found");
+}
+
+/// Files that may import each other in a circle, and why.
+const CIRCLES: [(&[&str], &str); 1] = [(
+    &[
+        "run::finishing",
+        "run::holding",
+        "run::holding::guard",
+        "run::holding::heart",
+        "run::machine",
+        "run::seeking",
+        "run::seeking::granting",
+        "run::seeking::looking",
+        "run::seeking::waiting",
+    ],
+    "the phases of the machine lead to each other, and each takes a step of the machine",
+)];
+
+#[test]
+fn files_do_not_import_each_other_in_a_circle() {
+    let sources = Sources::read(&src(), &sources(&src()));
+    let graph = sources.graph();
+    let imports: usize = graph.values().map(BTreeSet::len).sum();
+    assert!(imports > 500, "only {imports} imports were found");
+    let allowed = CIRCLES.map(|(modules, _)| modules.join(", "));
+    let named = |circle: BTreeSet<Vec<String>>| {
+        let modules: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+        modules.join(", ")
+    };
+    let found: Vec<String> = circles(&graph).into_iter().map(named).collect();
+    assert_eq!(
+        found, allowed,
+        "circles: those that there are, and those that may be"
+    );
+}
+
+/// By whichever path: `crate::`, `super::`, a re-export.
+#[test]
+fn no_path_leads_to_a_layer_above() {
+    let graph = Sources::read(&src(), &sources(&src())).graph();
+    let layer = |module: &[String]| layer_of(module.first()?);
+    for (module, imports) in &graph {
+        for import in imports {
+            if let (Some(own), Some(other)) = (layer(module), layer(import)) {
+                let (from, to) = (module.join("::"), import.join("::"));
+                assert!(other <= own, "{from} imports {to}, which lies above");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_circle_of_two_files_would_be_found() {
+    let folder = std::env::temp_dir().join(format!("tokenrun-tidy-{}", std::process::id()));
+    fs::create_dir_all(folder.join("a")).unwrap();
+    fs::write(
+        folder.join("a.rs"),
+        "mod b;\nmod c;\npub use b::{B, Other};\n",
+    )
+    .unwrap();
+    fs::write(folder.join("a/b.rs"), "use super::c::{self, C};\n").unwrap();
+    // By way of the re-export.
+    fs::write(folder.join("a/c.rs"), "fn c() { crate::a::B::new() }\n").unwrap();
+    let sources = Sources::read(&folder, &sources(&folder));
+    let found = circles(&sources.graph());
+    fs::remove_dir_all(&folder).unwrap();
+    let circle = [["a", "b"], ["a", "c"]].map(|it| it.map(str::to_owned).to_vec());
+    assert_eq!(found, [BTreeSet::from(circle)]);
 }
 
 #[test]

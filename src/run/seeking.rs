@@ -2,16 +2,17 @@
 
 mod granting;
 mod looking;
+mod waiting;
 
 use std::time::Duration;
 
 use self::granting::{Grant, Held, Intent};
 use self::looking::Watch;
+use self::waiting::{AWAY, InLine, no_answer_in_time};
 use super::ending::{Ending, Unstarted};
 use super::event::{Event, Note};
 use super::lease::Unsettled;
 use super::machine::{Next, Step, Wait};
-use super::waiting::{AWAY, InLine, no_answer_in_time};
 use crate::store::{StoreError, Trouble};
 use crate::token::{Claim, Moment, OnceMark, Refusal, Swapped};
 
@@ -70,7 +71,7 @@ pub struct Seeking {
     /// The locks were taken, or can't be.
     locked: bool,
     /// The wait in line.
-    pub(super) line: InLine,
+    line: InLine,
 }
 
 impl Seeking {

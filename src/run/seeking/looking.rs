@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::granting::Intent;
+use super::waiting::SHORTEST;
 use super::{Doing, Seeking, ending_of};
 use crate::run::ending::Ending;
 use crate::run::event::{Action, Note};
 use crate::run::holding::Holding;
 use crate::run::machine::{Next, Step};
-use crate::run::waiting::SHORTEST;
 use crate::store::Request;
 use crate::store::{Reading, StoreError, check_reader, unknown_incarnation};
 use crate::token::{

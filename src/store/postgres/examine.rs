@@ -6,6 +6,7 @@ mod clock;
 mod failover;
 mod limits;
 pub(super) mod lookout;
+mod met;
 mod rights;
 mod server;
 mod way;
@@ -16,7 +17,8 @@ use std::time::{Duration, Instant};
 use tokio_postgres::Row;
 
 use self::limits::Between;
-use self::server::{Met, Over, Server, flag, number, text};
+use self::met::Met;
+use self::server::{Over, Server, flag, number, text};
 use super::cells::IN_ANSWER;
 use super::conninfo::settings::{Host, Settings};
 use super::session::Session;

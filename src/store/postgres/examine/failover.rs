@@ -1,7 +1,8 @@
 //! What a failover would lose, and whether the servers agree on who is the primary.
 
 use super::clock::apart;
-use super::server::{Met, Over, Server, flag, number, text};
+use super::met::Met;
+use super::server::{Over, Server, flag, number, text};
 use crate::store::Trouble;
 use crate::store::checkup::Check;
 

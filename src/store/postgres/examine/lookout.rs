@@ -13,7 +13,7 @@ use super::super::conninfo::settings::{Host, Settings};
 use super::super::session::Session;
 use super::super::statements::Statements;
 use super::failover;
-use super::server::Met;
+use super::met::Met;
 use crate::store::Lookout;
 
 /// The longest that a server is waited for: there is nothing to tell of one that is late.

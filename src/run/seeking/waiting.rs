@@ -3,10 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::ending::Ending;
-use super::event::Note;
-use super::machine::{Next, Step, Wait};
-use super::seeking::{Doing, Seeking};
+use super::{Doing, Seeking};
+use crate::run::ending::Ending;
+use crate::run::event::Note;
+use crate::run::machine::{Next, Step, Wait};
 use crate::store::{Reading, StoreError};
 use crate::token::line::{self, STAMP_EVERY};
 use crate::token::{Moment, Place, Refusal, StoreTime};

@@ -1,0 +1,31 @@
+//! What is known about a server that answered.
+
+use tokio_postgres::Row;
+
+use super::super::conninfo::settings::Host;
+use super::clock::Offset;
+use super::server::{flag, text};
+
+/// What is known about a server that answered.
+pub(super) struct Met {
+    pub(super) host: String,
+    /// When its first process started: two names with one such moment are one server.
+    pub(super) started: String,
+    /// No standby, and not read-only by default.
+    pub(super) is_writable: bool,
+    pub(super) has_standbys: bool,
+    pub(super) clock: Option<Offset>,
+}
+
+impl Met {
+    /// From the answer to `doctor_server`.
+    pub(super) fn of(host: &Host, row: &Row) -> Self {
+        Self {
+            host: host.to_string(),
+            started: text(row, "started"),
+            is_writable: !flag(row, "standby") && !flag(row, "read_only"),
+            has_standbys: false,
+            clock: None,
+        }
+    }
+}
