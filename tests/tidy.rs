@@ -254,3 +254,51 @@ fn what_is_unsafe_lives_in_the_system_layer() {
         );
     }
 }
+
+/// Markdown files of the repository, without those that are only fetched or built.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let of = |folder: PathBuf| {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().path())
+    };
+    let folders = ["", "docs", "docs/decisions"].map(|name| root.join(name));
+    let files = folders.into_iter().flat_map(of);
+    files
+        .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+        .collect()
+}
+
+/// A file that was moved takes its mentions along.
+#[test]
+fn a_path_that_a_document_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut looked_at = 0;
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        // Each second part is between two backticks.
+        for quoted in text.split('`').skip(1).step_by(2) {
+            let is_path = ["src/", "tests/", "benches/", "docs/", "packaging/", "man/"]
+                .iter()
+                .any(|folder| quoted.starts_with(folder));
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+            if !is_path || !quoted.chars().all(is_plain) {
+                continue;
+            }
+            looked_at += 1;
+            assert!(
+                root.join(quoted).exists(),
+                "{}: there is no {quoted}",
+                path.display()
+            );
+        }
+    }
+    assert!(looked_at > 100, "only {looked_at} paths were found");
+}
+
+#[test]
+fn the_map_is_short() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md"));
+    let lines = text.unwrap().lines().count();
+    assert!(lines <= 150, "ARCHITECTURE.md has {lines} lines");
+}
