@@ -104,6 +104,7 @@
 
 pub mod act_record;
 pub mod claim;
+pub mod clause;
 pub mod document;
 pub mod hidden;
 pub mod incarnation;
@@ -121,6 +122,7 @@ pub mod timing;
 
 pub use act_record::{ActRecord, Actor};
 pub use claim::{About, Claim, Evidence, Line, Look};
+pub use clause::Clause;
 pub use document::{Counters, Document, Handoff, Others, Pause, Run, StampOf};
 pub use incarnation::{Doubt, IncarnationNote, Memory, NoteSwap, Observation, Served};
 pub use line::{Place, Waiter};

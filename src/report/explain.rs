@@ -9,38 +9,7 @@ use super::printable::printable;
 use super::refusals::refusal_word;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Claim, Decision, Doubt, Refusal, Row, StoreTime, Verdict};
-
-/// The line of the rule's table, in words.
-#[must_use]
-pub const fn clause_text(clause: u8) -> &'static str {
-    match clause {
-        0 => "the store may have forgotten a grant: it is observed until every such lease is over",
-        1 => "the asker runs inside the job of this very group: it runs under that lease",
-        2 => "the token is running, and its run is provably dead: it counts as open",
-        3 => {
-            "the age of a stamp can't be told (another clock made it): the row is watched until it has stood unchanged for that long"
-        }
-        4 => {
-            "the token is running, and its holder was heard less than its takeover-after ago: refused"
-        }
-        5 => "the holder is silent, but something of its run is alive on this host: refused",
-        6 => "the group is paused: refused",
-        7 => "the last run began too recently for its --at-least: refused",
-        8 => "the token is handed off to this client: it takes it",
-        9 => "the token is handed off to another client: that one gets a head start",
-        10 => "others are in line before: refused",
-        11 => "the token is idle and belongs to this client: it runs again",
-        12 => {
-            "the expected client wants the token back, but its slot has just run elsewhere: refused, and handed off to it for its next look"
-        }
-        13 => "the token is idle, belongs to another client and is kept for it: refused",
-        14 => "the group is new and reserved for the client that is expected: refused",
-        15 => "the token is open, and nobody comes before this client: it takes it",
-        16 => "the token is open, and another client comes first: that one gets a head start",
-        _ => "no such clause",
-    }
-}
+use crate::token::{Claim, Clause, Decision, Doubt, Refusal, Row, StoreTime, Verdict};
 
 /// What the rule says, as `explain --json` shows it.
 #[derive(Debug, Serialize)]
@@ -68,6 +37,9 @@ pub struct Explanation<'a> {
     pub changes_at: Option<String>,
     /// What it says then: the clause.
     pub then_clause: Option<u8>,
+    /// That clause.
+    #[serde(skip)]
+    pub then: Option<Clause>,
     /// The store's time.
     pub now: String,
 }
@@ -124,15 +96,16 @@ impl<'a> Explanation<'a> {
         Self {
             group: claim.group.as_str(),
             client: claim.client.as_str(),
-            clause: decided.clause,
-            rule: clause_text(decided.clause),
+            clause: decided.clause.number(),
+            rule: decided.clause.text(),
             verdict,
             grant,
             refused,
             because: because(decided, row),
             changes_in_ms: wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             changes_at: at,
-            then_clause: then.map(|(_, decision)| decision.clause),
+            then_clause: then.map(|(_, decision)| decision.clause.number()),
+            then: then.map(|(_, decision)| decision.clause),
             now: rfc3339(now.stamp.wall_ms),
         }
     }
@@ -152,11 +125,11 @@ impl<'a> Explanation<'a> {
             ("wait", ..) => format!("{client} would wait before it takes {group}"),
             _ => format!("{client} would make {group} known, and look again"),
         };
-        let change = match (&self.changes_in_ms, &self.changes_at, self.then_clause) {
+        let change = match (&self.changes_in_ms, &self.changes_at, self.then) {
             (Some(ms), Some(at), Some(clause)) => format!(
                 "That changes in {}, at {at}, if nobody does anything before: then clause {clause} decides: {}.",
                 rounded(Duration::from_millis(*ms)),
-                clause_text(clause)
+                clause.text()
             ),
             _ if self.refused.is_some() => {
                 "Time alone does not change that: somebody has to do something.".to_owned()

@@ -11,7 +11,7 @@ use crate::duration::rounded;
 use crate::job::messages::Unkillable;
 use crate::run::event::{Granted, GuardNews, Note};
 use crate::store::StoreError;
-use crate::token::{Row, StoreTime, Verdict};
+use crate::token::{Clause, Row, StoreTime, Verdict};
 
 /// The message for a note, if it is worth one. `seen` is the row of the last look.
 #[must_use]
@@ -121,7 +121,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
     })
 }
 
-fn decided(cx: &Context<'_>, clause: u8, verdict: &Verdict) -> String {
+fn decided(cx: &Context<'_>, clause: Clause, verdict: &Verdict) -> String {
     let what = match verdict {
         Verdict::Nested => "run under the outer session's lease".to_owned(),
         Verdict::ObserveStore { wait, .. } => {

@@ -33,7 +33,9 @@ mod tests {
     use crate::report::timeline::timeline;
     use crate::store::conformance::strategies::{records, rows};
     use crate::token::rule::tests::fixture::claim;
-    use crate::token::{Decision, Memory, OnceMark, Refusal, Row, RunRecord, StoreTime, Verdict};
+    use crate::token::{
+        Clause, Decision, Memory, OnceMark, Refusal, Row, RunRecord, StoreTime, Verdict,
+    };
 
     /// Nothing but visible characters, in this many lines.
     #[track_caller]
@@ -115,7 +117,7 @@ mod tests {
             for why in whys {
                 let claim = claim("a");
                 let verdict = Verdict::Refused(why);
-                let decided = Decision { clause: 6, verdict };
+                let decided = Decision { clause: Clause::Paused, verdict };
                 let explained = Explanation::of(&claim, Some(&row), &now, &decided, None);
                 assert_seen(&explained.text(), 4);
             }

@@ -64,7 +64,7 @@ impl<'a> RunReport<'a> {
         match ending {
             Ending::Refused { clause, why } => {
                 self.outcome = "refused";
-                self.clause = Some(*clause);
+                self.clause = Some(clause.number());
                 self.refused = Some(refusal_word(why));
                 self.refused_by = match why {
                     Refusal::Forgetful { .. } => None,

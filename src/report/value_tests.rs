@@ -15,9 +15,9 @@ use super::tables::{marks, run, token, tokens};
 use super::{json, waiting};
 use crate::token::rule::tests::fixture::{claim, client, domain, run_by, session};
 use crate::token::{
-    Counters, Decision, Document, Domain, Fence, GrantKind, GroupName, Handoff, Incarnation,
-    Memory, OnceMark, Others, Outcome, Pause, Refusal, Row, RunRecord, Served, Stamp, StampOf,
-    State, StoreTime, Verdict, Version, document::VERSION,
+    Clause, Counters, Decision, Document, Domain, Fence, GrantKind, GroupName, Handoff,
+    Incarnation, Memory, OnceMark, Others, Outcome, Pause, Refusal, Row, RunRecord, Served, Stamp,
+    StampOf, State, StoreTime, Verdict, Version, document::VERSION,
 };
 
 const HOUR: i64 = 3_600_000;
@@ -414,7 +414,7 @@ fn a_refusal_is_told_with_each_time_in_its_place() {
     };
     for (why, [because, message, shown]) in refusals() {
         let decided = Decision {
-            clause: 4,
+            clause: Clause::Held,
             verdict: Verdict::Refused(why.clone()),
         };
         let told = Explanation::of(&claim, Some(&row), &now, &decided, None);

@@ -3,7 +3,7 @@
 use crate::exit;
 use crate::store::{StoreError, Trouble};
 use crate::sys::wait::Status;
-use crate::token::{OnceMark, Outcome, Refusal, RunEnd};
+use crate::token::{Clause, OnceMark, Outcome, Refusal, RunEnd};
 
 /// Why the job was not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub enum Ending {
     /// The rule refused.
     Refused {
         /// The clause that decided.
-        clause: u8,
+        clause: Clause,
         /// Why.
         why: Refusal,
     },

@@ -8,8 +8,8 @@ use crate::store::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::{
-    ClientId, Doubt, Evidence, Fence, GrantKind, Incarnation, Moment, OnceMark, Recorded, Refusal,
-    Row, SessionId, StoreTime, Swapped, Verdict,
+    Clause, ClientId, Doubt, Evidence, Fence, GrantKind, Incarnation, Moment, OnceMark, Recorded,
+    Refusal, Row, SessionId, StoreTime, Swapped, Verdict,
 };
 
 /// What happened.
@@ -127,7 +127,7 @@ pub enum Note {
         /// The store's time.
         now: StoreTime,
         /// The clause that decided.
-        clause: u8,
+        clause: Clause,
         /// What it said.
         verdict: Verdict,
     },
@@ -138,7 +138,7 @@ pub enum Note {
         /// The store's time.
         now: StoreTime,
         /// The clause that decided.
-        clause: u8,
+        clause: Clause,
         /// Whether it is an age that can't be told; else a head start.
         observing: bool,
         /// For how long.

@@ -14,7 +14,7 @@ use super::event::{Event, Note};
 use super::lease::Unsettled;
 use super::machine::{Next, Step, Wait};
 use crate::store::{StoreError, Trouble};
-use crate::token::{Claim, Moment, OnceMark, Refusal, Swapped};
+use crate::token::{Claim, Clause, Moment, OnceMark, Refusal, Swapped};
 
 /// How much later than the end of the wait the answer to a grant may come, which the store
 /// does not carry out after that end.
@@ -32,7 +32,7 @@ pub(super) enum Doing {
     /// The creation of the row, a handoff to oneself, or the note of the store's incarnation is out.
     Marking {
         sent_at: Moment,
-        then: Option<(u8, Refusal)>,
+        then: Option<(Clause, Refusal)>,
     },
     /// The rule allows a grant; the locks that its row will name are being taken.
     Locking { intent: Box<Intent> },

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::claim::{Claim, Evidence, Look};
+use super::clause::Clause;
 use super::document::Pause;
 use super::incarnation::{Doubt, Observation};
 use super::misreading::{Misreading, misread};
@@ -14,8 +15,8 @@ use super::row::{Row, State};
 /// What the rule says, and which of its clauses says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The number of the clause in the table of `token.rs`.
-    pub clause: u8,
+    /// The clause.
+    pub clause: Clause,
     /// What it says.
     pub verdict: Verdict,
 }
@@ -105,10 +106,10 @@ pub enum Refusal {
 #[must_use]
 pub fn decide(claim: &Claim, look: &Look<'_>) -> Decision {
     if is_nested(claim, look.row) {
-        return decision(1, Verdict::Nested);
+        return decision(Clause::Nested, Verdict::Nested);
     }
     if let Some(verdict) = forgetful(claim, look) {
-        return decision(0, verdict);
+        return decision(Clause::ForgetfulStore, verdict);
     }
     let Some(row) = look.row else {
         return first_look(claim);
@@ -118,11 +119,11 @@ pub fn decide(claim: &Claim, look: &Look<'_>) -> Decision {
     }
 }
 
-const fn decision(clause: u8, verdict: Verdict) -> Decision {
+const fn decision(clause: Clause, verdict: Verdict) -> Decision {
     Decision { clause, verdict }
 }
 
-const fn refused(clause: u8, why: Refusal) -> Decision {
+const fn refused(clause: Clause, why: Refusal) -> Decision {
     decision(clause, Verdict::Refused(why))
 }
 
@@ -154,8 +155,8 @@ fn forgetful(claim: &Claim, look: &Look<'_>) -> Option<Verdict> {
 /// A group that was never seen: it is created for the expected client first.
 fn first_look(claim: &Claim) -> Decision {
     match &claim.expected {
-        Some(expected) if *expected != claim.client => decision(14, Verdict::Create),
-        _ => decision(15, Verdict::Grant(GrantKind::Bind)),
+        Some(expected) if *expected != claim.client => decision(Clause::Reserved, Verdict::Create),
+        _ => decision(Clause::Open, Verdict::Grant(GrantKind::Bind)),
     }
 }
 
@@ -167,14 +168,17 @@ fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Decision, Decisi
 
     let handed_to_me = row.document.handoff.as_ref().map(|h| h.to == claim.client);
     if handed_to_me == Some(true) {
-        return Err(decision(8, Verdict::Grant(GrantKind::Handoff)));
+        return Err(decision(
+            Clause::HandedOff,
+            Verdict::Grant(GrantKind::Handoff),
+        ));
     }
     // Clause 9 makes the target the preferred client; what it adds is a head
     // start, never a right: somebody whom 10 to 14 refuse stays refused.
     let handed_to_another = handed_to_me == Some(false);
     if look.line.ahead > 0 {
         let ahead = look.line.ahead;
-        return Err(refused(10, Refusal::Behind { ahead }));
+        return Err(refused(Clause::Behind, Refusal::Behind { ahead }));
     }
     let observed = observed + between_runs(claim, look, row, handed_to_another)?;
     Ok(open(claim, look, row, handed_to_another, observed))
@@ -239,11 +243,14 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
                 Some(longer) if longer >= wait => at_least(look, row)?,
                 _ => {}
             }
-            Err(decision(3, Verdict::Observe(wait)))
+            Err(decision(Clause::UnknownAge, Verdict::Observe(wait)))
         }
         Passed::No { age, wait } => Err(held(claim, row, (client, session), age, wait)),
         Passed::Yes { observed } => match look.evidence {
-            Evidence::Alive(processes) => Err(refused(5, Refusal::AliveHere(processes.clone()))),
+            Evidence::Alive(processes) => Err(refused(
+                Clause::AliveHere,
+                Refusal::AliveHere(processes.clone()),
+            )),
             Evidence::None | Evidence::Dead => Ok(observed),
         },
     }
@@ -267,9 +274,9 @@ fn held(
         takeover_in,
     };
     if takes_back(claim, row) && !same_client && row.document.handoff.is_none() {
-        return decision(4, Verdict::RefusedWithHandoff(why));
+        return decision(Clause::Held, Verdict::RefusedWithHandoff(why));
     }
-    refused(4, why)
+    refused(Clause::Held, why)
 }
 
 /// Clause 6.
@@ -279,7 +286,7 @@ fn paused(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
         return Ok(());
     }
     match row.pause_at(look.now) {
-        Some(pause) => Err(refused(6, Refusal::Paused(pause.clone()))),
+        Some(pause) => Err(refused(Clause::Paused, Refusal::Paused(pause.clone()))),
         None => Ok(()),
     }
 }
@@ -287,7 +294,7 @@ fn paused(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
 /// Clause 7, however the last run ended: one that crashed may have done its work.
 fn at_least(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
     match too_soon(look, row) {
-        Some(wait) => Err(refused(7, Refusal::TooSoon { wait })),
+        Some(wait) => Err(refused(Clause::TooSoon, Refusal::TooSoon { wait })),
         None => Ok(()),
     }
 }
@@ -313,7 +320,7 @@ fn between_runs(
                 return if handed_to_another {
                     Ok(Duration::ZERO)
                 } else {
-                    Err(decision(11, Verdict::Grant(GrantKind::Renew)))
+                    Err(decision(Clause::Renewal, Verdict::Grant(GrantKind::Renew)))
                 };
             }
             let wants_back = takes_back(claim, row) && !handed_to_another;
@@ -322,16 +329,18 @@ fn between_runs(
             }
             match passed(look, row, row.document.keep) {
                 Passed::Yes { observed } => Ok(observed),
-                Passed::Unknown { wait } => Err(decision(3, Verdict::Observe(wait))),
+                Passed::Unknown { wait } => {
+                    Err(decision(Clause::UnknownAge, Verdict::Observe(wait)))
+                }
                 Passed::No { wait, .. } => {
                     let to = client.clone();
                     let bound = Refusal::Bound { to, wait };
                     Err(match wants_back {
                         true if misread(Misreading::FailbackInSameSlot) => {
-                            decision(12, Verdict::Grant(GrantKind::Failback))
+                            decision(Clause::Failback, Verdict::Grant(GrantKind::Failback))
                         }
-                        true => decision(12, Verdict::RefusedWithHandoff(bound)),
-                        false => refused(13, bound),
+                        true => decision(Clause::Failback, Verdict::RefusedWithHandoff(bound)),
+                        false => refused(Clause::Kept, bound),
                     })
                 }
             }
@@ -347,8 +356,12 @@ fn reserved(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decis
             let to = expected.clone();
             match passed(look, row, row.document.takeover_after) {
                 Passed::Yes { observed } => Ok(observed),
-                Passed::Unknown { wait } => Err(decision(3, Verdict::Observe(wait))),
-                Passed::No { wait, .. } => Err(refused(14, Refusal::Reserved { to, wait })),
+                Passed::Unknown { wait } => {
+                    Err(decision(Clause::UnknownAge, Verdict::Observe(wait)))
+                }
+                Passed::No { wait, .. } => {
+                    Err(refused(Clause::Reserved, Refusal::Reserved { to, wait }))
+                }
             }
         }
         _ => Ok(Duration::ZERO),
@@ -368,9 +381,13 @@ fn open(
         || takes_back(claim, row)
         || look.line.is_first();
     if at_once && !handed_to_another {
-        return decision(15, Verdict::Grant(kind_of(claim, row)));
+        return decision(Clause::Open, Verdict::Grant(kind_of(claim, row)));
     }
-    let clause = if handed_to_another { 9 } else { 16 };
+    let clause = if handed_to_another {
+        Clause::HandedToAnother
+    } else {
+        Clause::HeadStart
+    };
     let needed = observed.saturating_add(row.document.head_start);
     if look.unchanged_for < needed {
         let wait = needed.saturating_sub(look.unchanged_for);

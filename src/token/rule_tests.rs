@@ -14,32 +14,32 @@ mod properties;
 
 use std::time::Duration;
 
-use crate::token::{Decision, GrantKind, Refusal, Verdict};
+use crate::token::{Clause, Decision, GrantKind, Refusal, Verdict};
 
 fn grants(clause: u8, kind: GrantKind) -> Decision {
     Decision {
-        clause,
+        clause: Clause::ALL[usize::from(clause)],
         verdict: Verdict::Grant(kind),
     }
 }
 
 fn waits(clause: u8, wait: Duration) -> Decision {
     Decision {
-        clause,
+        clause: Clause::ALL[usize::from(clause)],
         verdict: Verdict::Wait(wait),
     }
 }
 
 fn observes(wait: Duration) -> Decision {
     Decision {
-        clause: 3,
+        clause: Clause::UnknownAge,
         verdict: Verdict::Observe(wait),
     }
 }
 
 fn refuses(clause: u8, why: Refusal) -> Decision {
     Decision {
-        clause,
+        clause: Clause::ALL[usize::from(clause)],
         verdict: Verdict::Refused(why),
     }
 }

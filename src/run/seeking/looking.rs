@@ -12,8 +12,8 @@ use crate::run::machine::{Next, Step};
 use crate::store::Request;
 use crate::store::{Reading, StoreError, check_reader, unknown_incarnation};
 use crate::token::{
-    Decision, Doubt, Evidence, IncarnationNote, Line, Look, Moment, Refusal, Row, Swap, Verdict,
-    Version, decide, line, rule, swap,
+    Clause, Decision, Doubt, Evidence, IncarnationNote, Line, Look, Moment, Refusal, Row, Swap,
+    Verdict, Version, decide, line, rule, swap,
 };
 
 /// A row that is being watched: since when its version has stood unchanged, at least.
@@ -102,7 +102,7 @@ impl Seeking {
         &mut self,
         step: &mut Step<'_>,
         reading: &Reading,
-        clause: u8,
+        clause: Clause,
         verdict: Verdict,
         proven: bool,
     ) -> Next {
@@ -199,7 +199,8 @@ impl Seeking {
                 wait,
             });
         }
-        self.line.refused(0, Refusal::Forgetful { wait, doubt });
+        self.line
+            .refused(Clause::ForgetfulStore, Refusal::Forgetful { wait, doubt });
         // It may be another by then, or an operator may have settled it.
         let soon = wait.min(step.claim.timing.heartbeat);
         let until = step.now.plus(soon.max(SHORTEST));
@@ -216,7 +217,7 @@ impl Seeking {
         Next::Stay
     }
 
-    fn mark(&mut self, step: &mut Step<'_>, swap: Swap, then: Option<(u8, Refusal)>) -> Next {
+    fn mark(&mut self, step: &mut Step<'_>, swap: Swap, then: Option<(Clause, Refusal)>) -> Next {
         step.act(Action::Send(Request::Swap(Box::new(swap))));
         self.doing = Doing::Marking {
             sent_at: step.now,

@@ -9,7 +9,7 @@ use crate::run::event::Note;
 use crate::run::machine::{Next, Step, Wait};
 use crate::store::{Reading, StoreError};
 use crate::token::line::{self, STAMP_EVERY};
-use crate::token::{Moment, Place, Refusal, StoreTime};
+use crate::token::{Clause, Moment, Place, Refusal, StoreTime};
 
 /// The shortest time between two looks that nothing rang for.
 pub(super) const SHORTEST: Duration = Duration::from_millis(10);
@@ -40,7 +40,7 @@ pub(super) struct InLine {
     /// The last store time seen, and when it was heard of: what is sent expires by it.
     seen: Option<(StoreTime, Moment)>,
     /// The last refusal, with its clause.
-    last: Option<(u8, Refusal)>,
+    last: Option<(Clause, Refusal)>,
     /// How many were before it then.
     ahead: u32,
     /// For how much longer the store was to be observed at the last look.
@@ -83,7 +83,7 @@ impl InLine {
     }
 
     /// Why not now, should the wait end before the next look.
-    pub(super) fn refused(&mut self, clause: u8, why: Refusal) {
+    pub(super) fn refused(&mut self, clause: Clause, why: Refusal) {
         self.last = Some((clause, why));
     }
 
@@ -150,7 +150,7 @@ impl Seeking {
         &mut self,
         step: &mut Step<'_>,
         reading: &Reading,
-        clause: u8,
+        clause: Clause,
         why: Refusal,
     ) -> Next {
         if step.limits.wait == Wait::No {

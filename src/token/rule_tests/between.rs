@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::fixture::*;
 use super::{grants, observes, refuses, waits};
 use crate::token::misreading::{Misreading, while_misreading};
-use crate::token::{Decision, GrantKind, Look, Refusal, Verdict, decide};
+use crate::token::{Clause, Decision, GrantKind, Look, Refusal, Verdict, decide};
 
 fn bound(wait: Duration) -> Refusal {
     let to = client("a");
@@ -175,7 +175,7 @@ fn clause_12_refuses_failback_in_the_slot_and_hands_off_for_the_next_look() {
     let young = seen(row.clone()).after(KEEP - MS);
     let to = client("b");
     let refused = Decision {
-        clause: 12,
+        clause: Clause::Failback,
         verdict: Verdict::RefusedWithHandoff(Refusal::Bound { to, wait: MS }),
     };
     assert_eq!(young.by(&failback("a")), refused);
@@ -276,7 +276,7 @@ fn clause_14_the_first_look_creates_the_row_for_another() {
     };
     let expecting = |name, whom| but(claim(name), |c| c.expected = Some(client(whom)));
     let created = Decision {
-        clause: 14,
+        clause: Clause::Reserved,
         verdict: Verdict::Create,
     };
     assert_eq!(first(expecting("b", "a")), created);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::fixture::*;
 use super::{grants, observes, refuses, waits};
 use crate::token::misreading::{Misreading, while_misreading};
-use crate::token::{Decision, Evidence, GrantKind, Refusal, Verdict};
+use crate::token::{Clause, Decision, Evidence, GrantKind, Refusal, Verdict};
 
 fn held(silent_for: Duration) -> Decision {
     refuses(
@@ -28,7 +28,7 @@ fn paused_by_admin() -> Decision {
 fn clause_1_runs_under_the_lease_of_the_session_it_is_inside_of() {
     let inside = |of: &str| but(claim("a"), |c| c.nested_in = Some(session(of)));
     let nested = Decision {
-        clause: 1,
+        clause: Clause::Nested,
         verdict: Verdict::Nested,
     };
     assert_eq!(seen(running("a")).by(&inside("a0")), nested);
@@ -36,7 +36,7 @@ fn clause_1_runs_under_the_lease_of_the_session_it_is_inside_of() {
     let strange = seen(paused(running("a"))).after(2 * TAKEOVER_AFTER);
     assert_eq!(strange.elsewhere().by(&inside("a0")), nested);
     // A session that is not in the row any more lends nothing.
-    assert_eq!(seen(running("a")).by(&inside("a9")).clause, 4);
+    assert_eq!(seen(running("a")).by(&inside("a9")).clause.number(), 4);
     assert_eq!(
         seen(idle("a")).by(&inside("a0")),
         grants(11, GrantKind::Renew)
@@ -51,7 +51,7 @@ fn clause_4_the_expected_client_with_failback_leaves_a_handoff_to_itself() {
         other => panic!("{other:?}"),
     };
     let handed = Decision {
-        clause: 4,
+        clause: Clause::Held,
         verdict: Verdict::RefusedWithHandoff(why),
     };
     let row = expecting(running("a"), "b");
@@ -101,7 +101,7 @@ fn clause_2_passes_over_clauses_11_to_14_but_not_over_the_pause_or_at_least() {
         paused_by_admin()
     );
     let row = but(running("a"), |row| row.document.not_before = s(1_000));
-    assert_eq!(seen(row).dead().by(&claim("a")).clause, 7);
+    assert_eq!(seen(row).dead().by(&claim("a")).clause.number(), 7);
 }
 
 #[test]
@@ -168,9 +168,9 @@ fn clause_3_does_not_hold_up_the_refusal_of_a_paused_token() {
 #[test]
 fn clause_3_is_caught_when_ages_are_compared_across_domains() {
     let other = seen(running("a")).after(TAKEOVER_AFTER).elsewhere();
-    assert_eq!(other.by(&claim("b")).clause, 3);
+    assert_eq!(other.by(&claim("b")).clause.number(), 3);
     let misread = while_misreading(Misreading::AgesAcrossDomains, || other.by(&claim("b")));
-    assert_eq!(misread.clause, 16);
+    assert_eq!(misread.clause.number(), 16);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn clause_4_refuses_the_same_client_in_another_session_and_says_so() {
         panic!("{decision:?}");
     };
     assert!(same_client);
-    assert_eq!(decision.clause, 4);
+    assert_eq!(decision.clause.number(), 4);
 }
 
 #[test]

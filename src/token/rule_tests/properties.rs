@@ -218,7 +218,7 @@ proptest! {
         if young && seen.evidence != Evidence::Dead {
             let decision = seen.by(&claim);
             prop_assert!(
-                matches!(decision.clause, 1 | 4) && !is_grant(&decision.verdict),
+                matches!(decision.clause.number(), 1 | 4) && !is_grant(&decision.verdict),
                 "{decision:?}"
             );
         }
@@ -239,8 +239,8 @@ proptest! {
     fn nothing_is_granted_while_paused(seen in any_seen(), claim in any_claim()) {
         if seen.row.pause_at(&seen.now).is_some() {
             let decision = seen.by(&claim);
-            prop_assert!(matches!(decision.clause, 1 | 3 | 4 | 5 | 6), "{decision:?}");
-            prop_assert!(decision.clause != 3, "there is nothing to stay for");
+            prop_assert!(matches!(decision.clause.number(), 1 | 3 | 4 | 5 | 6), "{decision:?}");
+            prop_assert!(decision.clause.number() != 3, "there is nothing to stay for");
             prop_assert!(!is_grant(&decision.verdict));
         }
     }
@@ -249,14 +249,14 @@ proptest! {
     fn only_some_clauses_grant(seen in any_seen(), claim in any_claim()) {
         let decision = seen.by(&claim);
         let expected = match decision.verdict {
-            Verdict::Nested => decision.clause == 1,
-            Verdict::ObserveStore { .. } => decision.clause == 0,
-            Verdict::Observe(_) => decision.clause == 3,
-            Verdict::Wait(wait) => matches!(decision.clause, 9 | 16) && !wait.is_zero(),
+            Verdict::Nested => decision.clause.number() == 1,
+            Verdict::ObserveStore { .. } => decision.clause.number() == 0,
+            Verdict::Observe(_) => decision.clause.number() == 3,
+            Verdict::Wait(wait) => matches!(decision.clause.number(), 9 | 16) && !wait.is_zero(),
             Verdict::Create => false,
-            Verdict::RefusedWithHandoff(_) => matches!(decision.clause, 4 | 12),
-            Verdict::Refused(_) => matches!(decision.clause, 4..=7 | 10 | 13 | 14),
-            Verdict::Grant(_) => matches!(decision.clause, 8 | 9 | 11 | 15 | 16),
+            Verdict::RefusedWithHandoff(_) => matches!(decision.clause.number(), 4 | 12),
+            Verdict::Refused(_) => matches!(decision.clause.number(), 4..=7 | 10 | 13 | 14),
+            Verdict::Grant(_) => matches!(decision.clause.number(), 8 | 9 | 11 | 15 | 16),
         };
         prop_assert!(expected, "{decision:?}");
     }
@@ -267,7 +267,7 @@ proptest! {
     ) {
         let here = seen.row.stamped.domain == seen.now.domain;
         if here && !has_a_stamp_in_the_future(&seen) {
-            prop_assert!(seen.by(&claim).clause != 3);
+            prop_assert!(seen.by(&claim).clause.number() != 3);
         }
     }
 
@@ -291,7 +291,7 @@ proptest! {
             prop_assert!(!wait.is_zero(), "{now:?}");
             let just_before = seen.clone().wait(wait - MS).by(&claim);
             // A pause and --at-least answer for an age that can't be told, and give way to it.
-            let gives_way = matches!(now.clause, 6 | 7);
+            let gives_way = matches!(now.clause.number(), 6 | 7);
             prop_assert!(gives_way || just_before.clause == now.clause, "{just_before:?}");
             prop_assert!(!is_grant(&just_before.verdict));
             let then = seen.wait(wait).by(&claim);
