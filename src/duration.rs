@@ -5,11 +5,11 @@ use std::time::Duration;
 /// What is accepted, for messages.
 pub const ACCEPTED: &str = "write for example 90s, 5m, 2h 30m, or a plain number of seconds";
 
-/// Why a text is no duration.
+/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// It can't be read.
-    #[error("is no duration: {ACCEPTED}")]
+    #[error("is not a duration: {ACCEPTED}")]
     Unreadable,
     /// `5M` would be five months to some and five minutes to others.
     #[error("uses {0:?}, which would be months: write m for minutes ({ACCEPTED})")]

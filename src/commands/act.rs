@@ -82,7 +82,7 @@ pub fn act(
         }
     }
     let text = format!(
-        "the row of {group} in {} was written by others at every try, and nothing was changed; try again",
+        "the row of {group} in {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
         store.name()
     );
     Err(Failure::new(exit::UNAVAILABLE, "conflicts", text))
@@ -110,7 +110,7 @@ fn attempt(
     row: &Row,
     now: &StoreTime,
 ) -> Result<Attempt, Failure> {
-    let bits = random::bits64().map_err(|e| Failure::of_system("no random numbers", &e))?;
+    let bits = random::bits64().map_err(|e| Failure::of_system("cannot read random bytes", &e))?;
     let version = Version::from_random(bits);
     let act = act_of(wish, actor, now);
     if let Act::Forget(key) = &act {

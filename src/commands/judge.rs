@@ -53,7 +53,8 @@ pub fn judge(
                 false => Ok(Exit::OK),
             };
         }
-        let bits = random::bits64().map_err(|e| Failure::of_system("no random numbers", &e))?;
+        let bits =
+            random::bits64().map_err(|e| Failure::of_system("cannot read random bytes", &e))?;
         let note = memory.judged(incarnation, trusted, now, Version::from_random(bits));
         let mut swap = memory.swap(note, now, LIMIT);
         swap.act = judgement.record(&swap.to, actor.clone()).map(Box::new);
@@ -77,7 +78,7 @@ pub fn judge(
         };
     }
     let text = format!(
-        "the note of {} was written by others at every try, and nothing was changed; try again",
+        "the note of {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
         store.name()
     );
     Err(Failure::new(exit::UNAVAILABLE, "conflicts", text))

@@ -218,12 +218,12 @@ fn what_is_wrong_in_a_file_is_told_in_a_line_with_its_line() {
         (
             "[defaults]\nwait = 'for ever'",
             2,
-            vec!["wait", "is no duration"],
+            vec!["wait", "is not a duration"],
         ),
         (
             "[defaults]\nwait = 'forever'",
             2,
-            vec!["wait", "is no duration"],
+            vec!["wait", "is not a duration"],
         ),
         (
             "[defaults]\nfailback = 'yes'",

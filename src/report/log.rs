@@ -287,7 +287,7 @@ impl Writer {
         let line = self.style.line(&Message {
             level: Level::Warning,
             event: "messages_dropped",
-            text: format!("messages that were dropped, because nobody took them: {dropped}"),
+            text: format!("{dropped} messages dropped: stderr is not being read"),
         });
         if !self.write(&line) {
             self.dropped.fetch_add(dropped, Ordering::Relaxed);

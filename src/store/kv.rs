@@ -154,7 +154,7 @@ impl<K: Kv> KvStore<K> {
     /// What others change at every try.
     fn contended(&self) -> StoreError {
         StoreError::refused(format!(
-            "the store {} was written by others at every try",
+            "the store {} kept changing; gave up after {TRIES} conflicts",
             self.kv.name()
         ))
         .remedy("try again")

@@ -38,7 +38,7 @@ impl Listing {
     }
 }
 
-/// A row that no tokenrun wrote.
+/// A malformed row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     /// Its group, as far as that can be read.

@@ -53,7 +53,7 @@ impl Worker {
         match self.thread(bell) {
             Ok(thread) => thread.send(request),
             Err(error) => {
-                let text = format!("the operating system gives no thread for it: {error}");
+                let text = format!("cannot create a thread: {error}");
                 self.early = Some(request.failed(StoreError::refused(text)));
             }
         }

@@ -310,7 +310,7 @@ impl Document {
     /// Of one that needs a newer program, what can't be understood is carried on as it is.
     ///
     /// # Errors
-    /// What is wrong with a text that no tokenrun wrote.
+    /// What is wrong with a malformed text.
     pub fn from_json(text: &str) -> Result<(Self, Option<Run>), BadDocument> {
         let bad = |error: serde_json::Error| BadDocument::of("document", error);
         let mut fields: Others = serde_json::from_str(text).map_err(bad)?;

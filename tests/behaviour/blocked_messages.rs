@@ -30,8 +30,9 @@ fn what_was_dropped_is_counted_and_told_when_the_reader_returns() {
         let text = String::from_utf8_lossy(&bytes).replace('\0', "");
         let count = text
             .lines()
-            .find_map(|line| line.split_once("because nobody took them: "));
-        match count.map(|(_, count)| count.parse::<u64>()) {
+            .find_map(|line| line.strip_suffix(" messages dropped: stderr is not being read"));
+        let count = count.and_then(|line| line.split_whitespace().last());
+        match count.map(str::parse::<u64>) {
             Some(Ok(1..)) => Ok(()),
             _ => Err(text),
         }

@@ -237,7 +237,7 @@ fn a_job_that_uses_up_all_processes_harms_nobody() {
     let run = run.unprivileged().start();
     store.until_begun("node-a");
     limit_processes(&store, &run, 1);
-    run.until_says("gives no thread");
+    run.until_says("cannot create a thread");
     limit_processes(&store, &run, 1_000);
     run.until_says("can be used again; sh went on");
     store.go(4);

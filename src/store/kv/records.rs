@@ -192,7 +192,7 @@ fn prune<K: Kv>(
     of.kv.commit(&commit).map(drop)
 }
 
-/// The entries of a kind, but for those that no tokenrun wrote: they stay.
+/// The entries of a kind, but for malformed ones: they stay.
 fn read_as<'a, T: DeserializeOwned>(
     found: &'a Found,
     kind: &'a str,

@@ -1,4 +1,4 @@
-//! A value in a column, and what is wrong with one that no tokenrun wrote.
+//! A value in a column, and what is wrong with a malformed one.
 
 use std::time::SystemTime;
 
@@ -66,7 +66,7 @@ impl Cell {
     }
 }
 
-/// A value that no tokenrun wrote.
+/// A malformed value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadColumn {
     /// Which column.

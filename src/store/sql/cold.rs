@@ -48,14 +48,14 @@ pub trait Dialect {
         values: &[Cell],
     ) -> Result<Vec<Found>, StoreError>;
 
-    /// What to say of a row that no tokenrun wrote.
+    /// What to say of a malformed row.
     fn bad_row(&self, table: &Table, group: &str, bad: &BadColumn) -> StoreError;
 }
 
 /// Runs that are over.
 ///
 /// # Errors
-/// If the store can't be read, or holds a run that no tokenrun wrote.
+/// If the store can't be read, or holds a malformed run.
 pub fn runs(of: &mut dyn Dialect, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
     let mut values = vec![
         Cell::limit(query.limit),
@@ -76,7 +76,7 @@ pub fn runs(of: &mut dyn Dialect, query: &RunQuery) -> Result<Vec<RunRecord>, St
 /// Acts of operators.
 ///
 /// # Errors
-/// If the store can't be read, or holds an act that no tokenrun wrote.
+/// If the store can't be read, or holds a malformed act.
 pub fn acts(of: &mut dyn Dialect, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
     let values = [
         Cell::limit(query.limit),
@@ -90,7 +90,7 @@ pub fn acts(of: &mut dyn Dialect, query: &ActQuery) -> Result<Vec<ActRecord>, St
 /// The run that has made a key done.
 ///
 /// # Errors
-/// If the store can't be read, or holds a key that no tokenrun wrote.
+/// If the store can't be read, or holds a malformed key.
 pub fn key(
     of: &mut dyn Dialect,
     group: &GroupName,
@@ -104,7 +104,7 @@ pub fn key(
 /// The keys that are done.
 ///
 /// # Errors
-/// If the store can't be read, or holds a key that no tokenrun wrote.
+/// If the store can't be read, or holds a malformed key.
 pub fn keys(of: &mut dyn Dialect, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
     let statement = of.statements().keys;
     values_of(of, &KEYS, statement, &[Cell::maybe(group)])

@@ -114,7 +114,7 @@ impl Table {
     /// The value that a row stands for: its columns, then its document.
     ///
     /// # Errors
-    /// Which column no tokenrun wrote, and what is wrong with it.
+    /// Which column is malformed, and what is wrong with it.
     pub fn value<T: DeserializeOwned>(&self, cells: Vec<Cell>) -> Result<T, BadColumn> {
         let mut cells = cells.into_iter();
         let mut columns: Map<String, Value> = Map::new();

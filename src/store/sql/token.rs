@@ -55,7 +55,7 @@ impl<'a> Columns<'a> {
     /// a client run beside another.
     ///
     /// # Errors
-    /// Which column no tokenrun wrote, and what is wrong with it.
+    /// Which column is malformed, and what is wrong with it.
     pub fn row(self) -> Result<Row, BadColumn> {
         let group = name("token_group", self.group, GroupName::new)?;
         let client = maybe("client_bound", self.client_bound)?;

@@ -27,7 +27,7 @@ pub fn document(of: &Waiter) -> String {
 /// The place that the columns `place`, `session`, the stamp and `document` stand for.
 ///
 /// # Errors
-/// Which column no tokenrun wrote, and what is wrong with it.
+/// Which column is malformed, and what is wrong with it.
 pub fn place(
     number: i64,
     session: &str,

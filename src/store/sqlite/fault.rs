@@ -101,7 +101,7 @@ impl Place {
         }
     }
 
-    /// A row that no tokenrun wrote.
+    /// A malformed row.
     pub(super) fn bad_cell(&self, table: &str, group: &str, bad: &BadColumn) -> StoreError {
         let BadColumn { column, what } = bad;
         self.misconfigured(format!("table {table}, group {group:?}: {column} {what}"))

@@ -40,7 +40,7 @@ pub(super) fn prune(
     Ok(Kept::Yes(()))
 }
 
-/// The newest runs, but for those whose cells no tokenrun wrote: they tell nothing of the time.
+/// The newest runs, but for those with malformed cells: they tell nothing of the time.
 fn newest(transaction: &Transaction<'_>, group: &str) -> rusqlite::Result<Vec<Seen>> {
     let mut statement = transaction.prepare(sql!("runs_newest"))?;
     let rows = statement.query_map(params![group, PRUNE_BATCH], |row| {
