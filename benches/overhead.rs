@@ -94,8 +94,7 @@ fn memory(folder: &Folder) {
     holder.end();
 }
 
-/// Of all processes of a run of `true`. They tell at once when the linker's script
-/// (`packaging/layout`) has grown old.
+/// Of all processes of a run of `true`.
 fn page_faults(folder: &Folder) {
     let (store, lock) = (folder.file("wrap.db"), folder.file("lock"));
     let ours = faults_of(|| tokenrun(folder, &store, &["--", "true"]));

@@ -237,8 +237,7 @@ fn the_program_as_it_is_released_is_static_and_not_too_large() {
     // What Cargo tells this test is none of that build's: it would begin anew.
     let told = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os() {
-        let is_other = ["OUT_DIR", "LIBSQLITE3_FLAGS"].iter().any(|it| name == *it);
-        if is_other || name.to_str().is_some_and(told) {
+        if name == "LIBSQLITE3_FLAGS" || name.to_str().is_some_and(told) {
             cargo.env_remove(name);
         }
     }
@@ -260,19 +259,6 @@ fn the_program_as_it_is_released_is_static_and_not_too_large() {
             .arg(program),
     );
     assert!(!headers.contains("INTERP"), "not static: {headers}");
-    let sections = output_of(
-        Command::new("readelf")
-            .args(["-W", "--sections"])
-            .arg(program),
-    );
-    let hot = sections.lines().find_map(|line| {
-        let mut words = line.split_whitespace().skip_while(|it| *it != ".text.hot");
-        u64::from_str_radix(words.nth(4)?, 16).ok()
-    });
-    assert!(
-        hot > Some(1_000_000),
-        "what a short run needs does not lie side by side (packaging/layout): {sections}"
-    );
 }
 
 #[test]
