@@ -63,7 +63,6 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit, Failure> {
     if let Some(version) = cli::version_alone(arguments) {
         return commands::print(version);
     }
-    sys::memory::touch_memory();
     let request = match cli::parse(arguments) {
         Ok(request) => request,
         Err(unusable) => return explained(unusable),

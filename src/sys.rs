@@ -9,7 +9,6 @@ pub mod exec;
 pub mod fds;
 pub mod file_size;
 pub mod filesystem;
-pub mod memory;
 pub mod ofd;
 pub mod pidfd;
 pub mod priority;
