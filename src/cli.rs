@@ -78,15 +78,11 @@ pub enum Request {
     Hold(Box<HoldRequest>),
     /// Stand in for a job.
     StandIn(StandIn),
-    /// Show tokens.
     Status(StatusRequest),
-    /// Show runs.
     History(HistoryRequest),
-    /// Show keys.
     OnceList(OnceListRequest),
     /// Ask whether a node may run, or has.
     Check(CheckRequest),
-    /// Measure.
     Metrics(MetricsRequest),
     /// Ask the rule.
     Explain(ExplainRequest),
@@ -96,9 +92,7 @@ pub enum Request {
     Act(ActRequest),
     /// Settle or distrust a store.
     Judge(JudgementRequest),
-    /// Name groups.
     Groups(GroupsRequest),
-    /// Show settings.
     Config(ConfigRequest),
     /// Print this text to stdout.
     Print(String),

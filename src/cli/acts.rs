@@ -145,7 +145,6 @@ pub struct JudgementRequest {
     pub store: StoreRequest,
     /// What the operator knows.
     pub judgement: Judgement,
-    /// Why.
     pub reason: Option<String>,
     /// Tell what was done as JSON.
     pub json: bool,
@@ -220,7 +219,6 @@ pub struct ActRequest {
     pub store: StoreRequest,
     /// What is to be done.
     pub wish: Wish,
-    /// Why.
     pub reason: Option<String>,
     /// Tell what was done as JSON.
     pub json: bool,

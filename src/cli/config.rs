@@ -25,7 +25,6 @@ pub(super) struct ConfigFlags {
 pub struct ConfigRequest {
     /// Each, and where it comes from. What depends on this host is left open.
     pub settings: Vec<Effective>,
-    /// The store.
     pub store: StoreRequest,
     /// JSON instead of a table.
     pub json: bool,

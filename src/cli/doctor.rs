@@ -27,7 +27,6 @@ pub(super) struct DoctorFlags {
 pub struct DoctorRequest {
     /// The group whose durations are compared.
     pub group: Option<GroupName>,
-    /// The store.
     pub store: StoreRequest,
     /// The durations of a run, which are to suit the store.
     pub timing: Timing,

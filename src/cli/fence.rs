@@ -65,7 +65,6 @@ pub enum FenceQuestion {
 pub struct FenceRequest {
     /// What is asked.
     pub question: FenceQuestion,
-    /// The fence.
     pub fence: Fence,
     /// In which store.
     pub store: StoreRequest,

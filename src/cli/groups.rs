@@ -20,7 +20,6 @@ pub(super) struct GroupsLine {
 /// The names of a store's groups.
 #[derive(Debug)]
 pub struct GroupsRequest {
-    /// The store.
     pub store: StoreRequest,
 }
 

@@ -86,7 +86,6 @@ impl From<OutcomeFlag> for Outcome {
 pub struct StatusRequest {
     /// Of this group only.
     pub group: Option<GroupName>,
-    /// The store.
     pub store: StoreRequest,
     /// Anew after this long, until it is interrupted.
     pub watch: Option<Duration>,
@@ -99,7 +98,6 @@ pub struct StatusRequest {
 pub struct HistoryRequest {
     /// Of this group only.
     pub group: Option<GroupName>,
-    /// The store.
     pub store: StoreRequest,
     /// Of this client only.
     pub client: Option<ClientId>,

@@ -25,7 +25,6 @@ pub(super) struct MetricsFlags {
 pub struct MetricsRequest {
     /// Of this group only.
     pub group: Option<GroupName>,
-    /// The store.
     pub store: StoreRequest,
     /// Where they go.
     pub textfile: Option<PathBuf>,

@@ -32,7 +32,6 @@ pub(super) struct OnceListFlags {
 pub struct OnceListRequest {
     /// Of this group only.
     pub group: Option<GroupName>,
-    /// The store.
     pub store: StoreRequest,
     /// JSON instead of a table.
     pub json: bool,

@@ -147,12 +147,10 @@ impl RunFlags {
         self.group.as_deref()
     }
 
-    /// The durations.
     pub(super) fn timing(&self) -> Result<Timing, Unusable> {
         self.claim.timing(None)
     }
 
-    /// The store.
     pub(super) fn store(self) -> StoreRequest {
         self.store.into()
     }
@@ -171,9 +169,7 @@ pub(super) fn wait_value(text: &str) -> Result<Wait, duration::DurationError> {
 /// A run, validated.
 #[derive(Debug)]
 pub struct RunRequest {
-    /// The group.
     pub group: GroupName,
-    /// The store.
     pub store: StoreRequest,
     /// The client id, if one was given.
     pub client_id: Option<ClientId>,
@@ -181,7 +177,6 @@ pub struct RunRequest {
     pub expected: Option<ClientId>,
     /// Whether the expected client takes the token back.
     pub failback: bool,
-    /// The durations.
     pub timing: Timing,
     /// The job's longest run.
     pub timeout: Option<Duration>,

@@ -15,7 +15,6 @@ use crate::store::open::without_password;
 
 /// A command line that was read, with what the files add.
 pub(super) struct Read<P> {
-    /// Its options.
     pub(super) flags: P,
     /// Where they come from.
     pub(super) origins: Origins,
@@ -38,7 +37,6 @@ pub enum Origin {
     Flag,
     /// This variable.
     Environment(String),
-    /// A file.
     File(Source),
     /// Nobody has set it.
     Default,

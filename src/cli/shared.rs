@@ -133,7 +133,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What happens to processes that the job leaves behind.
+/// What is said of the store.
 #[derive(Debug, Clone, Default)]
 pub struct StoreRequest {
     /// After `--store`.
@@ -159,19 +159,16 @@ impl From<StoreFlags> for StoreRequest {
     }
 }
 
-/// What tokenrun is asked to do.
 /// How much is said, and how.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LogRequest {
     /// How often it was asked to be quiet: 1 silences what is ordinary, 2 everything.
     pub quiet: u8,
-    /// Every step.
     pub verbose: bool,
     /// In which format.
     pub format: LogFormat,
 }
 
-/// A listing of tokens or runs.
 pub(super) fn duration_value(text: &str) -> Result<Duration, duration::DurationError> {
     duration::parse(text)
 }

@@ -19,7 +19,6 @@ type Table<'i> = DeTable<'i>;
 /// A setting in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Which.
     pub key: &'static Key,
     /// As it would be written after the option; `None` is `false`.
     pub value: Option<String>,
@@ -30,7 +29,6 @@ pub struct Setting {
 /// Where a setting stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The file.
     pub path: Rc<PathBuf>,
     /// Its line, from 1 on.
     pub line: usize,

@@ -33,7 +33,6 @@ pub struct GuardHandle {
 /// What came from the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
-    /// A message.
     Message(FromGuard),
     /// The guard is gone; said again each time. If `Gone` or `NotStarted` did not
     /// come before, it was killed: see [`GuardHandle::end_tree_without_guard`].
@@ -48,7 +47,6 @@ pub enum TreeEnd {
     Gone,
     /// There is somebody left: to be called again at `again_at`, or at a SIGCHLD.
     Ending {
-        /// When.
         again_at: Moment,
         /// Those that could not be killed, if they are others than said last.
         survivors: Option<Vec<Survivor>>,

@@ -17,7 +17,6 @@ pub(super) struct Link {
 pub(super) enum Heard {
     /// This, with a descriptor perhaps.
     Message(ToGuard, Option<OwnedFd>),
-    /// Nothing now.
     Nothing,
     /// It is gone. Said once.
     Gone,

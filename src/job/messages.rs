@@ -85,7 +85,6 @@ pub enum FromGuard {
     Expired,
     /// The job's main process has ended.
     Exited {
-        /// How.
         status: Status,
         /// The guard had begun to end the whole tree before: by order, by deadline,
         /// or because the supervisor is gone. Otherwise it ended by itself, or by a

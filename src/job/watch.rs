@@ -9,7 +9,6 @@ use crate::token::Moment;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Due {
-    /// Nothing.
     Nothing,
     /// The deadline has passed: the supervisor is told. TERM or KILL is due next.
     Expired,

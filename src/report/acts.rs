@@ -12,7 +12,6 @@ use crate::token::{Act, ActRecord, GroupName, Row, State, StoreTime};
 /// One act, as `history --json` shows it. Only acts have a field `act`.
 #[derive(Debug, Serialize)]
 pub struct ActObject<'a> {
-    /// The group.
     pub group: &'a str,
     /// What was done.
     pub act: &'a str,
@@ -24,7 +23,6 @@ pub struct ActObject<'a> {
     pub once_key: Option<&'a str>,
     /// The store's incarnation that it is about.
     pub incarnation: Option<&'a str>,
-    /// Why.
     pub reason: Option<&'a str>,
     /// Who did it.
     pub by: &'a str,
@@ -59,7 +57,6 @@ impl<'a> ActObject<'a> {
 /// An act that was just done, as its own `--json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Performed<'a> {
-    /// The act.
     #[serde(flatten)]
     pub act: ActObject<'a>,
     /// Until when the job that lost its token may still run, at most.

@@ -12,7 +12,6 @@ use crate::token::{GroupName, Row, RunRecord, StoreTime};
 /// Whether this node may run now, as `check --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Answer<'a> {
-    /// The group.
     pub group: &'a str,
     /// Whether it may.
     pub may_run: bool,
@@ -76,7 +75,6 @@ impl<'a> Answer<'a> {
 /// Whether a run has succeeded, as `check --succeeded-within --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Succeeded<'a> {
-    /// The group.
     pub group: &'a str,
     /// Whether one has, in that time.
     pub succeeded: bool,

@@ -14,9 +14,7 @@ use crate::token::{Claim, Clause, Decision, Doubt, Refusal, Row, StoreTime, Verd
 /// What the rule says, as `explain --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Explanation<'a> {
-    /// The group.
     pub group: &'a str,
-    /// For whom.
     pub client: &'a str,
     /// The number of the clause that decides.
     pub clause: u8,

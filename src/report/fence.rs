@@ -8,7 +8,6 @@ use crate::token::{Fence, ResourceName, Row};
 /// Whether a fence is current, as `fence verify --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Verified<'a> {
-    /// The group.
     pub group: &'a str,
     /// The fence that was asked about.
     pub fence: i64,
@@ -21,7 +20,6 @@ pub struct Verified<'a> {
 /// What has become of a resource's mark, as `fence advance --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Marked<'a> {
-    /// The resource.
     pub resource: &'a str,
     /// The fence that was given.
     pub fence: i64,

@@ -11,9 +11,7 @@ use crate::token::{ActRecord, RunRecord, StoreTime};
 /// A run, or an act of an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A run.
     Run(Box<RunRecord>),
-    /// An act.
     Act(Box<ActRecord>),
 }
 
@@ -32,9 +30,7 @@ impl Entry {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Object<'a> {
-    /// A run.
     Run(Run<'a>),
-    /// An act.
     Act(ActObject<'a>),
 }
 

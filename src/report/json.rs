@@ -15,7 +15,6 @@ fn millis(duration: Duration) -> u64 {
 /// One token, as `status --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Token<'a> {
-    /// The group.
     pub group: &'a str,
     /// `free`, `running` or `idle`.
     pub state: &'static str,
@@ -49,9 +48,7 @@ pub struct Token<'a> {
     pub observed_until: Option<String>,
     /// Who stopped new grants.
     pub paused_by: Option<&'a str>,
-    /// Why.
     pub paused_reason: Option<&'a str>,
-    /// Until when.
     pub paused_until: Option<String>,
     /// Who gets the token next.
     pub handoff_to: Option<&'a str>,
@@ -73,7 +70,6 @@ pub struct Token<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Listed<'a> {
-    /// A token.
     Token(Box<Token<'a>>),
     /// A row that can't be read.
     Unreadable {
@@ -174,13 +170,10 @@ pub fn not_before(row: &Row) -> Option<i64> {
 /// One run, as `history --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Run<'a> {
-    /// The group.
     pub group: &'a str,
     /// The fencing token of its grant.
     pub fence: i64,
-    /// Which invocation.
     pub session: &'a str,
-    /// Whose.
     pub client: &'a str,
     /// Whose the token was before, if another's.
     pub previous_client: Option<&'a str>,
@@ -196,7 +189,6 @@ pub struct Run<'a> {
     pub once_key: Option<&'a str>,
     /// How the client came by the token.
     pub grant: &'static str,
-    /// When.
     pub started_at: String,
     /// When it ended, or was last heard of.
     pub ended_at: Option<String>,
@@ -236,17 +228,13 @@ impl<'a> Run<'a> {
 /// One key that is done, as `once list --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Mark<'a> {
-    /// The group.
     pub group: &'a str,
-    /// The key.
     pub once_key: &'a str,
     /// When the run that did it ended.
     pub done_at: String,
     /// The fencing token of its grant.
     pub fence: i64,
-    /// Which invocation.
     pub session: &'a str,
-    /// Whose.
     pub client: &'a str,
 }
 

@@ -9,7 +9,6 @@ use crate::token::{Memory, Row, RunRecord, State, StoreTime};
 /// One group, and what its history says.
 #[derive(Debug)]
 pub struct Measured {
-    /// The token.
     pub row: Row,
     /// The newest run that succeeded.
     pub last_success: Option<RunRecord>,

@@ -14,7 +14,6 @@ use crate::token::{ClientId, GroupName, Outcome, Refusal, SessionId};
 /// What `--report` writes.
 #[derive(Debug, Serialize)]
 pub struct RunReport<'a> {
-    /// The group.
     pub group: &'a GroupName,
     /// This node.
     pub client: &'a ClientId,

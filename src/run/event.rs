@@ -37,7 +37,6 @@ pub enum Event {
     JobNotStarted(NotStarted),
     /// The job's own process has ended. Others of its tree may be alive.
     JobExited {
-        /// How.
         status: Status,
         /// The guard had begun to end the tree before that, by order or by deadline.
         forced: bool,
@@ -182,13 +181,9 @@ pub enum Note {
         waited: Duration,
     },
     /// No locks could be taken: that this run is dead will be proven by nothing.
-    NoLocks {
-        /// Why not.
-        why: String,
-    },
+    NoLocks { why: String },
     /// The token is ours.
     Acquired {
-        /// The grant.
         granted: Granted,
         /// The session that was running when it was taken over.
         vanished: Option<SessionId>,
@@ -223,7 +218,6 @@ pub enum Note {
     },
     /// The job is being ended.
     Stopping {
-        /// Why.
         why: Why,
         /// When it is killed, from now.
         kill_in: Duration,

@@ -29,7 +29,6 @@ const LONGEST_NAME: usize = 250;
 /// What is in it, as a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
-    /// The group.
     pub group: String,
     /// Who this node is.
     pub client_id: String,

@@ -56,7 +56,6 @@ pub enum Keys {
 /// What a key holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The value.
     pub value: String,
     /// What a commit compares.
     pub tag: String,
@@ -104,11 +103,8 @@ pub struct Commit {
 /// An entry that is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Put {
-    /// Its key.
     pub key: String,
-    /// Its value.
     pub value: String,
-    /// Its tag.
     pub tag: String,
     /// Whether it is stamped. A new one always is.
     pub stamps: bool,

@@ -20,7 +20,6 @@ use crate::token::{
 /// Everything that a store holds: to be copied and put back, as a lossy failover does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Contents {
-    /// The tokens.
     pub(crate) rows: BTreeMap<GroupName, Row>,
     /// The history, oldest first.
     pub(crate) runs: Vec<RunRecord>,

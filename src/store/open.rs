@@ -30,7 +30,6 @@ pub struct Opening<'a> {
 
 /// A store that was opened.
 pub struct Opened {
-    /// The store.
     pub store: Box<dyn Store>,
     /// The directory for the locks of its runs on this host. Those of a file lie beside it, not
     /// in the state directory: who uses the store sees them, as whichever user and in whichever

@@ -19,7 +19,6 @@ pub enum StoreUrl {
 /// Why there is no store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// Another scheme.
     #[error(
         "the store {0:?} has an unknown scheme: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
     )]
@@ -32,7 +31,6 @@ pub enum UrlError {
         "the store {0:?} is no path that can be meant: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
     )]
     Unlikely(String),
-    /// Nothing.
     #[error(
         "the store is empty: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
     )]
@@ -109,7 +107,6 @@ pub struct Place {
     pub is_pid_1: bool,
     /// In a pod.
     pub in_kubernetes: bool,
-    /// As root.
     pub is_root: bool,
     /// `$XDG_STATE_HOME`.
     pub xdg_state_home: Option<OsString>,

@@ -19,7 +19,6 @@ enum Known {
     Local(&'static str),
     /// Its locks or shared mappings can't be trusted.
     Untrusted(&'static str),
-    /// Nothing.
     Nothing,
 }
 

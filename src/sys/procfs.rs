@@ -9,7 +9,6 @@ use std::time::Duration;
 /// One process as `/proc/PID/stat` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its pid.
     pub pid: i32,
     /// Its name, at most 15 bytes, made readable.
     pub name: String,

@@ -24,7 +24,6 @@ pub struct Packets {
 pub enum Packet {
     /// A packet, and the descriptor that came with it; it is closed on exec.
     Data(Vec<u8>, Option<OwnedFd>),
-    /// Nothing now.
     Nothing,
     /// Nothing ever again: no process has the other end.
     Closed,

@@ -40,12 +40,7 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
     /// A child has ended and is reaped by this very call.
-    Ended {
-        /// Which.
-        pid: i32,
-        /// How.
-        status: Status,
-    },
+    Ended { pid: i32, status: Status },
     /// There are children, and none that was asked for has ended.
     Running,
     /// There is no such child: of the pid that was asked for, or at all.

@@ -12,11 +12,9 @@ use super::timing::Timing;
 /// Who asks for a group's token, and on which terms.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Claim {
-    /// The group.
     pub group: GroupName,
     /// Who the node is.
     pub client: ClientId,
-    /// Which invocation.
     pub session: SessionId,
     /// The configured primary, to be recorded when the group is first seen.
     pub expected: Option<ClientId>,
@@ -33,7 +31,6 @@ pub struct Claim {
 /// What is written down about a run, and never judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct About {
-    /// The host.
     pub host: Option<String>,
     /// The supervisor's pid there.
     pub pid: Option<i32>,
@@ -87,7 +84,6 @@ impl Line {
 /// What one host can prove about a run, by the locks in the file that the row names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum Evidence {
-    /// Nothing.
     #[default]
     None,
     /// Nothing of the run is alive.

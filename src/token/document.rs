@@ -37,7 +37,6 @@ pub enum StampOf {
 /// A run that holds the token. A grant replaces it as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Run {
-    /// Which invocation.
     pub session: SessionId,
     /// The file whose locks prove that the run lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +61,6 @@ pub struct Run {
 pub struct Pause {
     /// Who stopped them.
     pub by: String,
-    /// Why.
     pub reason: String,
     /// Until when, in milliseconds since 1970; `None` until an operator resumes them.
     #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
@@ -75,7 +73,6 @@ pub struct Pause {
 /// The token goes to a certain client when it is next granted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Handoff {
-    /// To whom.
     pub to: ClientId,
     /// When that was asked for, in milliseconds since 1970.
     #[serde(rename = "at_ms")]

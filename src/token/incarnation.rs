@@ -106,7 +106,6 @@ pub enum Doubt {
 pub struct IncarnationNote {
     /// Changes with every write; drawn by the writer.
     pub version: Version,
-    /// Which incarnation.
     pub incarnation: Incarnation,
     /// The clock of [`Self::first_seen`].
     pub domain: Domain,

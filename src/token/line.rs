@@ -33,7 +33,6 @@ pub const FORGOTTEN: Duration = Duration::from_mins(1);
 /// Who waits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Waiter {
-    /// Which invocation.
     pub session: SessionId,
     /// Which client it is of.
     pub client: ClientId,
@@ -44,7 +43,6 @@ pub struct Waiter {
 /// Somebody's place in the line, as a store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Who.
     pub waiter: Waiter,
     /// The order of arrival: who has a lower number comes first.
     pub number: i64,

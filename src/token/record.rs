@@ -34,16 +34,13 @@ pub struct OnceMark {
     /// In which group.
     #[serde(rename = "token_group")]
     pub group: GroupName,
-    /// The key.
     #[serde(rename = "once_key")]
     pub key: String,
     /// When, by the store's wall clock, in milliseconds since 1970.
     pub done_at_ms: i64,
     /// The fence of the run's grant.
     pub fence: Fence,
-    /// Which invocation.
     pub session: SessionId,
-    /// Whose.
     pub client: ClientId,
 }
 
@@ -51,14 +48,12 @@ pub struct OnceMark {
 /// over.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// The group.
     #[serde(rename = "token_group")]
     pub group: GroupName,
     /// The fence of the run's grant. After a failover to a clock that is behind it may repeat.
     pub fence: Fence,
     /// Which invocation. With the fence it is unique in the history of a group.
     pub session: SessionId,
-    /// Whose.
     pub client: ClientId,
     /// Whose the token was before, if another's.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,10 +12,7 @@ pub enum State {
     /// The token belongs to no client.
     Free,
     /// The token belongs to a client that is between two runs.
-    Idle {
-        /// Which.
-        client: ClientId,
-    },
+    Idle { client: ClientId },
     /// A session holds the token.
     Running {
         /// The client that the token belongs to.

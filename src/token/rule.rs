@@ -30,7 +30,6 @@ pub enum Verdict {
     ObserveStore {
         /// How much longer it must be observed.
         wait: Duration,
-        /// Why.
         doubt: Doubt,
     },
     /// Write nothing, stay, look again: a stamp's age can't be told, but the
@@ -78,24 +77,18 @@ pub enum Refusal {
     Forgetful {
         /// How much longer it must be observed.
         wait: Duration,
-        /// Why.
         doubt: Doubt,
     },
     /// Others are in line.
-    Behind {
-        /// How many.
-        ahead: usize,
-    },
+    Behind { ahead: usize },
     /// The token belongs to a client that ran a short while ago.
     Bound {
-        /// Which.
         to: ClientId,
         /// How long until others may have it.
         wait: Duration,
     },
     /// The group is new, and another client is expected to have it first.
     Reserved {
-        /// Which.
         to: ClientId,
         /// How long until others may have it.
         wait: Duration,

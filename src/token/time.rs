@@ -62,7 +62,6 @@ pub struct Stamp {
 pub struct StoreTime {
     /// Which clock, in which incarnation.
     pub domain: Domain,
-    /// The instant.
     pub stamp: Stamp,
 }
 

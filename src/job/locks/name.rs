@@ -61,7 +61,6 @@ impl LockName {
         self.inherited
     }
 
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text

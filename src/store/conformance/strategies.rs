@@ -150,7 +150,6 @@ fn counters() -> impl Strategy<Value = Counters> {
 }
 
 prop_compose! {
-    /// Any row.
     pub(crate) fn rows()(
         group in name(),
         (version, session_version) in (version(), option::of(version())),
@@ -203,7 +202,6 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any record.
     pub(crate) fn records()(
         group in name(),
         fence in 0..=i64::MAX,

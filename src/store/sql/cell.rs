@@ -22,7 +22,6 @@ pub enum Cell {
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A text.
     Text,
     /// A whole number.
     Number,
@@ -69,7 +68,6 @@ impl Cell {
 /// A malformed value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadColumn {
-    /// Which column.
     pub column: String,
     /// What is wrong with it, to be read after the column.
     pub what: String,

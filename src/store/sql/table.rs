@@ -13,7 +13,6 @@ use crate::token::{ClientId, Fence, GroupName, Outcome, SessionId, Version};
 /// A column, which is a field of the value too.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its name.
     pub name: &'static str,
     /// What it holds.
     pub kind: Kind,
@@ -26,7 +25,6 @@ pub struct Column {
 /// A table whose last column is a document.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
-    /// Its name.
     pub name: &'static str,
     /// Its columns but the document, in the order of the statements.
     pub columns: &'static [Column],

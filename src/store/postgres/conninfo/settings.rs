@@ -55,13 +55,11 @@ impl fmt::Display for Host {
 /// `sslmode`, with libpq's meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SslMode {
-    /// Never.
     Disable,
     /// Only if the server wants nothing else.
     Allow,
     /// If the server can.
     Prefer,
-    /// Always.
     Require,
     /// Always, with a certificate of a known authority.
     VerifyCa,
@@ -81,11 +79,9 @@ pub enum Roots {
 /// Whether SCRAM is bound to the TLS connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelBinding {
-    /// Never.
     Disable,
     /// If both sides can.
     Prefer,
-    /// Always.
     Require,
 }
 
@@ -109,13 +105,11 @@ pub struct Tls {
 /// TCP's own ways to find out that a peer is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keepalives {
-    /// Whether.
     pub on: bool,
     /// After how much silence, in seconds; `None`: the system's.
     pub idle: Option<u32>,
     /// How long between two, in seconds.
     pub interval: Option<u32>,
-    /// How many.
     pub count: Option<u32>,
     /// How long sent data may stay unacknowledged.
     pub user_timeout: Option<Duration>,
@@ -138,7 +132,6 @@ pub struct Settings {
     pub connect_timeout: Option<Duration>,
     /// TCP's own time-outs.
     pub keepalives: Keepalives,
-    /// TLS.
     pub tls: Tls,
     /// SCRAM's channel binding.
     pub channel_binding: ChannelBinding,

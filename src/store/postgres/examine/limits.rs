@@ -18,7 +18,6 @@ const YOUNG: Duration = Duration::from_secs(1);
 pub(super) enum Between {
     /// Nothing that makes connections of its own.
     Nothing,
-    /// A pooler.
     Pooler,
     /// A pooler perhaps: no view tells.
     Unknown,
