@@ -20,7 +20,6 @@ pub(super) struct MetricsFlags {
     textfile: Option<PathBuf>,
 }
 
-/// Metrics.
 #[derive(Debug)]
 pub struct MetricsRequest {
     /// Of this group only.

@@ -58,7 +58,7 @@ impl GuardHandle {
     /// subreaper: the job's processes become its children if the guard is killed.
     ///
     /// To be called while this process has a single thread, and after
-    /// [`Inherited::take`].
+    /// [`crate::sys::signals::Inherited::take`].
     ///
     /// # Errors
     /// The system refused a process (EAGAIN, ENOMEM) or descriptors (EMFILE, ENFILE).

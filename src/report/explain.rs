@@ -35,7 +35,6 @@ pub struct Explanation<'a> {
     pub changes_at: Option<String>,
     /// What it says then: the clause.
     pub then_clause: Option<u8>,
-    /// That clause.
     #[serde(skip)]
     pub then: Option<Clause>,
     /// The store's time.

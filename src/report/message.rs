@@ -33,7 +33,6 @@ impl Message {
 /// What every message of a run may name.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// The group.
     pub group: &'a GroupName,
     /// The store's name.
     pub store: &'a str,

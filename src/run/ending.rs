@@ -104,7 +104,6 @@ pub enum Ending {
     Refused {
         /// The clause that decided.
         clause: Clause,
-        /// Why.
         why: Refusal,
     },
     /// A run with the same key has succeeded before.

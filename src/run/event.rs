@@ -49,7 +49,6 @@ pub enum Event {
     GuardGone,
     /// tokenrun received a signal.
     Signal {
-        /// Its number.
         signal: i32,
         /// Whether it asks for the end: TERM, INT, HUP or QUIT.
         stop: bool,

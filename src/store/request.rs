@@ -22,7 +22,6 @@ pub enum Request {
     Once {
         /// In which group.
         group: GroupName,
-        /// The key.
         key: String,
     },
     /// Remove what is too old.

@@ -12,7 +12,6 @@ pub struct Actor {
     /// The host that the act comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -23,7 +22,6 @@ pub(super) const RAISE: &str = "fence_raise";
 /// An act of an operator that happened, as history keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ActRecord {
-    /// The group.
     #[serde(rename = "token_group")]
     pub group: GroupName,
     /// When, by the store's wall clock, in milliseconds since 1970. The store sets it, in the same

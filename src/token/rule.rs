@@ -15,7 +15,6 @@ use super::row::{Row, State};
 /// What the rule says, and which of its clauses says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The clause.
     pub clause: Clause,
     /// What it says.
     pub verdict: Verdict,
