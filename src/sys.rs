@@ -11,6 +11,7 @@ pub mod file_size;
 pub mod filesystem;
 pub mod ofd;
 pub mod pidfd;
+pub mod poll;
 pub mod priority;
 pub mod process;
 pub mod procfs;

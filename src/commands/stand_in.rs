@@ -9,7 +9,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::libc;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::Failure;
 use crate::cli::{StandIn, said_by_variable};
@@ -23,6 +22,7 @@ use crate::report::printable::printable;
 use crate::run::environment;
 use crate::run::runtime_file::{Contents, RuntimeFile};
 use crate::run::runtime_keeper::RuntimeKeeper;
+use crate::sys::poll::wait_readable;
 use crate::sys::process::signal_child;
 use crate::sys::service_manager::{self, ServiceManager};
 use crate::sys::signals::{Inherited, SignalFd};
@@ -169,14 +169,8 @@ impl Standing<'_> {
     /// Waits for a signal, at most so long, and says whether one that asks for the end
     /// has come.
     fn is_stopped(&self, wait: Option<Duration>) -> bool {
-        let timeout = wait.map_or(PollTimeout::NONE, |wait| {
-            PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX)
-        });
         // Whatever it says, the signals are read next.
-        let _ = poll(
-            &mut [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)],
-            timeout,
-        );
+        let _ = wait_readable(self.signals.as_fd(), wait);
         let mut stopped = false;
         while let Some(received) = self.signals.read() {
             stopped |= matches!(

@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::GUARD_NAME;
 use super::ears::Ears;
@@ -15,6 +14,7 @@ use super::settings::GuardSettings;
 use super::spawn::{Ready, errno_of};
 use super::watch::Watch;
 use crate::sys::fds::{close_all_except, silence_standard};
+use crate::sys::poll::wait_readable;
 use crate::sys::priority::run_first;
 use crate::sys::process::{become_subreaper, set_name};
 use crate::sys::signals::{SignalFd, block_all};
@@ -111,13 +111,7 @@ fn wait_for_start(
                 return Ok(None);
             }
             Heard::Gone => return Ok(None),
-            Heard::Nothing => {
-                let mut fds = [PollFd::new(link.as_fd(), PollFlags::POLLIN)];
-                match poll(&mut fds, PollTimeout::NONE) {
-                    Ok(_) | Err(Errno::EINTR) => {}
-                    Err(err) => return Err(err.into()),
-                }
-            }
+            Heard::Nothing => wait_readable(link.as_fd(), None)?,
         }
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::asking::Asking;
 use super::ears::Ears;
@@ -20,6 +19,7 @@ use super::spawn::{Exec, ExecReport};
 use super::tree::{self, Tree};
 use super::walk::living;
 use super::watch::{Due, Watch};
+use crate::sys::poll::Sources;
 use crate::sys::process::{group_of, leave_session, pid, signal_child, signal_parent};
 use crate::sys::procfs;
 use crate::sys::terminal::is_in_foreground;
@@ -37,6 +37,15 @@ const LONGEST_LOOK: Duration = Duration::from_millis(50);
 
 /// How many signals are read at once.
 const MOST_SIGNALS: usize = 64;
+
+/// What the guard waits for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Source {
+    Timer,
+    Signals,
+    Supervisor,
+    Exec,
+}
 
 /// A guard with a job.
 #[derive(Debug)]
@@ -211,15 +220,14 @@ impl<'a> Running<'a> {
         // Children that end would have it wake up for each.
         let rests = self.asking.next().is_some() || self.reaping.rests(self.now());
         let signals = (!rests).then(|| self.ears.signals.as_fd());
-        let fds = std::iter::once(timer).chain(signals);
-        let fds = fds.chain(self.link.poll_fd()).chain(report);
-        let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-        match poll(&mut fds, PollTimeout::NONE) {
-            // Only by SIGSTOP and SIGCONT: nothing else gets through.
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(err) => return Err(err.into()),
-        }
-        if fds.first().and_then(PollFd::any).unwrap_or(false) {
+        let sources = Sources::new()
+            .and(Source::Timer, timer)
+            .and(Source::Signals, signals)
+            .and(Source::Supervisor, self.link.poll_fd())
+            .and(Source::Exec, report);
+        // Nothing is ready after SIGSTOP and SIGCONT: nothing else gets through.
+        let ready = sources.wait(None)?;
+        if ready.has(&Source::Timer) {
             self.ears.timer.clear();
             self.armed = None;
         }

@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::errno::Errno;
 use nix::libc;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
 
 use crate::sys::exec::Program;
 use crate::sys::fds::hand_down;
+use crate::sys::poll::wait_readable;
 use crate::sys::process::{Forked, die_with_parent, exit_now, fork, parent_pid, pid, signal_child};
 use crate::sys::signals::{Inherited, discard_pending};
 use crate::sys::socket::{Packet, Packets};
@@ -156,13 +156,7 @@ fn wait_for_word(socket: &Packets) -> io::Result<Vec<(String, String)>> {
         match socket.receive()? {
             Packet::Data(env, _) => return Ok(serde_json::from_slice(&env)?),
             Packet::Closed => exit_now(NOT_EXECUTED),
-            Packet::Nothing => {
-                let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-                match poll(&mut fds, PollTimeout::NONE) {
-                    Ok(_) | Err(Errno::EINTR) => {}
-                    Err(errno) => return Err(errno.into()),
-                }
-            }
+            Packet::Nothing => wait_readable(socket.as_fd(), None)?,
         }
     }
 }

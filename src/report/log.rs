@@ -18,12 +18,12 @@ use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::json;
 
 use super::message::{Level, Message};
 use super::printable::printable;
 use super::{rfc3339, wall_clock_ms};
+use crate::sys::poll::is_writable;
 use crate::sys::signals::without_being_stopped;
 
 /// How many messages may wait to be written.
@@ -298,13 +298,7 @@ impl Writer {
 /// Whether a line can be written to stderr without waiting: a pipe that is ready has
 /// room for 4096 bytes at least (pipe(7), PIPE_BUF).
 pub(super) fn stderr_takes_a_line() -> bool {
-    stderr_takes_more(PollTimeout::ZERO)
-}
-
-fn stderr_takes_more(wait: PollTimeout) -> bool {
-    let stderr = std::io::stderr();
-    let mut fds = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
-    poll(&mut fds, wait).is_ok_and(|ready| ready > 0)
+    is_writable(std::io::stderr().as_fd(), Some(Duration::ZERO))
 }
 
 /// A line goes out in one write, so that lines of several processes do not mix. Says
@@ -319,7 +313,7 @@ fn write_line(line: &str) -> bool {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // Whoever shares it may have made it nonblocking.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    stderr_takes_more(PollTimeout::NONE);
+                    is_writable(std::io::stderr().as_fd(), None);
                 }
                 Err(_) => return false,
             }

@@ -10,9 +10,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::libc;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::ending::Ending;
 use super::environment;
@@ -27,6 +25,7 @@ use crate::store::worker::Worker;
 use crate::store::{Answer, Request};
 use crate::store::{Retention, Store};
 use crate::sys::clock::LocalClock;
+use crate::sys::poll::{Sources, wait_readable};
 use crate::sys::procfs;
 use crate::sys::random;
 use crate::sys::signals::SignalFd;
@@ -202,6 +201,16 @@ fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Eve
         Answer::Pruned(_) => Event::Tick,
         Answer::Recorded(result) => Event::Recorded(result),
     }
+}
+
+/// What the driver waits for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Source {
+    Signals,
+    Timer,
+    Store,
+    Guard,
+    Bell,
 }
 
 /// Why the driver woke up, beside what it looks at each time.
@@ -383,34 +392,27 @@ impl Driver<'_> {
             && let Some(fd) = self.worker.fd()
         {
             // What does not come is not waited for: it may happen all the same, or not.
-            let timeout = PollTimeout::try_from(PRUNE_WAIT).unwrap_or(PollTimeout::ZERO);
-            let _ = poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], timeout);
+            let _ = wait_readable(fd, Some(PRUNE_WAIT));
         }
     }
 
     /// Sleeps until something happens or is due.
     fn sleep(&mut self) -> io::Result<Woken> {
         self.arm()?;
-        let fds = [self.signals.as_fd(), self.timer.as_fd()];
         let bell = self.worker.bell().filter(|_| self.machine.listens());
-        let mut fds: Vec<_> = fds
-            .into_iter()
-            .chain(self.worker.fd())
-            .chain(self.guarding.fd())
-            .chain(bell.as_ref().map(|bell| bell.0.as_fd()))
-            .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
-            .collect();
-        match poll(&mut fds, PollTimeout::NONE) {
-            // Stopped and continued: nothing else gets through.
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let is_ready = |index: usize| fds.get(index).and_then(PollFd::any).unwrap_or(false);
+        let sources = Sources::new()
+            .and(Source::Signals, self.signals.as_fd())
+            .and(Source::Timer, self.timer.as_fd())
+            .and(Source::Store, self.worker.fd())
+            .and(Source::Guard, self.guarding.fd())
+            .and(Source::Bell, bell.as_ref().map(|bell| bell.0.as_fd()));
+        // Nothing is ready after a stop and a continuation: nothing else gets through.
+        let ready = sources.wait(None)?;
         let woken = Woken {
-            answered: self.worker.fd().is_some() && is_ready(2),
-            rung: bell.is_some() && is_ready(fds.len() - 1),
+            answered: ready.has(&Source::Store),
+            rung: ready.has(&Source::Bell),
         };
-        if is_ready(1) {
+        if ready.has(&Source::Timer) {
             self.timer.clear();
             self.armed = None;
         }

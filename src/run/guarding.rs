@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc;
-use nix::poll::{PollFd, PollFlags, poll};
 
 use super::ending::NotStarted;
 use super::event::{Event, GuardNews};
@@ -17,11 +16,12 @@ use crate::job::handle::{GuardHandle, Received, TreeEnd};
 use crate::job::locks::JobLock;
 use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
 use crate::sys::fds::let_go_of_inherited;
+use crate::sys::poll::wait_closed;
 use crate::sys::procfs;
 use crate::token::Moment;
 
-/// How long a guard that leaves may take to, in milliseconds.
-const LEAVING: u16 = 100;
+/// How long a guard that leaves may take to.
+const LEAVING: Duration = Duration::from_millis(100);
 
 /// How often it is noted who among this process's children is a stranger to the job.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -207,8 +207,7 @@ impl Guarding {
         // It has said its last word and is leaving: an outer run must not find it
         // among what its job left behind. One that was stopped just now is not waited for.
         if !self.closed {
-            let mut fds = [PollFd::new(self.handle.fd(), PollFlags::empty())];
-            let _ = poll(&mut fds, LEAVING);
+            wait_closed(self.handle.fd(), LEAVING);
         }
         let _ = self.handle.try_wait();
     }

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::libc;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
 
 use super::{JobLock, LockName, Probed, RunLock, probe, remove, sweep_if_due, take};
 use crate::sys::fds::{close_all_except, silence_standard};
+use crate::sys::poll::wait_readable;
 use crate::sys::process::{Forked, exit_now, fork, set_name, signal_child};
 use crate::sys::signals::{Inherited, block_all};
 use crate::sys::socket::{Packet, Packets};
@@ -228,10 +228,8 @@ impl Clerk {
 }
 
 fn wait(socket: &Packets, limit: Option<Duration>) {
-    let limit = limit.and_then(|limit| PollTimeout::try_from(limit).ok());
-    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
     // Whatever it says, what there is is read next.
-    let _ = poll(&mut fds, limit.unwrap_or(PollTimeout::NONE));
+    let _ = wait_readable(socket.as_fd(), limit);
 }
 
 fn send(
