@@ -201,7 +201,7 @@ fn one_deadline(inherited: Inherited) -> Duration {
 }
 
 /// When the last process that has the other end has ended.
-fn when_closed(read: &mut PipeReader, clock: LocalClock) -> tokenrun::token::Moment {
+fn when_closed(read: &mut PipeReader, clock: LocalClock) -> tokenrun::moment::Moment {
     let rest = read.read(&mut [0]).expect("a pipe");
     assert_eq!(rest, 0);
     clock.now()

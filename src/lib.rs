@@ -13,7 +13,7 @@
 //! | a run | [`mod@run`] |
 //! | outside | [`store`], [`job`] |
 //! | system calls | [`sys`] |
-//! | pure | [`token`], [`duration`], [`exit`] |
+//! | pure | [`token`], [`moment`], [`duration`], [`exit`] |
 
 pub mod cli;
 pub mod commands;
@@ -21,6 +21,7 @@ pub mod config;
 pub mod duration;
 pub mod exit;
 pub mod job;
+pub mod moment;
 pub mod report;
 pub mod run;
 pub mod store;

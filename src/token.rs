@@ -135,5 +135,5 @@ pub use record::{OnceMark, Recorded, RunEnd, RunRecord};
 pub use row::{Row, State};
 pub use rule::{Decision, Refusal, Verdict, decide};
 pub use swap::{Swap, Swapped};
-pub use time::{Domain, Moment, Stamp, StoreTime, Until};
+pub use time::{Domain, Stamp, StoreTime, Until};
 pub use timing::{Timing, TimingError, Wishes};

@@ -13,7 +13,7 @@ use imports::{Sources, circles};
 
 /// The layers, from the bottom up. A module imports from its own and lower ones.
 const LAYERS: [&[&str]; 9] = [
-    &["token", "duration", "exit"],
+    &["token", "moment", "duration", "exit"],
     &["sys"],
     &["store", "job"],
     &["run"],
@@ -228,6 +228,14 @@ fn only_one_file_asks_what_kind_of_store_a_url_names() {
         for kind in ["StoreUrl::Sqlite", "StoreUrl::Postgres", "is_conninfo"] {
             assert!(!code.contains(kind), "{} asks for {kind}", path.display());
         }
+    }
+}
+
+#[test]
+fn the_system_layer_knows_no_token() {
+    for path in sources(&src().join("sys")) {
+        let code = code(&path);
+        assert!(!code.contains("crate::token"), "{}", path.display());
     }
 }
 

@@ -6,7 +6,7 @@ use nix::libc;
 
 use super::tree::Tree;
 use super::walk::{Step, Walk};
-use crate::token::Moment;
+use crate::moment::Moment;
 
 /// The signals that ask a process to end: stopped, it gets TERM only once it goes on.
 const ASK: [i32; 2] = [libc::SIGTERM, libc::SIGCONT];

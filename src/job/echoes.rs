@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::token::Moment;
+use crate::moment::Moment;
 
 /// How long a signal waits for the guard's own copy of it. A kill of a whole
 /// control group (systemd's) goes from process to process, and the supervisor may

@@ -11,11 +11,11 @@ use super::messages::{FromGuard, Survivor, ToGuard};
 use super::reaping::Reaping;
 use super::settings::GuardSettings;
 use super::tree::Tree;
+use crate::moment::Moment;
 use crate::sys::clock::LocalClock;
 use crate::sys::process::{self, Forked, become_subreaper, exit_now, fork, signal_child};
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::{self, Status, Waited};
-use crate::token::Moment;
 
 /// A guard's process. Dropped, it takes the supervisor for gone and ends its job.
 #[derive(Debug)]

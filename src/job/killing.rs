@@ -8,9 +8,9 @@ use nix::libc;
 use super::messages::{Survivor, Unkillable};
 use super::tree::Tree;
 use super::walk::{Step, Walk};
+use crate::moment::Moment;
 use crate::sys::pidfd::Delivery;
 use crate::sys::procfs::{self, Process};
-use crate::token::Moment;
 
 /// How often new processes are looked for in one try. Only a tree that somebody adds to
 /// while it is killed needs more than two.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::moment::Moment;
 use crate::sys::wait::Status;
-use crate::token::Moment;
 
 /// Until when the job may run, on the clock that both processes share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use crate::moment::Moment;
 use crate::sys::wait::{Left, Status, reap};
-use crate::token::Moment;
 
 /// How many are reaped at once. It takes less than a millisecond.
 const BATCH: usize = 32;

@@ -19,12 +19,12 @@ use super::spawn::{Exec, ExecReport};
 use super::tree::{self, Tree};
 use super::walk::living;
 use super::watch::{Due, Watch};
+use crate::moment::Moment;
 use crate::sys::poll::Sources;
 use crate::sys::process::{group_of, leave_session, pid, signal_child, signal_parent};
 use crate::sys::procfs;
 use crate::sys::terminal::is_in_foreground;
 use crate::sys::wait::{Status, Waited, has_children, newly_stopped_by, try_wait};
-use crate::token::Moment;
 
 /// The deadline is looked at at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::messages::Deadline;
-use crate::token::Moment;
+use crate::moment::Moment;
 
 /// What is due now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

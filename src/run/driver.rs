@@ -21,6 +21,7 @@ use super::machine::Machine;
 use super::outside::Outside;
 use super::watch::Watch;
 use crate::job::ancestry::is_inside;
+use crate::moment::Moment;
 use crate::store::worker::Worker;
 use crate::store::{Answer, Request};
 use crate::store::{Retention, Store};
@@ -30,7 +31,7 @@ use crate::sys::procfs;
 use crate::sys::random;
 use crate::sys::signals::SignalFd;
 use crate::sys::timer::Timer;
-use crate::token::{Evidence, Moment, Row};
+use crate::token::{Evidence, Row};
 
 /// Deadlines are looked at at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

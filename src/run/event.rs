@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use super::ending::{Ending, NotStarted, Why};
 use crate::job::messages::{Deadline, Survivor};
+use crate::moment::Moment;
 use crate::store::Request;
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
 use crate::token::{
-    Clause, ClientId, Doubt, Evidence, Fence, GrantKind, Incarnation, Moment, OnceMark, Recorded,
-    Refusal, Row, SessionId, StoreTime, Swapped, Verdict,
+    Clause, ClientId, Doubt, Evidence, Fence, GrantKind, Incarnation, OnceMark, Recorded, Refusal,
+    Row, SessionId, StoreTime, Swapped, Verdict,
 };
 
 /// What happened.

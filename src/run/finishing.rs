@@ -6,9 +6,10 @@ use super::event::{Action, Event, Note};
 use super::holding::Heart;
 use super::lease::{Found, Lease};
 use super::machine::{Next, Step};
+use crate::moment::Moment;
 use crate::store::Request;
 use crate::store::{Reading, StoreError, Trouble};
-use crate::token::{Moment, Recorded, RunRecord, Swapped};
+use crate::token::{Recorded, RunRecord, Swapped};
 
 /// How many store time-outs the end of a run may be tried to be written down.
 const PATIENCE: u32 = 6;

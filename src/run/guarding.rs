@@ -15,10 +15,10 @@ use crate::job::GuardSettings;
 use crate::job::handle::{GuardHandle, Received, TreeEnd};
 use crate::job::locks::JobLock;
 use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
+use crate::moment::Moment;
 use crate::sys::fds::let_go_of_inherited;
 use crate::sys::poll::wait_closed;
 use crate::sys::procfs;
-use crate::token::Moment;
 
 /// How long a guard that leaves may take to.
 const LEAVING: Duration = Duration::from_millis(100);

@@ -15,9 +15,10 @@ use super::event::{Action, Event, Granted, Note};
 use super::finishing::Finishing;
 use super::lease::Lease;
 use super::machine::{Next, Step};
+use crate::moment::Moment;
 use crate::sys::wait::Status;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{Claim, Moment, Row};
+use crate::token::{Claim, Row};
 
 /// A second stop signal counts only so long after the first: a terminal and a
 /// service manager may both deliver the first one.

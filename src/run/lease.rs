@@ -5,9 +5,10 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::job::messages::Deadline;
+use crate::moment::Moment;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    Moment, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Timing, Until, Version, swap,
+    Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Timing, Until, Version, swap,
 };
 
 /// A swap of this session's own, and when it was sent.

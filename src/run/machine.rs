@@ -13,10 +13,11 @@ use super::event::{Action, Event, Note};
 use super::finishing::Finishing;
 use super::holding::Holding;
 use super::seeking::Seeking;
+use crate::moment::Moment;
 use crate::store::Reading;
 use crate::store::Request;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{Claim, IncarnationNote, Moment, Until, Version, Waiter};
+use crate::token::{Claim, IncarnationNote, Until, Version, Waiter};
 
 use std::time::Duration;
 

@@ -13,8 +13,9 @@ use super::ending::{Ending, Unstarted};
 use super::event::{Event, Note};
 use super::lease::Unsettled;
 use super::machine::{Next, Step, Wait};
+use crate::moment::Moment;
 use crate::store::{StoreError, Trouble};
-use crate::token::{Claim, Clause, Moment, OnceMark, Refusal, Swapped};
+use crate::token::{Claim, Clause, OnceMark, Refusal, Swapped};
 
 /// How much later than the end of the wait the answer to a grant may come, which the store
 /// does not carry out after that end.

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
 
+use crate::moment::Moment;
 use crate::store::Lookout;
-use crate::token::Moment;
 
 /// How long a job runs at the least before the first look.
 const FIRST_AFTER: Duration = Duration::from_secs(1);

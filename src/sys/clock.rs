@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-use crate::token::Moment;
+use crate::moment::Moment;
 
 /// This process's own clock. A process that is forked from this one keeps the
 /// origin, so moments of both can be compared.

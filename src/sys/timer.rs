@@ -10,7 +10,7 @@ use rustix::time::{
 };
 
 use super::clock::{LocalClock, boottime};
-use crate::token::Moment;
+use crate::moment::Moment;
 
 /// A timerfd on CLOCK_BOOTTIME: readable once its moment has come, at once after
 /// a resume if it came in suspend. Nonblocking and closed on exec.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::time::Moment;
+use crate::moment::Moment;
 
 /// A dead holder must be taken over on the same day.
 pub const TAKEOVER_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);

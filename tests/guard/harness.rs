@@ -12,11 +12,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokenrun::job::{
     Deadline, FromGuard, GuardHandle, GuardSettings, Leftovers, Received, ToGuard,
 };
+use tokenrun::moment::Moment;
 use tokenrun::sys::clock::LocalClock;
 use tokenrun::sys::procfs::{self, Process};
 use tokenrun::sys::signals::{Inherited, SignalFd};
 use tokenrun::sys::wait::{Left, Status, reap};
-use tokenrun::token::Moment;
 
 /// A test and the name that it is chosen by.
 pub(crate) type Test = (&'static str, fn());

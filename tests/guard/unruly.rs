@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use nix::libc;
 use tokenrun::job::{FromGuard, Leftovers, Received, ToGuard, TreeEnd};
+use tokenrun::moment::Moment;
 use tokenrun::sys::procfs;
 use tokenrun::sys::wait::Status;
-use tokenrun::token::Moment;
 
 use crate::harness::{Guarded, Test, shell, until};
 use crate::programs::unruly;

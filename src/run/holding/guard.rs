@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::{Holding, Job};
+use crate::moment::Moment;
 use crate::run::ending::{Loss, Why};
 use crate::run::event::Action;
 use crate::run::machine::Step;
-use crate::token::Moment;
 
 /// The least time that a guard is given to answer. Two context switches take
 /// microseconds; a busy machine may take longer.

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::Holding;
+use crate::moment::Moment;
 use crate::run::ending::{Loss, Why};
 use crate::run::event::{Action, Note};
 use crate::run::lease::{Found, Sent};
 use crate::run::machine::Step;
 use crate::store::Request;
 use crate::store::{Reading, StoreError, Trouble};
-use crate::token::{Moment, Swapped, Version};
+use crate::token::{Swapped, Version};
 
 /// The store's side of holding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

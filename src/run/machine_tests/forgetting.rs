@@ -1,10 +1,11 @@
 //! A store that may have forgotten a grant is noted, observed, and then used.
 
 use super::rig::*;
+use crate::moment::Moment;
 use crate::run::machine::{Limits, Wait};
 use crate::store::model::{Contents, ModelStore, Server};
 use crate::token::rule::tests::fixture::s;
-use crate::token::{Domain, Moment, Served};
+use crate::token::{Domain, Served};
 
 /// A server that was promoted: another incarnation, and another clock.
 fn promote(store: &ModelStore, name: &str) {

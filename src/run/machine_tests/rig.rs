@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::moment::Moment;
 use crate::run::ending::Ending;
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Machine};
@@ -13,8 +14,8 @@ use crate::sys::wait::Status;
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::rule::tests::fixture::{claim, s};
 use crate::token::{
-    Claim, Evidence, GrantKind, GroupName, Moment, Row, StampOf, State, Swapped, Timing, Version,
-    Wishes, swap,
+    Claim, Evidence, GrantKind, GroupName, Row, StampOf, State, Swapped, Timing, Version, Wishes,
+    swap,
 };
 
 /// What the machine did in one step.

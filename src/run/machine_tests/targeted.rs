@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::rig::*;
 use crate::job::messages::Deadline;
+use crate::moment::Moment;
 use crate::run::ending::NotStarted;
 use crate::run::ending::{Ending, JobEnd, Loss, Unstarted};
 use crate::run::event::{Action, Event, Note};
@@ -18,7 +19,7 @@ use crate::store::model::ModelStore;
 use crate::sys::wait::Status;
 use crate::token::operator::Act;
 use crate::token::rule::tests::fixture::{MS, but, client, s, session};
-use crate::token::{Evidence, Moment, Outcome, StampOf, State, Swapped};
+use crate::token::{Evidence, Outcome, StampOf, State, Swapped};
 
 const GRACE: Duration = s(4);
 const TIMEOUT: Duration = s(5);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Left, Scenario};
 use crate::job::messages::Deadline;
+use crate::moment::Moment;
 use crate::run::ending::NotStarted;
 use crate::run::event::{Action, Event};
 use crate::run::machine::{Limits, Machine, Wait};
@@ -17,8 +18,8 @@ use crate::token::Place;
 use crate::token::line;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    About, Claim, ClientId, Domain, Evidence, GroupName, Memory, Moment, NoteSwap, Recorded, Row,
-    Served, SessionId, Stamp, StampOf, State, StoreTime, Swap, Swapped,
+    About, Claim, ClientId, Domain, Evidence, GroupName, Memory, NoteSwap, Recorded, Row, Served,
+    SessionId, Stamp, StampOf, State, StoreTime, Swap, Swapped,
 };
 
 /// A request that is out.

@@ -1,6 +1,7 @@
 //! From a grant that the rule allows to the start of the job.
 
 use super::{Doing, Seeking};
+use crate::moment::Moment;
 use crate::run::ending::NotStarted;
 use crate::run::ending::{JobEnd, Unstarted};
 use crate::run::event::{Action, Granted, Note};
@@ -11,7 +12,7 @@ use crate::run::machine::{Next, Step};
 use crate::store::Reading;
 use crate::store::Request;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{GrantKind, Moment, OnceMark, Row, RunRecord, SessionId, StoreTime, swap};
+use crate::token::{GrantKind, OnceMark, Row, RunRecord, SessionId, StoreTime, swap};
 
 /// A token that is held, whose job has not been started.
 #[derive(Debug, Clone, PartialEq, Eq)]

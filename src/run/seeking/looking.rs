@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::granting::Intent;
 use super::waiting::SHORTEST;
 use super::{Doing, Seeking, ending_of};
+use crate::moment::Moment;
 use crate::run::ending::Ending;
 use crate::run::event::{Action, Note};
 use crate::run::holding::Holding;
@@ -12,8 +13,8 @@ use crate::run::machine::{Next, Step};
 use crate::store::Request;
 use crate::store::{Reading, StoreError, check_reader, unknown_incarnation};
 use crate::token::{
-    Clause, Decision, Doubt, Evidence, IncarnationNote, Line, Look, Moment, Refusal, Row, Swap,
-    Verdict, Version, decide, line, rule, swap,
+    Clause, Decision, Doubt, Evidence, IncarnationNote, Line, Look, Refusal, Row, Swap, Verdict,
+    Version, decide, line, rule, swap,
 };
 
 /// A row that is being watched: since when its version has stood unchanged, at least.

@@ -4,12 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{Doing, Seeking};
+use crate::moment::Moment;
 use crate::run::ending::Ending;
 use crate::run::event::Note;
 use crate::run::machine::{Next, Step, Wait};
 use crate::store::{Reading, StoreError};
 use crate::token::line::{self, STAMP_EVERY};
-use crate::token::{Clause, Moment, Place, Refusal, StoreTime};
+use crate::token::{Clause, Place, Refusal, StoreTime};
 
 /// The shortest time between two looks that nothing rang for.
 pub(super) const SHORTEST: Duration = Duration::from_millis(10);

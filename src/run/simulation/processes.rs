@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use super::world::{Start, What, World, group};
 use crate::job::messages::Deadline;
+use crate::moment::Moment;
 use crate::run::ending::NotStarted;
 use crate::run::ending::{Loss, Why};
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Machine, Wait};
 use crate::sys::wait::Status;
 use crate::token::misreading::{Misreading, misread};
-use crate::token::{About, Claim, ClientId, Moment, SessionId, Timing};
+use crate::token::{About, Claim, ClientId, SessionId, Timing};
 
 #[derive(Debug)]
 pub(super) struct Node {
