@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::Store;
 
-const STATUS: [&str; 25] = [
+const STATUS: [&str; 26] = [
     "group",
     "state",
     "client",
@@ -19,6 +19,7 @@ const STATUS: [&str; 25] = [
     "takeover_in_ms",
     "acquired_at",
     "not_before",
+    "observed_until",
     "paused_by",
     "paused_reason",
     "paused_until",
