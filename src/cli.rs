@@ -179,7 +179,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     request(read.flags, &read.origins).map_err(|unusable| read.origins.blame(unusable))
 }
 
-/// What is told of a line that was not read.
+/// The message for a command line that could not be read.
 fn unusable(misread: Misread, arguments: &[OsString]) -> Unusable {
     match misread {
         Misread::Line(error) => explained(&error, arguments),

@@ -21,7 +21,7 @@ struct ActFlags {
     record: RecordFlags,
 }
 
-/// In which store an act is recorded, and how it is told.
+/// The store that records an act, and the form of its report.
 #[derive(Debug, Args)]
 struct RecordFlags {
     #[command(flatten)]

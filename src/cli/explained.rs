@@ -9,7 +9,7 @@ use super::tree::Cli;
 use super::unusable::{Unusable, set_by};
 use crate::exit;
 
-/// `-h`, and what is told to who says nothing at all: a screen.
+/// One screen: the answer to `-h`, and to a command line without arguments.
 const SHORT: &str = include_str!("short.txt");
 
 /// The screen for a line that asks for nothing.
@@ -81,7 +81,7 @@ fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
     }
 }
 
-/// Which of the options in a message nobody has written on the line, but set by a variable.
+/// The options in a message that a variable has set, and not the command line.
 fn variables_in(text: &str, command: &clap::Command, arguments: &[OsString]) -> String {
     let own = || arguments.iter().skip(1).take_while(|word| *word != "--");
     let is_written = |word: &str| own().any(|it| it.to_string_lossy().starts_with(word));

@@ -1,4 +1,4 @@
-//! What a guard knows of its job from its fork on.
+//! The settings of a guard, fixed at its fork.
 
 use std::ffi::OsString;
 use std::time::Duration;

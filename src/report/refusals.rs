@@ -22,7 +22,7 @@ pub(super) const fn refusal_word(why: &Refusal) -> &'static str {
     }
 }
 
-/// Who refuses, in which store, since when, and when that may change.
+/// The reason of a refusal: the holder, the store, since when, and when that may change.
 pub(super) fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) -> String {
     let why_not = why_not(cx, why, seen.map(|(row, _)| row));
     format!("{why_not}; {} was not started", cx.program)

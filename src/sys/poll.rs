@@ -19,7 +19,7 @@ pub struct Sources<'a, N> {
 pub struct Ready<N>(Vec<N>);
 
 impl<'a, N: Copy + PartialEq> Sources<'a, N> {
-    /// None.
+    /// No source.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -28,7 +28,7 @@ impl<'a, N: Copy + PartialEq> Sources<'a, N> {
         }
     }
 
-    /// One more, if there is one.
+    /// Adds a source; `None` adds nothing.
     #[must_use]
     pub fn and(mut self, name: N, fd: impl Into<Option<BorrowedFd<'a>>>) -> Self {
         if let Some(fd) = fd.into() {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::names::{ClientId, Fence, GroupName, Incarnation, Version};
 
-/// Who acts.
+/// The operator of an act.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Actor {
     /// The user's name.
@@ -46,7 +46,7 @@ pub struct ActRecord {
     pub incarnation: Option<Incarnation>,
     /// The fence that the row had; the new one, if the act raised it.
     pub fence: Fence,
-    /// Who did it, from where, and why.
+    /// The operator, the host, and the reason.
     #[serde(flatten)]
     pub actor: Actor,
 }

@@ -22,7 +22,7 @@ pub enum Outcome {
     Lost,
     /// The token was granted, the job not started.
     NotStarted,
-    /// The holder vanished: nobody knows.
+    /// The holder vanished, so the outcome is unknown.
     Unknown,
 }
 
@@ -30,7 +30,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantKind {
-    /// It belonged to nobody.
+    /// It belonged to no client.
     Bind,
     /// It belonged to this client.
     Renew,

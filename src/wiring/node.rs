@@ -37,7 +37,7 @@ fn new_session() -> Result<SessionId, Failure> {
     Ok(SessionId::from_random(bits))
 }
 
-/// A claim that is never made: what is asked on behalf of nobody.
+/// A claim for a question to the rule. No run makes it.
 pub(crate) fn bystander(group: &GroupName, client: ClientId) -> Result<Claim, Failure> {
     let timing = Timing::new(&Wishes::default())
         .map_err(|error| Failure::new(exit::BUG, "bug", error.to_string()))?;

@@ -11,7 +11,7 @@ use crate::store::Trouble;
 use crate::store::checkup::{Check, Tell};
 use crate::store::sql::cell::Cell;
 
-/// The connection is gone, and that was told: nothing more can be asked there.
+/// The connection is gone, and a check has reported that: no more statements can be sent there.
 pub(super) struct Over;
 
 /// A server that is connected to.
@@ -29,7 +29,7 @@ impl Server<'_, '_> {
         (self.tell)(check);
     }
 
-    /// Asks a statement for its first row. What is refused is told as this step's failure.
+    /// Returns the first row of a statement's answer. A refusal is reported as this step's failure.
     pub(super) fn ask(&mut self, step: &'static str, statement: &str) -> Result<Option<Row>, Over> {
         let rows = self.ask_with(step, statement, &[], Check::fail)?;
         Ok(rows.and_then(|rows| rows.into_iter().next()))
