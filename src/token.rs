@@ -58,7 +58,7 @@
 //! | 0 | whatever it says, absent too, while the store may have forgotten a grant ([`incarnation`]) and has not been observed for the longer of the claimant's takeover-after and the group's longest ever | anyone but 1 | observe the store, write nothing to the token, then start over |
 //! | 1 | running, and this process runs inside of it | a process under the session's guard | run under the outer lease |
 //! | 2 | running, provably dead | a process on that host | *open*: go on at 6 |
-//! | 3 | the verdict needs an age that can't be told: the stamp is of another domain, or of the future | anyone | observe: that age counts as reached once the version stood unchanged for its whole length on the looker's own clock |
+//! | 3 | the verdict needs an age that can't be told: the stamp is of another clock epoch, or of the future | anyone | observe: that age counts as reached once the version stood unchanged for its whole length on the looker's own clock |
 //! | 4 | running, silent for less than the holder's takeover-after (or, where that can't be told, heard while the looker watched) | anyone | refused: held. The expected client with failback: handed off to itself besides, unless a hand-off is there |
 //! | 5 | running, silent longer | anyone, unless something of the run is alive on this host (then refused) | *open*: go on at 6 |
 //! | 6 | paused | anyone | refused |
@@ -135,5 +135,5 @@ pub use record::{OnceMark, Recorded, RunEnd, RunRecord};
 pub use row::{Row, State};
 pub use rule::{Decision, Refusal, Verdict, decide};
 pub use swap::{Swap, Swapped};
-pub use time::{Domain, Stamp, StoreTime, Until};
+pub use time::{ClockEpoch, Stamp, StoreTime, Until};
 pub use timing::{Timing, TimingError, Wishes};

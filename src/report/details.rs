@@ -69,7 +69,7 @@ fn times(row: &Row, now: &StoreTime) -> Lines {
                 rounded(row.document.head_start)
             ),
         ),
-        ("clock", row.stamped.domain.to_string()),
+        ("clock", row.stamped.epoch.to_string()),
     ]
 }
 

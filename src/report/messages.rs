@@ -155,7 +155,7 @@ fn staying(
     if observing {
         format!(
             "the token{of} for {group} in {} was stamped by another clock ({}, now {}): watching whether it stays silent for {wait}",
-            cx.store, row.stamped.domain, now.domain
+            cx.store, row.stamped.epoch, now.epoch
         )
     } else {
         let preferred = row

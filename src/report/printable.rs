@@ -46,8 +46,8 @@ mod tests {
     }
 
     fn now(row: &Row) -> StoreTime {
-        let (domain, stamp) = (row.stamped.domain.clone(), row.created_at());
-        StoreTime { domain, stamp }
+        let (epoch, stamp) = (row.stamped.epoch.clone(), row.created_at());
+        StoreTime { epoch, stamp }
     }
 
     fn mark(run: &RunRecord) -> OnceMark {

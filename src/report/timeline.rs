@@ -153,7 +153,7 @@ fn painted(lane: &[char], colours: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::{ClientId, Domain, Fence, GrantKind, GroupName, SessionId, Stamp};
+    use crate::token::{ClientId, ClockEpoch, Fence, GrantKind, GroupName, SessionId, Stamp};
 
     fn run(client: &str, started: i64, ended: Option<i64>, outcome: Outcome) -> RunRecord {
         RunRecord {
@@ -182,8 +182,8 @@ mod tests {
             tick_ms: wall_ms,
             wall_ms,
         };
-        let domain = Domain("d".into());
-        StoreTime { domain, stamp }
+        let epoch = ClockEpoch("d".into());
+        StoreTime { epoch, stamp }
     }
 
     fn drawn(runs: &[RunRecord], at: i64) -> String {

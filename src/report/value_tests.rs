@@ -13,9 +13,9 @@ use super::metrics::{Measured, text};
 use super::refusals::why_not;
 use super::tables::{marks, run, token, tokens};
 use super::{json, waiting};
-use crate::token::rule::tests::fixture::{claim, client, domain, run_by, session};
+use crate::token::rule::tests::fixture::{claim, client, epoch, run_by, session};
 use crate::token::{
-    Clause, Counters, Decision, Document, Domain, Fence, GrantKind, GroupName, Handoff,
+    Clause, ClockEpoch, Counters, Decision, Document, Fence, GrantKind, GroupName, Handoff,
     Incarnation, Memory, OnceMark, Others, Outcome, Pause, Refusal, Row, RunRecord, Served, Stamp,
     StampOf, State, StoreTime, Verdict, Version, document::VERSION,
 };
@@ -37,7 +37,7 @@ const fn at(ms: i64) -> Stamp {
 /// A minute after the heartbeat, and after the release.
 fn now() -> StoreTime {
     StoreTime {
-        domain: domain("d"),
+        epoch: epoch("d"),
         stamp: at(2 * HOUR + 60_000),
     }
 }
@@ -55,14 +55,14 @@ fn running() -> Row {
         expected_client: Some(client("n2")),
         stamped: StoreTime {
             stamp: at(2 * HOUR),
-            domain: domain("d"),
+            epoch: epoch("d"),
         },
         document: Document {
             longest_takeover_after: Duration::ZERO,
             reader: VERSION,
             stamp_of: StampOf::Heartbeat,
             session_version: Some(Version::from_stored(1)),
-            granted_domain: Some(domain("d")),
+            granted_epoch: Some(epoch("d")),
             created: Some(at(0)),
             acquired: Some(at(HOUR)),
             takeover_after: s(5 * 60),
@@ -125,7 +125,7 @@ fn a_running_token_is_open_after_its_takeover_after_and_an_idle_one_after_its_ke
     let expected = line("idle, paused", "-", "1h 59m");
     assert_eq!(token(&idle(), &Memory::SOUND, &now()), expected);
     let elsewhere = StoreTime {
-        domain: Domain("other".into()),
+        epoch: ClockEpoch("other".into()),
         ..now()
     };
     let expected = line(

@@ -58,7 +58,7 @@ pub fn display(
         } => {
             let held_for = row.and_then(|row| {
                 let since = row.acquired_at()?;
-                Some(now.calendar_age_of(since, row.document.granted_domain.as_ref()))
+                Some(now.calendar_age_of(since, row.document.granted_epoch.as_ref()))
             });
             let held_for = held_for.map_or_else(String::new, |held_for| {
                 format!(" for {}", rounded(held_for))

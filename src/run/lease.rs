@@ -189,10 +189,10 @@ impl Lease {
         self.unsettled = Unsettled::new();
     }
 
-    /// Whether a store time is of another domain than the last one.
+    /// Whether a store time is of another clock epoch than the last one.
     #[must_use]
     pub fn is_elsewhere(&self, time: &StoreTime) -> bool {
-        self.seen.0.domain != time.domain
+        self.seen.0.epoch != time.epoch
     }
 
     /// A swap expired: what is learnt is the store's time.

@@ -253,7 +253,7 @@ mod tests {
     use crate::sys::wait::Status;
     use crate::token::Stamp;
     use crate::token::rule::tests::fixture::{
-        TAKEOVER_AFTER, but, domain, idle, lock_file, running, session,
+        TAKEOVER_AFTER, but, epoch, idle, lock_file, running, session,
     };
     use std::time::Duration;
 
@@ -298,7 +298,7 @@ mod tests {
                 tick_ms: heartbeat.tick_ms + i64::try_from(silent_for.as_millis()).unwrap(),
                 ..heartbeat
             },
-            domain: domain("d"),
+            epoch: epoch("d"),
         };
         Reading {
             row: Some(but(row, |row| *lock_file(row) = Some(file.to_string()))),
@@ -373,7 +373,7 @@ mod tests {
         let a_moment = Duration::from_millis(1);
         assert_eq!(named(running("a"), TAKEOVER_AFTER - a_moment), 0);
         assert_eq!(named(running("a"), TAKEOVER_AFTER), 1);
-        let elsewhere = but(running("a"), |row| row.stamped.domain = domain("other"));
+        let elsewhere = but(running("a"), |row| row.stamped.epoch = epoch("other"));
         assert_eq!(named(elsewhere, YOUNG), 1, "an age that can't be told");
     }
 

@@ -285,7 +285,7 @@ fn shows(misreading: Misreading) -> (Scenario, &'static str) {
             (with(graceful(), left), overlap)
         }
         M::ForceClaimsNoOverlap => (once(&["force"], with(plain(), each)), overlap),
-        M::AgesAcrossDomains => (with(plain(), Left { clocks: 1, ..each }), overlap),
+        M::AgesAcrossEpochs => (with(plain(), Left { clocks: 1, ..each }), overlap),
         M::PausedTakenFromDead => (
             once(&["pause"], with(plain(), Left { off: 1, ..each })),
             "a paused token was granted",
@@ -367,7 +367,7 @@ misreadings! {
     a_version_that_counts_is_caught: VersionIsCounter;
     death_of_the_supervisor_alone_is_caught: DeathOfSupervisorAlone;
     a_forced_release_without_overlap_is_caught: ForceClaimsNoOverlap;
-    ages_across_domains_are_caught: AgesAcrossDomains;
+    ages_across_epochs_are_caught: AgesAcrossEpochs;
     a_paused_token_taken_from_the_dead_is_caught: PausedTakenFromDead;
     failback_in_the_same_slot_is_caught: FailbackInSameSlot;
     an_abandoned_swap_that_happens_is_caught: AbandonedSwapHappens;

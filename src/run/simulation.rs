@@ -14,7 +14,7 @@ mod waiting;
 mod world;
 
 use crate::token::misreading::{Misreading, while_misreading};
-use crate::token::swap::DOMAIN_FENCE_STEP;
+use crate::token::swap::EPOCH_FENCE_STEP;
 pub(super) use processes::{is_shown_to_hold, takes_it_for_lost};
 use world::World;
 
@@ -48,7 +48,7 @@ fn thousands_of_seeds_keep_every_invariant() {
         furthest_behind = furthest_behind.max(world.tally.furthest_behind);
     }
     // What the fence does not cover is not asked of it, and no less than it covers.
-    let covered = DOMAIN_FENCE_STEP.unsigned_abs();
+    let covered = EPOCH_FENCE_STEP.unsigned_abs();
     let furthest = furthest_behind;
     assert!(furthest < covered, "{furthest} ms behind");
     assert!(furthest > covered * 9 / 10, "{furthest} ms behind");
@@ -105,7 +105,7 @@ misreadings! {
     a_version_that_counts_is_caught: VersionIsCounter, ["another session's grant", OVERLAP];
     death_of_the_supervisor_alone_is_caught: DeathOfSupervisorAlone, [OVERLAP];
     a_forced_release_without_overlap_is_caught: ForceClaimsNoOverlap, [OVERLAP];
-    ages_across_domains_are_caught: AgesAcrossDomains, [OVERLAP, "slot has just run"];
+    ages_across_epochs_are_caught: AgesAcrossEpochs, [OVERLAP, "slot has just run"];
     a_paused_token_taken_from_the_dead_is_caught: PausedTakenFromDead, ["paused"];
     failback_in_the_same_slot_is_caught: FailbackInSameSlot, ["slot has just run"];
     an_abandoned_swap_that_happens_is_caught: AbandonedSwapHappens, ["dead process", OVERLAP];

@@ -40,9 +40,9 @@ use crate::token::operator::{Act, Effect, perform};
 use crate::token::record::fixture::{run_of, unheld_run};
 use crate::token::swap::{creation, grant, heartbeat, release};
 use crate::token::{
-    About, ActRecord, Actor, Claim, ClientId, Domain, Fence, GrantKind, GroupName, Others, Outcome,
-    Pause, Recorded, ResourceName, Row, RunEnd, RunRecord, SessionId, Stamp, State, StoreTime,
-    Swap, Swapped, Timing, Until, Version, Wishes,
+    About, ActRecord, Actor, Claim, ClientId, ClockEpoch, Fence, GrantKind, GroupName, Others,
+    Outcome, Pause, Recorded, ResourceName, Row, RunEnd, RunRecord, SessionId, Stamp, State,
+    StoreTime, Swap, Swapped, Timing, Until, Version, Wishes,
 };
 
 /// Data of its own, and a clock that the test turns.
@@ -53,7 +53,7 @@ pub(crate) trait Fixture: Sync {
     /// The store's time.
     fn now(&self) -> StoreTime;
 
-    /// Sets the store's time: its tick, its wall clock, its domain.
+    /// Sets the store's time: its tick, its wall clock, its clock epoch.
     fn set_clock(&self, to: StoreTime);
 
     /// What the store can tell of this stamp: one that has a single clock keeps only
@@ -94,13 +94,13 @@ suite!(
     a_swap_of_a_row_that_is_not_there_conflicts,
     an_expired_swap_changes_nothing_and_is_no_conflict,
     a_swap_happens_until_its_last_millisecond,
-    an_expiry_of_another_domain_has_expired,
+    an_expiry_of_another_epoch_has_expired,
     a_conflict_is_told_before_an_expiry,
     fence_survives_release,
     heartbeat_of_a_lost_session_changes_nothing,
     stamps_are_the_stores_own,
     operators_stamp_nothing,
-    a_stamp_is_told_to_the_millisecond_in_every_domain,
+    a_stamp_is_told_to_the_millisecond_in_every_epoch,
     every_column_comes_back_as_written,
     every_column_of_a_record_comes_back_as_written,
     a_grant_makes_the_run_that_vanished_unknown,
@@ -141,8 +141,8 @@ suite!(
     a_new_store_is_trusted_and_says_which_it_is,
     a_note_comes_with_the_token_as_it_was_written,
     of_two_notes_at_once_one_is_written,
-    a_note_expires_and_with_the_domain_too,
-    another_domain_asks_for_another_note,
+    a_note_expires_and_with_the_epoch_too,
+    another_epoch_asks_for_another_note,
     the_note_is_no_group,
     a_judgement_is_recorded_with_its_note,
 );

@@ -30,7 +30,7 @@ pub fn runs(listing: &Listing, over: Vec<RunRecord>, query: &RunQuery) -> Vec<Ru
 }
 
 /// The run that holds a token. One that is silent for longer than it may be is unknown, and so is
-/// one whose last sign of life is of another domain.
+/// one whose last sign of life is of another clock epoch.
 fn held(row: &Row, now: &StoreTime) -> Option<RunRecord> {
     match row.age(now) {
         Some(age) if age < row.document.takeover_after => RunRecord::of(row),
@@ -42,7 +42,7 @@ fn held(row: &Row, now: &StoreTime) -> Option<RunRecord> {
 mod tests {
     use super::*;
     use crate::token::record::fixture::run_of;
-    use crate::token::rule::tests::fixture::{but, domain, idle, running, s, seen};
+    use crate::token::rule::tests::fixture::{but, epoch, idle, running, s, seen};
     use crate::token::{Fence, GroupName, Outcome};
 
     /// So much later than the run's last sign of life.
@@ -95,7 +95,7 @@ mod tests {
         let row = running("a");
         let silent = row.document.takeover_after;
         let elsewhere = StoreTime {
-            domain: domain("other"),
+            epoch: epoch("other"),
             ..at(s(1))
         };
         for now in [at(silent), elsewhere] {

@@ -79,7 +79,7 @@ pub struct Found {
 /// What a store is that has answered, in the same snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Which incarnation, if it says so. Another one is of another domain.
+    /// Which incarnation, if it says so. Another one is of another clock epoch.
     pub incarnation: Option<Incarnation>,
     /// Whether its commits survive a crash, as it is set now.
     pub durable: bool,
@@ -96,7 +96,7 @@ pub struct Commit {
     pub puts: Vec<Put>,
     /// The keys that are removed, if they are there.
     pub deletes: Vec<String>,
-    /// After this time, and in another domain, nothing happens.
+    /// After this time, and in another clock epoch, nothing happens.
     pub until: Option<Until>,
 }
 

@@ -12,9 +12,9 @@ use super::{
 };
 use crate::token::line::FORGOTTEN;
 use crate::token::{
-    ActRecord, Domain, Fence, GroupName, Incarnation, IncarnationNote, Memory, NoteSwap, OnceMark,
-    Outcome, Place, Recorded, ResourceName, Row, RunRecord, Served, SessionId, Stamp, StoreTime,
-    Swap, Swapped, Until, Version, Waiter,
+    ActRecord, ClockEpoch, Fence, GroupName, Incarnation, IncarnationNote, Memory, NoteSwap,
+    OnceMark, Outcome, Place, Recorded, ResourceName, Row, RunRecord, Served, SessionId, Stamp,
+    StoreTime, Swap, Swapped, Until, Version, Waiter,
 };
 
 /// Everything that a store holds: to be copied and put back, as a lossy failover does.
@@ -78,10 +78,10 @@ impl Default for ModelStore {
 }
 
 impl ModelStore {
-    /// An empty store, in the domain `memory-0`, in the autumn of 2026.
+    /// An empty store, in the clock epoch `memory-0`, in the autumn of 2026.
     pub(crate) fn new() -> Self {
         let clock = StoreTime {
-            domain: Domain("memory-0".into()),
+            epoch: ClockEpoch("memory-0".into()),
             stamp: Stamp {
                 tick_ms: 1_000_000,
                 wall_ms: 1_790_000_000_000,
@@ -112,7 +112,7 @@ impl ModelStore {
         inner.clock = inner.clock.plus(by);
     }
 
-    /// Sets the clock: another domain, a stepped wall clock.
+    /// Sets the clock: another clock epoch, a stepped wall clock.
     pub(crate) fn set_clock(&self, to: StoreTime) {
         self.inner().clock = to;
     }
@@ -228,7 +228,7 @@ impl Contents {
             return;
         }
         self.line.retain(|(_, place)| {
-            let age = now.calendar_age_of(place.seen_at, Some(&place.domain));
+            let age = now.calendar_age_of(place.seen_at, Some(&place.epoch));
             age < FORGOTTEN || place.waiter == *waiter
         });
         let in_line = |(other, place): &&mut (GroupName, Place)| {
@@ -236,7 +236,7 @@ impl Contents {
         };
         if let Some((_, place)) = self.line.iter_mut().find(in_line) {
             place.seen_at = now.stamp;
-            place.domain = now.domain.clone();
+            place.epoch = now.epoch.clone();
             return;
         }
         let last = self.line_of(group).last().map_or(0, |place| place.number);
@@ -244,7 +244,7 @@ impl Contents {
             waiter: waiter.clone(),
             number: last + 1,
             seen_at: now.stamp,
-            domain: now.domain.clone(),
+            epoch: now.epoch.clone(),
         };
         self.line.push((group.clone(), place));
     }

@@ -7,9 +7,9 @@
 //! its own expiry by the server's clock, and to its own durability. It answers with a row
 //! if it was carried out; if not, another statement asks what was in the way.
 //!
-//! The clock is `clock_timestamp()`, in milliseconds; the domain is the server process's
+//! The clock is `clock_timestamp()`, in milliseconds; the clock epoch is the server process's
 //! start and the timeline, so that no stamp is compared across a restart or a failover.
-//! A standby tells no domain, and counts as a server that can't be used.
+//! A standby tells no clock epoch, and counts as a server that can't be used.
 //!
 //! The blocking half of rust-postgres can neither bound a call nor close the socket
 //! under it; so this is its async half, on an event loop of this store's own, with a
@@ -21,8 +21,8 @@ pub mod schema;
 
 mod call;
 mod cells;
+mod clock_epoch;
 mod dial;
-mod domain;
 mod fault;
 mod habits;
 mod incarnation;
@@ -111,7 +111,7 @@ impl PostgresStore {
         }
     }
 
-    /// The same, by another clock than the server's: a statement of the time and its domain.
+    /// The same, by another clock than the server's: a statement of the time and its clock epoch.
     #[cfg(test)]
     pub(crate) fn with_clock(mut self, clock: &str) -> Self {
         self.statements = self.statements.with_clock(clock);

@@ -66,7 +66,7 @@ pub struct Note {
     lived_ms: i64,
     /// The latest wall time that was seen, gone on by what the other clock has counted since.
     wall_ms: i64,
-    /// The time of the last pruning by the clock that can't be set, with its domain.
+    /// The time of the last pruning by the clock that can't be set, with its clock epoch.
     tick: Option<(String, i64)>,
     /// Fences, each of the newest run when the store had lived for so long; the
     /// oldest first.
@@ -103,7 +103,7 @@ impl Note {
             tick: None,
             marks: Vec::new(),
         });
-        let tick = has_ticks.then(|| (now.domain.0.clone(), now.stamp.tick_ms));
+        let tick = has_ticks.then(|| (now.epoch.0.clone(), now.stamp.tick_ms));
         let ticked = match (&note.tick, &tick) {
             (Some((last, from)), Some((same, to))) if last == same => to.saturating_sub(*from),
             _ => 0,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::token::{Domain, Stamp};
+use crate::token::{ClockEpoch, Stamp};
 
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
@@ -52,7 +52,7 @@ impl Life {
         let wall_ms = self.now + self.wrong_by;
         let tick_ms = self.booted.map_or(wall_ms, |at| self.now - at);
         StoreTime {
-            domain: Domain(format!("boot {:?}", self.booted)),
+            epoch: ClockEpoch(format!("boot {:?}", self.booted)),
             stamp: Stamp { tick_ms, wall_ms },
         }
     }
@@ -336,12 +336,12 @@ proptest! {
         at: i64,
         fence: i64,
     ) {
-        let domain = Domain("d".into());
-        let tick = Some((domain.0.clone(), tick));
+        let epoch = ClockEpoch("d".into());
+        let tick = Some((epoch.0.clone(), tick));
         let note = Note { lived_ms, wall_ms, tick, marks };
         let stamp = Stamp { tick_ms: at, wall_ms: at };
         let run = Seen { fence: Fence(fence), started_at_ms: at };
-        let (keeps, now) = (retention(1, 2), StoreTime { domain, stamp });
+        let (keeps, now) = (retention(1, 2), StoreTime { epoch, stamp });
         let note = Note::next(Some(note), &now, true, &mut [run], keeps);
         let _ = note.outlived(keeps);
     }

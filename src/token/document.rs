@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::{ClientId, SessionId, Version};
 use super::outcome::{GrantKind, Outcome};
-use super::time::{Domain, Stamp};
+use super::time::{ClockEpoch, Stamp};
 
 /// The fields that a newer program has added.
 pub type Others = Map<String, Value>;
@@ -188,13 +188,13 @@ pub struct Document {
     /// The last version that the running session itself wrote; operators keep it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_version: Option<Version>,
-    /// The domain that the last grant was made in. `None`: never granted.
+    /// The clock epoch that the last grant was made in. `None`: never granted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub granted_domain: Option<Domain>,
+    pub granted_epoch: Option<ClockEpoch>,
     /// When the token was created, unless the token's stamp says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<Stamp>,
-    /// When the token was last granted, in `granted_domain`, unless the token's stamp says it.
+    /// When the token was last granted, in `granted_epoch`, unless the token's stamp says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acquired: Option<Stamp>,
     /// How long the holder may be silent.

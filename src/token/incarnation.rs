@@ -16,7 +16,7 @@ use super::document::Others;
 use super::misreading::{Misreading, misread};
 use super::names::{Incarnation, Version};
 use super::row::Row;
-use super::time::{Domain, Stamp, StoreTime, Until};
+use super::time::{ClockEpoch, Stamp, StoreTime, Until};
 
 /// How long an incarnation has surely stood without having forgotten anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,8 +108,8 @@ pub struct IncarnationNote {
     pub version: Version,
     pub incarnation: Incarnation,
     /// The clock of [`Self::first_seen`].
-    pub domain: Domain,
-    /// The store's time when the incarnation was first seen in that domain.
+    pub epoch: ClockEpoch,
+    /// The store's time when the incarnation was first seen in that clock epoch.
     pub first_seen: Stamp,
     /// Whether its commits would have survived a crash then.
     pub durable_then: bool,
@@ -134,7 +134,7 @@ impl IncarnationNote {
         Self {
             version,
             incarnation,
-            domain: now.domain.clone(),
+            epoch: now.epoch.clone(),
             first_seen: now.stamp,
             durable_then: durable,
             served: Served::Everything,
@@ -158,7 +158,7 @@ impl IncarnationNote {
         let note = serde_json::from_str(text).unwrap_or_else(|_| Self {
             version,
             incarnation: Incarnation(String::new()),
-            domain: Domain(String::new()),
+            epoch: ClockEpoch(String::new()),
             first_seen: Stamp {
                 tick_ms: 0,
                 wall_ms: 0,
@@ -179,7 +179,7 @@ pub struct NoteSwap {
     pub from: Option<Version>,
     /// The new note. Its version was drawn for this swap.
     pub to: IncarnationNote,
-    /// After this time, and in another domain, the store carries the swap out no more.
+    /// After this time, and in another clock epoch, the store carries the swap out no more.
     pub expiry: Until,
     /// The act of an operator, which is recorded in the same transaction. The store sets its time.
     pub act: Option<Box<ActRecord>>,
@@ -233,7 +233,7 @@ impl Memory {
         if !note.names(incarnation, now) {
             return self.carried(note, incarnation);
         }
-        let age = now.age_of(note.first_seen, Some(&note.domain));
+        let age = now.age_of(note.first_seen, Some(&note.epoch));
         let age = Served::For(age.unwrap_or_default());
         (note.served.max(age), note.why)
     }
@@ -267,7 +267,7 @@ impl Memory {
     }
 
     /// The note to write before anything is decided; `None` if the last one names this
-    /// incarnation and domain, or the store does not say which it is.
+    /// incarnation and clock epoch, or the store does not say which it is.
     #[must_use]
     pub fn next_note(
         &self,
@@ -292,7 +292,7 @@ impl Memory {
         Some(IncarnationNote {
             version: version(),
             incarnation: incarnation.clone(),
-            domain: now.domain.clone(),
+            epoch: now.epoch.clone(),
             first_seen: now.stamp,
             durable_then: self.durable,
             served,
@@ -305,11 +305,11 @@ impl Memory {
     /// grant may have been forgotten, although the clock says nothing of it.
     #[must_use]
     pub fn is_newer_than_grant(&self, row: &Row) -> bool {
-        let of_grant = row.document.granted_domain.as_ref();
+        let of_grant = row.document.granted_epoch.as_ref();
         let note = self
             .note
             .as_ref()
-            .filter(|note| Some(&note.domain) == of_grant);
+            .filter(|note| Some(&note.epoch) == of_grant);
         note.is_some_and(|note| {
             let granted = row.acquired_at();
             granted.is_none_or(|at| at.tick_ms <= note.first_seen.tick_ms)
@@ -378,7 +378,7 @@ impl Memory {
         IncarnationNote {
             version,
             incarnation: incarnation.clone(),
-            domain: now.domain.clone(),
+            epoch: now.epoch.clone(),
             first_seen: now.stamp,
             durable_then: self.durable,
             served,
@@ -390,7 +390,7 @@ impl Memory {
 
 impl IncarnationNote {
     fn names(&self, incarnation: &Incarnation, now: &StoreTime) -> bool {
-        self.incarnation == *incarnation && self.domain == now.domain
+        self.incarnation == *incarnation && self.epoch == now.epoch
     }
 }
 

@@ -1,9 +1,9 @@
 use super::*;
 use crate::token::rule::tests::fixture::{MS, but, running, s};
 
-fn at(domain: &str, seconds: u64) -> StoreTime {
+fn at(epoch: &str, seconds: u64) -> StoreTime {
     StoreTime {
-        domain: Domain(domain.into()),
+        epoch: ClockEpoch(epoch.into()),
         stamp: Stamp {
             tick_ms: 1_000 * i64::try_from(seconds).unwrap(),
             wall_ms: 0,
@@ -19,7 +19,7 @@ fn version() -> Version {
     Version::from_random(7)
 }
 
-/// The incarnation `i` was noted at 100 s in the domain `d`, after it had served for so long.
+/// The incarnation `i` was noted at 100 s in the clock epoch `d`, after it had served for so long.
 fn noted(served: Served) -> Memory {
     let new = IncarnationNote::of_new(named("i"), true, &at("d", 100), version());
     Memory {
@@ -208,20 +208,20 @@ fn a_note_that_cant_be_read_is_observed_and_replaced() {
 fn a_grant_from_before_the_note_is_followed_by_one_that_leaps() {
     let row = running("a");
     let granted = row.acquired_at().unwrap();
-    let of_domain = row.document.granted_domain.clone().unwrap();
-    let noted_at = |by: i64, domain: &Domain| {
+    let of_epoch = row.document.granted_epoch.clone().unwrap();
+    let noted_at = |by: i64, epoch: &ClockEpoch| {
         let mut memory = noted(Served::NOTHING);
         let note = memory.note.as_mut().unwrap();
-        note.domain = domain.clone();
+        note.epoch = epoch.clone();
         note.first_seen.tick_ms = granted.tick_ms + by;
         memory
     };
-    assert!(noted_at(1, &of_domain).is_newer_than_grant(&row));
-    assert!(!noted_at(-1, &of_domain).is_newer_than_grant(&row));
-    // There the domain itself says it.
-    assert!(!noted_at(1, &Domain("other".into())).is_newer_than_grant(&row));
+    assert!(noted_at(1, &of_epoch).is_newer_than_grant(&row));
+    assert!(!noted_at(-1, &of_epoch).is_newer_than_grant(&row));
+    // There the clock epoch itself says it.
+    assert!(!noted_at(1, &ClockEpoch("other".into())).is_newer_than_grant(&row));
     let now = StoreTime {
-        domain: of_domain,
+        epoch: of_epoch,
         stamp: granted,
     };
     let claim = crate::token::rule::tests::fixture::claim("b");

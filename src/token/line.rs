@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::claim::{About, Claim, Line, Look};
 use super::names::{ClientId, SessionId};
 use super::rule::{Verdict, decide};
-use super::time::{Domain, Stamp, StoreTime, Until};
+use super::time::{ClockEpoch, Stamp, StoreTime, Until};
 
 /// How often who waits says that it lives, at most; the rest of a second is left to chance.
 pub const STAMP_EVERY: Duration = Duration::from_millis(800);
@@ -49,7 +49,7 @@ pub struct Place {
     /// The last sign of life.
     pub seen_at: Stamp,
     /// Which clock stamped it.
-    pub domain: Domain,
+    pub epoch: ClockEpoch,
 }
 
 impl Waiter {
@@ -89,7 +89,7 @@ impl Place {
     /// How much longer it is, if it gives no further sign of life.
     #[must_use]
     pub fn lives_for(&self, now: &StoreTime) -> Duration {
-        let age = now.age_of(self.seen_at, Some(&self.domain));
+        let age = now.age_of(self.seen_at, Some(&self.epoch));
         age.map_or(Duration::ZERO, |age| LIVES.saturating_sub(age))
     }
 }

@@ -7,7 +7,7 @@ fn place(name: &str, number: i64, seen: &f::Seen) -> Place {
         waiter: Waiter::of(&f::claim(name)),
         number,
         seen_at: seen.now.stamp,
-        domain: seen.now.domain.clone(),
+        epoch: seen.now.epoch.clone(),
     }
 }
 

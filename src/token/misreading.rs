@@ -17,8 +17,8 @@ pub enum Misreading {
     DeathOfSupervisorAlone,
     /// A forced release says that the old job can no longer be running.
     ForceClaimsNoOverlap,
-    /// Ages are compared across domains.
-    AgesAcrossDomains,
+    /// Ages are compared across clock epochs.
+    AgesAcrossEpochs,
     /// A paused token is taken from a dead holder.
     PausedTakenFromDead,
     /// The expected client takes an idle token back in the slot that has just run.

@@ -202,7 +202,7 @@ impl fmt::Display for Fence {
 }
 
 /// What a store says it is. Two that may know different grants are two. After a promotion the
-/// store's domain is another too, so that what was judged on one expires on the other; a restore into the
+/// store's clock epoch is another too, so that what was judged on one expires on the other; a restore into the
 /// same server, or of the same file's data, is seen by the note alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Incarnation(pub String);

@@ -91,7 +91,7 @@ impl Row {
         }
     }
 
-    /// When the token was last granted, in the document's `granted_domain`.
+    /// When the token was last granted, in the document's `granted_epoch`.
     #[must_use]
     pub fn acquired_at(&self) -> Option<Stamp> {
         match self.document.stamp_of {
@@ -131,7 +131,7 @@ impl Row {
     /// The age of the stamp. `None` if that can't be told.
     #[must_use]
     pub fn age(&self, now: &StoreTime) -> Option<std::time::Duration> {
-        now.age_of(self.stamped.stamp, Some(&self.stamped.domain))
+        now.age_of(self.stamped.stamp, Some(&self.stamped.epoch))
     }
 
     /// The longest lease that a session of this group may have had.
@@ -142,12 +142,12 @@ impl Row {
     }
 
     /// Whether a running session has been silent for longer than it may be, as
-    /// far as can be told for showing it: where its stamp is of another domain,
+    /// far as can be told for showing it: where its stamp is of another clock epoch,
     /// by the wall clock. The rule never asks this.
     #[must_use]
     pub fn is_silent(&self, now: &StoreTime) -> bool {
-        let StoreTime { domain, stamp } = &self.stamped;
-        let age = now.calendar_age_of(*stamp, Some(domain));
+        let StoreTime { epoch, stamp } = &self.stamped;
+        let age = now.calendar_age_of(*stamp, Some(epoch));
         self.run().is_some() && age >= self.document.takeover_after
     }
 }

@@ -293,7 +293,7 @@ fn at_least(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
 
 /// How much of the `--at-least` of the last grant is left, by the calendar.
 fn too_soon(look: &Look<'_>, row: &Row) -> Option<Duration> {
-    let granted = row.document.granted_domain.as_ref();
+    let granted = row.document.granted_epoch.as_ref();
     let age = look.now.calendar_age_of(row.acquired_at()?, granted);
     (age < row.document.not_before).then(|| row.document.not_before.saturating_sub(age))
 }
@@ -344,7 +344,7 @@ fn between_runs(
 /// Clause 14.
 fn reserved(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decision> {
     match &row.expected_client {
-        Some(expected) if row.document.granted_domain.is_none() && *expected != claim.client => {
+        Some(expected) if row.document.granted_epoch.is_none() && *expected != claim.client => {
             let to = expected.clone();
             match passed(look, row, row.document.takeover_after) {
                 Passed::Yes { observed } => Ok(observed),

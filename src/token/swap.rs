@@ -12,7 +12,7 @@ use super::time::{StoreTime, Until};
 use super::names::Fence;
 
 /// What rises the fence through a failover to a clock that is behind: one minute.
-pub const DOMAIN_FENCE_STEP: i64 = 60_000;
+pub const EPOCH_FENCE_STEP: i64 = 60_000;
 
 /// Writes a new row if the version is still the one that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -59,10 +59,10 @@ impl Swap {
         self.to.version
     }
 
-    /// Gives a grant the fence of the first one in a domain: the store may have forgotten grants
+    /// Gives a grant the fence of the first one in a clock epoch: the store may have forgotten grants
     /// in this one.
     pub(crate) fn leap(&mut self, now: &StoreTime) {
-        let ahead = now.stamp.wall_ms.saturating_add(DOMAIN_FENCE_STEP);
+        let ahead = now.stamp.wall_ms.saturating_add(EPOCH_FENCE_STEP);
         self.to.fence = self.to.fence.max(Fence(ahead));
     }
 
@@ -120,7 +120,7 @@ pub fn grant(
     let document = &mut to.document;
     document.stamp_of = StampOf::Granted;
     document.acquired = None;
-    document.granted_domain = Some(now.domain.clone());
+    document.granted_epoch = Some(now.epoch.clone());
     document.session_version = Some(version);
     document.counters.count_grant(previous.is_some());
     if vanished.is_some() {
@@ -218,7 +218,7 @@ fn next_of(row: &Row) -> Row {
     to
 }
 
-/// `max(fence + 1, the store's time in ms since 1970)` in the domain of the last grant. In another
+/// `max(fence + 1, the store's time in ms since 1970)` in the clock epoch of the last grant. In another
 /// one (or if the row has never been granted: it may have been, in what a failover lost) the
 /// store's time counts with a minute more: no fence that was granted before is so far ahead of its
 /// clock. So the fence rises through any number of failovers and through restored backups, whatever
@@ -226,8 +226,8 @@ fn next_of(row: &Row) -> Row {
 /// the first grant after a failover: for the next minute, a further failover may be behind by what has
 /// passed since. Failovers without a grant in between have the one minute together.
 fn next_fence(row: &Row, now: &StoreTime) -> Fence {
-    let same = row.document.granted_domain.as_ref() == Some(&now.domain);
-    let lead = if same { 0 } else { DOMAIN_FENCE_STEP };
+    let same = row.document.granted_epoch.as_ref() == Some(&now.epoch);
+    let lead = if same { 0 } else { EPOCH_FENCE_STEP };
     let time = now.stamp.wall_ms.saturating_add(lead);
     Fence(row.fence.0.saturating_add(1).max(time))
 }
@@ -236,7 +236,7 @@ fn next_fence(row: &Row, now: &StoreTime) -> Fence {
 /// would have. It never falls.
 pub(super) fn raised_fence(row: &Row, now: &StoreTime, to: Option<Fence>) -> Fence {
     let risen = row.fence.0.saturating_add(1).max(now.stamp.wall_ms);
-    to.map_or(Fence(risen.saturating_add(DOMAIN_FENCE_STEP)), |to| {
+    to.map_or(Fence(risen.saturating_add(EPOCH_FENCE_STEP)), |to| {
         row.fence.max(to)
     })
 }

@@ -16,7 +16,7 @@ fn version(n: i64) -> Version {
     Version::from_stored(n)
 }
 
-/// [`THEN`] and `by`, in the domain of a fresh row.
+/// [`THEN`] and `by`, in the clock epoch of a fresh row.
 fn at(by: Duration) -> StoreTime {
     seen(created()).after(by).now
 }
@@ -171,7 +171,7 @@ fn a_heartbeat_changes_nothing_but_the_versions() {
 }
 
 #[test]
-fn a_heartbeat_is_stamped_in_the_stores_domain_and_nothing_else_is() {
+fn a_heartbeat_is_stamped_in_the_stores_epoch_and_nothing_else_is() {
     let row = running("a");
     let now = seen(row.clone()).after(s(30)).elsewhere().now;
     let stamped = heartbeat(&row, row.version, now.until(s(0))).written(&now);
@@ -209,8 +209,8 @@ fn a_release_leaves_the_fence_the_handoff_and_the_pause() {
     let row = paused(handed_to(running("a"), "b"));
     let to = released(&row, Outcome::Succeeded).to;
     assert_eq!(
-        (to.fence, &to.document.granted_domain),
-        (row.fence, &row.document.granted_domain)
+        (to.fence, &to.document.granted_epoch),
+        (row.fence, &row.document.granted_epoch)
     );
     assert_eq!(
         (&to.document.handoff, &to.document.paused),
@@ -254,7 +254,7 @@ fn a_creation_grants_nothing_and_remembers_who_is_expected() {
     let swap = creation(&first, &at(s(1)), version(9));
     assert_eq!((swap.from, swap.stamp), (None, Some(StampOf::Created)));
     assert_eq!(
-        (swap.to.fence, &swap.to.document.granted_domain),
+        (swap.to.fence, &swap.to.document.granted_epoch),
         (Fence(0), &None)
     );
     assert_eq!(

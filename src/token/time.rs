@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 use super::misreading::{Misreading, misread};
 
 /// Where a time stamp comes from: a store's clock in one incarnation.
-/// Stamps of two domains are never compared.
+/// Stamps of two clock epochs are never compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Domain(pub String);
+pub struct ClockEpoch(pub String);
 
-impl fmt::Display for Domain {
+impl fmt::Display for ClockEpoch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// A time stamp in a row, in its row's domain.
+/// A time stamp in a row, in its row's clock epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stamp {
     /// Milliseconds on the store's clock that ages are judged by. It has no
-    /// meaning outside its domain.
+    /// meaning outside its clock epoch.
     pub tick_ms: i64,
     /// Milliseconds since 1970 on the store's wall clock: for people, and for
     /// what is meant by the calendar.
@@ -34,7 +34,7 @@ pub struct Stamp {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StoreTime {
     /// Which clock, in which incarnation.
-    pub domain: Domain,
+    pub epoch: ClockEpoch,
     pub stamp: Stamp,
 }
 
@@ -42,15 +42,15 @@ pub struct StoreTime {
 /// by a run, which do not look into it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Until {
-    domain: Domain,
+    epoch: ClockEpoch,
     tick_ms: i64,
 }
 
 impl Until {
     /// The clock that it is a time of: by another one it is over.
     #[must_use]
-    pub const fn domain(&self) -> &Domain {
-        &self.domain
+    pub const fn epoch(&self) -> &ClockEpoch {
+        &self.epoch
     }
 
     /// The last tick at which the request is carried out, in milliseconds ([`Stamp::tick_ms`]).
@@ -61,30 +61,30 @@ impl Until {
 }
 
 impl StoreTime {
-    /// How old a stamp of `domain` is. `None` if that can't be told: the stamp
-    /// is of another domain, or lies in the future.
+    /// How old a stamp of `clock_epoch` is. `None` if that can't be told: the stamp
+    /// is of another clock epoch, or lies in the future.
     #[must_use]
-    pub fn age_of(&self, stamp: Stamp, domain: Option<&Domain>) -> Option<Duration> {
-        if domain != Some(&self.domain) && !misread(Misreading::AgesAcrossDomains) {
+    pub fn age_of(&self, stamp: Stamp, epoch: Option<&ClockEpoch>) -> Option<Duration> {
+        if epoch != Some(&self.epoch) && !misread(Misreading::AgesAcrossEpochs) {
             return None;
         }
         millis_between(stamp.tick_ms, self.stamp.tick_ms)
     }
 
-    /// How old a stamp is by the calendar: by the judged clock where the domain
+    /// How old a stamp is by the calendar: by the judged clock where the clock epoch
     /// is the same, by the wall clock elsewhere. A stamp in the future counts as now.
     #[must_use]
-    pub fn calendar_age_of(&self, stamp: Stamp, domain: Option<&Domain>) -> Duration {
+    pub fn calendar_age_of(&self, stamp: Stamp, epoch: Option<&ClockEpoch>) -> Duration {
         let by_wall = || millis_between(stamp.wall_ms, self.stamp.wall_ms).unwrap_or_default();
-        self.age_of(stamp, domain).unwrap_or_else(by_wall)
+        self.age_of(stamp, epoch).unwrap_or_else(by_wall)
     }
 
-    /// This time with `by` added to it, in the same domain.
+    /// This time with `by` added to it, in the same clock epoch.
     #[must_use]
     pub fn plus(&self, by: Duration) -> Self {
         let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         Self {
-            domain: self.domain.clone(),
+            epoch: self.epoch.clone(),
             stamp: Stamp {
                 tick_ms: self.stamp.tick_ms.saturating_add(by),
                 wall_ms: self.stamp.wall_ms.saturating_add(by),
@@ -99,21 +99,21 @@ impl StoreTime {
         self.stamp.wall_ms.saturating_sub(back)
     }
 
-    /// Until `by` from now, in this domain.
+    /// Until `by` from now, in this clock epoch.
     #[must_use]
     pub fn until(&self, by: Duration) -> Until {
         let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         Until {
-            domain: self.domain.clone(),
+            epoch: self.epoch.clone(),
             tick_ms: self.stamp.tick_ms.saturating_add(by),
         }
     }
 
-    /// Whether a request may no longer be carried out now. Of two domains nothing is known, so that
+    /// Whether a request may no longer be carried out now. Of two clock epochs nothing is known, so that
     /// counts as too late.
     #[must_use]
     pub fn is_past(&self, until: &Until) -> bool {
-        self.domain != until.domain || self.stamp.tick_ms > until.tick_ms
+        self.epoch != until.epoch || self.stamp.tick_ms > until.tick_ms
     }
 }
 
@@ -126,22 +126,22 @@ fn millis_between(earlier: i64, later: i64) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn at(domain: &str, tick_ms: i64, wall_ms: i64) -> StoreTime {
+    fn at(epoch: &str, tick_ms: i64, wall_ms: i64) -> StoreTime {
         StoreTime {
-            domain: Domain(domain.into()),
+            epoch: ClockEpoch(epoch.into()),
             stamp: Stamp { tick_ms, wall_ms },
         }
     }
 
     #[test]
-    fn ages_of_another_domain_or_of_the_future_are_unknown() {
+    fn ages_of_another_epoch_or_of_the_future_are_unknown() {
         let now = at("a", 1000, 0);
         let stamp = |tick_ms| Stamp {
             tick_ms,
             wall_ms: 0,
         };
-        let a = Domain("a".into());
-        let b = Domain("b".into());
+        let a = ClockEpoch("a".into());
+        let b = ClockEpoch("b".into());
         assert_eq!(
             now.age_of(stamp(400), Some(&a)),
             Some(Duration::from_millis(600))
@@ -153,9 +153,9 @@ mod tests {
     }
 
     #[test]
-    fn the_calendar_age_ignores_the_wall_clock_within_one_domain() {
-        let a = Domain("a".into());
-        let b = Domain("b".into());
+    fn the_calendar_age_ignores_the_wall_clock_within_one_epoch() {
+        let a = ClockEpoch("a".into());
+        let b = ClockEpoch("b".into());
         let stamp = Stamp {
             tick_ms: 1_000,
             wall_ms: 50_000,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expiry_of_another_domain_has_passed() {
+    fn an_expiry_of_another_epoch_has_passed() {
         let expiry = at("a", 900, 0).until(Duration::from_millis(100));
         assert!(!at("a", 1000, 0).is_past(&expiry));
         assert!(at("a", 1001, 0).is_past(&expiry));

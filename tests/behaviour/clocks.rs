@@ -10,7 +10,7 @@ fn held_by_another_clock(store: &Store) -> Run {
     store.until_begun("node-a");
     first.signal(Signal::SIGSTOP);
     until_stopped(first.pid());
-    store.edit("domain = 'boot:another'");
+    store.edit("clock_epoch = 'boot:another'");
     first
 }
 
@@ -81,11 +81,11 @@ fn a_holder_renews_in_its_own_clock_whatever_the_row_said() {
         .with(&["--heartbeat=300ms"])
         .start();
     store.until_begun("node-a");
-    let domain: String = store.cell("domain");
-    store.edit("domain = 'boot:another'");
+    let epoch: String = store.cell("clock_epoch");
+    store.edit("clock_epoch = 'boot:another'");
     until("a heartbeat stamps the row", || {
-        let seen: String = store.cell("domain");
-        (seen == domain).then_some(()).ok_or(seen)
+        let seen: String = store.cell("clock_epoch");
+        (seen == epoch).then_some(()).ok_or(seen)
     });
     store.go(0);
     run.end().with_code(0);
@@ -108,7 +108,9 @@ fn a_holder_that_died_with_its_boot_on_another_host_is_taken_over_once_it_has_be
             dead.end();
             store.until_job_gone();
         }
-        store.edit(&format!("domain = 'boot:another', stamped_tick = {tick}"));
+        store.edit(&format!(
+            "clock_epoch = 'boot:another', stamped_tick = {tick}"
+        ));
         let started = std::time::Instant::now();
         let line = store.free_run(client).hasty().job(&["true"]);
         let ended = line.elsewhere(&store).end().with_code(0);
@@ -126,7 +128,7 @@ fn a_holder_that_died_with_its_boot_on_this_host_is_known_to_be_dead() {
     first.signal(Signal::SIGKILL);
     first.end();
     store.until_job_gone();
-    store.edit("domain = 'boot:another', stamped_tick = 9000000000000");
+    store.edit("clock_epoch = 'boot:another', stamped_tick = 9000000000000");
     let ended = until("the guard is gone too", || {
         let line = store.free_run("node-a").hasty().job(&["true"]);
         let ended = line.end();

@@ -125,7 +125,7 @@ impl Database for Postgres {
         self.locks.clone()
     }
 
-    /// A server that was started again is another domain: who waits for a run that is
+    /// A server that was started again is another clock epoch: who waits for a run that is
     /// silent has to wait from then on.
     fn patience(&self) -> Duration {
         Duration::from_secs(3)

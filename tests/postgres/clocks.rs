@@ -59,7 +59,7 @@ fn lives_through(site: &Site, change: impl FnOnce()) {
     });
     kill(dead);
     change();
-    until("it is renewed in the new domain", || {
+    until("it is renewed in the new clock epoch", || {
         let ended = site.short("b").end();
         match ended.code {
             Some(75) if ended.stderr.contains("is held by alive") => Ok(()),

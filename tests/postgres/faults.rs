@@ -89,7 +89,7 @@ fn a_run_goes_on_unharmed_when_the_server_is_back_in_time() {
 }
 
 #[test]
-fn a_killed_server_that_comes_back_is_another_domain_and_the_run_goes_on() {
+fn a_killed_server_that_comes_back_is_another_epoch_and_the_run_goes_on() {
     let server = Server::start(&[]);
     let database = server.database();
     let site = Site::new(database.url());
@@ -102,10 +102,10 @@ fn a_killed_server_that_comes_back_is_another_domain_and_the_run_goes_on() {
         ])
         .start();
     site.store.until_begun("a");
-    let before = database.sql("SELECT domain FROM tokenrun.tokens");
+    let before = database.sql("SELECT clock_epoch FROM tokenrun.tokens");
     server.ctl(&["-w", "-m", "immediate", "restart"]);
-    crate::support::until("a heartbeat is of the new domain", || {
-        let now = database.sql("SELECT domain FROM tokenrun.tokens");
+    crate::support::until("a heartbeat is of the new clock epoch", || {
+        let now = database.sql("SELECT clock_epoch FROM tokenrun.tokens");
         if now == before { Err(now) } else { Ok(()) }
     });
     site.short("b").end().with_code(75);

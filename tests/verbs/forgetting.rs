@@ -98,7 +98,7 @@ fn fence(site: &Site) -> i64 {
 /// that was forgotten.
 fn the_first_grant_after_an_observation_has_a_fence_of_its_own(site: &Site) {
     let first = fence(site);
-    assert_eq!(fence(site), first + 1, "in a domain");
+    assert_eq!(fence(site), first + 1, "in a clock epoch");
     let told = site.verb(&["distrust", "--json"]).end().with_code(0).json();
     let incarnation = told[0]["incarnation"].as_str().unwrap();
     site.verb(&["settle", incarnation]).end().with_code(0);

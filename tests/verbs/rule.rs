@@ -146,14 +146,14 @@ fn clause_2_a_dead_run_is_taken_over_at_once_on_its_host(site: &Site) {
 
 fn clause_3_a_stamp_of_another_clock_is_watched(site: &Site) {
     keeping(site, "node-a", "1500ms").end().with_code(0);
-    site.sql("UPDATE tokens SET domain = 'a clock that is gone'");
+    site.sql("UPDATE tokens SET clock_epoch = 'a clock that is gone'");
     let took = short(site, "node-b").end().with_code(0);
     let words = "stamped by another clock (a clock that is gone";
     assert!(took.stderr.contains(words), "{took:?}");
     assert_eq!(took.stdout, "takeovernode-a\n");
     // Whose it is need not know its age.
     keeping(site, "node-a", "1h").end().with_code(0);
-    site.sql("UPDATE tokens SET domain = 'another one'");
+    site.sql("UPDATE tokens SET clock_epoch = 'another one'");
     assert_eq!(ran(short(site, "node-a")), "renew");
 }
 

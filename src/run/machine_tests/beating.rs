@@ -138,10 +138,10 @@ fn an_expired_heartbeat_is_tried_again_at_once_and_then_after_a_pause() {
 }
 
 #[test]
-fn an_expired_heartbeat_teaches_the_stores_time_in_its_new_domain() {
+fn an_expired_heartbeat_teaches_the_stores_time_in_its_new_epoch() {
     let mut rig = Rig::beating();
     let mut clock = rig.store.now();
-    clock.domain = crate::token::Domain("memory-1".into());
+    clock.epoch = crate::token::ClockEpoch("memory-1".into());
     rig.store.set_clock(clock);
     assert_eq!(words(&rig.answered(), rig.now), "read");
     assert_eq!(words(&rig.answered(), rig.now), "note model");

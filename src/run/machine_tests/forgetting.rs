@@ -5,12 +5,12 @@ use crate::moment::Moment;
 use crate::run::machine::{Limits, Wait};
 use crate::store::model::{Contents, ModelStore, Server};
 use crate::token::rule::tests::fixture::s;
-use crate::token::{Domain, Served};
+use crate::token::{ClockEpoch, Served};
 
 /// A server that was promoted: another incarnation, and another clock.
 fn promote(store: &ModelStore, name: &str) {
     let mut clock = store.now();
-    clock.domain = Domain(name.into());
+    clock.epoch = ClockEpoch(name.into());
     store.set_clock(clock);
     store.become_another(Server::named(name));
 }
@@ -95,7 +95,7 @@ fn a_restart_that_makes_the_observation_longer_is_announced() {
     rig.wait(s(10));
     assert_eq!(settled(&mut rig), "", "it goes on as announced");
     let mut clock = rig.store.now();
-    clock.domain = Domain("other, started again".into());
+    clock.epoch = ClockEpoch("other, started again".into());
     rig.store.set_clock(clock);
     assert_eq!(
         woken(&mut rig),
@@ -151,7 +151,7 @@ fn who_gives_up_meanwhile_is_refused_by_clause_0() {
 fn a_sure_restart_costs_a_note_and_no_wait() {
     let store = ModelStore::new();
     let mut clock = store.now();
-    clock.domain = Domain("restarted".into());
+    clock.epoch = ClockEpoch("restarted".into());
     store.set_clock(clock);
     let mut rig = seeking(store, Wait::No);
     assert_eq!(words(&rig.answered(), rig.now), "note model");

@@ -18,8 +18,8 @@ use crate::token::Place;
 use crate::token::line;
 use crate::token::misreading::{Misreading, misread};
 use crate::token::{
-    About, Claim, ClientId, Domain, Evidence, GroupName, Memory, NoteSwap, Recorded, Row, Served,
-    SessionId, Stamp, StampOf, State, StoreTime, Swap, Swapped,
+    About, Claim, ClientId, ClockEpoch, Evidence, GroupName, Memory, NoteSwap, Recorded, Row,
+    Served, SessionId, Stamp, StampOf, State, StoreTime, Swap, Swapped,
 };
 
 /// A request that is out.
@@ -84,7 +84,7 @@ pub(super) struct Client {
 pub(super) struct World {
     /// True time in seconds; every clock goes with it.
     seconds: u64,
-    domain: u8,
+    epoch: u8,
     /// Which server has the store, and how many there are to be promoted in turn.
     server: u8,
     servers: u8,
@@ -122,7 +122,7 @@ impl World {
     pub(super) fn new(left: Left, servers: u8) -> Self {
         let mut this = Self {
             seconds: 1_000,
-            domain: 0,
+            epoch: 0,
             server: 0,
             servers,
             put_back: 0,
@@ -164,12 +164,12 @@ impl World {
         let seconds = i64::try_from(self.seconds).unwrap();
         let moved = i64::from(self.put_back);
         StoreTime {
-            domain: Domain(format!("d{}", self.domain)),
+            epoch: ClockEpoch(format!("d{}", self.epoch)),
             stamp: Stamp {
-                // Another domain's ticks say nothing; here, that much time has passed.
-                tick_ms: 1_000 * (seconds + 1_000 * i64::from(self.domain)) + moved,
+                // Another clock epoch's ticks say nothing; here, that much time has passed.
+                tick_ms: 1_000 * (seconds + 1_000 * i64::from(self.epoch)) + moved,
                 // A failover takes a moment, and the next clock is not behind.
-                wall_ms: 1_790_000_000_000 + 1_000 * seconds + i64::from(self.domain) + moved,
+                wall_ms: 1_790_000_000_000 + 1_000 * seconds + i64::from(self.epoch) + moved,
             },
         }
     }
@@ -563,7 +563,7 @@ impl World {
     }
 
     pub(super) fn change_clock(&mut self) {
-        self.domain += 1;
+        self.epoch += 1;
     }
 
     /// A failover to a store that had not yet heard of the last commit.

@@ -3,7 +3,7 @@
 use super::world::{Planned, What, World, group};
 use crate::store::model::Contents;
 use crate::token::operator::{Act, Effect, perform};
-use crate::token::swap::DOMAIN_FENCE_STEP;
+use crate::token::swap::EPOCH_FENCE_STEP;
 use crate::token::{Incarnation, Others, Pause, Version};
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ impl World {
             6 => self.suspend(),
             7 => self.power_off(),
             8 | 9 => self.cut_or_mend(),
-            10 => self.new_domain(),
+            10 => self.new_epoch(),
             _ => self.lose_commits_or_leap(),
         }
     }
@@ -105,7 +105,7 @@ impl World {
             Planned::Cut { node, cut } => self.nodes[node].cut_off = cut,
             Planned::PowerOff(node) => self.power_off_node(node),
             Planned::Restart(set_by) => {
-                self.domain += 1;
+                self.epoch += 1;
                 self.tick_offset = i64::try_from(self.dice.within(0, 20_000_000)).unwrap();
                 self.wall_offset += set_by;
             }
@@ -135,11 +135,11 @@ impl World {
 
     /// The store's clock starts anew: a restart, a reboot, a failover. The wall
     /// clock may be behind.
-    fn new_domain(&mut self) {
+    fn new_epoch(&mut self) {
         let Some(left) = self.may_be_behind() else {
             return;
         };
-        self.domain += 1;
+        self.epoch += 1;
         self.tick_offset = i64::try_from(self.dice.within(0, 20_000_000)).unwrap();
         let behind = self.dice.within(0, left.min(45_000));
         if self.lossy {
@@ -156,11 +156,11 @@ impl World {
     /// what has passed since the first grant after the last failover. `None`: no failover yet.
     fn may_be_behind(&self) -> Option<u64> {
         if !self.lossy {
-            return Some(DOMAIN_FENCE_STEP.unsigned_abs());
+            return Some(EPOCH_FENCE_STEP.unsigned_abs());
         }
         let passed = self.now - self.last_leap_of_fence;
-        let covered = DOMAIN_FENCE_STEP.unsigned_abs().min(passed);
-        // The grants of one domain may be ahead of the clock by their number.
+        let covered = EPOCH_FENCE_STEP.unsigned_abs().min(passed);
+        // The grants of one clock epoch may be ahead of the clock by their number.
         covered.checked_sub(self.behind + 100)
     }
 
@@ -196,7 +196,7 @@ impl World {
         } else {
             self.say(|| format!("a crash loses the last {back} commits"));
         }
-        self.new_domain();
+        self.new_epoch();
     }
 
     /// A promotion, to a server that has not been the store yet; or to one that was it before, as

@@ -11,10 +11,10 @@ use crate::run::machine::Wait;
 use crate::store::Request;
 use crate::store::model::{Contents, Server};
 use crate::store::{Reading, StoreError};
-use crate::token::swap::DOMAIN_FENCE_STEP;
+use crate::token::swap::EPOCH_FENCE_STEP;
 use crate::token::{
-    ClientId, Domain, Evidence, GroupName, OnceMark, Place, Row, SessionId, Stamp, StampOf, State,
-    StoreTime, Swap, Swapped, Timing, Wishes,
+    ClientId, ClockEpoch, Evidence, GroupName, OnceMark, Place, Row, SessionId, Stamp, StampOf,
+    State, StoreTime, Swap, Swapped, Timing, Wishes,
 };
 
 /// Randomness that a seed repeats (SplitMix64, Steele, Lea and Flood 2014).
@@ -118,11 +118,11 @@ pub(super) struct World {
     pub(super) store: Contents,
     /// Contents some commits ago, with the fences granted since.
     pub(super) older: Vec<Contents>,
-    pub(super) domain: u64,
+    pub(super) epoch: u64,
     /// Which server has the store, and how many there were.
     pub(super) server: Server,
     pub(super) servers: u64,
-    /// When a grant was last made in another domain than the one before it.
+    /// When a grant was last made in another clock epoch than the one before it.
     pub(super) last_leap_of_fence: u64,
     /// By how much the store's wall clock was set back since then, in ms.
     pub(super) behind: u64,
@@ -196,7 +196,7 @@ impl World {
             events: BTreeMap::new(),
             store: Contents::default(),
             older: Vec::new(),
-            domain: 0,
+            epoch: 0,
             server,
             servers: 1,
             last_leap_of_fence: 0,
@@ -225,7 +225,7 @@ impl World {
     pub(super) fn store_time(&self) -> StoreTime {
         let now = i64::try_from(self.now).unwrap();
         StoreTime {
-            domain: Domain(format!("d{}", self.domain)),
+            epoch: ClockEpoch(format!("d{}", self.epoch)),
             stamp: Stamp {
                 tick_ms: now + self.tick_offset,
                 wall_ms: now + self.wall_offset,
@@ -468,9 +468,9 @@ impl World {
             self.violated(format!("fence {fence} was granted after {highest}"));
         }
         self.highest_fence = fence;
-        let other_domain = |row: &Row| row.document.granted_domain.as_ref() != Some(&now.domain);
-        let leaps = fence >= now.stamp.wall_ms + DOMAIN_FENCE_STEP;
-        if leaps || before.is_none_or(other_domain) {
+        let other_epoch = |row: &Row| row.document.granted_epoch.as_ref() != Some(&now.epoch);
+        let leaps = fence >= now.stamp.wall_ms + EPOCH_FENCE_STEP;
+        if leaps || before.is_none_or(other_epoch) {
             self.last_leap_of_fence = self.now;
             self.behind = 0;
         }
@@ -497,8 +497,8 @@ impl World {
         self.check_line(process, before, now);
         let acquired = before
             .acquired_at()
-            .zip(before.document.granted_domain.as_ref());
-        let age = acquired.and_then(|(at, domain)| now.age_of(at, Some(domain)));
+            .zip(before.document.granted_epoch.as_ref());
+        let age = acquired.and_then(|(at, epoch)| now.age_of(at, Some(epoch)));
         if age.is_some_and(|age| age < before.document.not_before) {
             self.violated(format!(
                 "p{process} was granted a token within its --at-least"

@@ -105,7 +105,7 @@ pub(super) fn a_clock_that_leaps_prunes_nothing_that_has_not_lived_for_so_long(
     for (boot, left) in [("memory-0", [6; 3]), ("another boot", [7; 3])] {
         let mut leapt = fixture.now();
         leapt.stamp.wall_ms += 10 * year;
-        leapt.domain = Domain(boot.into());
+        leapt.epoch = ClockEpoch(boot.into());
         fixture.set_clock(leapt);
         pass(store, 1);
         let group = GroupName::new("g").unwrap();
@@ -127,7 +127,7 @@ pub(super) fn a_host_that_is_started_anew_each_day_prunes_too(fixture: &dyn Fixt
     for n in 0..30 {
         fixture.advance(DAY);
         let mut booted = fixture.now();
-        booted.domain = Domain(format!("boot {n}"));
+        booted.epoch = ClockEpoch(format!("boot {n}"));
         booted.stamp.tick_ms = 60_000;
         fixture.set_clock(booted);
         night(store, fixture, n);

@@ -105,7 +105,7 @@ pub(super) struct InPostgres {
 }
 
 /// What [`InPostgres`] turns.
-pub(super) const TURNED: &str = "SELECT now, now_domain FROM public.turned LIMIT 1";
+pub(super) const TURNED: &str = "SELECT now, now_epoch FROM public.turned LIMIT 1";
 
 impl InPostgres {
     pub(super) fn new() -> Self {
@@ -114,7 +114,7 @@ impl InPostgres {
             clock: TurnedClock::new(),
         };
         this.database
-            .sql("CREATE TABLE turned (now timestamptz NOT NULL, now_domain text NOT NULL)");
+            .sql("CREATE TABLE turned (now timestamptz NOT NULL, now_epoch text NOT NULL)");
         this.set_clock(this.clock.now());
         this
     }
@@ -134,14 +134,14 @@ impl Fixture for InPostgres {
 
     fn set_clock(&self, to: StoreTime) {
         let wall_ms = to.stamp.wall_ms;
-        let domain = to.domain.0.replace('\'', "''");
+        let epoch = to.epoch.0.replace('\'', "''");
         self.clock.set(StoreTime {
             stamp: self.told(to.stamp),
             ..to
         });
         self.database.sql(&format!(
             "BEGIN; DELETE FROM turned; INSERT INTO turned
-             VALUES ('epoch'::timestamptz + {wall_ms} * interval '1 ms', '{domain}'); COMMIT"
+             VALUES ('epoch'::timestamptz + {wall_ms} * interval '1 ms', '{epoch}'); COMMIT"
         ));
     }
 

@@ -73,7 +73,7 @@ pub(super) fn of_two_notes_at_once_one_is_written(fixture: &dyn Fixture) {
     assert_eq!(memory(store).0.note.unwrap().version, version(2));
 }
 
-pub(super) fn a_note_expires_and_with_the_domain_too(fixture: &dyn Fixture) {
+pub(super) fn a_note_expires_and_with_the_epoch_too(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
     note(store, 1);
@@ -84,19 +84,19 @@ pub(super) fn a_note_expires_and_with_the_domain_too(fixture: &dyn Fixture) {
     let (read, now) = memory(store);
     let swap = next(&read, &now, 3);
     fixture.set_clock(StoreTime {
-        domain: Domain("another-clock".into()),
+        epoch: ClockEpoch("another-clock".into()),
         ..now
     });
     assert_eq!(store.note(&swap).unwrap(), Swapped::Expired(fixture.now()));
 }
 
-pub(super) fn another_domain_asks_for_another_note(fixture: &dyn Fixture) {
+pub(super) fn another_epoch_asks_for_another_note(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
     note(store, 1);
     let now = fixture.now();
     fixture.set_clock(StoreTime {
-        domain: Domain("another-clock".into()),
+        epoch: ClockEpoch("another-clock".into()),
         ..now
     });
     let (read, now) = memory(store);

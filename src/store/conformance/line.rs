@@ -7,7 +7,7 @@ use super::{Fixture, claim, done, grant_to, version};
 use crate::store::{Reading, Store};
 use crate::token::line::{FORGOTTEN, LIVES};
 use crate::token::swap::grant;
-use crate::token::{Domain, GrantKind, GroupName, Place, StoreTime, Swap, Swapped, Waiter};
+use crate::token::{ClockEpoch, GrantKind, GroupName, Place, StoreTime, Swap, Swapped, Waiter};
 
 fn group(name: &str) -> GroupName {
     GroupName::new(name).unwrap()
@@ -77,7 +77,7 @@ pub(super) fn a_sign_of_life_keeps_the_place_and_takes_the_stores_time(fixture: 
     assert_eq!(after[0].number, before[0].number);
     let told = fixture.told(fixture.now().stamp);
     assert_eq!(after[0].seen_at, told);
-    assert_eq!(after[0].domain, fixture.now().domain);
+    assert_eq!(after[0].epoch, fixture.now().epoch);
     assert_eq!(after[1], before[1]);
 }
 
@@ -100,7 +100,7 @@ pub(super) fn a_sign_of_life_that_comes_too_late_is_none(fixture: &dyn Fixture) 
     }
     // By a clock that is not the store's any more nothing can be told.
     let elsewhere = StoreTime {
-        domain: Domain("another".into()),
+        epoch: ClockEpoch("another".into()),
         ..fixture.now()
     };
     let reading = store.join(&group("g"), &waiter("dead"), &elsewhere.until(LIVES));

@@ -6,8 +6,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::token::{
-    ClientId, Counters, Document, Domain, Fence, GrantKind, GroupName, Handoff, Others, Outcome,
-    Pause, Row, Run, RunRecord, SessionId, Stamp, StampOf, State, StoreTime, Version,
+    ClientId, ClockEpoch, Counters, Document, Fence, GrantKind, GroupName, Handoff, Others,
+    Outcome, Pause, Row, Run, RunRecord, SessionId, Stamp, StampOf, State, StoreTime, Version,
     document::VERSION,
 };
 
@@ -154,7 +154,7 @@ prop_compose! {
         group in name(),
         (version, session_version) in (version(), option::of(version())),
         fence in 0..=i64::MAX,
-        (domain, granted_domain) in (text(), option::of(text())),
+        (epoch, granted_epoch) in (text(), option::of(text())),
         state in state(),
         expected_client in option::of(client()),
         (stamped, stamp_of) in (stamp(), stamp_of()),
@@ -174,13 +174,13 @@ prop_compose! {
             fence: Fence(fence),
             state,
             expected_client,
-            stamped: StoreTime { stamp: stamped, domain: Domain(domain) },
+            stamped: StoreTime { stamp: stamped, epoch: ClockEpoch(epoch) },
             document: Document {
                 longest_takeover_after: Duration::from_millis(7),
                 reader: VERSION,
                 stamp_of,
                 session_version,
-                granted_domain: granted_domain.map(Domain),
+                granted_epoch: granted_epoch.map(ClockEpoch),
                 created,
                 acquired,
                 takeover_after,

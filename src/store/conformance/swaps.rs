@@ -107,12 +107,12 @@ pub(super) fn a_swap_happens_until_its_last_millisecond(fixture: &dyn Fixture) {
     assert_eq!(done(store.swap(&beat).unwrap()), fixture.now());
 }
 
-pub(super) fn an_expiry_of_another_domain_has_expired(fixture: &dyn Fixture) {
+pub(super) fn an_expiry_of_another_epoch_has_expired(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
     let beat = heartbeat(&held, version(2), ten_seconds_from(fixture));
     let mut other = fixture.now();
-    other.domain = Domain("another".into());
+    other.epoch = ClockEpoch("another".into());
     other.stamp.tick_ms = 0;
     fixture.set_clock(other);
     assert_eq!(store.swap(&beat).unwrap(), Swapped::Expired(fixture.now()));
@@ -221,7 +221,7 @@ pub(super) fn operators_stamp_nothing(fixture: &dyn Fixture) {
     let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
     fixture.advance(Duration::from_secs(60));
     let mut later = fixture.now();
-    later.domain = Domain("another".into());
+    later.epoch = ClockEpoch("another".into());
     fixture.set_clock(later.clone());
     let pause = Pause {
         by: "root".into(),
@@ -241,10 +241,10 @@ pub(super) fn operators_stamp_nothing(fixture: &dyn Fixture) {
     assert_eq!(row(store.as_mut(), "g"), expected);
 }
 
-pub(super) fn a_stamp_is_told_to_the_millisecond_in_every_domain(fixture: &dyn Fixture) {
+pub(super) fn a_stamp_is_told_to_the_millisecond_in_every_epoch(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let odd = StoreTime {
-        domain: Domain("a 'domain' of its own, 5 %".into()),
+        epoch: ClockEpoch("a 'clock epoch' of its own, 5 %".into()),
         stamp: Stamp {
             tick_ms: -123_456_789,
             wall_ms: 1_790_000_000_987,
@@ -253,8 +253,8 @@ pub(super) fn a_stamp_is_told_to_the_millisecond_in_every_domain(fixture: &dyn F
     fixture.set_clock(odd.clone());
     let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
     assert_eq!(heartbeat_at(&held), fixture.told(odd.stamp));
-    assert_eq!(held.stamped.domain, odd.domain);
-    assert_eq!(held.document.granted_domain, Some(odd.domain));
+    assert_eq!(held.stamped.epoch, odd.epoch);
+    assert_eq!(held.document.granted_epoch, Some(odd.epoch));
 }
 
 /// Writes a row as it is, over whatever is there, with the store's stamp.

@@ -55,7 +55,7 @@ impl MemoryKv {
         self.inner().server = server;
     }
 
-    /// Sets the clock: another time, another domain.
+    /// Sets the clock: another time, another clock epoch.
     pub fn set_clock(&self, to: StoreTime) {
         self.inner().clock = to;
     }

@@ -52,9 +52,7 @@ impl<K: Kv> Queue for KvStore<K> {
     ) -> Result<Reading, StoreError> {
         let found = self.kv.get(&[Keys::Under(queue_of(group))])?;
         let forgotten = self.places(&found)?.into_iter().filter(|(_, place)| {
-            let age = found
-                .now
-                .calendar_age_of(place.seen_at, Some(&place.domain));
+            let age = found.now.calendar_age_of(place.seen_at, Some(&place.epoch));
             age >= FORGOTTEN && place.waiter.session != waiter.session
         });
         let sign = Put {

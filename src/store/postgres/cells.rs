@@ -9,10 +9,10 @@ use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
-use super::domain::domain_of;
+use super::clock_epoch::epoch_of;
 use crate::store::sql::cell::{BadColumn, Cell, Kind};
 use crate::store::sql::table::Table;
-use crate::token::{Domain, Stamp, StoreTime};
+use crate::token::{ClockEpoch, Stamp, StoreTime};
 
 /// 9999-12-31T23:59:59.999Z, the last that is written down.
 const LAST_WALL_MS: i64 = 253_402_300_799_999;
@@ -75,17 +75,17 @@ impl<'a> Cells<'a> {
         let started = self.cell()?;
         Ok(StoreTime {
             stamp: stamp(wall_ms),
-            domain: domain_of(started, self.needed()?),
+            epoch: epoch_of(started, self.needed()?),
         })
     }
 
-    /// A stamp, and then its domain.
+    /// A stamp, and then its clock epoch.
     pub(super) fn time(&mut self) -> Result<StoreTime, BadColumn> {
         let wall_ms = self.wall()?;
         let wall_ms = wall_ms.ok_or_else(|| self.bad("is NULL"))?;
         Ok(StoreTime {
             stamp: stamp(wall_ms),
-            domain: Domain(self.needed()?),
+            epoch: ClockEpoch(self.needed()?),
         })
     }
 }

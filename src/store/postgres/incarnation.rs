@@ -11,7 +11,7 @@ use tokio_postgres::types::{FromSql, Type};
 
 use super::PostgresStore;
 use super::cells::Cells;
-use super::domain::expiry_values;
+use super::clock_epoch::expiry_values;
 use super::queue::AFTER_READING;
 use super::statements::{FIRST_SEGMENT, sql};
 use crate::store::sql::cell::{BadColumn, Cell};
@@ -81,7 +81,7 @@ impl PostgresStore {
             name.is_some_and(|(_, of)| of == database)
         };
         let note = match found.note {
-            Some(note) if found.is_intact && note.domain == now.domain && is_of_database(&note) => {
+            Some(note) if found.is_intact && note.epoch == now.epoch && is_of_database(&note) => {
                 return Ok(Memory {
                     incarnation: Some(note.incarnation.clone()),
                     durable: note.durable_then,
@@ -114,7 +114,7 @@ impl PostgresStore {
         };
         let row = rows.first().ok_or_else(|| self.no_answer())?;
         let then = self.now(row)?;
-        if then.domain != now.domain {
+        if then.epoch != now.epoch {
             return Err(StoreError::refused(format!(
                 "the store {} became another server while it was looked at",
                 self.session.place()

@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::cells::{COUNT, Cells, IN_ANSWER};
-use super::domain::expiry_values;
+use super::clock_epoch::expiry_values;
 use super::statements::sql;
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::waiter;
@@ -76,7 +76,7 @@ impl PostgresStore {
         expiry: &Until,
     ) -> Result<(), StoreError> {
         let channel = self.statements.channel(group.as_str());
-        let [expires, started, timeline, domain] = expiry_values(expiry);
+        let [expires, started, timeline, epoch] = expiry_values(expiry);
         let values = [
             Cell::text(group),
             Cell::text(&waiter.session),
@@ -84,7 +84,7 @@ impl PostgresStore {
             expires,
             started,
             timeline,
-            domain,
+            epoch,
             Cell::text(&channel),
         ];
         let had_listened = self.session.listens();

@@ -47,7 +47,7 @@ pub(super) struct Statements {
     schema_text: String,
     /// What a quotation begins and ends with that has names in it.
     quote: String,
-    /// A statement of the time and its domain, in the place of the server's.
+    /// A statement of the time and its clock epoch, in the place of the server's.
     #[cfg(test)]
     turned: Option<String>,
 }
@@ -89,10 +89,10 @@ impl Statements {
             return Cow::Borrowed(statement);
         };
         let now = format!("(SELECT now FROM ({clock}) AS turned)");
-        let domain = format!("(SELECT now_domain || '{FIRST_SEGMENT}' FROM ({clock}) AS turned)");
+        let epoch = format!("(SELECT now_epoch || '{FIRST_SEGMENT}' FROM ({clock}) AS turned)");
         let turned = statement.replace("clock_timestamp()", &now);
         let turned = turned.replace("pg_postmaster_start_time()", "NULL::timestamptz");
-        Cow::Owned(turned.replace("pg_walfile_name('0/1')", &domain))
+        Cow::Owned(turned.replace("pg_walfile_name('0/1')", &epoch))
     }
 
     /// A statement that names the schema itself, with the name filled in.
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn every_swap_is_bound_to_a_domain_and_a_time() {
+    fn every_swap_is_bound_to_an_epoch_and_a_time() {
         let swaps = [
             sql!("swap_heartbeat"),
             sql!("swap_grant"),
@@ -199,9 +199,8 @@ mod tests {
             sql!("prune_look"),
         ];
         for read in reads {
-            let domain =
-                "pg_postmaster_start_time() AS started, pg_walfile_name('0/1') AS timeline";
-            assert!(read.contains(domain), "{read}");
+            let epoch = "pg_postmaster_start_time() AS started, pg_walfile_name('0/1') AS timeline";
+            assert!(read.contains(epoch), "{read}");
         }
     }
 }

@@ -15,8 +15,8 @@ use crate::token::operator::Act;
 use crate::token::record::fixture::run_of;
 use crate::token::swap::{grant, heartbeat, release};
 use crate::token::{
-    Domain, Fence, GrantKind, GroupName, Outcome, ResourceName, Row, RunEnd, RunRecord, SessionId,
-    StoreTime, Swap, Swapped, Waiter,
+    ClockEpoch, Fence, GrantKind, GroupName, Outcome, ResourceName, Row, RunEnd, RunRecord,
+    SessionId, StoreTime, Swap, Swapped, Waiter,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -188,17 +188,17 @@ fn what_is_answered_is_on_the_disk_even_where_the_sites_commits_are_not() {
 }
 
 #[test]
-fn the_domain_is_written_as_every_version_of_this_program_has_written_it() {
+fn the_epoch_is_written_as_every_version_of_this_program_has_written_it() {
     let database = Server::shared().database();
     let mut store = store(&database);
     let held = grant_to(&mut store, "a", 1);
     let written = "SELECT to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC',
             'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')
         || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)";
-    assert_eq!(held.stamped.domain.0, database.sql(written));
+    assert_eq!(held.stamped.epoch.0, database.sql(written));
     assert_eq!(
-        Some(&held.stamped.domain),
-        held.document.granted_domain.as_ref()
+        Some(&held.stamped.epoch),
+        held.document.granted_epoch.as_ref()
     );
     let waiter = Waiter {
         session: SessionId::new("s2").unwrap(),
@@ -208,16 +208,16 @@ fn the_domain_is_written_as_every_version_of_this_program_has_written_it() {
     let now = store.read(&held.group).unwrap().now;
     let joined = store.join(&held.group, &waiter, &now.until(TIMEOUT));
     let line = joined.unwrap().line;
-    assert_eq!(line[0].domain.0, database.sql(written));
+    assert_eq!(line[0].epoch.0, database.sql(written));
 }
 
 #[test]
-fn a_swap_in_another_domain_has_expired() {
+fn a_swap_in_another_epoch_has_expired() {
     let database = Server::shared().database();
     let mut store = store(&database);
     let held = grant_to(&mut store, "a", 1);
     let now = store.read(&held.group).unwrap().now;
-    let (started, timeline) = now.domain.0.split_once(' ').unwrap();
+    let (started, timeline) = now.epoch.0.split_once(' ').unwrap();
     for other in [
         format!("{started} 7FFFFFFF"),
         format!("2001-01-01T00:00:00.000001Z {timeline}"),
@@ -227,7 +227,7 @@ fn a_swap_in_another_domain_has_expired() {
         String::new(),
     ] {
         let elsewhere = StoreTime {
-            domain: Domain(other.clone()),
+            epoch: ClockEpoch(other.clone()),
             ..now.clone()
         };
         let beat = heartbeat(&held, version(2), elsewhere.until(TIMEOUT));
@@ -357,7 +357,7 @@ fn tables_for_newer_programs_are_refused_but_not_to_who_holds_a_token() {
 }
 
 #[test]
-fn a_restart_of_the_server_is_another_domain_and_costs_one_connection() {
+fn a_restart_of_the_server_is_another_epoch_and_costs_one_connection() {
     let server = Server::start(&[]);
     let database = server.database();
     let mut store = store(&database);
@@ -366,7 +366,7 @@ fn a_restart_of_the_server_is_another_domain_and_costs_one_connection() {
     server.ctl(&["-w", "-m", "fast", "restart"]);
     // What was closed while nobody asked is found out before anything is sent.
     let after = store.read(&held.group).unwrap().now;
-    assert_ne!(before.domain, after.domain);
+    assert_ne!(before.epoch, after.epoch);
     let beat = heartbeat(&held, version(2), before.until(TIMEOUT));
     assert_eq!(
         std::mem::discriminant(&store.swap(&beat).unwrap()),

@@ -168,7 +168,7 @@ impl PostgresStore {
         Ok(StoreTime {
             stamp: stamp(wall_ms),
             // In another it would have expired.
-            domain: expiry.domain().clone(),
+            epoch: expiry.epoch().clone(),
         })
     }
 

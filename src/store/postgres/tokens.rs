@@ -5,7 +5,7 @@ use std::time::Instant;
 use tokio_postgres::Row as Found;
 
 use super::cells::{Cells, IN_ANSWER};
-use super::domain::expiry_values;
+use super::clock_epoch::expiry_values;
 use super::statements::sql;
 use super::{PostgresStore, queue, schema};
 use crate::store::sql::cell::{BadColumn, Cell};
@@ -16,7 +16,7 @@ use crate::token::{GroupName, NoteSwap, Row, Swap, Swapped, Version};
 /// What every swap sends: $1 to $13.
 pub(super) fn to_values(swap: &Swap) -> Vec<Cell> {
     let columns = Columns::of(&swap.to);
-    let [expires, started, timeline, domain] = expiry_values(&swap.expiry);
+    let [expires, started, timeline, epoch] = expiry_values(&swap.expiry);
     vec![
         Cell::text(columns.group),
         Cell::number(columns.version),
@@ -30,8 +30,8 @@ pub(super) fn to_values(swap: &Swap) -> Vec<Cell> {
         expires,
         started,
         timeline,
-        // The time that is put in is one of this domain: in another the swap expires.
-        domain,
+        // The time that is put in is one of this clock epoch: in another the swap expires.
+        epoch,
     ]
 }
 

@@ -25,7 +25,7 @@ pub struct Columns<'a> {
     pub client_bound: Option<&'a str>,
     /// `expected_client`
     pub expected_client: Option<&'a str>,
-    /// `stamped_at` and `domain`
+    /// `stamped_at` and `clock_epoch`
     pub stamped: StoreTime,
     /// `document`
     pub document: String,

@@ -45,6 +45,6 @@ pub fn place(
         },
         number,
         seen_at: seen.stamp,
-        domain: seen.domain,
+        epoch: seen.epoch,
     })
 }

@@ -1,7 +1,7 @@
 //! A SQLite store's clock: the host's.
 //!
 //! Ages are judged by CLOCK_BOOTTIME: it goes on in suspend, and stepping the
-//! wall clock does not touch it. It starts anew with each boot, so the domain
+//! wall clock does not touch it. It starts anew with each boot, so the clock epoch
 //! is the boot's id. A time namespace shifts it; the shift is taken out, so
 //! that the containers of a host agree.
 
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::sys::procfs;
-use crate::token::{Domain, Stamp, StoreTime};
+use crate::token::{ClockEpoch, Stamp, StoreTime};
 
 /// What a store tells the time by.
 pub trait Clock: Send {
@@ -35,7 +35,7 @@ pub struct HostClock {
 /// What does not change while a process lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Origin {
-    domain: Domain,
+    epoch: ClockEpoch,
     /// What the time namespace adds to CLOCK_BOOTTIME.
     offset_ms: i64,
 }
@@ -66,7 +66,7 @@ impl Clock for HostClock {
     fn now(&self) -> StoreTime {
         let tick_ms = read(ClockId::CLOCK_BOOTTIME).saturating_sub(self.origin.offset_ms);
         StoreTime {
-            domain: self.origin.domain.clone(),
+            epoch: self.origin.epoch.clone(),
             stamp: Stamp {
                 tick_ms,
                 wall_ms: read(ClockId::CLOCK_REALTIME),
@@ -133,17 +133,17 @@ fn boottime_offset(text: &str) -> Option<i64> {
     secs.checked_mul(1_000)?.checked_add(nanos / 1_000_000)
 }
 
-/// The domain `boot:ID`. Where the boot or the shift is unknown it is this
+/// The clock epoch `boot:ID`. Where the boot or the shift is unknown it is this
 /// process's own, so that every age is observed and none compared.
 fn origin(boot: Option<&str>, offset_ms: Option<i64>, random: impl FnOnce() -> u128) -> Origin {
     let boot = boot.map(str::trim).filter(|id| !id.is_empty());
     match (boot, offset_ms) {
         (Some(id), Some(offset_ms)) => Origin {
-            domain: Domain(format!("boot:{id}")),
+            epoch: ClockEpoch(format!("boot:{id}")),
             offset_ms,
         },
         _ => Origin {
-            domain: Domain(format!("process:{:032x}", random())),
+            epoch: ClockEpoch(format!("process:{:032x}", random())),
             offset_ms: 0,
         },
     }
@@ -213,28 +213,28 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_boot_or_offset_is_a_domain_of_its_own() {
+    fn an_unknown_boot_or_offset_is_an_epoch_of_its_own() {
         let known = origin(Some("b-1\n"), Some(5), || 7);
-        assert_eq!(known.domain, Domain("boot:b-1".into()));
+        assert_eq!(known.epoch, ClockEpoch("boot:b-1".into()));
         assert_eq!(known.offset_ms, 5);
         for unknown in [
             origin(None, Some(5), || 7),
             origin(Some("b-1"), None, || 7),
             origin(Some(" \n"), Some(5), || 7),
         ] {
-            assert_eq!(unknown.domain, Domain(format!("process:{:032x}", 7)));
+            assert_eq!(unknown.epoch, ClockEpoch(format!("process:{:032x}", 7)));
         }
     }
 
     #[test]
-    fn the_host_clock_goes_on_and_its_domain_is_the_boot() {
+    fn the_host_clock_goes_on_and_its_epoch_is_the_boot() {
         let clock = HostClock::new();
         let first = clock.now();
         let second = HostClock::new().now();
-        assert_eq!(first.domain, second.domain);
+        assert_eq!(first.epoch, second.epoch);
         assert!(second.stamp.tick_ms >= first.stamp.tick_ms);
         assert!(first.stamp.wall_ms > 1_700_000_000_000);
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-        assert_eq!(first.domain.0, format!("boot:{}", boot.trim()));
+        assert_eq!(first.epoch.0, format!("boot:{}", boot.trim()));
     }
 }

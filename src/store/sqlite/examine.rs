@@ -207,11 +207,11 @@ fn file(place: &Place, found: &Metadata) -> Check {
 
 fn host_clock() -> Check {
     const STEP: &str = "clock";
-    let domain = HostClock::new().now().domain.to_string();
-    if domain.starts_with("boot:") {
+    let epoch = HostClock::new().now().epoch.to_string();
+    if epoch.starts_with("boot:") {
         return Check::fine(
             STEP,
-            format!("CLOCK_BOOTTIME, {domain}: a step of the wall clock changes nothing"),
+            format!("CLOCK_BOOTTIME, {epoch}: a step of the wall clock changes nothing"),
         );
     }
     Check::warn(

@@ -74,7 +74,7 @@ pub(super) fn insert(connection: &Connection, note: &IncarnationNote) -> rusqlit
         note.version.number(),
         wall,
         tick,
-        note.domain.0,
+        note.epoch.0,
         note.to_json()
     ];
     connection

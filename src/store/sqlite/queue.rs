@@ -12,7 +12,7 @@ use crate::store::sql::cell::BadColumn;
 use crate::store::sql::waiter;
 use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
 use crate::token::line::FORGOTTEN;
-use crate::token::{Domain, GroupName, Place, SessionId, StoreTime, Until, Waiter};
+use crate::token::{ClockEpoch, GroupName, Place, SessionId, StoreTime, Until, Waiter};
 
 /// The columns, in the order of the statements.
 pub(super) const COLUMNS: &[&str] = &[
@@ -21,7 +21,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "session",
     "seen_at",
     "seen_tick",
-    "domain",
+    "clock_epoch",
     "document",
 ];
 
@@ -33,7 +33,7 @@ pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<(GroupName, Place), Bad
     let session = c.needed_text()?;
     let seen = StoreTime {
         stamp: c.stamp()?,
-        domain: Domain(c.needed_text()?.to_owned()),
+        epoch: ClockEpoch(c.needed_text()?.to_owned()),
     };
     let place = waiter::place(number, session, seen, c.needed_text()?)?;
     Ok((group, place))
@@ -48,11 +48,11 @@ pub(super) fn join(
     now: &StoreTime,
 ) -> Result<(), WriteError> {
     let wall = wall::to_text(now.stamp.wall_ms);
-    let (tick, domain) = (now.stamp.tick_ms, &now.domain.0);
+    let (tick, epoch) = (now.stamp.tick_ms, &now.epoch.0);
     let (name, session) = (group.as_str(), waiter.session.as_str());
     let stamped = connection
         .prepare_cached(sql!("waiter_stamp"))?
-        .execute(params![name, session, wall, tick, domain])?;
+        .execute(params![name, session, wall, tick, epoch])?;
     if stamped > 0 {
         return Ok(());
     }
@@ -64,7 +64,7 @@ pub(super) fn join(
         while let Some(row) = rows.next()? {
             let (_, place) = place_in(row, file).map_err(WriteError::Store)?;
             last = place.number;
-            let age = now.calendar_age_of(place.seen_at, Some(&place.domain));
+            let age = now.calendar_age_of(place.seen_at, Some(&place.epoch));
             if age >= FORGOTTEN {
                 forgotten.push(place.waiter.session);
             }
@@ -77,7 +77,7 @@ pub(super) fn join(
     let number = last.saturating_add(1);
     connection
         .prepare_cached(sql!("waiter_add"))?
-        .execute(params![name, number, session, wall, tick, domain, document])?;
+        .execute(params![name, number, session, wall, tick, epoch, document])?;
     Ok(())
 }
 

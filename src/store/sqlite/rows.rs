@@ -5,7 +5,7 @@ use rusqlite::types::Value;
 use super::cells::{self, Cells};
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::token::Columns;
-use crate::token::{Domain, Row, StoreTime};
+use crate::token::{ClockEpoch, Row, StoreTime};
 
 /// The columns, in the order of the statements.
 pub(super) const COLUMNS: &[&str] = &[
@@ -17,7 +17,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "expected_client",
     "stamped_at",
     "stamped_tick",
-    "domain",
+    "clock_epoch",
     "document",
 ];
 
@@ -34,7 +34,7 @@ pub(super) fn to_values(row: &Row) -> [Value; 10] {
         cells::text_or_null(columns.expected_client),
         wall,
         tick,
-        cells::text(columns.stamped.domain.0),
+        cells::text(columns.stamped.epoch.0),
         cells::text(columns.document),
     ]
 }
@@ -51,7 +51,7 @@ pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<Row, BadColumn> {
         expected_client: c.text()?,
         stamped: StoreTime {
             stamp: c.stamp()?,
-            domain: Domain(c.needed_text()?.to_owned()),
+            epoch: ClockEpoch(c.needed_text()?.to_owned()),
         },
         document: c.needed_text()?.to_owned(),
     };

@@ -60,7 +60,7 @@ fn clause_7_refuses_at_once_what_an_observation_would_end_with() {
 }
 
 #[test]
-fn clause_7_goes_by_the_calendar_in_another_domain() {
+fn clause_7_goes_by_the_calendar_in_another_epoch() {
     let row = but(idle("a"), |row| row.document.not_before = s(600));
     let other = |by| seen(row.clone()).after(by).elsewhere();
     assert_eq!(other(s(600) - MS).by(&claim("a")), too_soon(MS));
@@ -75,7 +75,7 @@ fn clause_7_goes_by_the_calendar_in_another_domain() {
 }
 
 #[test]
-fn clause_7_goes_by_the_judged_clock_within_a_domain() {
+fn clause_7_goes_by_the_judged_clock_within_a_epoch() {
     let row = but(idle("a"), |row| row.document.not_before = s(600));
     let stepped = but(seen(row).after(s(10)), |seen| {
         seen.now.stamp.wall_ms += 86_400_000;
@@ -84,10 +84,10 @@ fn clause_7_goes_by_the_judged_clock_within_a_domain() {
 }
 
 #[test]
-fn clause_7_asks_for_the_domain_of_the_grant_not_of_the_row() {
+fn clause_7_asks_for_the_epoch_of_the_grant_not_of_the_row() {
     let row = but(idle("a"), |row| {
         row.document.not_before = s(600);
-        row.document.granted_domain = Some(domain("before"));
+        row.document.granted_epoch = Some(epoch("before"));
         row.document.acquired = Some(but(THEN, |stamp| stamp.tick_ms = 0));
     });
     assert_eq!(seen(row).after(s(1)).by(&claim("a")), too_soon(s(599)));
@@ -230,7 +230,7 @@ fn clause_13_who_is_first_in_line_is_no_late_clock() {
 }
 
 #[test]
-fn clause_13_of_another_domain_is_observed_for_keep() {
+fn clause_13_of_another_epoch_is_observed_for_keep() {
     let other = |watched| seen(idle("a")).elsewhere().watched(watched);
     assert_eq!(other(s(0)).by(&claim("b")), observes(KEEP));
     assert_eq!(other(KEEP - MS).by(&claim("b")), observes(MS));

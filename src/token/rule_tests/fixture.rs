@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::token::{
-    About, Claim, ClientId, Decision, Document, Domain, Evidence, Fence, GrantKind, GroupName,
+    About, Claim, ClientId, ClockEpoch, Decision, Document, Evidence, Fence, GrantKind, GroupName,
     Handoff, Line, Look, Memory, Others, Pause, Row, Run, SessionId, Stamp, StampOf, State,
     StoreTime, Timing, Version, Wishes, decide, document::VERSION,
 };
@@ -38,8 +38,8 @@ pub(crate) fn session(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
 }
 
-pub(crate) fn domain(name: &str) -> Domain {
-    Domain(name.into())
+pub(crate) fn epoch(name: &str) -> ClockEpoch {
+    ClockEpoch(name.into())
 }
 
 pub(crate) fn timing() -> Timing {
@@ -87,7 +87,7 @@ pub(crate) fn created() -> Row {
         expected_client: None,
         stamped: StoreTime {
             stamp: THEN,
-            domain: domain("d"),
+            epoch: epoch("d"),
         },
         document: Document {
             reader: VERSION,
@@ -103,7 +103,7 @@ fn granted(state: State, stamp_of: StampOf) -> Row {
     but(created(), |row| {
         row.fence = Fence(THEN.wall_ms);
         row.state = state;
-        row.document.granted_domain = Some(domain("d"));
+        row.document.granted_epoch = Some(epoch("d"));
         row.document.stamp_of = stamp_of;
         row.document.created = Some(THEN);
         row.document.acquired = Some(THEN);
@@ -196,12 +196,12 @@ pub(crate) struct Seen {
     pub(crate) memory: Memory,
 }
 
-/// A first look at the row, in its own domain, in the moment of its stamps.
+/// A first look at the row, in its own clock epoch, in the moment of its stamps.
 pub(crate) fn seen(row: Row) -> Seen {
     Seen {
         row,
         now: StoreTime {
-            domain: domain("d"),
+            epoch: epoch("d"),
             stamp: THEN,
         },
         line: Line::default(),
@@ -238,7 +238,7 @@ impl Seen {
 
     /// The store has another clock by now.
     pub(crate) fn elsewhere(self) -> Self {
-        but(self, |seen| seen.now.domain = domain("other"))
+        but(self, |seen| seen.now.epoch = epoch("other"))
     }
 
     pub(crate) fn dead(self) -> Self {

@@ -115,7 +115,7 @@ fn clause_2_needs_both_locks_free() {
 }
 
 #[test]
-fn clause_3_an_age_of_another_domain_is_observed_for_its_whole_length() {
+fn clause_3_an_age_of_another_epoch_is_observed_for_its_whole_length() {
     let other = |watched| {
         seen(running("a"))
             .after(s(9_999))
@@ -166,10 +166,10 @@ fn clause_3_does_not_hold_up_the_refusal_of_a_paused_token() {
 }
 
 #[test]
-fn clause_3_is_caught_when_ages_are_compared_across_domains() {
+fn clause_3_is_caught_when_ages_are_compared_across_epochs() {
     let other = seen(running("a")).after(TAKEOVER_AFTER).elsewhere();
     assert_eq!(other.by(&claim("b")).clause.number(), 3);
-    let misread = while_misreading(Misreading::AgesAcrossDomains, || other.by(&claim("b")));
+    let misread = while_misreading(Misreading::AgesAcrossEpochs, || other.by(&claim("b")));
     assert_eq!(misread.clause.number(), 16);
 }
 
@@ -247,7 +247,7 @@ fn clause_6_refuses_everybody_while_paused() {
 }
 
 #[test]
-fn clause_6_a_pause_ends_by_the_calendar_in_any_domain() {
+fn clause_6_a_pause_ends_by_the_calendar_in_any_epoch() {
     let until = pause(Some(THEN.wall_ms + 60_000));
     let row = but(idle("a"), |row| row.document.paused = Some(until.clone()));
     let refused = refuses(6, Refusal::Paused(until));

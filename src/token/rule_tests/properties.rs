@@ -20,7 +20,7 @@ fn maybe_name() -> impl Strategy<Value = Option<&'static str>> {
     prop::option::of(name())
 }
 
-fn some_domain() -> impl Strategy<Value = &'static str> {
+fn some_epoch() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["d", "d", "d", "other"])
 }
 
@@ -53,7 +53,7 @@ prop_compose! {
     fn any_row()(
         state in state(),
         stamps in (stamp(), stamp(), prop::option::of(stamp())),
-        domains in (some_domain(), some_domain()),
+        epochs in (some_epoch(), some_epoch()),
         expected in maybe_name(),
         handoff in prop::option::weighted(0.3, name()),
         pause_for in prop::option::weighted(0.2, prop::option::of(0i64..60)),
@@ -61,13 +61,13 @@ prop_compose! {
     ) -> Row {
         let (stamped, created_at, acquired_at) = stamps;
         but(created(), |row| {
-            row.stamped = StoreTime { stamp: stamped, domain: domain(domains.0) };
+            row.stamped = StoreTime { stamp: stamped, epoch: epoch(epochs.0) };
             let acquired = match state {
                 State::Free => acquired_at,
                 // Whatever is bound has been granted.
                 _ => Some(acquired_at.unwrap_or(created_at)),
             };
-            row.document.granted_domain = acquired.map(|_| domain(domains.1));
+            row.document.granted_epoch = acquired.map(|_| epoch(epochs.1));
             row.document.stamp_of = match state {
                 State::Running { .. } => StampOf::Heartbeat,
                 _ if acquired.is_some() => StampOf::Released,
@@ -99,7 +99,7 @@ prop_compose! {
 
 prop_compose! {
     fn any_seen()(
-        row in any_row(), at in stamp(), at_domain in some_domain(), watched in short(),
+        row in any_row(), at in stamp(), at_epoch in some_epoch(), watched in short(),
         (ahead, waiting) in prop_oneof![
             3 => Just((0, false)), 1 => Just((0, true)), 1 => (1usize..3, any::<bool>()),
         ],
@@ -109,7 +109,7 @@ prop_compose! {
         ],
     ) -> Seen {
         but(seen(row), |seen| {
-            seen.now = StoreTime { domain: domain(at_domain), stamp: at };
+            seen.now = StoreTime { epoch: epoch(at_epoch), stamp: at };
             seen.line = Line { ahead, waiting };
             seen.evidence = evidence;
             seen.unchanged_for = watched;
@@ -117,7 +117,7 @@ prop_compose! {
     }
 }
 
-/// Whether a stamp of the row lies in the future of the looker: by its domain's
+/// Whether a stamp of the row lies in the future of the looker: by its clock epoch's
 /// clock, or by the wall clock. Clocks that go on never leave one behind.
 fn has_a_stamp_in_the_future(seen: &Seen) -> bool {
     let row = &seen.row;
@@ -125,8 +125,8 @@ fn has_a_stamp_in_the_future(seen: &Seen) -> bool {
         let now = seen.now.stamp;
         stamp.wall_ms > now.wall_ms || (same && stamp.tick_ms > now.tick_ms)
     };
-    let same = row.stamped.domain == seen.now.domain;
-    let granted_here = row.document.granted_domain.as_ref() == Some(&seen.now.domain);
+    let same = row.stamped.epoch == seen.now.epoch;
+    let granted_here = row.document.granted_epoch.as_ref() == Some(&seen.now.epoch);
     ahead(row.stamped.stamp, same)
         || ahead(row.created_at(), same)
         || row.acquired_at().is_some_and(|at| ahead(at, granted_here))
@@ -265,7 +265,7 @@ proptest! {
     fn nothing_is_observed_where_every_age_can_be_told(
         seen in any_seen(), claim in any_claim(),
     ) {
-        let here = seen.row.stamped.domain == seen.now.domain;
+        let here = seen.row.stamped.epoch == seen.now.epoch;
         if here && !has_a_stamp_in_the_future(&seen) {
             prop_assert!(seen.by(&claim).clause.number() != 3);
         }

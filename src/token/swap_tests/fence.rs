@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn a_grant_in_the_same_domain_sets_the_fence_to_the_time_or_one_more() {
+fn a_grant_in_the_same_epoch_sets_the_fence_to_the_time_or_one_more() {
     let row = free();
     let later = grant_to("a", &row, &at(s(5)));
     assert_eq!(later.to.fence.0, THEN.wall_ms + 5_000);
@@ -16,12 +16,12 @@ fn a_grant_in_the_same_domain_sets_the_fence_to_the_time_or_one_more() {
 }
 
 #[test]
-fn a_grant_in_another_domain_is_a_minute_ahead() {
+fn a_grant_in_another_epoch_is_a_minute_ahead() {
     let row = free();
     let other = seen(row.clone()).after(s(5)).elsewhere().now;
     let swap = grant_to("a", &row, &other);
     assert_eq!(swap.to.fence.0, THEN.wall_ms + 5_000 + 60_000);
-    assert_eq!(swap.to.document.granted_domain, Some(domain("other")));
+    assert_eq!(swap.to.document.granted_epoch, Some(epoch("other")));
     // And only the first one there.
     let then = grant_to("a", &swap.to, &other);
     assert_eq!(then.to.fence.0, swap.to.fence.0 + 1);
@@ -36,9 +36,9 @@ fn the_first_grant_is_a_minute_ahead_as_a_failover_may_have_lost_an_earlier_one(
 }
 
 #[test]
-fn the_domain_that_counts_for_the_fence_is_that_of_the_last_grant() {
-    // A heartbeat after the store's restart moves the row's domain, not the grant's.
-    let row = but(running("a"), |row| row.stamped.domain = domain("other"));
+fn the_epoch_that_counts_for_the_fence_is_that_of_the_last_grant() {
+    // A heartbeat after the store's restart moves the row's clock epoch, not the grant's.
+    let row = but(running("a"), |row| row.stamped.epoch = epoch("other"));
     let other = seen(row.clone()).elsewhere().now;
     let swap = grant_to("b", &row, &other);
     assert_eq!(swap.to.fence.0, THEN.wall_ms + 60_000);
@@ -50,7 +50,7 @@ fn failovers_do_not_add_up() {
     let mut row = free();
     for boot in 0..5 {
         let now = StoreTime {
-            domain: domain(&format!("boot {boot}")),
+            epoch: epoch(&format!("boot {boot}")),
             ..at(s(5))
         };
         row = grant_to("a", &row, &now).to;
@@ -70,7 +70,7 @@ fn a_fence_at_the_end_of_numbers_does_not_overflow() {
 struct Leap {
     /// True time since the last grant.
     passed_ms: i64,
-    /// Another domain, and its wall clock so far behind the true one.
+    /// Another clock epoch, and its wall clock so far behind the true one.
     behind_ms: Option<i64>,
     /// Whether the last grant is lost in it.
     lossy: bool,
@@ -110,7 +110,7 @@ proptest! {
                 }
             }
             let now = StoreTime {
-                domain: domain(&format!("d{incarnation}")),
+                epoch: epoch(&format!("d{incarnation}")),
                 stamp: Stamp { tick_ms: 0, wall_ms: true_ms - behind },
             };
             let row = grant_to("a", rows.last().unwrap(), &now).written(&now);
@@ -139,7 +139,7 @@ proptest! {
             for _ in 0..grants {
                 true_ms += 1;
                 let now = StoreTime {
-                    domain: domain(&format!("d{server}")),
+                    epoch: epoch(&format!("d{server}")),
                     stamp: Stamp { tick_ms: 0, wall_ms: true_ms },
                 };
                 row = grant_to("a", &row, &now).written(&now);
@@ -150,7 +150,7 @@ proptest! {
         }
     }
 
-    /// Nothing is lost: then no clock and no domain makes it fall.
+    /// Nothing is lost: then no clock and no clock epoch makes it fall.
     #[test]
     fn the_fence_rises_whatever_the_clock_says_if_nothing_is_lost(
         times in prop::collection::vec((any::<i32>(), 0..3), 1..40),
@@ -158,7 +158,7 @@ proptest! {
         let mut row = created();
         for (wall, incarnation) in times {
             let now = StoreTime {
-                domain: domain(&format!("d{incarnation}")),
+                epoch: epoch(&format!("d{incarnation}")),
                 stamp: Stamp { tick_ms: 0, wall_ms: i64::from(wall) },
             };
             let next = grant_to("a", &row, &now).to;

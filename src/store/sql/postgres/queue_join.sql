@@ -1,6 +1,6 @@
 -- $1: the group; $2: the session; $3: its document. A sign of life need not survive a crash of the
 -- server: it waits for no disk. After $4, and in a server that was started at another time than $5 or
--- has another timeline than $6, it is none: its sender may be dead. $7: the domain that the two are.
+-- has another timeline than $6, it is none: its sender may be dead. $7: the clock epoch that the two are.
 -- $8: the channel that this session listens on.
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now, set_config('synchronous_commit', 'off', true) AS fleeting
@@ -13,9 +13,9 @@ forgotten AS (
         AND waiter.seen_at < now - interval '1 minute'
 ),
 joined AS (
-    INSERT INTO waiters (token_group, session, seen_at, domain, document)
+    INSERT INTO waiters (token_group, session, seen_at, clock_epoch, document)
     SELECT $1, $2, now, $7, $3::jsonb FROM in_time
     ON CONFLICT (token_group, session)
-        DO UPDATE SET seen_at = excluded.seen_at, domain = excluded.domain
+        DO UPDATE SET seen_at = excluded.seen_at, clock_epoch = excluded.clock_epoch
 )
 SELECT EXISTS (SELECT FROM pg_listening_channels() AS channel WHERE channel = $8) AS listening

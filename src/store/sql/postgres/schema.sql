@@ -1,4 +1,4 @@
--- Never put an index on what a heartbeat writes (version, stamped_at, domain, document): it would
+-- Never put an index on what a heartbeat writes (version, stamped_at, clock_epoch, document): it would
 -- turn cheap updates in place into ones that grow every index of the table. The tables are logged: a
 -- crash of the server must not forget who holds a token.
 
@@ -25,7 +25,7 @@ SELECT
     json_build_object(
         'version', 0,
         'incarnation', concat_ws('-', system_identifier, timeline, database.oid),
-        'domain', concat_ws(' ', to_char(
+        'epoch', concat_ws(' ', to_char(
             pg_postmaster_start_time() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'
         ), timeline),
         'first_seen', json_build_object('tick_ms', now_ms, 'wall_ms', now_ms),
@@ -52,7 +52,7 @@ CREATE TABLE tokens (
     expected_client text,
     -- when the swap was made that the document calls stamp_of, and by which clock
     stamped_at      timestamptz NOT NULL,
-    domain          text NOT NULL,
+    clock_epoch     text NOT NULL,
     -- everything else; the view token_status shows it in columns
     document        jsonb NOT NULL,
     -- what the last pruning of the group's records left for the next, in JSON
@@ -64,11 +64,11 @@ CREATE TABLE tokens (
 
 -- A token's columns and its document, for people. Durations are in milliseconds.
 CREATE VIEW token_status AS SELECT
-    token_group, version, fence, state, client_bound, expected_client, stamped_at, domain,
+    token_group, version, fence, state, client_bound, expected_client, stamped_at, clock_epoch,
     document ->> 'stamp_of' AS stamp_of,
     CASE WHEN state = 'running' THEN stamped_at END AS heartbeat_at,
     (document ->> 'session_version')::bigint AS session_version,
-    document ->> 'granted_domain' AS granted_domain,
+    document ->> 'granted_epoch' AS granted_epoch,
     (document ->> 'takeover_after_ms')::bigint AS takeover_after_ms,
     (document ->> 'keep_ms')::bigint AS keep_ms,
     (document ->> 'head_start_ms')::bigint AS head_start_ms,
@@ -109,14 +109,14 @@ CREATE TABLE runs (
 
 CREATE INDEX runs_newest ON runs (started_at DESC, fence DESC);
 
--- The queue, by arrival (place). seen_at: the last sign of life, by the clock of domain; one that gave
+-- The queue, by arrival (place). seen_at: the last sign of life, by the clock of clock_epoch; one that gave
 -- none for 2.5 s is not in the queue any more.
 CREATE TABLE waiters (
     token_group text COLLATE "C" NOT NULL,
     session     text NOT NULL,
     place       bigint GENERATED ALWAYS AS IDENTITY,
     seen_at     timestamptz NOT NULL,
-    domain      text NOT NULL,
+    clock_epoch text NOT NULL,
     document    jsonb NOT NULL,
     PRIMARY KEY (token_group, session)
 ) WITH (fillfactor = 50);

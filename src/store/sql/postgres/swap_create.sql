@@ -1,5 +1,5 @@
 -- The first row of a group. $1: the group. $2 to $8: the row; $7: it is always stamped. $9: unused, as
--- no version was read. $10, $11: after this time, and in another domain, nothing happens any more.
+-- no version was read. $10, $11: after this time, and in another clock epoch, nothing happens any more.
 -- $14: the session that leaves the queue. Two that insert at once: the second waits for the first
 -- one's commit, and then does nothing.
 WITH clock AS MATERIALIZED (
@@ -14,7 +14,7 @@ WITH clock AS MATERIALIZED (
 ),
 swapped AS (
     INSERT INTO tokens (
-        token_group, version, fence, state, client_bound, expected_client, stamped_at, domain,
+        token_group, version, fence, state, client_bound, expected_client, stamped_at, clock_epoch,
         document
     )
     SELECT $1, $2, $3, $4, $5, $6, now, $13, $8::jsonb FROM clock WHERE now <= $10

@@ -1,7 +1,7 @@
 -- A swap that keeps the fence, and nothing beside it.
 -- $1: the group. $2 to $8: the new row; $7: whether it is stamped. $9: the version that was read.
 -- $10 to $12: after this time, and in a server that was started at another time or has another
--- timeline, nothing happens any more; $13: the domain that the two are. A row that another
+-- timeline, nothing happens any more; $13: the clock epoch that the two are. A row that another
 -- transaction has locked is not waited for: it is not found. The commit is durable, whatever the
 -- site's default is; what is stricter stays.
 WITH found AS MATERIALIZED (
@@ -19,7 +19,7 @@ WITH found AS MATERIALIZED (
 UPDATE tokens AS token SET
     version = $2, fence = $3, state = $4, client_bound = $5, expected_client = $6,
     stamped_at = CASE WHEN $7 THEN now ELSE stamped_at END,
-    domain = CASE WHEN $7 THEN $13 ELSE domain END,
+    clock_epoch = CASE WHEN $7 THEN $13 ELSE clock_epoch END,
     document = $8::jsonb
 FROM found
 WHERE token.ctid = place AND now <= $10

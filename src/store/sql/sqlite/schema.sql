@@ -1,10 +1,10 @@
 -- Times are there twice where ages count: `…_at` is the wall clock in UTC, for people; `…_tick` is
--- the clock that ages are judged by, in milliseconds, and means nothing outside its domain. Tables
+-- the clock that ages are judged by, in milliseconds, and means nothing outside its clock epoch. Tables
 -- without row ids, so that a swap writes one page for the token and one for its history. What is
 -- inside of a statement is read anew by every process: comments stand outside.
 
 -- state: free, idle, running. version: random, new at every write. stamped_at, stamped_tick,
--- domain: when the swap was made that the document calls stamp_of. document: everything else, as
+-- clock_epoch: when the swap was made that the document calls stamp_of. document: everything else, as
 -- JSON; the view token_status shows it in columns. pruning_note: what the last pruning of the
 -- group's records left for the next, as JSON. The row without a group is the note of the store's
 -- incarnation (fence 0, state 'note'): it stands here so that the look at a token reads it along.
@@ -17,7 +17,7 @@ CREATE TABLE tokens (
     expected_client TEXT,
     stamped_at      TEXT NOT NULL,
     stamped_tick    INTEGER NOT NULL,
-    domain          TEXT NOT NULL,
+    clock_epoch     TEXT NOT NULL,
     document        TEXT NOT NULL,
     pruning_note    TEXT
 ) STRICT, WITHOUT ROWID;
@@ -37,7 +37,7 @@ CREATE TABLE runs (
     PRIMARY KEY (token_group, fence, session)
 ) STRICT, WITHOUT ROWID;
 
--- The queue, by arrival (place). seen_at, seen_tick: the last sign of life, by the clock of domain;
+-- The queue, by arrival (place). seen_at, seen_tick: the last sign of life, by the clock of clock_epoch;
 -- one that gave none for 2.5 s is not in the queue any more.
 CREATE TABLE waiters (
     token_group TEXT NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE waiters (
     session     TEXT NOT NULL,
     seen_at     TEXT NOT NULL,
     seen_tick   INTEGER NOT NULL,
-    domain      TEXT NOT NULL,
+    clock_epoch TEXT NOT NULL,
     document    TEXT NOT NULL,
     PRIMARY KEY (token_group, place)
 ) STRICT, WITHOUT ROWID;
@@ -81,10 +81,10 @@ CREATE TABLE resources (
 -- are wall times in milliseconds since 1970.
 CREATE VIEW token_status AS SELECT
     token_group, version, fence, state, client_bound, expected_client,
-    stamped_at, stamped_tick, domain,
+    stamped_at, stamped_tick, clock_epoch,
     document ->> 'stamp_of' AS stamp_of,
     document ->> 'session_version' AS session_version,
-    document ->> 'granted_domain' AS granted_domain,
+    document ->> 'granted_epoch' AS granted_epoch,
     CASE document ->> 'stamp_of' WHEN 'granted' THEN stamped_tick
         ELSE document ->> '$.acquired.tick_ms' END AS acquired_tick,
     document ->> 'takeover_after_ms' AS takeover_after_ms,
