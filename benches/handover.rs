@@ -1,4 +1,4 @@
-//! How long a token takes from one job to the next that waits in line, next to `flock`
+//! How long a token takes from one job to the next that waits in the queue, next to `flock`
 //! and, where it is installed, `etcdctl lock`; and what an idle waiter costs.
 //!
 //! `cargo bench --bench handover` prints two tables.

@@ -46,8 +46,8 @@ pub mod messages;
 
 mod adopted;
 mod asking;
+mod deduplication;
 mod ears;
-mod echoes;
 mod guard;
 mod killing;
 mod link;

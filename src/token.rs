@@ -65,12 +65,12 @@
 //! | 7 | free, idle or open, younger than not-before since its grant, however that run ended | anyone | refused: too soon |
 //! | 8 | handed off, not running or open | the target | grant: handoff |
 //! | 9 | the same | another, whom 10 and 12 to 14 would let in | wait the head start, then grant |
-//! | 10 | others are in line before | anyone | refused: behind |
+//! | 10 | others are before it in the queue | anyone | refused: behind |
 //! | 11 | idle, bound to the claimant | the bound client | grant: renew |
 //! | 12 | idle, younger than keep | the expected client with failback | refused, and handed off to itself |
-//! | 13 | idle, younger than keep | another, unless first in line | refused: bound |
+//! | 13 | idle, younger than keep | another, unless first in the queue | refused: bound |
 //! | 14 | never granted, younger than takeover-after, a client is expected | another | refused: reserved |
-//! | 15 | open | the preferred client, the expected one with failback, the first in line, or anyone if nobody is preferred | grant |
+//! | 15 | open | the preferred client, the expected one with failback, the first in the queue, or anyone if nobody is preferred | grant |
 //! | 16 | open | another | wait the head start; if the version is unchanged then, grant: takeover |
 //!
 //! The line of clause 10 ([`mod@line`]) is made of those who wait, by arrival, as far as they
@@ -108,11 +108,11 @@ pub mod clause;
 pub mod document;
 pub mod hidden;
 pub mod incarnation;
-pub mod line;
-pub mod misreading;
+pub mod mutant;
 pub mod names;
 pub mod operator;
 pub mod outcome;
+pub mod queue;
 pub mod record;
 pub mod row;
 pub mod rule;
@@ -121,16 +121,16 @@ pub mod time;
 pub mod timing;
 
 pub use act_record::{ActRecord, Actor};
-pub use claim::{About, Claim, Evidence, Line, Look};
+pub use claim::{About, Claim, Evidence, Look, QueuePosition};
 pub use clause::Clause;
 pub use document::{Counters, Document, Handoff, Others, Pause, Run, StampOf};
 pub use incarnation::{Doubt, IncarnationNote, Memory, NoteSwap, Observation, Served};
-pub use line::{Place, Waiter};
 pub use names::{
     ClientId, Fence, GroupName, Incarnation, NameError, OnceKey, ResourceName, SessionId, Version,
 };
 pub use operator::Act;
 pub use outcome::{GrantKind, Outcome};
+pub use queue::{QueueEntry, Waiter};
 pub use record::{OnceMark, Recorded, RunEnd, RunRecord};
 pub use row::{Row, State};
 pub use rule::{Decision, Refusal, Verdict, decide};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Folder;
 
-/// What the jobs run: the time when it begins, a while in which the next gets into line,
+/// What the jobs run: the time when it begins, a while in which the next gets into the queue,
 /// the time when it ends. In the shell itself, as precisely as bash can.
 const JOB: &str = "echo b $EPOCHREALTIME >> \"$0\"; sleep 0.06; echo e $EPOCHREALTIME >> \"$0\"";
 
@@ -18,8 +18,8 @@ pub(crate) struct Handover {
     pub(crate) p95: f64,
 }
 
-/// Three at a time: one runs, and two are in line. The first tenth is not counted. The tool
-/// waits in line, and runs the words that it is given.
+/// Three at a time: one runs, and two are in the queue. The first tenth is not counted. The tool
+/// waits in the queue, and runs the words that it is given.
 pub(crate) fn handover(
     what: &str,
     times: usize,

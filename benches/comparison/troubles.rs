@@ -42,7 +42,7 @@ impl Trouble {
     }
 }
 
-/// A tool with a job that runs, and another in line.
+/// A tool with a job that runs, and another in the queue.
 struct Pair {
     first: Child,
     job: u32,

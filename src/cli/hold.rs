@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::claim::ClaimFlags;
 use super::run::{FOREVER, LeftoversFlag, ONCE_RETAIN, RunRequest, wait_value};
-use super::shared::{HistoryFlags, LogFlags, StoreFlags, group_name};
+use super::shared::{LogFlags, RecordFlags, StoreFlags, group_name};
 use super::unusable::Unusable;
 use crate::exit;
 use crate::run::machine::Wait;
@@ -63,7 +63,7 @@ pub(super) struct HoldFlags {
     )]
     runtime_file: Option<PathBuf>,
     #[command(flatten)]
-    history: HistoryFlags,
+    history: RecordFlags,
     #[command(flatten)]
     log: LogFlags,
 }

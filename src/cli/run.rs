@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::claim::ClaimFlags;
 use super::shared::{
-    HistoryFlags, LogFlags, LogRequest, StoreFlags, StoreRequest, duration_value, group_name,
+    LogFlags, LogRequest, RecordFlags, StoreFlags, StoreRequest, duration_value, group_name,
 };
 use super::unusable::{Unusable, shell_word};
 use crate::duration;
@@ -46,7 +46,7 @@ pub(super) struct RunFlags {
     /// that hangs renews its lease for ever otherwise, and nobody takes over.
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_TIMEOUT", value_parser = duration_value, help_heading = "The job")]
     timeout: Option<Duration>,
-    /// Wait in line while another has the token, or it may not be taken yet; at most for so long,
+    /// Wait in the queue while another has the token, or it may not be taken yet; at most for so long,
     /// then exit status 75 [default: no; without a DURATION however long it takes]
     ///
     /// Those who wait come in the order of their arrival, and before those who do not wait.
@@ -122,7 +122,7 @@ pub(super) struct RunFlags {
     #[command(flatten)]
     store: StoreFlags,
     #[command(flatten)]
-    history: HistoryFlags,
+    history: RecordFlags,
     /// Write what happened to this file as JSON, at the end
     ///
     /// [default: none]. For scripts: it tells a job's own exit status from tokenrun's. The file is
@@ -180,7 +180,7 @@ pub struct RunRequest {
     pub timing: Timing,
     /// The job's longest run.
     pub timeout: Option<Duration>,
-    /// How long it waits in line.
+    /// How long it waits in the queue.
     pub wait: Wait,
     /// Whether the job ends as soon as the token is handed off.
     pub yields: bool,

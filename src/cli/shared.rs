@@ -57,7 +57,7 @@ pub(super) struct StoreFlags {
 
 /// What is kept of a run.
 #[derive(Debug, Args)]
-pub(super) struct HistoryFlags {
+pub(super) struct RecordFlags {
     /// How long history is kept, at least [default: 30d]
     ///
     /// Older runs are removed by later ones, a few at a time. The newest stays.
@@ -75,7 +75,7 @@ pub(super) struct HistoryFlags {
     label: Option<String>,
 }
 
-impl HistoryFlags {
+impl RecordFlags {
     /// How long history is kept.
     pub(super) fn retain(&self) -> Duration {
         self.history_retain.unwrap_or(HISTORY_RETAIN)

@@ -8,7 +8,7 @@ use super::{Failure, print, print_json};
 use crate::exit::Exit;
 use crate::report::explain::{Explanation, changes_in};
 use crate::store::{Reading, Store, check_reader};
-use crate::token::{Claim, Decision, Evidence, Line, Look, Verdict, decide, line};
+use crate::token::{Claim, Decision, Evidence, Look, QueuePosition, Verdict, decide, queue};
 
 /// Explains what the rule says to a claim. `prove` tells what this host can prove about
 /// the run in the row, and whether the claim comes from inside of it.
@@ -66,11 +66,11 @@ fn at(
         row: reading.row.as_ref(),
         now: &now,
         memory: &memory,
-        line: Line::default(),
+        position: QueuePosition::default(),
         evidence,
         unchanged_for,
         heard: false,
     };
-    let line = line::stand(claim, &look, &reading.line);
-    decide(claim, &Look { line, ..look })
+    let position = queue::position(claim, &look, &reading.queue);
+    decide(claim, &Look { position, ..look })
 }

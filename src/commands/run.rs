@@ -96,7 +96,7 @@ impl Narrator<'_> {
     /// Shows the wait, or shows it no more. Says whether that is all there is to say.
     fn show(&mut self, note: &Note, detached: bool) -> bool {
         match note {
-            Note::InLine {
+            Note::Queued {
                 row,
                 now,
                 why,
@@ -134,7 +134,7 @@ impl Listener for Narrator<'_> {
         }
         let seen = self.seen.as_ref().map(|(row, now)| (row.as_ref(), now));
         let message = message(&self.context, note, seen);
-        if let (Some(manager), Some(message), Note::InLine { .. } | Note::StoreAway { .. }) =
+        if let (Some(manager), Some(message), Note::Queued { .. } | Note::StoreAway { .. }) =
             (&self.manager, &message, note)
         {
             manager.status(&printable(&message.text));

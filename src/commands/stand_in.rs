@@ -20,7 +20,7 @@ use crate::report::log::Log;
 use crate::report::message::Message;
 use crate::report::printable::printable;
 use crate::run::environment;
-use crate::run::runtime_file::{Contents, RuntimeFile};
+use crate::run::runtime_file::{Holder, RuntimeFile};
 use crate::run::runtime_keeper::RuntimeKeeper;
 use crate::sys::poll::wait_readable;
 use crate::sys::process::signal_child;
@@ -46,7 +46,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The runtime file can't be used, or the operating system refused something.
 pub fn stand_in(
     order: &StandIn,
-    held: &Contents,
+    held: &Holder,
     inherited: &Inherited,
     log: &mut Log,
 ) -> Result<Exit, Failure> {
@@ -84,7 +84,7 @@ pub fn unusable(path: &Path, error: &io::Error) -> Failure {
 
 struct Standing<'a> {
     order: &'a StandIn,
-    held: &'a Contents,
+    held: &'a Holder,
     inherited: &'a Inherited,
     signals: SignalFd,
     manager: Option<ServiceManager>,

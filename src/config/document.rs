@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
 use super::Refusal;
-use super::file::{Contents, at_line};
+use super::file::{FileText, at_line};
 use super::keys::{Key, Kind, REFUSED, find, nearest};
 use crate::store::open::has_password;
 use crate::token::GroupName;
@@ -72,7 +72,7 @@ pub(super) struct Document {
 
 impl Document {
     /// Reads a file's text.
-    pub(super) fn read(path: &Path, contents: &Contents) -> Result<Self, Refusal> {
+    pub(super) fn read(path: &Path, contents: &FileText) -> Result<Self, Refusal> {
         let reader = Reader {
             path: Rc::new(path.to_owned()),
             contents,
@@ -127,7 +127,7 @@ fn one_line(text: &str) -> String {
 
 struct Reader<'a> {
     path: Rc<PathBuf>,
-    contents: &'a Contents,
+    contents: &'a FileText,
 }
 
 impl Reader<'_> {

@@ -28,14 +28,14 @@ pub(super) enum Missing {
 
 /// A file's text, and who else may read it.
 #[derive(Debug)]
-pub(super) struct Contents {
+pub(super) struct FileText {
     pub(super) text: String,
     /// Others than its owner may read it.
     pub(super) is_shared: bool,
 }
 
 /// Reads a file whole; `None` if it is not there and need not be.
-pub(super) fn read(path: &Path, missing: Missing) -> Result<Option<Contents>, Refusal> {
+pub(super) fn read(path: &Path, missing: Missing) -> Result<Option<FileText>, Refusal> {
     match fs::symlink_metadata(path) {
         Ok(_) => {}
         Err(error) if is_absent(&error) && missing != Missing::Refused => return Ok(None),
@@ -59,7 +59,7 @@ pub(super) fn read(path: &Path, missing: Missing) -> Result<Option<Contents>, Re
     let file = file.map_err(|error| unreadable(path, &error))?;
     let metadata = file.metadata().map_err(|error| unreadable(path, &error))?;
     must_be_trusted(path, &metadata)?;
-    Ok(Some(Contents {
+    Ok(Some(FileText {
         text: text_of(path, file)?,
         is_shared: metadata.mode() & 0o077 != 0,
     }))

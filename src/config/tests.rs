@@ -6,9 +6,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use super::*;
 use crate::exit;
 
-struct Place(tempfile::TempDir);
+struct ConfigFiles(tempfile::TempDir);
 
-impl Place {
+impl ConfigFiles {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -71,8 +71,8 @@ quiet = false
 
 #[test]
 fn a_groups_table_comes_before_the_defaults_key_by_key() {
-    let place = Place::new();
-    let config = load(&place.file(EXAMPLE)).unwrap();
+    let files = ConfigFiles::new();
+    let config = load(&files.file(EXAMPLE)).unwrap();
     let some = |text: &str| Some(text.to_owned());
     let defaults = [
         ("conflict-exit-code", some("0"), 5),
@@ -111,11 +111,11 @@ fn a_groups_table_comes_before_the_defaults_key_by_key() {
 
 #[test]
 fn the_users_file_comes_before_the_systems_within_the_same_kind_of_table() {
-    let place = Place::new();
+    let files = ConfigFiles::new();
     let read = |name: &str, text: &str| {
-        let path = place.path(name);
+        let path = files.path(name);
         fs::write(&path, text).unwrap();
-        place.mode(&path, 0o644);
+        files.mode(&path, 0o644);
         let mut config = Config::default();
         config.add(&path, Missing::Refused).unwrap();
         config.documents.remove(0)
@@ -142,7 +142,7 @@ fn the_users_file_comes_before_the_systems_within_the_same_kind_of_table() {
 
 #[test]
 fn what_is_wrong_in_a_file_is_told_in_a_line_with_its_line() {
-    let place = Place::new();
+    let files = ConfigFiles::new();
     for (text, line, words) in [
         (
             "[defaults]\ntakover-after = '5m'",
@@ -287,7 +287,7 @@ fn what_is_wrong_in_a_file_is_told_in_a_line_with_its_line() {
         ("[defaults]\nlabel = 'a", 2, vec![]),
         (&"[".repeat(100_000), 1, vec![]),
     ] {
-        let refusal = refused(&place.file(text));
+        let refusal = refused(&files.file(text));
         assert_eq!(refusal.code, exit::CONFIG, "{refusal}");
         let place = format!("config.toml:{line}: ");
         assert!(refusal.text.contains(&place), "{text:?}: {refusal}");
@@ -299,26 +299,26 @@ fn what_is_wrong_in_a_file_is_told_in_a_line_with_its_line() {
 
 #[test]
 fn deep_nesting_and_many_keys_are_refused_soon() {
-    let place = Place::new();
+    let files = ConfigFiles::new();
     let deep = format!(
         "[defaults]\nkeep = {}{}",
         "[".repeat(50_000),
         "]".repeat(50_000)
     );
-    assert_eq!(refused(&place.file(deep)).code, exit::CONFIG);
+    assert_eq!(refused(&files.file(deep)).code, exit::CONFIG);
     let long = format!("[defaults]\n{}", "a.".repeat(100_000));
-    assert_eq!(refused(&place.file(long)).code, exit::CONFIG);
+    assert_eq!(refused(&files.file(long)).code, exit::CONFIG);
 }
 
 #[test]
 fn what_is_no_text_is_refused() {
-    let place = Place::new();
-    let refusal = refused(&place.file(b"[defaults]\nlabel = '\xff'\n"));
+    let files = ConfigFiles::new();
+    let refusal = refused(&files.file(b"[defaults]\nlabel = '\xff'\n"));
     assert!(
         refusal.text.contains("config.toml:2: is not UTF-8"),
         "{refusal}"
     );
-    let file = place.file("");
+    let file = files.file("");
     fs::File::options()
         .write(true)
         .open(&file)
@@ -326,10 +326,10 @@ fn what_is_no_text_is_refused() {
         .set_len(100 << 20)
         .unwrap();
     assert!(refused(&file).text.contains("longer than 1 MiB"));
-    let directory = place.path("directory");
+    let directory = files.path("directory");
     fs::create_dir(&directory).unwrap();
     assert!(refused(&directory).text.contains("no regular file"));
-    let fifo = place.path("fifo");
+    let fifo = files.path("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert!(refused(&fifo).text.contains("no regular file"));
     assert!(refused(Path::new("/dev/null")).text.contains("--config ''"));
@@ -337,8 +337,8 @@ fn what_is_no_text_is_refused() {
 
 #[test]
 fn a_file_that_is_named_must_be_there_and_others_need_not() {
-    let place = Place::new();
-    let refusal = refused(&place.path("missing.toml"));
+    let files = ConfigFiles::new();
+    let refusal = refused(&files.path("missing.toml"));
     assert_eq!(refusal.code, exit::CONFIG);
     let home = |path: PathBuf| Home {
         xdg_config_home: None,
@@ -350,31 +350,31 @@ fn a_file_that_is_named_must_be_there_and_others_need_not() {
         Ok::<_, Refusal>(config)
     };
     assert!(
-        of_home(&home(place.path("nowhere")))
+        of_home(&home(files.path("nowhere")))
             .unwrap()
             .settings(None)
             .is_empty()
     );
     // A file where a directory would be.
-    fs::write(place.path("file"), "").unwrap();
-    assert!(of_home(&home(place.path("file"))).is_ok());
+    fs::write(files.path("file"), "").unwrap();
+    assert!(of_home(&home(files.path("file"))).is_ok());
     // A link to nothing was meant to be something.
-    let directory = place.path("home/.config/tokenrun");
+    let directory = files.path("home/.config/tokenrun");
     fs::create_dir_all(&directory).unwrap();
     symlink("nothing", directory.join("config.toml")).unwrap();
-    let refusal = of_home(&home(place.path("home"))).unwrap_err();
+    let refusal = of_home(&home(files.path("home"))).unwrap_err();
     assert_eq!(refusal.code, exit::CONFIG);
     fs::write(directory.join("nothing"), "[defaults]\nkeep = 1").unwrap();
-    place.mode(&directory.join("nothing"), 0o644);
+    files.mode(&directory.join("nothing"), 0o644);
     assert_eq!(
-        of_home(&home(place.path("home")))
+        of_home(&home(files.path("home")))
             .unwrap()
             .settings(None)
             .len(),
         1
     );
     // None at all.
-    let none = Config::load(Some(OsStr::new("")), &home(place.path("home")));
+    let none = Config::load(Some(OsStr::new("")), &home(files.path("home")));
     assert!(none.unwrap().settings(None).is_empty());
 }
 
@@ -399,17 +399,17 @@ fn a_home_is_an_absolute_path() {
 
 #[test]
 fn a_password_is_for_its_owners_eyes() {
-    let place = Place::new();
+    let files = ConfigFiles::new();
     for store in [
         "postgres://etl:secret@db/jobs",
         "postgres://etl@db/jobs?password=secret",
         "host=db password = 'secret'",
         "postgres://db/jobs?sslpassword=secret",
     ] {
-        let path = place.file(format!("[defaults]\n\n[groups.x]\nstore = \"{store}\""));
+        let path = files.file(format!("[defaults]\n\n[groups.x]\nstore = \"{store}\""));
         assert!(load(&path).is_ok(), "{store}");
         for mode in [0o640, 0o604, 0o644] {
-            place.mode(&path, mode);
+            files.mode(&path, mode);
             let refusal = refused(&path);
             assert_eq!(refusal.code, exit::CONFIG);
             for words in [":4: store holds a password", "chmod 600"] {
@@ -418,17 +418,17 @@ fn a_password_is_for_its_owners_eyes() {
             assert!(!refusal.text.contains("secret"), "{refusal}");
         }
     }
-    let path = place.file("[defaults]\nstore = \"postgres://etl@db/jobs\"");
-    place.mode(&path, 0o644);
+    let path = files.file("[defaults]\nstore = \"postgres://etl@db/jobs\"");
+    files.mode(&path, 0o644);
     assert!(load(&path).is_ok());
 }
 
 #[test]
 fn a_file_that_others_can_write_is_not_believed() {
-    let place = Place::new();
-    let path = place.file("[defaults]\nkeep = 1");
+    let files = ConfigFiles::new();
+    let path = files.file("[defaults]\nkeep = 1");
     for mode in [0o620, 0o602, 0o666] {
-        place.mode(&path, mode);
+        files.mode(&path, mode);
         let refusal = refused(&path);
         assert_eq!(refusal.code, exit::CONFIG);
         assert!(refusal.text.contains("chmod go-w"), "{refusal}");

@@ -8,8 +8,8 @@ use nix::errno::Errno;
 use nix::libc;
 
 use super::asking::Asking;
+use super::deduplication::SignalDeduplication;
 use super::ears::Ears;
-use super::echoes::Echoes;
 use super::killing::Killing;
 use super::link::{Heard, Link};
 use super::messages::{FromGuard, Stage, Survivor, ToGuard};
@@ -58,7 +58,7 @@ pub(super) struct Running<'a> {
     asking: Asking,
     killing: Killing,
     reaping: Reaping,
-    echoes: Echoes,
+    deduplication: SignalDeduplication,
     main: Main,
     /// When the timer will fire. `None`: it has fired.
     armed: Option<Moment>,
@@ -99,7 +99,7 @@ impl<'a> Running<'a> {
             asking: Asking::default(),
             killing: Killing::default(),
             reaping: Reaping::default(),
-            echoes: Echoes::default(),
+            deduplication: SignalDeduplication::default(),
             main: Main::Starting { pid, report },
             armed: None,
         }
@@ -239,7 +239,7 @@ impl<'a> Running<'a> {
         // Killing may pause longer than the moment that it began at.
         let watch = self.killing.next().or_else(|| self.watch.next());
         let own_work = self.asking.next().or_else(|| self.reaping.next());
-        let due = [watch, self.echoes.next(), own_work];
+        let due = [watch, self.deduplication.next(), own_work];
         let due = due.into_iter().flatten();
         let next = due.fold(latest, Moment::min);
         if self.armed.is_none_or(|armed| next < armed) {
@@ -258,7 +258,7 @@ impl<'a> Running<'a> {
             Exec::Pending => {}
             Exec::Failed(errno) => self.main = Main::Refused { pid, errno },
             Exec::Done => {
-                self.echoes
+                self.deduplication
                     .settle(self.settings.clock.now(), report.discarded());
                 self.main = Main::Running { pid };
                 self.link.say(&FromGuard::Started { pid });
@@ -273,7 +273,7 @@ impl<'a> Running<'a> {
             if received.signal == libc::SIGCHLD {
                 self.reaping.note();
             } else {
-                self.echoes.hear(now, received.signal);
+                self.deduplication.hear(now, received.signal);
             }
         }
         // Who is reaped would hide others from the one that asks.
@@ -298,7 +298,7 @@ impl<'a> Running<'a> {
             Main::Starting { pid, .. } => {
                 let _ = signal_child(pid, libc::SIGCONT);
             }
-            _ if stopped_by == libc::SIGTSTP => self.echoes.pass(now, libc::SIGTSTP),
+            _ if stopped_by == libc::SIGTSTP => self.deduplication.pass(now, libc::SIGTSTP),
             _ => {}
         }
     }
@@ -391,7 +391,9 @@ impl<'a> Running<'a> {
                 self.watch.renew(now, deadline);
                 self.link.say(&FromGuard::Ack { seq });
             }
-            ToGuard::Pass { signal } if self.is_in_own_group() => self.echoes.pass(now, signal),
+            ToGuard::Pass { signal } if self.is_in_own_group() => {
+                self.deduplication.pass(now, signal)
+            }
             ToGuard::Pass { signal } => self.signal_main(signal),
             ToGuard::End { kill_at, term_tree } => {
                 self.watch.end(kill_at, term_tree);
@@ -412,8 +414,8 @@ impl<'a> Running<'a> {
     }
 
     fn pass_on(&mut self) {
-        if self.echoes.next().is_some() {
-            for signal in self.echoes.due(self.now()) {
+        if self.deduplication.next().is_some() {
+            for signal in self.deduplication.due(self.now()) {
                 if signal == libc::SIGTSTP {
                     self.stop_supervisor();
                 } else {

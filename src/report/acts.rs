@@ -108,10 +108,10 @@ pub fn done(
             let others = match row.client_bound() {
                 // It is bound to it as before.
                 Some(bound) if bound != to => format!(
-                    "{bound} may have it after its head start, others when keep has passed too, those in line sooner"
+                    "{bound} may have it after its head start, others when keep has passed too, those in the queue sooner"
                 ),
                 Some(_) => {
-                    "others may have it when keep has passed, those in line sooner".to_owned()
+                    "others may have it when keep has passed, those in the queue sooner".to_owned()
                 }
                 None => "others may have it after their head start".to_owned(),
             };

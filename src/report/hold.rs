@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use super::message::{Level, Message};
-use crate::run::runtime_file::Contents;
+use crate::run::runtime_file::Holder;
 
 /// What has become of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,8 @@ impl Change {
 
 /// A token was gained or is lost.
 #[must_use]
-pub fn changed(change: Change, held: &Contents) -> Message {
-    let Contents {
+pub fn changed(change: Change, held: &Holder) -> Message {
+    let Holder {
         group,
         client_id,
         fence,

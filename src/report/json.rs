@@ -52,7 +52,7 @@ pub struct Token<'a> {
     pub paused_until: Option<String>,
     /// Who gets the token next.
     pub handoff_to: Option<&'a str>,
-    /// How many wait in line.
+    /// How many wait in the queue.
     pub waiters: usize,
     /// How the last run ended.
     pub last_outcome: Option<Outcome>,

@@ -37,8 +37,8 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             let text = incarnation::observing(cx, incarnation.as_ref(), *doubt, now, *wait);
             Message::new(Info, "observing_store", text)
         }
-        Note::InLine { newly: false, .. } => return None,
-        Note::InLine {
+        Note::Queued { newly: false, .. } => return None,
+        Note::Queued {
             row,
             why,
             ahead,

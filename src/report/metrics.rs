@@ -14,7 +14,7 @@ pub struct Measured {
     pub last_success: Option<RunRecord>,
     /// The newest run that has ended.
     pub last_ended: Option<RunRecord>,
-    /// How many wait in line.
+    /// How many wait in the queue.
     pub waiters: usize,
 }
 
@@ -115,7 +115,7 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "tokenrun_waiters",
         kind: "gauge",
-        help: "How many sessions wait in line.",
+        help: "How many sessions wait in the queue.",
     },
     Metric {
         name: "tokenrun_unreadable_groups",

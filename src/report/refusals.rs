@@ -85,10 +85,10 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
             rounded(*wait)
         ),
         Refusal::Behind { ahead: 1 } => {
-            format!("{group} in {store}: another is in line before this one")
+            format!("{group} in {store}: another is ahead of this one in the queue")
         }
         Refusal::Behind { ahead } => {
-            format!("{group} in {store}: {ahead} others are in line before this one")
+            format!("{group} in {store}: {ahead} others are ahead of this one in the queue")
         }
         Refusal::Bound { to, wait } => format!(
             "{group} in {store} belongs to {to}, which ran it a short while ago; others may have it in {}",

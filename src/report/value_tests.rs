@@ -422,7 +422,7 @@ fn a_refusal_is_told_with_each_time_in_its_place() {
         let told = why_not(&cx, &why, Some(&row));
         assert!(told.ends_with(message), "{told}");
         let told = waiting::display(&cx, Some(&row), &now, &why, 2);
-        let line = format!("backup, 2 before this one in line: {shown}");
+        let line = format!("backup, 2 ahead of this one in the queue: {shown}");
         assert_eq!(told, line);
     }
 }

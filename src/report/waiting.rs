@@ -1,4 +1,4 @@
-//! What a run says while it waits in line.
+//! What a run says while it waits in the queue.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(super) fn begins(
         format!(", for at most {}", rounded(left))
     });
     let why_not = why_not(cx, why, row);
-    format!("{why_not}; waiting in line{others}{limit}")
+    format!("{why_not}; waiting in the queue{others}{limit}")
 }
 
 /// The line for a log when the wait has led to the token.
@@ -49,8 +49,8 @@ pub fn display(
     ahead: usize,
 ) -> String {
     let place = match ahead {
-        0 => "next in line".to_owned(),
-        ahead => format!("{ahead} before this one in line"),
+        0 => "next in the queue".to_owned(),
+        ahead => format!("{ahead} ahead of this one in the queue"),
     };
     let reason = match why {
         Refusal::Held {

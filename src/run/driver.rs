@@ -211,14 +211,14 @@ enum Source {
     Timer,
     Store,
     Guard,
-    Bell,
+    Notifier,
 }
 
 /// Why the driver woke up, beside what it looks at each time.
 struct Woken {
     /// The store has answered.
     answered: bool,
-    /// The store's bell rings.
+    /// The store's notifier rings.
     rung: bool,
 }
 
@@ -400,18 +400,21 @@ impl Driver<'_> {
     /// Sleeps until something happens or is due.
     fn sleep(&mut self) -> io::Result<Woken> {
         self.arm()?;
-        let bell = self.worker.bell().filter(|_| self.machine.listens());
+        let notifier = self.worker.notifier().filter(|_| self.machine.listens());
         let sources = Sources::new()
             .and(Source::Signals, self.signals.as_fd())
             .and(Source::Timer, self.timer.as_fd())
             .and(Source::Store, self.worker.fd())
             .and(Source::Guard, self.guarding.fd())
-            .and(Source::Bell, bell.as_ref().map(|bell| bell.0.as_fd()));
+            .and(
+                Source::Notifier,
+                notifier.as_ref().map(|notifier| notifier.0.as_fd()),
+            );
         // Nothing is ready after a stop and a continuation: nothing else gets through.
         let ready = sources.wait(None)?;
         let woken = Woken {
             answered: ready.has(&Source::Store),
-            rung: ready.has(&Source::Bell),
+            rung: ready.has(&Source::Notifier),
         };
         if ready.has(&Source::Timer) {
             self.timer.clear();

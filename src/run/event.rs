@@ -155,8 +155,8 @@ pub enum Note {
         /// For how much longer.
         wait: Duration,
     },
-    /// Refused for now: in line until that changes. Told after every look.
-    InLine {
+    /// Refused for now: in the queue until that changes. Told after every look.
+    Queued {
         /// The row that was seen.
         row: Option<Box<Row>>,
         /// The store's time.

@@ -16,7 +16,7 @@ const PATIENCE: u32 = 6;
 
 /// What is going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum FinishingState {
     /// A heartbeat or a read from before is out.
     Heart(Heart),
     /// The release is out.
@@ -49,7 +49,7 @@ pub struct Finishing {
     lease: Option<Lease>,
     end: JobEnd,
     stopped_by: Option<i32>,
-    doing: Doing,
+    state: FinishingState,
     failures: u32,
     error: Option<StoreError>,
     give_up_at: Moment,
@@ -91,7 +91,7 @@ impl Finishing {
         heart: Heart,
     ) -> Next {
         let mut this = Self::new(step, lease, end, stopped_by);
-        this.doing = Doing::Heart(heart);
+        this.state = FinishingState::Heart(heart);
         Next::Finish(Box::new(this))
     }
 
@@ -121,7 +121,7 @@ impl Finishing {
             lease: Some(lease),
             end,
             stopped_by,
-            doing: Doing::Recording,
+            state: FinishingState::Recording,
             failures: 0,
             error: None,
             give_up_at,
@@ -129,11 +129,12 @@ impl Finishing {
     }
 
     pub(crate) fn wake_at(&self) -> Moment {
-        match self.doing {
-            Doing::Waiting { until, .. } => until.min(self.give_up_at),
-            Doing::Heart(_) | Doing::Releasing { .. } | Doing::Asking { .. } | Doing::Recording => {
-                self.give_up_at
-            }
+        match self.state {
+            FinishingState::Waiting { until, .. } => until.min(self.give_up_at),
+            FinishingState::Heart(_)
+            | FinishingState::Releasing { .. }
+            | FinishingState::Asking { .. }
+            | FinishingState::Recording => self.give_up_at,
         }
     }
 
@@ -188,16 +189,16 @@ impl Finishing {
         if step.now >= self.give_up_at {
             return self.gives_up(step);
         }
-        match self.doing {
-            Doing::Waiting { until, then } if step.now >= until => match then {
+        match self.state {
+            FinishingState::Waiting { until, then } if step.now >= until => match then {
                 Then::Ask => self.ask(step),
                 Then::Record => self.record(step),
             },
-            Doing::Waiting { .. }
-            | Doing::Heart(_)
-            | Doing::Releasing { .. }
-            | Doing::Asking { .. }
-            | Doing::Recording => {}
+            FinishingState::Waiting { .. }
+            | FinishingState::Heart(_)
+            | FinishingState::Releasing { .. }
+            | FinishingState::Asking { .. }
+            | FinishingState::Recording => {}
         }
         Next::Stay
     }
@@ -218,17 +219,17 @@ impl Finishing {
         let drawn = (step.draw)();
         let swap = lease.release(step.now, &step.claim.timing, self.end.record(), drawn);
         step.act(Action::Send(Request::Swap(Box::new(swap))));
-        self.doing = Doing::Releasing { sent_at: step.now };
+        self.state = FinishingState::Releasing { sent_at: step.now };
     }
 
     fn ask(&mut self, step: &mut Step<'_>) {
         step.read();
-        self.doing = Doing::Asking { sent_at: step.now };
+        self.state = FinishingState::Asking { sent_at: step.now };
     }
 
     fn record(&mut self, step: &mut Step<'_>) {
         step.act(Action::Send(Request::Record(Box::new(self.run.clone()))));
-        self.doing = Doing::Recording;
+        self.state = FinishingState::Recording;
     }
 
     /// A job that was ended for the loss needs no warning.
@@ -240,25 +241,32 @@ impl Finishing {
     }
 
     fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
-        match (self.doing, swapped) {
-            (Doing::Releasing { .. }, Swapped::Done(_)) => return self.ended(true),
-            (Doing::Heart(Heart::Noting), _) => self.release(step),
-            (Doing::Heart(Heart::Beating { sent }), Swapped::Done(time)) => {
+        match (self.state, swapped) {
+            (FinishingState::Releasing { .. }, Swapped::Done(_)) => return self.ended(true),
+            (FinishingState::Heart(Heart::Noting), _) => self.release(step),
+            (FinishingState::Heart(Heart::Beating { sent }), Swapped::Done(time)) => {
                 if let Some(lease) = &mut self.lease {
                     lease.renewed(sent, time);
                 }
                 self.release(step);
             }
-            (Doing::Releasing { .. } | Doing::Heart(_), Swapped::Conflict) => self.ask(step),
-            (Doing::Releasing { sent_at }, Swapped::Expired(time)) => {
+            (FinishingState::Releasing { .. } | FinishingState::Heart(_), Swapped::Conflict) => {
+                self.ask(step)
+            }
+            (FinishingState::Releasing { sent_at }, Swapped::Expired(time)) => {
                 if let Some(lease) = &mut self.lease {
                     lease.saw_time(time, sent_at);
                 }
                 self.wait(step, Then::Ask);
             }
-            (Doing::Heart(_), Swapped::Expired(_)) => self.ask(step),
-            (Doing::Asking { .. } | Doing::Recording | Doing::Waiting { .. }, _)
-            | (Doing::Heart(_), Swapped::Done(_)) => {}
+            (FinishingState::Heart(_), Swapped::Expired(_)) => self.ask(step),
+            (
+                FinishingState::Asking { .. }
+                | FinishingState::Recording
+                | FinishingState::Waiting { .. },
+                _,
+            )
+            | (FinishingState::Heart(_), Swapped::Done(_)) => {}
         }
         Next::Stay
     }
@@ -266,12 +274,13 @@ impl Finishing {
     /// The row shows whether it is still ours to release. If it is not, another
     /// may be in it by now: what settles the release is the run's record.
     fn looked(&mut self, step: &mut Step<'_>, reading: &Reading) -> Next {
-        let sent_at = match self.doing {
-            Doing::Asking { sent_at } | Doing::Heart(Heart::Asking { sent_at }) => sent_at,
-            Doing::Heart(_)
-            | Doing::Releasing { .. }
-            | Doing::Recording
-            | Doing::Waiting { .. } => return Next::Stay,
+        let sent_at = match self.state {
+            FinishingState::Asking { sent_at }
+            | FinishingState::Heart(Heart::Asking { sent_at }) => sent_at,
+            FinishingState::Heart(_)
+            | FinishingState::Releasing { .. }
+            | FinishingState::Recording
+            | FinishingState::Waiting { .. } => return Next::Stay,
         };
         let found = self.lease.as_mut().map(|lease| {
             lease.looked(reading.row.as_ref(), reading.now.clone(), sent_at, step.now)
@@ -296,7 +305,7 @@ impl Finishing {
             // The store that was opened does not come back.
             return self.gives_up(step);
         }
-        self.perhaps_released |= matches!(self.doing, Doing::Releasing { .. });
+        self.perhaps_released |= matches!(self.state, FinishingState::Releasing { .. });
         self.wait(step, then);
         Next::Stay
     }
@@ -304,6 +313,6 @@ impl Finishing {
     fn wait(&mut self, step: &mut Step<'_>, then: Then) {
         let until = step.now.plus(step.pause_after(self.failures));
         self.failures += 1;
-        self.doing = Doing::Waiting { until, then };
+        self.state = FinishingState::Waiting { until, then };
     }
 }

@@ -17,7 +17,7 @@ use super::lease::Lease;
 use super::machine::{Next, Step};
 use crate::moment::Moment;
 use crate::sys::wait::Status;
-use crate::token::misreading::{Misreading, misread};
+use crate::token::mutant::{Mutant, is_mutant};
 use crate::token::{Claim, Row};
 
 /// A second stop signal counts only so long after the first: a terminal and a
@@ -153,7 +153,7 @@ impl Holding {
             Event::Signal { signal, stop } => self.signal(step, signal, stop),
         }
         self.beat_if_due(step);
-        self.release_early_if_misread(step)
+        self.release_early_if_mutated(step)
     }
 
     /// Looked at first, whatever the event: the clock may have leapt.
@@ -313,8 +313,8 @@ impl Holding {
         }
     }
 
-    fn release_early_if_misread(&mut self, step: &mut Step<'_>) -> Next {
-        if misread(Misreading::ReleaseBeforeReaped)
+    fn release_early_if_mutated(&mut self, step: &mut Step<'_>) -> Next {
+        if is_mutant(Mutant::ReleaseBeforeReaped)
             && let Some((status, _)) = self.exited
         {
             return self.finish(step, JobEnd::Itself(status));

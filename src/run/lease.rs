@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::job::messages::Deadline;
 use crate::moment::Moment;
-use crate::token::misreading::{Misreading, misread};
+use crate::token::mutant::{Mutant, is_mutant};
 use crate::token::{
     Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Timing, Until, Version, swap,
 };
@@ -168,7 +168,7 @@ impl Lease {
     }
 
     fn draw(&self, drawn: u64) -> Version {
-        if misread(Misreading::VersionIsCounter) {
+        if is_mutant(Mutant::VersionIsCounter) {
             return Version::from_stored(self.row.version.number() + 1);
         }
         Version::from_random(drawn)
@@ -205,7 +205,7 @@ impl Lease {
     fn rolled_back_to(&self, row: &Row) -> Option<Sent> {
         let version = row.document.session_version?;
         let known = self.written.0.contains(&version.number());
-        (known && !misread(Misreading::LostHeartbeatEndsHolder)).then_some(Sent {
+        (known && !is_mutant(Mutant::LostHeartbeatEndsHolder)).then_some(Sent {
             version,
             at: self.own.at,
         })
@@ -225,9 +225,9 @@ impl Lease {
         let happened = self.unsettled.happened(row, &self.run.session);
         let standing = (row.document.session_version == Some(self.own.version)).then_some(self.own);
         let last_sent = self.unsettled.0.last().copied().unwrap_or(self.own);
-        let sent = if misread(Misreading::HeartbeatKnownBySession) {
+        let sent = if is_mutant(Mutant::HeartbeatKnownBySession) {
             Some(last_sent)
-        } else if misread(Misreading::TrustFromReread) {
+        } else if is_mutant(Mutant::TrustFromReread) {
             let found = happened.or(standing).or_else(|| self.rolled_back_to(row));
             found.map(|sent| Sent { at: now, ..sent })
         } else {

@@ -303,7 +303,7 @@ mod tests {
         Reading {
             row: Some(but(row, |row| *lock_file(row) = Some(file.to_string()))),
             now,
-            line: Vec::new(),
+            queue: Vec::new(),
             memory: crate::token::Memory::SOUND,
         }
     }

@@ -16,12 +16,12 @@ use super::seeking::Seeking;
 use crate::moment::Moment;
 use crate::store::Reading;
 use crate::store::Request;
-use crate::token::misreading::{Misreading, misread};
+use crate::token::mutant::{Mutant, is_mutant};
 use crate::token::{Claim, IncarnationNote, Until, Version, Waiter};
 
 use std::time::Duration;
 
-/// How long a session that is refused waits in line.
+/// How long a session that is refused waits in the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Wait {
     /// Not at all.
@@ -38,7 +38,7 @@ pub enum Wait {
 pub struct Limits {
     /// The job's longest run.
     pub timeout: Option<Duration>,
-    /// How long a refused session waits in line.
+    /// How long a refused session waits in the queue.
     pub wait: Wait,
     /// Whether locks are to be taken that prove whether the run lives.
     pub locks: bool,
@@ -100,7 +100,7 @@ impl Step<'_> {
 
     /// A new version for a row that has `old`.
     pub(crate) fn version_after(&mut self, old: Option<Version>) -> Version {
-        if misread(Misreading::VersionIsCounter) {
+        if is_mutant(Mutant::VersionIsCounter) {
             return Version::from_stored(old.map_or(1, |old| old.number() + 1));
         }
         Version::from_random((self.draw)())
@@ -210,7 +210,7 @@ impl Machine {
         matches!(self.phase, Phase::Seeking(_))
     }
 
-    /// Whether [`Event::Rung`] would make it look: the store's bell is heard now only.
+    /// Whether [`Event::Rung`] would make it look: the store's notifier is heard now only.
     #[must_use]
     pub fn listens(&self) -> bool {
         match &self.phase {

@@ -28,7 +28,7 @@ const LONGEST_NAME: usize = 250;
 
 /// What is in it, as a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Contents {
+pub struct Holder {
     pub group: String,
     /// Who this node is.
     pub client_id: String,
@@ -38,7 +38,7 @@ pub struct Contents {
     pub fence: String,
 }
 
-impl Contents {
+impl Holder {
     fn text(&self) -> io::Result<Vec<u8>> {
         let mut text = serde_json::to_vec(self)?;
         text.push(b'\n');
@@ -88,7 +88,7 @@ impl RuntimeFile {
     ///
     /// # Errors
     /// What the file system says.
-    pub fn write(&mut self, contents: &Contents) -> io::Result<()> {
+    pub fn write(&mut self, contents: &Holder) -> io::Result<()> {
         self.0.set_len(0)?;
         io::Seek::rewind(&mut self.0)?;
         self.0.write_all(&contents.text()?)
@@ -111,7 +111,7 @@ impl RuntimeFile {
     ///
     /// # Errors
     /// What the file system says.
-    pub fn has(&self, contents: &Contents) -> io::Result<bool> {
+    pub fn has(&self, contents: &Holder) -> io::Result<bool> {
         Ok(self.0.metadata()?.len() == contents.text()?.len() as u64)
     }
 
@@ -145,7 +145,7 @@ pub fn held_session(path: &Path) -> io::Result<Option<SessionId>> {
 }
 
 /// What is in a file: `None` if nothing, `Some(None)` if something else.
-fn contents(file: &mut File) -> io::Result<Option<Option<Contents>>> {
+fn contents(file: &mut File) -> io::Result<Option<Option<Holder>>> {
     let mut text = Vec::new();
     file.take(LONGEST).read_to_end(&mut text)?;
     Ok((!text.is_empty()).then(|| serde_json::from_slice(&text).ok()))
@@ -212,8 +212,8 @@ fn file_name(group: &str) -> String {
 mod tests {
     use super::*;
 
-    fn held() -> Contents {
-        Contents {
+    fn held() -> Holder {
+        Holder {
             group: "job".into(),
             client_id: "a".into(),
             session: SessionId::from_random(7).to_string(),

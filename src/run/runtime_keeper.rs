@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::runtime_file::{Contents, RuntimeFile, make_directory};
+use super::runtime_file::{Holder, RuntimeFile, make_directory};
 
 /// How long the end of a token's tenure waits for the file system.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -38,7 +38,7 @@ impl RuntimeKeeper {
     ///
     /// # Errors
     /// The system refused a thread.
-    pub fn start(file: RuntimeFile, path: PathBuf, held: Contents) -> io::Result<Self> {
+    pub fn start(file: RuntimeFile, path: PathBuf, held: Holder) -> io::Result<Self> {
         let (orders, inbox) = channel();
         let (outbox, answers) = channel();
         let mut kept = Kept { file, path, held };
@@ -101,7 +101,7 @@ impl RuntimeKeeper {
 struct Kept {
     file: RuntimeFile,
     path: PathBuf,
-    held: Contents,
+    held: Holder,
 }
 
 impl Kept {
@@ -136,8 +136,8 @@ mod tests {
     use super::*;
     use crate::run::runtime_file::held_session;
 
-    fn held() -> Contents {
-        Contents {
+    fn held() -> Holder {
+        Holder {
             group: "job".into(),
             client_id: "a".into(),
             session: "s1".into(),

@@ -16,7 +16,7 @@ mod world;
 
 use std::time::{Duration, Instant};
 
-use crate::token::misreading::{Misreading, while_misreading};
+use crate::token::mutant::{Mutant, with_mutant};
 use crate::token::{Timing, Wishes};
 use explore::search;
 
@@ -67,7 +67,7 @@ struct Scenario {
     /// Whether jobs leave processes behind.
     leftovers: bool,
     acts: &'static [&'static str],
-    /// Which client's sessions wait in line.
+    /// Which client's sessions wait in the queue.
     waits: [bool; 2],
     /// How many servers the store fails over to in turn.
     servers: u8,
@@ -142,7 +142,7 @@ fn unequal() -> Scenario {
     }
 }
 
-/// Both clients' sessions wait in line.
+/// Both clients' sessions wait in the queue.
 fn waiting(scenario: Scenario) -> Scenario {
     Scenario {
         waits: [true; 2],
@@ -254,9 +254,9 @@ searches! {
     an_operator_hands_off: once(&["hand off to b"], kept()), 3_444;
 }
 
-/// The smallest scenario found in which a misreading shows: few sessions are started.
-fn shows(misreading: Misreading) -> (Scenario, &'static str) {
-    use Misreading as M;
+/// The smallest scenario found in which a mutant shows: few sessions are started.
+fn shows(mutant: Mutant) -> (Scenario, &'static str) {
+    use Mutant as M;
     let only_a = Left {
         starts: [1, 0],
         ..NO_FAULTS
@@ -266,7 +266,7 @@ fn shows(misreading: Misreading) -> (Scenario, &'static str) {
         ..NO_FAULTS
     };
     let overlap = "two jobs are alive";
-    match misreading {
+    match mutant {
         M::HeartbeatKnownBySession => {
             let left = Left { slow: 3, ..each };
             (once(&["expect b"], with(plain(), left)), overlap)
@@ -344,24 +344,24 @@ fn shows(misreading: Misreading) -> (Scenario, &'static str) {
     }
 }
 
-fn caught(misreading: Misreading) {
-    let (scenario, words) = shows(misreading);
-    let found = while_misreading(misreading, || search(&scenario, 100_000));
+fn caught(mutant: Mutant) {
+    let (scenario, words) = shows(mutant);
+    let found = with_mutant(mutant, || search(&scenario, 100_000));
     let violation = found.violation.unwrap_or_default();
-    println!("{misreading:?}: {violation}");
-    assert!(violation.contains(words), "{misreading:?}: {violation}");
+    println!("{mutant:?}: {violation}");
+    assert!(violation.contains(words), "{mutant:?}: {violation}");
 }
 
-macro_rules! misreadings {
-    ($($test:ident: $misreading:ident;)+) => {
+macro_rules! mutants {
+    ($($test:ident: $mutant:ident;)+) => {
         $(#[test]
         fn $test() {
-            caught(Misreading::$misreading);
+            caught(Mutant::$mutant);
         })+
     };
 }
 
-misreadings! {
+mutants! {
     a_heartbeat_known_by_its_session_is_caught: HeartbeatKnownBySession;
     trust_anchored_at_the_reread_is_caught: TrustFromReread;
     a_version_that_counts_is_caught: VersionIsCounter;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use self::granting::{Grant, Held, Intent};
 use self::looking::Watch;
-use self::waiting::{AWAY, InLine, no_answer_in_time};
+use self::waiting::{AWAY, Queued, no_answer_in_time};
 use super::ending::{Ending, Unstarted};
 use super::event::{Event, Note};
 use super::lease::Unsettled;
@@ -23,7 +23,7 @@ const LAST_ANSWER: Duration = Duration::from_millis(25);
 
 /// What is going on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum SeekingState {
     /// Nothing yet.
     Fresh,
     /// A read is out.
@@ -39,7 +39,7 @@ pub(super) enum Doing {
     Locking { intent: Box<Intent> },
     /// A grant is out.
     Claiming { grant: Box<Grant> },
-    /// The run is over without the token; it leaves the line, if that takes no time.
+    /// The run is over without the token; it leaves the queue, if that takes no time.
     Leaving {
         by: Moment,
         ending: Box<Ending>,
@@ -59,7 +59,7 @@ pub(super) enum Doing {
 /// A session without the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seeking {
-    pub(super) doing: Doing,
+    pub(super) state: SeekingState,
     watch: Option<Watch>,
     /// Grants that were sent and whose fate is not known.
     pub(super) unsettled: Unsettled,
@@ -71,21 +71,21 @@ pub struct Seeking {
     stopped: Option<Unstarted>,
     /// The locks were taken, or can't be.
     locked: bool,
-    /// The wait in line.
-    line: InLine,
+    /// The wait in the queue.
+    queued: Queued,
 }
 
 impl Seeking {
     pub(crate) const fn new() -> Self {
         Self {
-            doing: Doing::Fresh,
+            state: SeekingState::Fresh,
             watch: None,
             unsettled: Unsettled::new(),
             last_grant: None,
             trouble: None,
             stopped: None,
             locked: false,
-            line: InLine::new(),
+            queued: Queued::new(),
         }
     }
 
@@ -127,25 +127,27 @@ impl Seeking {
 
     /// When what is going on has gone on for long enough.
     fn due(&self, claim: &Claim, wait: Wait) -> Option<Moment> {
-        match &self.doing {
-            Doing::Fresh => Some(Moment::default()),
-            Doing::Locking { .. } => None,
-            Doing::Waiting { until } => Some(*until),
-            // Who waits in line goes on waiting for the store too.
-            Doing::Looking { .. } | Doing::Marking { .. } | Doing::AskingOnce { .. }
+        match &self.state {
+            SeekingState::Fresh => Some(Moment::default()),
+            SeekingState::Locking { .. } => None,
+            SeekingState::Waiting { until } => Some(*until),
+            // Who waits in the queue goes on waiting for the store too.
+            SeekingState::Looking { .. }
+            | SeekingState::Marking { .. }
+            | SeekingState::AskingOnce { .. }
                 if wait != Wait::No =>
             {
                 None
             }
-            Doing::Looking { sent_at }
-            | Doing::Marking { sent_at, .. }
-            | Doing::AskingOnce { sent_at } => Some(sent_at.plus(patience(claim))),
-            Doing::Checking { held, again_at } => {
+            SeekingState::Looking { sent_at }
+            | SeekingState::Marking { sent_at, .. }
+            | SeekingState::AskingOnce { sent_at } => Some(sent_at.plus(patience(claim))),
+            SeekingState::Checking { held, again_at } => {
                 let latest = claim.timing.last_start(held.grant.sent.at);
                 let out_until = latest.plus(patience(claim));
                 Some(again_at.map_or(out_until, |at| at.min(latest)))
             }
-            Doing::Claiming { grant } => {
+            SeekingState::Claiming { grant } => {
                 let patient_until = grant.sent.at.plus(patience(claim));
                 let over = self.wait_ends_at(wait).map(|over| over.plus(LAST_ANSWER));
                 match wait {
@@ -155,18 +157,18 @@ impl Seeking {
                     Wait::For(_) | Wait::Forever => over,
                 }
             }
-            Doing::Leaving { by, .. } => Some(*by),
+            SeekingState::Leaving { by, .. } => Some(*by),
         }
     }
 
-    /// When the wait in line is over; a grant that is out is settled first.
+    /// When the wait in the queue is over; a grant that is out is settled first.
     fn over_at(&self, wait: Wait) -> Option<Moment> {
         let may_end = !matches!(
-            self.doing,
-            Doing::Locking { .. }
-                | Doing::Claiming { .. }
-                | Doing::Checking { .. }
-                | Doing::Leaving { .. }
+            self.state,
+            SeekingState::Locking { .. }
+                | SeekingState::Claiming { .. }
+                | SeekingState::Checking { .. }
+                | SeekingState::Leaving { .. }
         );
         self.wait_ends_at(wait).filter(|_| may_end)
     }
@@ -184,28 +186,28 @@ impl Seeking {
         let due = self.due(step.claim, step.limits.wait);
         let due = due.is_some_and(|at| step.now >= at);
         let over = self.over_at(step.limits.wait);
-        let has_looked = !matches!(self.doing, Doing::Fresh);
+        let has_looked = !matches!(self.state, SeekingState::Fresh);
         if has_looked && over.is_some_and(|at| step.now >= at) {
             return self.give_up(step);
         }
-        match &self.doing {
-            Doing::Fresh => {
+        match &self.state {
+            SeekingState::Fresh => {
                 if step.ask_once() {
-                    self.doing = Doing::AskingOnce { sent_at: step.now };
+                    self.state = SeekingState::AskingOnce { sent_at: step.now };
                     return Next::Stay;
                 }
                 self.look(step)
             }
-            Doing::Waiting { .. } if due => self.look(step),
-            Doing::Leaving { ending, .. } if due => Next::End(ending.as_ref().clone()),
-            Doing::Checking {
+            SeekingState::Waiting { .. } if due => self.look(step),
+            SeekingState::Leaving { ending, .. } if due => Next::End(ending.as_ref().clone()),
+            SeekingState::Checking {
                 again_at: Some(_), ..
             } if due => self.check_again(step),
-            Doing::Looking { .. }
-            | Doing::Marking { .. }
-            | Doing::AskingOnce { .. }
-            | Doing::Checking { .. }
-            | Doing::Claiming { .. }
+            SeekingState::Looking { .. }
+            | SeekingState::Marking { .. }
+            | SeekingState::AskingOnce { .. }
+            | SeekingState::Checking { .. }
+            | SeekingState::Claiming { .. }
                 if due =>
             {
                 let ends_at = self.wait_ends_at(step.limits.wait);
@@ -223,14 +225,14 @@ impl Seeking {
                     perhaps_granted: self.is_claimed() || !self.unsettled.is_empty(),
                 })
             }
-            Doing::Waiting { .. }
-            | Doing::Looking { .. }
-            | Doing::Marking { .. }
-            | Doing::Locking { .. }
-            | Doing::Leaving { .. }
-            | Doing::AskingOnce { .. }
-            | Doing::Checking { .. }
-            | Doing::Claiming { .. } => Next::Stay,
+            SeekingState::Waiting { .. }
+            | SeekingState::Looking { .. }
+            | SeekingState::Marking { .. }
+            | SeekingState::Locking { .. }
+            | SeekingState::Leaving { .. }
+            | SeekingState::AskingOnce { .. }
+            | SeekingState::Checking { .. }
+            | SeekingState::Claiming { .. } => Next::Stay,
         }
     }
 
@@ -241,40 +243,46 @@ impl Seeking {
         step: &mut Step<'_>,
         found: Result<Option<Box<OnceMark>>, StoreError>,
     ) -> Next {
-        match (std::mem::replace(&mut self.doing, Doing::Fresh), found) {
-            (Doing::AskingOnce { .. }, Ok(Some(mark))) => Next::End(Ending::Done(mark)),
-            (Doing::AskingOnce { .. }, Ok(None)) => match self.stopped.take() {
+        match (
+            std::mem::replace(&mut self.state, SeekingState::Fresh),
+            found,
+        ) {
+            (SeekingState::AskingOnce { .. }, Ok(Some(mark))) => Next::End(Ending::Done(mark)),
+            (SeekingState::AskingOnce { .. }, Ok(None)) => match self.stopped.take() {
                 Some(why) => Next::End(ending_of(why)),
                 None => self.look(step),
             },
-            (Doing::AskingOnce { .. }, Err(error)) => self.failed(step, error),
-            (Doing::Checking { held, .. }, Ok(done)) => self.start(step, *held, done),
-            (Doing::Checking { held, .. }, Err(_)) => {
+            (SeekingState::AskingOnce { .. }, Err(error)) => self.failed(step, error),
+            (SeekingState::Checking { held, .. }, Ok(done)) => self.start(step, *held, done),
+            (SeekingState::Checking { held, .. }, Err(_)) => {
                 let again_at = Some(step.now.plus(step.pause_after(0)));
-                self.doing = Doing::Checking { held, again_at };
+                self.state = SeekingState::Checking { held, again_at };
                 Next::Stay
             }
             (doing, _) => {
-                self.doing = doing;
+                self.state = doing;
                 Next::Stay
             }
         }
     }
 
     pub(super) fn look(&mut self, step: &mut Step<'_>) -> Next {
-        self.line.rung = false;
-        if self.line.is_due(step.now) {
-            self.line.stamp(step);
+        self.queued.rung = false;
+        if self.queued.is_due(step.now) {
+            self.queued.stamp(step);
         } else {
             step.read();
         }
-        self.doing = Doing::Looking { sent_at: step.now };
+        self.state = SeekingState::Looking { sent_at: step.now };
         Next::Stay
     }
 
     /// A grant is out, or has happened.
     const fn is_claimed(&self) -> bool {
-        matches!(self.doing, Doing::Claiming { .. } | Doing::Checking { .. })
+        matches!(
+            self.state,
+            SeekingState::Claiming { .. } | SeekingState::Checking { .. }
+        )
     }
 
     fn stop(&mut self, step: &mut Step<'_>, why: Unstarted) -> Next {
@@ -292,37 +300,40 @@ impl Seeking {
             // One that came too late may have been held up by that very trouble.
             self.trouble = None;
         }
-        match (std::mem::replace(&mut self.doing, Doing::Fresh), swapped) {
-            (Doing::Claiming { mut grant }, Swapped::Done(time)) => {
+        match (
+            std::mem::replace(&mut self.state, SeekingState::Fresh),
+            swapped,
+        ) {
+            (SeekingState::Claiming { mut grant }, Swapped::Done(time)) => {
                 // What the store stamped is carried on by every heartbeat.
                 grant.row.stamped = time.clone();
                 let seen = (time, grant.sent.at);
                 self.hold(step, *grant, seen)
             }
             // Another was quicker, or the grant came too late: start over at clause 1.
-            (Doing::Claiming { grant }, Swapped::Conflict | Swapped::Expired(_)) => {
+            (SeekingState::Claiming { grant }, Swapped::Conflict | Swapped::Expired(_)) => {
                 self.unsettled.forget(grant.sent.version);
                 self.look(step)
             }
             (
-                Doing::Marking {
+                SeekingState::Marking {
                     then: Some((clause, why)),
                     ..
                 },
                 Swapped::Done(_),
             ) if step.limits.wait == Wait::No => Next::End(Ending::Refused { clause, why }),
-            (Doing::Marking { .. }, _) => self.look(step),
+            (SeekingState::Marking { .. }, _) => self.look(step),
             (
-                doing @ (Doing::Fresh
-                | Doing::Looking { .. }
-                | Doing::Waiting { .. }
-                | Doing::Leaving { .. }
-                | Doing::AskingOnce { .. }
-                | Doing::Checking { .. }
-                | Doing::Locking { .. }),
+                doing @ (SeekingState::Fresh
+                | SeekingState::Looking { .. }
+                | SeekingState::Waiting { .. }
+                | SeekingState::Leaving { .. }
+                | SeekingState::AskingOnce { .. }
+                | SeekingState::Checking { .. }
+                | SeekingState::Locking { .. }),
                 _,
             ) => {
-                self.doing = doing;
+                self.state = doing;
                 Next::Stay
             }
         }
@@ -331,7 +342,9 @@ impl Seeking {
     /// The store failed. If a grant was out, its fate is not known, and if a row is
     /// being watched, much has been waited for: try again for a while. Else give up.
     fn failed(&mut self, step: &mut Step<'_>, error: StoreError) -> Next {
-        if let Doing::Claiming { grant } = std::mem::replace(&mut self.doing, Doing::Fresh) {
+        if let SeekingState::Claiming { grant } =
+            std::mem::replace(&mut self.state, SeekingState::Fresh)
+        {
             // After any other trouble it is known that nothing has happened.
             if error.trouble != Trouble::Unavailable {
                 self.unsettled.forget(grant.sent.version);
@@ -364,9 +377,9 @@ impl Seeking {
             step.say(Note::StoreAway { error });
         }
         self.trouble = Some((since, failures.saturating_add(1), error));
-        self.line.since.get_or_insert(step.now);
+        self.queued.since.get_or_insert(step.now);
         let until = step.now.plus(step.pause_after(failures));
-        self.doing = Doing::Waiting { until };
+        self.state = SeekingState::Waiting { until };
         Next::Stay
     }
 }

@@ -13,7 +13,7 @@ mod processes;
 mod waiting;
 mod world;
 
-use crate::token::misreading::{Misreading, while_misreading};
+use crate::token::mutant::{Mutant, with_mutant};
 use crate::token::swap::EPOCH_FENCE_STEP;
 pub(super) use processes::{is_shown_to_hold, takes_it_for_lost};
 use world::World;
@@ -78,28 +78,28 @@ fn the_same_seed_takes_the_same_steps() {
 }
 
 /// Whether the simulation goes red within `seeds` seeds, and with which words.
-fn caught(misreading: Misreading, seeds: u64, words: &[&str]) {
-    let found = while_misreading(misreading, || (0..seeds).find_map(|seed| run(seed).err()));
-    let violation = found.unwrap_or_else(|| panic!("{misreading:?} went unnoticed"));
-    println!("{misreading:?}: {violation}");
+fn caught(mutant: Mutant, seeds: u64, words: &[&str]) {
+    let found = with_mutant(mutant, || (0..seeds).find_map(|seed| run(seed).err()));
+    let violation = found.unwrap_or_else(|| panic!("{mutant:?} went unnoticed"));
+    println!("{mutant:?}: {violation}");
     assert!(
         words.iter().any(|words| violation.contains(words)),
-        "{misreading:?} was caught, but for another reason: {violation}"
+        "{mutant:?} was caught, but for another reason: {violation}"
     );
 }
 
-macro_rules! misreadings {
-    ($($test:ident: $misreading:ident, $words:expr;)+) => {
+macro_rules! mutants {
+    ($($test:ident: $mutant:ident, $words:expr;)+) => {
         $(#[test]
         fn $test() {
-            caught(Misreading::$misreading, 20_000, &$words);
+            caught(Mutant::$mutant, 20_000, &$words);
         })+
     };
 }
 
 const OVERLAP: &str = "two jobs are alive";
 
-misreadings! {
+mutants! {
     a_heartbeat_known_by_its_session_is_caught: HeartbeatKnownBySession, [OVERLAP];
     trust_anchored_at_the_reread_is_caught: TrustFromReread, [OVERLAP];
     a_version_that_counts_is_caught: VersionIsCounter, ["another session's grant", OVERLAP];

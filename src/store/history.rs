@@ -55,7 +55,7 @@ mod tests {
             rows,
             unreadable: Vec::new(),
             now,
-            lines: Vec::new(),
+            queues: Vec::new(),
         }
     }
 

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::sql::cell::BadColumn;
-use super::{Bell, Store, StoreError};
+use super::{Notifier, Store, StoreError};
 use crate::token::{Incarnation, Served, StoreTime, Until};
 
 /// What a database with keys and values does for [`KvStore`]. Calls block, each for a bounded time.
@@ -38,8 +38,8 @@ pub trait Kv: Send {
     /// If it is not known whether the commit happened, or will.
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError>;
 
-    /// What announces that an entry was written ([`super::Queue::bell`]).
-    fn bell(&mut self) -> Option<Bell> {
+    /// What announces that an entry was written ([`super::Queue::notifier`]).
+    fn notifier(&mut self) -> Option<Notifier> {
         None
     }
 }

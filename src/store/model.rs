@@ -10,21 +10,21 @@ use super::{
     ActQuery, Advanced, Listing, Marks, PRUNE_BATCH, Queue, Reading, Records, Retention, RunQuery,
     Store, StoreError, Tokens,
 };
-use crate::token::line::FORGOTTEN;
+use crate::token::queue::FORGOTTEN;
 use crate::token::{
     ActRecord, ClockEpoch, Fence, GroupName, Incarnation, IncarnationNote, Memory, NoteSwap,
-    OnceMark, Outcome, Place, Recorded, ResourceName, Row, RunRecord, Served, SessionId, Stamp,
-    StoreTime, Swap, Swapped, Until, Version, Waiter,
+    OnceMark, Outcome, QueueEntry, Recorded, ResourceName, Row, RunRecord, Served, SessionId,
+    Stamp, StoreTime, Swap, Swapped, Until, Version, Waiter,
 };
 
 /// Everything that a store holds: to be copied and put back, as a lossy failover does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Contents {
+pub(crate) struct ModelData {
     pub(crate) rows: BTreeMap<GroupName, Row>,
     /// The history, oldest first.
     pub(crate) runs: Vec<RunRecord>,
     /// Who waits, by arrival.
-    pub(crate) line: Vec<(GroupName, Place)>,
+    pub(crate) queue: Vec<(GroupName, QueueEntry)>,
     /// What operators did, oldest first.
     pub(crate) acts: Vec<ActRecord>,
     /// The keys that are done, oldest first.
@@ -60,7 +60,7 @@ impl Server {
 
 #[derive(Debug)]
 struct Inner {
-    contents: Contents,
+    contents: ModelData,
     server: Server,
     clock: StoreTime,
 }
@@ -90,7 +90,7 @@ impl ModelStore {
         let server = Server::named("model");
         Self {
             inner: Arc::new(Mutex::new(Inner {
-                contents: Contents::made(&server, &clock),
+                contents: ModelData::made(&server, &clock),
                 server,
                 clock,
             })),
@@ -123,17 +123,17 @@ impl ModelStore {
     }
 
     /// A copy of everything in it.
-    pub(crate) fn contents(&self) -> Contents {
+    pub(crate) fn contents(&self) -> ModelData {
         self.inner().contents.clone()
     }
 
     /// Replaces everything in it.
-    pub(crate) fn restore(&self, contents: Contents) {
+    pub(crate) fn restore(&self, contents: ModelData) {
         self.inner().contents = contents;
     }
 }
 
-impl Contents {
+impl ModelData {
     /// Those of a store that is made now.
     pub(crate) fn made(server: &Server, now: &StoreTime) -> Self {
         let (incarnation, version) = (server.incarnation.clone(), Version::from_random(0));
@@ -146,9 +146,9 @@ impl Contents {
 
     /// What a reading says of the memory of a server with these contents.
     pub(crate) fn memory(&self, server: &Server) -> Memory {
-        use crate::token::misreading::{Misreading, misread};
+        use crate::token::mutant::{Mutant, is_mutant};
         let mut notes = self.earlier.iter().chain(&self.incarnation).rev();
-        let note = if misread(Misreading::NoteByIncarnation) {
+        let note = if is_mutant(Mutant::NoteByIncarnation) {
             notes.find(|note| note.incarnation == server.incarnation)
         } else {
             self.incarnation.as_ref()
@@ -169,9 +169,9 @@ impl Contents {
 
     /// What [`Tokens::note`] does at `now`.
     pub(crate) fn note(&mut self, swap: &NoteSwap, now: &StoreTime) -> Swapped {
-        use crate::token::misreading::{Misreading, misread};
+        use crate::token::mutant::{Mutant, is_mutant};
         let found = self.incarnation.as_ref().map(|note| note.version);
-        if misread(Misreading::NoteByIncarnation) {
+        if is_mutant(Mutant::NoteByIncarnation) {
             self.earlier.extend(self.incarnation.take());
         } else if found != swap.from {
             return Swapped::Conflict;
@@ -189,12 +189,12 @@ impl Contents {
 
     /// What a swap does at `now`.
     pub(crate) fn swap(&mut self, swap: &Swap, now: &StoreTime) -> Swapped {
-        use crate::token::misreading::{Misreading, misread};
+        use crate::token::mutant::{Mutant, is_mutant};
         let found = self.rows.get(swap.group()).map(|row| row.version);
         if found != swap.from {
             return Swapped::Conflict;
         }
-        if now.is_past(&swap.expiry) && !misread(Misreading::AbandonedSwapHappens) {
+        if now.is_past(&swap.expiry) && !is_mutant(Mutant::AbandonedSwapHappens) {
             return Swapped::Expired(now.clone());
         }
         let row = swap.written(now);
@@ -227,38 +227,38 @@ impl Contents {
         if now.is_past(expiry) {
             return;
         }
-        self.line.retain(|(_, place)| {
-            let age = now.calendar_age_of(place.seen_at, Some(&place.epoch));
-            age < FORGOTTEN || place.waiter == *waiter
+        self.queue.retain(|(_, entry)| {
+            let age = now.calendar_age_of(entry.seen_at, Some(&entry.epoch));
+            age < FORGOTTEN || entry.waiter == *waiter
         });
-        let in_line = |(other, place): &&mut (GroupName, Place)| {
-            other == group && place.waiter.session == waiter.session
+        let in_queue = |(other, entry): &&mut (GroupName, QueueEntry)| {
+            other == group && entry.waiter.session == waiter.session
         };
-        if let Some((_, place)) = self.line.iter_mut().find(in_line) {
-            place.seen_at = now.stamp;
-            place.epoch = now.epoch.clone();
+        if let Some((_, entry)) = self.queue.iter_mut().find(in_queue) {
+            entry.seen_at = now.stamp;
+            entry.epoch = now.epoch.clone();
             return;
         }
-        let last = self.line_of(group).last().map_or(0, |place| place.number);
-        let place = Place {
+        let last = self.queue_of(group).last().map_or(0, |entry| entry.number);
+        let entry = QueueEntry {
             waiter: waiter.clone(),
             number: last + 1,
             seen_at: now.stamp,
             epoch: now.epoch.clone(),
         };
-        self.line.push((group.clone(), place));
+        self.queue.push((group.clone(), entry));
     }
 
     /// What [`Queue::leave`] does.
     pub(crate) fn leave(&mut self, group: &GroupName, session: &SessionId) {
-        self.line
-            .retain(|(other, place)| other != group || place.waiter.session != *session);
+        self.queue
+            .retain(|(other, entry)| other != group || entry.waiter.session != *session);
     }
 
-    /// Those in line for a group.
-    pub(crate) fn line_of(&self, group: &GroupName) -> Vec<Place> {
-        let of_group = self.line.iter().filter(|(other, _)| other == group);
-        of_group.map(|(_, place)| place.clone()).collect()
+    /// Those in the queue for a group.
+    pub(crate) fn queue_of(&self, group: &GroupName) -> Vec<QueueEntry> {
+        let of_group = self.queue.iter().filter(|(other, _)| other == group);
+        of_group.map(|(_, entry)| entry.clone()).collect()
     }
 
     /// What [`Records::record`] does at `now`.
@@ -324,7 +324,7 @@ impl Tokens for ModelStore {
         Ok(Reading {
             row: inner.contents.rows.get(group).cloned(),
             now: inner.clock.clone(),
-            line: inner.contents.line_of(group),
+            queue: inner.contents.queue_of(group),
             memory: inner.contents.memory(&inner.server),
         })
     }
@@ -345,7 +345,7 @@ impl Tokens for ModelStore {
         let inner = self.inner();
         Ok(Listing {
             rows: inner.contents.rows.values().cloned().collect(),
-            lines: inner.contents.line.clone(),
+            queues: inner.contents.queue.clone(),
             unreadable: Vec::new(),
             now: inner.clock.clone(),
         })

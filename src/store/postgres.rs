@@ -22,15 +22,15 @@ pub mod schema;
 mod call;
 mod cells;
 mod clock_epoch;
+mod connection;
 mod dial;
+mod environment;
 mod fault;
-mod habits;
 mod incarnation;
 mod marks;
 mod prune;
 mod queue;
 mod records;
-mod session;
 mod statements;
 mod swaps;
 mod tls;
@@ -50,12 +50,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::cells::Cells;
+use self::connection::{Connection, Failed};
 use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
 use self::examine::lookout::OtherServers;
-use self::session::{Failed, Session};
 use self::statements::Statements;
 use super::sql::cell::BadColumn;
 use super::{Lookout, Store, StoreError};
@@ -63,7 +63,7 @@ use crate::token::StoreTime;
 
 /// A token store in a PostgreSQL database.
 pub struct PostgresStore {
-    session: Session,
+    connection: Connection,
     statements: Statements,
     schema: String,
     timeout: Duration,
@@ -80,30 +80,30 @@ pub struct PostgresStore {
 impl std::fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PostgresStore")
-            .field("place", &self.session.place())
+            .field("name", &self.connection.store_name())
             .finish_non_exhaustive()
     }
 }
 
-/// What a connection string comes to in this process's surroundings. `application` is
+/// What a connection string comes to in this process's environment. `application` is
 /// the name that the server shows, unless the user gives another.
 ///
 /// # Errors
 /// What is wrong with the string, a variable or a file that belongs to it.
 pub fn settings(text: &str, application: &str) -> Result<Settings, ConninfoError> {
-    resolve(parse(text)?, &habits::Real, application)
+    resolve(parse(text)?, &environment::ProcessEnvironment, application)
 }
 
 impl PostgresStore {
     /// A store that connects when it is first asked. A call takes at most `timeout`.
     #[must_use]
     pub fn new(settings: Settings, timeout: Duration) -> Self {
-        let place = settings.name();
+        let name = settings.name();
         let schema = settings.schema.clone();
         Self {
             statements: Statements::new(&schema),
             schema,
-            session: Session::new(settings, place),
+            connection: Connection::new(settings, name),
             timeout,
             is_told: true,
             checked: false,
@@ -129,12 +129,12 @@ impl PostgresStore {
     fn init_within(&mut self, limit: Duration) -> Result<(), StoreError> {
         let begun = Instant::now();
         let statement = self.statements.schema_version();
-        let found = self.session.ask(limit, &statement, &[]);
+        let found = self.connection.ask(limit, &statement, &[]);
         let left = limit.saturating_sub(begun.elapsed());
         match found {
             Ok(rows) => {
                 let oldest = rows.first().and_then(|row| row.try_get(1).ok()).flatten();
-                schema::check(self.session.place(), oldest)
+                schema::check(self.connection.store_name(), oldest)
             }
             Err(failed) if failed.no_schema => self.make_tables(left),
             Err(failed) => Err(failed.error),
@@ -142,13 +142,13 @@ impl PostgresStore {
     }
 
     fn make_tables(&mut self, limit: Duration) -> Result<(), StoreError> {
-        schema::make(&mut self.session, &self.statements, &self.schema, limit)
+        schema::make(&mut self.connection, &self.statements, &self.schema, limit)
     }
 
     fn bad_column(&self, table: &str, bad: &BadColumn) -> StoreError {
         StoreError::misconfigured(format!(
             "the store {} can't be used: in the table {}.{table}, {} {}",
-            self.session.place(),
+            self.connection.store_name(),
             self.schema,
             bad.column,
             bad.what
@@ -165,7 +165,7 @@ impl PostgresStore {
     fn no_answer(&self) -> StoreError {
         StoreError::unavailable(format!(
             "the store {} gave an empty answer",
-            self.session.place()
+            self.connection.store_name()
         ))
     }
 
@@ -176,7 +176,7 @@ impl PostgresStore {
                 "there is no store in the schema {:?} of {}: nothing has run with it yet, or --store \
                  names another",
                 self.schema,
-                self.session.place()
+                self.connection.store_name()
             ));
         }
         failed.error
@@ -185,11 +185,11 @@ impl PostgresStore {
 
 impl Store for PostgresStore {
     fn name(&self) -> &str {
-        self.session.place()
+        self.connection.store_name()
     }
 
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
-        let (settings, in_use) = self.session.servers();
+        let (settings, in_use) = self.connection.servers();
         let others = OtherServers::of(settings, in_use, self.timeout)?;
         Some(Arc::new(others))
     }

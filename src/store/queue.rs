@@ -9,7 +9,7 @@ use crate::token::{GroupName, SessionId, Until, Waiter};
 /// A descriptor that becomes readable when the token may have become free. The store's
 /// next call takes back what made it so.
 #[derive(Debug, Clone)]
-pub struct Bell(pub Arc<OwnedFd>);
+pub struct Notifier(pub Arc<OwnedFd>);
 
 /// Keeps queues, and tells those in them when the token may have become free.
 pub trait Queue {
@@ -18,7 +18,7 @@ pub trait Queue {
     /// After `expiry` it only reads: the sender of a late request may be dead.
     ///
     /// # Errors
-    /// If the store can't be used. Whether the session is in line is not known then.
+    /// If the store can't be used. Whether the session is in the queue is not known then.
     fn join(
         &mut self,
         group: &GroupName,
@@ -26,15 +26,15 @@ pub trait Queue {
         expiry: &Until,
     ) -> Result<Reading, StoreError>;
 
-    /// Puts a session out of the line, if it is in it.
+    /// Puts a session out of the queue, if it is in it.
     ///
     /// # Errors
     /// If the store can't be used.
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError>;
 
-    /// What tells who is in line that the token may have become free: asked after each
+    /// What tells who is in the queue that the token may have become free: asked after each
     /// [`Self::join`]. `None`: nothing does, and looking now and then is all that helps.
-    fn bell(&mut self) -> Option<Bell> {
+    fn notifier(&mut self) -> Option<Notifier> {
         None
     }
 }

@@ -36,7 +36,6 @@ macro_rules! sql {
 pub mod clock;
 pub mod examine;
 
-mod bell;
 mod cells;
 mod companion;
 mod fault;
@@ -45,6 +44,7 @@ mod incarnation;
 mod kept;
 mod lock_owner;
 mod marks;
+mod notifier;
 mod prune;
 mod queue;
 mod records;
@@ -64,7 +64,7 @@ mod file_tests;
 #[cfg(test)]
 mod garbage_tests;
 #[cfg(test)]
-mod players;
+mod test_process;
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -80,7 +80,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use self::clock::{Clock, HostClock};
 use self::companion::companion;
-use self::fault::Place;
+use self::fault::Location;
 use self::file::OpenFile;
 use self::kept::{Kept, WriteError};
 use super::{Answer, Request};
@@ -112,13 +112,13 @@ pub struct SqliteStore {
     // Dropped in this order: the connection before what says that it is open.
     connection: Connection,
     file: OpenFile,
-    place: Place,
+    location: Location,
     clock: Box<dyn Clock>,
     timeout: Duration,
     /// Whether the connection has been prepared for writing.
     writes: bool,
-    /// What tells of the ends of runs, while this session is in line.
-    bell: Option<bell::LogWatch>,
+    /// What tells of the ends of runs, while this session is in the queue.
+    notifier: Option<notifier::LogWatch>,
     /// Whether the next commit leaves a long log alone. Read by the hook of the log.
     spares_log: Arc<AtomicBool>,
 }
@@ -135,7 +135,7 @@ enum Writing {
 impl std::fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SqliteStore")
-            .field("place", &self.place)
+            .field("location", &self.location)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }
@@ -169,8 +169,8 @@ impl SqliteStore {
         timeout: Duration,
         clock: Box<dyn Clock>,
     ) -> Result<Self, StoreError> {
-        let place = file::locate(path)?;
-        let (connection, file) = file::open(&place, timeout, clock.as_ref(), |path| {
+        let location = file::locate(path)?;
+        let (connection, file) = file::open(&location, timeout, clock.as_ref(), |path| {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(timeout)?;
@@ -180,16 +180,16 @@ impl SqliteStore {
         let mut store = Self {
             connection,
             file,
-            place,
+            location,
             clock,
             timeout,
             writes: false,
-            bell: None,
+            notifier: None,
             spares_log: Arc::default(),
         };
         store.check_schema()?;
         if store.file.has_log {
-            store.file.remember_beside(&store.place)?;
+            store.file.remember_beside(&store.location)?;
         }
         Ok(store)
     }
@@ -209,11 +209,11 @@ impl SqliteStore {
     /// this store keep on this host: each of them finds it, however it was mounted there.
     #[must_use]
     pub fn directory_beside(&self) -> PathBuf {
-        companion(&self.place.path, "-locks")
+        companion(&self.location.path, "-locks")
     }
 
     fn fault(&self, doing: &str, error: &rusqlite::Error) -> StoreError {
-        self.place.sqlite(doing, error, self.timeout)
+        self.location.sqlite(doing, error, self.timeout)
     }
 
     /// Prepares the connection for its first write.
@@ -242,7 +242,7 @@ impl SqliteStore {
             .map_err(|error| self.fault("prepare a write", &error))?;
         if !mode.eq_ignore_ascii_case("wal") {
             return Err(self
-                .place
+                .location
                 .misconfigured(format!(
                     "SQLite keeps its journal in mode {mode:?} and not in WAL"
                 ))
@@ -271,20 +271,21 @@ impl SqliteStore {
     fn write<T>(
         &mut self,
         writing: Writing,
-        body: impl FnOnce(&Transaction<'_>, &Place, &StoreTime) -> Result<Kept<T>, WriteError>,
+        body: impl FnOnce(&Transaction<'_>, &Location, &StoreTime) -> Result<Kept<T>, WriteError>,
     ) -> Result<T, StoreError> {
         self.prepare()?;
         self.spares_log
             .store(writing == Writing::History, Ordering::Relaxed);
-        let fault = |error: &rusqlite::Error| self.place.sqlite("write to it", error, self.timeout);
+        let fault =
+            |error: &rusqlite::Error| self.location.sqlite("write to it", error, self.timeout);
         let transaction =
             Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
                 .map_err(|error| fault(&error))?;
         // Where there was none to remember when the file was opened: from here on there is.
-        self.file.remember_beside(&self.place)?;
-        self.file.check_still_there(&self.place)?;
+        self.file.remember_beside(&self.location)?;
+        self.file.check_still_there(&self.location)?;
         let now = self.clock.now();
-        let answer = body(&transaction, &self.place, &now).map_err(|error| match error {
+        let answer = body(&transaction, &self.location, &now).map_err(|error| match error {
             WriteError::Sqlite(error) => fault(&error),
             WriteError::Store(error) => error,
         })?;
@@ -302,10 +303,10 @@ impl SqliteStore {
 
     /// Waits until the log is on the disk.
     fn sync_log(&self) -> Result<(), StoreError> {
-        let log = companion(&self.place.path, "-wal");
+        let log = companion(&self.location.path, "-wal");
         File::open(&log)
             .and_then(|log| log.sync_data())
-            .map_err(|error: io::Error| self.place.io("sync", &log, &error))
+            .map_err(|error: io::Error| self.location.io("sync", &log, &error))
     }
 
     fn rows<T>(
@@ -326,7 +327,7 @@ impl SqliteStore {
 
     /// Starts a transaction that only reads.
     fn reading(&self) -> Result<Transaction<'_>, StoreError> {
-        self.file.check_still_there(&self.place)?;
+        self.file.check_still_there(&self.location)?;
         Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)
             .map_err(|error| self.fault("read it", &error))
     }
@@ -345,7 +346,7 @@ const AT_ONCE: Duration = Duration::from_millis(20);
 
 impl Store for SqliteStore {
     fn name(&self) -> &str {
-        &self.place.name
+        &self.location.name
     }
 
     fn at_once(&mut self, request: &Request) -> Option<Answer> {

@@ -1,7 +1,9 @@
 //! Tokens: one snapshot of a group, and the compare-and-swap of its row.
 
 use super::StoreError;
-use crate::token::{GroupName, Memory, NoteSwap, Place, Row, StoreTime, Swap, Swapped, document};
+use crate::token::{
+    GroupName, Memory, NoteSwap, QueueEntry, Row, StoreTime, Swap, Swapped, document,
+};
 
 /// What one read of a group gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,8 +12,8 @@ pub struct Reading {
     pub row: Option<Row>,
     /// The store's time at the read.
     pub now: StoreTime,
-    /// Those in line, by arrival; some of them may be dead.
-    pub line: Vec<Place>,
+    /// Those in the queue, by arrival; some of them may be dead.
+    pub queue: Vec<QueueEntry>,
     /// What the store may have forgotten.
     pub memory: Memory,
 }
@@ -25,16 +27,17 @@ pub struct Listing {
     pub unreadable: Vec<Unreadable>,
     /// The store's time.
     pub now: StoreTime,
-    /// Everybody in line, by group; some of them may be dead.
-    pub lines: Vec<(GroupName, Place)>,
+    /// Everybody in the queue, by group; some of them may be dead.
+    pub queues: Vec<(GroupName, QueueEntry)>,
 }
 
 impl Listing {
     /// How many wait for a group's token.
     #[must_use]
     pub fn waiters(&self, group: &GroupName) -> usize {
-        let waits = |(of, place): &&(GroupName, Place)| of == group && place.is_alive(&self.now);
-        self.lines.iter().filter(waits).count()
+        let waits =
+            |(of, entry): &&(GroupName, QueueEntry)| of == group && entry.is_alive(&self.now);
+        self.queues.iter().filter(waits).count()
     }
 }
 

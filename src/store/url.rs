@@ -75,14 +75,16 @@ impl StoreUrl {
     ///
     /// # Errors
     /// Where a private file would exclude nobody, or if there is no place for it.
-    pub fn default_for(place: &Place) -> Result<Self, UrlError> {
-        if place.is_pid_1 {
+    pub fn default_for(environment: &NodeEnvironment) -> Result<Self, UrlError> {
+        if environment.is_pid_1 {
             return Err(UrlError::NoDefaultHere("as process 1 of a container"));
         }
-        if place.in_kubernetes {
+        if environment.in_kubernetes {
             return Err(UrlError::NoDefaultHere("in Kubernetes"));
         }
-        Ok(Self::Sqlite(state_directory(place)?.join("tokenrun.db")))
+        Ok(Self::Sqlite(
+            state_directory(environment)?.join("tokenrun.db"),
+        ))
     }
 }
 
@@ -102,7 +104,7 @@ fn plain_path(text: &str) -> Result<PathBuf, UrlError> {
 
 /// Where this process runs, as far as the default store depends on it.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct NodeEnvironment {
     /// Process 1 of a PID namespace.
     pub is_pid_1: bool,
     /// In a pod.
@@ -118,13 +120,13 @@ pub struct Place {
 ///
 /// # Errors
 /// If there is no place for it.
-pub fn state_directory(place: &Place) -> Result<PathBuf, UrlError> {
-    if place.is_root {
+pub fn state_directory(environment: &NodeEnvironment) -> Result<PathBuf, UrlError> {
+    if environment.is_root {
         return Ok(PathBuf::from("/var/lib/tokenrun"));
     }
     let absolute = |text: &OsString| Path::new(text).is_absolute().then(|| PathBuf::from(text));
-    let state = place.xdg_state_home.as_ref().and_then(absolute);
-    let home = place.home.as_ref().and_then(absolute);
+    let state = environment.xdg_state_home.as_ref().and_then(absolute);
+    let home = environment.home.as_ref().and_then(absolute);
     state
         .or_else(|| home.map(|home| home.join(".local/state")))
         .map(|base| base.join("tokenrun"))
@@ -205,23 +207,23 @@ mod tests {
 
     #[test]
     fn the_default_is_in_the_state_directory() {
-        let root = Place {
+        let root = NodeEnvironment {
             is_root: true,
-            ..Place::default()
+            ..NodeEnvironment::default()
         };
         assert_eq!(
             StoreUrl::default_for(&root),
             sqlite("/var/lib/tokenrun/tokenrun.db")
         );
-        let user = Place {
+        let user = NodeEnvironment {
             home: Some("/home/u".into()),
-            ..Place::default()
+            ..NodeEnvironment::default()
         };
         assert_eq!(
             StoreUrl::default_for(&user),
             sqlite("/home/u/.local/state/tokenrun/tokenrun.db")
         );
-        let xdg = Place {
+        let xdg = NodeEnvironment {
             xdg_state_home: Some("/state".into()),
             ..user
         };
@@ -230,27 +232,27 @@ mod tests {
             sqlite("/state/tokenrun/tokenrun.db")
         );
         assert_eq!(
-            StoreUrl::default_for(&Place::default()),
+            StoreUrl::default_for(&NodeEnvironment::default()),
             Err(UrlError::NoHome)
         );
     }
 
     #[test]
     fn where_a_private_file_excludes_nobody_there_is_no_default() {
-        for place in [
-            Place {
+        for environment in [
+            NodeEnvironment {
                 is_pid_1: true,
                 is_root: true,
-                ..Place::default()
+                ..NodeEnvironment::default()
             },
-            Place {
+            NodeEnvironment {
                 in_kubernetes: true,
                 is_root: true,
-                ..Place::default()
+                ..NodeEnvironment::default()
             },
         ] {
             assert!(matches!(
-                StoreUrl::default_for(&place),
+                StoreUrl::default_for(&environment),
                 Err(UrlError::NoDefaultHere(_))
             ));
         }

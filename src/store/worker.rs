@@ -10,7 +10,7 @@ use std::thread;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use super::{Answer, Bell, Request, Store, StoreError};
+use super::{Answer, Notifier, Request, Store, StoreError};
 
 /// A store, and the thread that it moves to when a request would have to wait, or
 /// might. Dropping it does not wait for the store.
@@ -21,7 +21,7 @@ pub struct Worker {
     /// An answer that was had at once.
     early: Option<Answer>,
     /// What announces that the token may have become free.
-    bell: Arc<Mutex<Option<Bell>>>,
+    notifier: Arc<Mutex<Option<Notifier>>>,
 }
 
 impl Worker {
@@ -32,7 +32,7 @@ impl Worker {
             store: Some(store),
             thread: None,
             early: None,
-            bell: Arc::default(),
+            notifier: Arc::default(),
         }
     }
 
@@ -45,12 +45,12 @@ impl Worker {
         if let (Some(store), true) = (&mut self.store, may_block) {
             self.early = store.at_once(&request);
             if self.early.is_some() {
-                hang(&self.bell, &request, store.as_mut());
+                hang(&self.notifier, &request, store.as_mut());
                 return;
             }
         }
-        let bell = Arc::clone(&self.bell);
-        match self.thread(bell) {
+        let notifier = Arc::clone(&self.notifier);
+        match self.thread(notifier) {
             Ok(thread) => thread.send(request),
             Err(error) => {
                 let text = format!("cannot create a thread: {error}");
@@ -60,11 +60,11 @@ impl Worker {
     }
 
     /// The thread, with the store on it.
-    fn thread(&mut self, bell: Arc<Mutex<Option<Bell>>>) -> std::io::Result<&mut Thread> {
+    fn thread(&mut self, notifier: Arc<Mutex<Option<Notifier>>>) -> std::io::Result<&mut Thread> {
         match &mut self.thread {
             Some(thread) => Ok(thread),
             none => {
-                let (thread, door) = Thread::start(bell)?;
+                let (thread, door) = Thread::start(notifier)?;
                 if let Some(store) = self.store.take() {
                     // A thread that has ended at once does not answer either, and
                     // that is told.
@@ -90,8 +90,8 @@ impl Worker {
     /// Readable when the token that is waited for may have become free, if the store can
     /// tell.
     #[must_use]
-    pub fn bell(&self) -> Option<Bell> {
-        self.bell.lock().ok()?.clone()
+    pub fn notifier(&self) -> Option<Notifier> {
+        self.notifier.lock().ok()?.clone()
     }
 
     /// Readable when an answer has come; `None` while there is no thread.
@@ -101,10 +101,10 @@ impl Worker {
     }
 }
 
-/// After a call for the line the store may have another bell.
-fn hang(bell: &Mutex<Option<Bell>>, request: &Request, store: &mut dyn Store) {
+/// After a call for the line the store may have another notifier.
+fn hang(notifier: &Mutex<Option<Notifier>>, request: &Request, store: &mut dyn Store) {
     if matches!(request, Request::Join(..)) {
-        *bell.lock().unwrap_or_else(PoisonError::into_inner) = store.bell();
+        *notifier.lock().unwrap_or_else(PoisonError::into_inner) = store.notifier();
     }
 }
 
@@ -118,13 +118,15 @@ struct Thread {
 
 impl Thread {
     /// Starts a thread, and says where it expects its store.
-    fn start(line: Arc<Mutex<Option<Bell>>>) -> std::io::Result<(Self, Sender<Box<dyn Store>>)> {
+    fn start(
+        queue: Arc<Mutex<Option<Notifier>>>,
+    ) -> std::io::Result<(Self, Sender<Box<dyn Store>>)> {
         let (door, entrance) = channel::<Box<dyn Store>>();
         let (requests, inbox) = channel::<Request>();
         let (outbox, answers) = channel();
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let ready = Arc::new(EventFd::from_value_and_flags(0, flags)?);
-        let bell = Arc::clone(&ready);
+        let notifier = Arc::clone(&ready);
         thread::Builder::new()
             .name("store".into())
             .stack_size(512 * 1024)
@@ -134,9 +136,9 @@ impl Thread {
                 };
                 while let Ok(request) = inbox.recv() {
                     let answer = request.carry_out(store.as_mut());
-                    hang(&line, &request, store.as_mut());
+                    hang(&queue, &request, store.as_mut());
                     // Whoever asked may be gone by now.
-                    if outbox.send(answer).is_err() || bell.write(1).is_err() {
+                    if outbox.send(answer).is_err() || notifier.write(1).is_err() {
                         break;
                     }
                 }
@@ -154,13 +156,13 @@ impl Thread {
         self.out = Some(request.clone());
         if self.requests.send(request).is_err() {
             // The thread is gone; the answer says so. Ringing cannot fail in a
-            // way that matters: the bell's counter is far from full.
+            // way that matters: the notifier's counter is far from full.
             let _ = self.ready.write(1);
         }
     }
 
     fn answer(&mut self) -> Option<Answer> {
-        // Whether the bell rang is not needed to know; it is reset for the next poll.
+        // Whether the notifier rang is not needed to know; it is reset for the next poll.
         let _ = self.ready.read();
         match self.answers.try_recv() {
             Ok(answer) => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::incarnation::Memory;
-use super::misreading::{Misreading, misread};
+use super::mutant::{Mutant, is_mutant};
 use super::names::{ClientId, GroupName, SessionId};
 use super::row::Row;
 use super::time::StoreTime;
@@ -54,7 +54,7 @@ pub struct Look<'a> {
     /// What the store may have forgotten.
     pub memory: &'a Memory,
     /// This session's place among those who wait.
-    pub line: Line,
+    pub position: QueuePosition,
     /// What this host can prove about the run in the row.
     pub evidence: &'a Evidence,
     /// How long the row's version has stood unchanged, at least, on the looker's own clock.
@@ -66,14 +66,14 @@ pub struct Look<'a> {
 
 /// A session's place among those who wait for a token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Line {
+pub struct QueuePosition {
     /// How many come before.
     pub ahead: usize,
     /// Whether this session waits itself.
     pub waiting: bool,
 }
 
-impl Line {
+impl QueuePosition {
     /// Whether this session waits, and nobody before it does.
     #[must_use]
     pub const fn is_first(self) -> bool {
@@ -98,7 +98,7 @@ impl Evidence {
     #[must_use]
     pub fn of_locks(run_lock_held: bool, job_lock_held: bool, holders: Vec<String>) -> Self {
         match (run_lock_held, job_lock_held) {
-            (false, _) if misread(Misreading::DeathOfSupervisorAlone) => Self::Dead,
+            (false, _) if is_mutant(Mutant::DeathOfSupervisorAlone) => Self::Dead,
             (_, true) => Self::Alive(holders),
             (false, false) => Self::Dead,
             // A supervisor that is merely stopped, its job ended: holds up nobody

@@ -98,7 +98,7 @@ impl Clause {
             Self::HandedToAnother => {
                 "the token is handed off to another client: that one gets a head start"
             }
-            Self::Behind => "others are in line before: refused",
+            Self::Behind => "others are ahead in the queue: refused",
             Self::Renewal => "the token is idle and belongs to this client: it runs again",
             Self::Failback => {
                 "the expected client wants the token back, but its slot has just run elsewhere: refused, and handed off to it for its next look"

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::act_record::ActRecord;
 use super::document::Others;
-use super::misreading::{Misreading, misread};
+use super::mutant::{Mutant, is_mutant};
 use super::names::{Incarnation, Version};
 use super::row::Row;
 use super::time::{ClockEpoch, Stamp, StoreTime, Until};
@@ -260,7 +260,7 @@ impl Memory {
         if !(note.durable_then && self.durable) {
             return (Served::NOTHING, Doubt::Restarted);
         }
-        if misread(Misreading::RestartEndsQuarantine) {
+        if is_mutant(Mutant::RestartEndsQuarantine) {
             return (Served::Everything, note.why);
         }
         (note.served, note.why)
@@ -281,7 +281,7 @@ impl Memory {
                 let (served, why) = self.carried(note, incarnation);
                 (served, why, note.other.clone())
             }
-            None if misread(Misreading::FirstIncarnationTrusted) => {
+            None if is_mutant(Mutant::FirstIncarnationTrusted) => {
                 (Served::Everything, Doubt::New, Others::new())
             }
             None => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::act_record::{ActRecord, Actor, RAISE};
 use super::document::{Handoff, Others, Pause};
 use super::incarnation::IncarnationNote;
-use super::misreading::{Misreading, misread};
+use super::mutant::{Mutant, is_mutant};
 use super::names::{ClientId, Fence, GroupName, Incarnation, Version};
 use super::record::RunRecord;
 use super::row::{Row, State};
@@ -204,7 +204,7 @@ fn still_trusted(row: &Row, now: &StoreTime) -> Duration {
     if row.run().is_none() {
         return Duration::ZERO;
     }
-    if misread(Misreading::ForceClaimsNoOverlap) {
+    if is_mutant(Mutant::ForceClaimsNoOverlap) {
         return Duration::ZERO;
     }
     let silent_for = row.age(now).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! What operators write, and what they must leave alone.
 
 use super::*;
-use crate::store::model::Contents;
-use crate::token::misreading::while_misreading;
+use crate::store::model::ModelData;
+use crate::token::mutant::with_mutant;
 use crate::token::rule::tests::fixture::*;
 use crate::token::{Swapped, swap};
 
@@ -143,16 +143,16 @@ fn a_forced_release_says_how_long_the_old_job_may_run() {
         for_how_long(&seen(running("a")).before(s(5))),
         TAKEOVER_AFTER
     );
-    let misread = Misreading::ForceClaimsNoOverlap;
-    let misread = while_misreading(misread, || for_how_long(&after(s(0))));
-    assert_eq!(misread, s(0), "caught: it is not what the holder may trust");
+    let mutant = Mutant::ForceClaimsNoOverlap;
+    let trusted = with_mutant(mutant, || for_how_long(&after(s(0))));
+    assert_eq!(trusted, s(0), "caught: it is not what the holder may trust");
 }
 
 #[test]
 fn a_heartbeat_that_is_on_its_way_conflicts_with_any_act() {
     for act in acts() {
         let now = seen(running("a")).now;
-        let mut store = Contents::default();
+        let mut store = ModelData::default();
         store.rows.insert(running("a").group, running("a"));
         let beat = swap::heartbeat(&running("a"), Version::from_stored(8), now.until(s(4)));
         let act = swapped(&act, &seen(running("a")));

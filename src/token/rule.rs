@@ -7,7 +7,7 @@ use super::claim::{Claim, Evidence, Look};
 use super::clause::Clause;
 use super::document::Pause;
 use super::incarnation::{Doubt, Observation};
-use super::misreading::{Misreading, misread};
+use super::mutant::{Mutant, is_mutant};
 use super::names::{ClientId, SessionId};
 use super::outcome::GrantKind;
 use super::row::{Row, State};
@@ -78,7 +78,7 @@ pub enum Refusal {
         wait: Duration,
         doubt: Doubt,
     },
-    /// Others are in line.
+    /// Others are in the queue.
     Behind { ahead: usize },
     /// The token belongs to a client that ran a short while ago.
     Bound {
@@ -136,7 +136,7 @@ pub fn forgotten_lease(claim: &Claim, row: Option<&Row>) -> Duration {
 
 /// Clause 0. It comes before proof of death: what the row names may not be the last run.
 fn forgetful(claim: &Claim, look: &Look<'_>) -> Option<Verdict> {
-    if misread(Misreading::ForgottenGrantGranted) {
+    if is_mutant(Mutant::ForgottenGrantGranted) {
         return None;
     }
     let length = forgotten_lease(claim, look.row);
@@ -168,8 +168,8 @@ fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Decision, Decisi
     // Clause 9 makes the target the preferred client; what it adds is a head
     // start, never a right: somebody whom 10 to 14 refuse stays refused.
     let handed_to_another = handed_to_me == Some(false);
-    if look.line.ahead > 0 {
-        let ahead = look.line.ahead;
+    if look.position.ahead > 0 {
+        let ahead = look.position.ahead;
         return Err(refused(Clause::Behind, Refusal::Behind { ahead }));
     }
     let observed = observed + between_runs(claim, look, row, handed_to_another)?;
@@ -212,7 +212,7 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
     if *look.evidence == Evidence::Dead {
         return Ok(Duration::ZERO);
     }
-    let takeover_after = if misread(Misreading::ContendersTakeoverAfter) {
+    let takeover_after = if is_mutant(Mutant::ContendersTakeoverAfter) {
         claim.timing.takeover_after
     } else {
         row.document.takeover_after
@@ -274,7 +274,7 @@ fn held(
 /// Clause 6.
 fn paused(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
     let running = matches!(row.state, State::Running { .. });
-    if running && misread(Misreading::PausedTakenFromDead) {
+    if running && is_mutant(Mutant::PausedTakenFromDead) {
         return Ok(());
     }
     match row.pause_at(look.now) {
@@ -316,7 +316,7 @@ fn between_runs(
                 };
             }
             let wants_back = takes_back(claim, row) && !handed_to_another;
-            if look.line.is_first() && !wants_back {
+            if look.position.is_first() && !wants_back {
                 return Ok(Duration::ZERO);
             }
             match passed(look, row, row.document.keep) {
@@ -328,7 +328,7 @@ fn between_runs(
                     let to = client.clone();
                     let bound = Refusal::Bound { to, wait };
                     Err(match wants_back {
-                        true if misread(Misreading::FailbackInSameSlot) => {
+                        true if is_mutant(Mutant::FailbackInSameSlot) => {
                             decision(Clause::Failback, Verdict::Grant(GrantKind::Failback))
                         }
                         true => decision(Clause::Failback, Verdict::RefusedWithHandoff(bound)),
@@ -371,7 +371,7 @@ fn open(
     let preferred = row.preferred_client();
     let at_once = preferred.is_none_or(|preferred| *preferred == claim.client)
         || takes_back(claim, row)
-        || look.line.is_first();
+        || look.position.is_first();
     if at_once && !handed_to_another {
         return decision(Clause::Open, Verdict::Grant(kind_of(claim, row)));
     }

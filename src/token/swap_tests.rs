@@ -6,7 +6,7 @@ use std::time::Duration;
 mod fence;
 
 use super::*;
-use crate::store::model::Contents;
+use crate::store::model::ModelData;
 use crate::token::RunEnd;
 use crate::token::record::fixture::run_of;
 use crate::token::rule::tests::fixture::*;
@@ -289,7 +289,7 @@ fn a_handoff_to_oneself_changes_the_handoff_alone() {
 
 #[test]
 fn of_two_grants_from_one_look_one_happens() {
-    let mut store = Contents::default();
+    let mut store = ModelData::default();
     store.rows.insert(free().group, free());
     let first = grant_to("a", &free(), &at(s(0)));
     let second = grant(
@@ -307,7 +307,7 @@ fn of_two_grants_from_one_look_one_happens() {
 fn a_grant_that_arrives_after_its_expiry_does_not_happen() {
     let swap = grant_to("a", &free(), &at(s(0)));
     let arrives = |now: StoreTime| {
-        let mut store = Contents::default();
+        let mut store = ModelData::default();
         store.rows.insert(free().group, free());
         store.swap(&swap, &now)
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::misreading::{Misreading, misread};
+use super::mutant::{Mutant, is_mutant};
 
 /// Where a time stamp comes from: a store's clock in one incarnation.
 /// Stamps of two clock epochs are never compared.
@@ -65,7 +65,7 @@ impl StoreTime {
     /// is of another clock epoch, or lies in the future.
     #[must_use]
     pub fn age_of(&self, stamp: Stamp, epoch: Option<&ClockEpoch>) -> Option<Duration> {
-        if epoch != Some(&self.epoch) && !misread(Misreading::AgesAcrossEpochs) {
+        if epoch != Some(&self.epoch) && !is_mutant(Mutant::AgesAcrossEpochs) {
             return None;
         }
         millis_between(stamp.tick_ms, self.stamp.tick_ms)

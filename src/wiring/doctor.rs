@@ -1,7 +1,7 @@
 //! Examining a store: which one, and what it is compared with.
 
 use super::environment::warn_of_unknown_variables;
-use super::node::place;
+use super::node::environment;
 use super::stores::store_url;
 use crate::cli::{DoctorRequest, Effective};
 use crate::commands::{self, Failure};
@@ -32,7 +32,7 @@ fn examine(request: &DoctorRequest, tell: &mut Tell<'_>) {
             return;
         }
     };
-    let state = state_directory(&place()).ok();
+    let state = state_directory(&environment()).ok();
     let examination = Examination {
         timing: &request.timing,
         group: request.group.as_ref(),

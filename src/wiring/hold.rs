@@ -6,14 +6,14 @@ use std::io;
 use std::path::PathBuf;
 
 use super::logging::style;
-use super::node::place;
+use super::node::environment;
 use super::run::run_to_its_end;
 use crate::cli::{HoldRequest, LogFormat, STAND_IN, StandIn};
 use crate::commands::{Failure, hold, stand_in};
 use crate::exit::Exit;
 use crate::report::log::Log;
 use crate::run::environment;
-use crate::run::runtime_file::{Contents, RuntimeFile, default_path, make_directory};
+use crate::run::runtime_file::{Holder, RuntimeFile, default_path, make_directory};
 use crate::store::url::state_directory;
 use crate::sys::exec::Program;
 use crate::sys::process;
@@ -89,7 +89,7 @@ pub(crate) fn standing_in(
 ) -> Result<Exit, Failure> {
     let _ = process::set_name(STAND_IN_NAME);
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    let held = Contents {
+    let held = Holder {
         group: variable("TOKENRUN_GROUP"),
         client_id: variable("TOKENRUN_CLIENT_ID"),
         session: variable(environment::SESSION),
@@ -114,10 +114,16 @@ fn prepared(given: Option<PathBuf>, group: &GroupName) -> Result<PathBuf, Failur
 
 /// Where a group's runtime file is by default.
 pub(crate) fn default_runtime_file(group: &GroupName) -> Result<PathBuf, Failure> {
-    let place = place();
+    let environment = environment();
     let runtime_directory = std::env::var_os("XDG_RUNTIME_DIR");
-    let state = state_directory(&place).ok();
-    default_path(place.is_root, runtime_directory.as_deref(), state, group).map_err(|error| {
+    let state = state_directory(&environment).ok();
+    default_path(
+        environment.is_root,
+        runtime_directory.as_deref(),
+        state,
+        group,
+    )
+    .map_err(|error| {
         let text = format!("there is no place for a runtime file: {error}; give --runtime-file");
         Failure::new(crate::exit::CONFIG, "runtime_file", text)
     })

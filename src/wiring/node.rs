@@ -5,7 +5,7 @@ use crate::commands::Failure;
 use crate::exit;
 use crate::job::ancestry::is_inside;
 use crate::run::environment;
-use crate::store::url::Place;
+use crate::store::url::NodeEnvironment;
 use crate::sys::{process, random, user};
 use crate::token::{About, Claim, ClientId, GroupName, Row, SessionId, Timing, Wishes};
 
@@ -87,9 +87,9 @@ pub(crate) fn runs_inside(row: &Row) -> Option<SessionId> {
 }
 
 /// Where this process runs, as far as the default paths depend on it.
-pub(crate) fn place() -> Place {
+pub(crate) fn environment() -> NodeEnvironment {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    Place {
+    NodeEnvironment {
         is_pid_1: process::pid() == 1,
         in_kubernetes: set("KUBERNETES_SERVICE_HOST").is_some(),
         is_root: user::is_root(),

@@ -82,7 +82,7 @@ pub(crate) fn run_to_its_end(
     commands::run::run(job, store, manager, log)
 }
 
-/// How long a directory of locks is waited for, less than a call of the store: a wait in line
+/// How long a directory of locks is waited for, less than a call of the store: a wait in the queue
 /// is to give its next sign of life.
 fn patience_for(store_timeout: Duration) -> Duration {
     (store_timeout / 2).min(Duration::from_secs(1))

@@ -1,6 +1,6 @@
 //! The settings of a run, with those defaults that depend on this host.
 
-use super::node::{client_id, place};
+use super::node::{client_id, environment};
 use crate::cli::{ConfigRequest, Effective, Origin};
 use crate::commands::{self, Failure};
 use crate::exit::Exit;
@@ -42,7 +42,7 @@ pub(crate) fn filled_in(mut settings: Vec<Effective>) -> Vec<Effective> {
 }
 
 fn default_store() -> Option<String> {
-    let url = StoreUrl::default_for(&place()).ok()?;
+    let url = StoreUrl::default_for(&environment()).ok()?;
     Some(url.shown())
 }
 

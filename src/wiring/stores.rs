@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::environment::warn;
-use super::node::place;
+use super::node::environment;
 use super::store_file;
 use crate::cli::{self, InitRequest, StoreRequest};
 use crate::commands::{self, Failure};
@@ -34,7 +34,7 @@ pub(crate) fn given(store: &StoreRequest) -> Result<Option<String>, Failure> {
 pub(crate) fn store_url(store: &StoreRequest) -> Result<StoreUrl, Failure> {
     let url = match given(store)? {
         Some(text) => StoreUrl::parse(&text),
-        None => StoreUrl::default_for(&place()),
+        None => StoreUrl::default_for(&environment()),
     };
     url.map_err(|error| {
         let variable = match &store.file {
@@ -45,7 +45,7 @@ pub(crate) fn store_url(store: &StoreRequest) -> Result<StoreUrl, Failure> {
     })
 }
 
-/// As [`open`]; who may wait in line waits for the store too. A stop ends this process by
+/// As [`open`]; who may wait in the queue waits for the store too. A stop ends this process by
 /// itself meanwhile.
 pub(crate) fn open_in_time(
     url: &StoreUrl,
@@ -83,7 +83,7 @@ pub(crate) fn open(
     application: &str,
     log: &mut Log,
 ) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
-    let state = state_directory(&place()).ok();
+    let state = state_directory(&environment()).ok();
     let opening = Opening {
         timeout,
         limit,
@@ -132,7 +132,7 @@ pub(crate) fn known_store_with_locks(
 /// Makes the store, or prints what an administrator runs to make it.
 pub(crate) fn init(request: &InitRequest, log: &mut Log) -> Result<Exit, Failure> {
     let url = store_url(&request.store)?;
-    let state = state_directory(&place()).ok();
+    let state = state_directory(&environment()).ok();
     let opening = Opening {
         timeout: LISTING_TIMEOUT,
         limit: LISTING_TIMEOUT,

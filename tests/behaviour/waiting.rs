@@ -1,4 +1,4 @@
-//! `--wait`: in line, in the order of arrival, until the token comes or the time is over.
+//! `--wait`: in the queue, in the order of arrival, until the token comes or the time is over.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::support::{
     Line, Run, Store, Terminal, children, ctrl, signal, until, until_dead, until_stopped, within,
 };
 
-/// A session of this client that waits, once it is in line.
+/// A session of this client that waits, once it is in the queue.
 fn waits(store: &Store, client: &str) -> Run {
     in_line(store, store.free_run(client).with(&["--wait"]))
 }
@@ -18,7 +18,7 @@ fn waits(store: &Store, client: &str) -> Run {
 fn in_line(store: &Store, line: Line) -> Run {
     let before = places(store).len();
     let run = line.start();
-    until("it is in line", || {
+    until("it is in the queue", || {
         let line = places(store);
         if line.len() > before {
             Ok(())
@@ -204,7 +204,10 @@ fn who_does_not_wait_does_not_jump_the_queue() {
     first.signal(Signal::SIGSTOP);
     store.set(&[("pause", "null")], &["version = version + 1"]);
     let late = store.free_run("late").job(&["true"]).end().with_code(75);
-    late.says(&["another is in line before this one", "true was not started"]);
+    late.says(&[
+        "another is ahead of this one in the queue",
+        "true was not started",
+    ]);
     first.signal(Signal::SIGCONT);
     store.until_begun("first");
     store.go(0);
@@ -212,7 +215,7 @@ fn who_does_not_wait_does_not_jump_the_queue() {
 }
 
 #[test]
-fn a_wait_ends_when_its_time_is_over_with_75_and_the_line_is_left() {
+fn a_wait_ends_when_its_time_is_over_with_75_and_the_queue_is_left() {
     let store = Store::new();
     let holder = holder(&store);
     for ms in [0, 300, 1_500] {
@@ -240,7 +243,7 @@ fn a_log_says_once_that_it_waits_and_once_that_it_waits_no_more() {
     let holder = holder(&store);
     let run = in_line(&store, store.free_run("b").with(&["--wait=1h"]));
     let behind = waits(&store, "c");
-    behind.until_says("waiting in line, behind another");
+    behind.until_says("waiting in the queue, behind another");
     store.go(0);
     store.until_begun("b");
     store.go(0);
@@ -249,7 +252,7 @@ fn a_log_says_once_that_it_waits_and_once_that_it_waits_no_more() {
     assert_eq!(messages.len(), 2, "{messages:?}");
     assert!(messages[0].contains("held by holder"), "{messages:?}");
     assert!(
-        messages[0].contains("waiting in line, for at most 1h")
+        messages[0].contains("waiting in the queue, for at most 1h")
             || messages[0].contains("for at most 59m"),
         "{messages:?}"
     );
@@ -261,7 +264,7 @@ fn a_log_says_once_that_it_waits_and_once_that_it_waits_no_more() {
 }
 
 #[test]
-fn a_signal_ends_the_wait_at_once_and_the_line_is_left() {
+fn a_signal_ends_the_wait_at_once_and_the_queue_is_left() {
     let store = Store::new();
     let holder = holder(&store);
     for which in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
@@ -513,7 +516,7 @@ fn a_terminal_shows_the_wait_and_nothing_of_it_remains() {
     terminal.line("t -- echo up");
     let seen = terminal.until("takeover possible in");
     assert!(seen.contains("held by holder for"), "{seen}");
-    assert!(seen.contains("next in line"), "{seen}");
+    assert!(seen.contains("next in the queue"), "{seen}");
     terminal.key(ctrl('c'));
     let seen = terminal.prompt();
     assert!(seen.contains("received signal 2"), "{seen}");

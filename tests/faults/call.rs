@@ -17,12 +17,12 @@ use super::watch::{Known, Watched, guard_of};
 
 /// Where things are.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Paths {
     pub(crate) program: PathBuf,
     pub(crate) folder: PathBuf,
 }
 
-impl Place {
+impl Paths {
     fn file(&self, kind: &str, number: usize) -> PathBuf {
         self.folder.join(kind).join(number.to_string())
     }
@@ -42,7 +42,7 @@ pub(crate) struct Wishes {
     head_start: u64,
     timeout: Option<u64>,
     failback: bool,
-    /// How long it waits in line.
+    /// How long it waits in the queue.
     wait: Option<u64>,
     /// Whether it has a key for `--once`, which calls of about that time share.
     once: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Wishes {
 /// The longest takeover-after, keep and head start, in milliseconds.
 const LONGEST: [u64; 3] = [6_000, 1_000, 300];
 
-/// How long who is dead keeps its place in line, at most, in milliseconds.
+/// How long who is dead keeps its place in the queue, at most, in milliseconds.
 const DEAD_IN_LINE: u64 = 3_000;
 
 /// How long a token may be kept from everybody, in nanoseconds.
@@ -150,7 +150,7 @@ impl Live {
     /// Starts tokenrun, in a process group of its own. `None` on a machine that has no
     /// process to give.
     pub(crate) fn start(
-        place: &Place,
+        place: &Paths,
         url: &str,
         (number, group, client): (usize, &str, &str),
         wishes: &Wishes,
@@ -217,7 +217,7 @@ impl Live {
     }
 
     /// Throws away what a refusal has said, for there are many of them.
-    pub(crate) fn tidy(&self, place: &Place) {
+    pub(crate) fn tidy(&self, place: &Paths) {
         if self.call.hits.is_empty() && matches!(self.call.ended, Some((_, Ended::Code(75)))) {
             let _ = fs::remove_file(place.file("stderr", self.call.number));
         }
@@ -266,7 +266,7 @@ impl Live {
     }
 
     /// Everything that is known of it when everything is over.
-    pub(crate) fn into_evidence(mut self, place: &Place) -> Call {
+    pub(crate) fn into_evidence(mut self, place: &Paths) -> Call {
         for (index, (slot, watched)) in self.slots.iter().zip(&self.watched).enumerate() {
             let part = if index == 0 {
                 Part::Job

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::time::Duration;
 
-use super::call::{LONGEST_WAIT, Place};
+use super::call::{LONGEST_WAIT, Paths};
 use super::check::{Violation, check};
 use super::database::{Database, Sqlite};
 use super::evidence::{Ended, Evidence, Record};
@@ -44,7 +44,7 @@ fn play_and_check(options: &Options, store: &str) -> bool {
         "postgres" => Box::new(Postgres::new(folder, options.nodes)),
         other => panic!("--store {other}: there are sqlite and postgres"),
     };
-    let place = Place {
+    let place = Paths {
         program: options.program.clone(),
         folder: folder.to_owned(),
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokenrun::sys::wait::{Left, Status, reap};
 
-use super::call::{Live, Place, STATE, Wishes};
+use super::call::{Live, Paths, STATE, Wishes};
 use super::database::Database;
 use super::evidence::Ended;
 use super::job::Plan;
@@ -41,7 +41,7 @@ struct Node {
 
 /// Everything that the suite has started.
 pub(crate) struct World {
-    pub(crate) place: Place,
+    pub(crate) place: Paths,
     pub(crate) random: Random,
     pub(crate) log: Log,
     pub(crate) database: Box<dyn Database>,
@@ -55,7 +55,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(
-        place: Place,
+        place: Paths,
         random: Random,
         database: Box<dyn Database>,
         (groups, nodes): (usize, usize),

@@ -221,9 +221,9 @@ fn a_grant_that_waits_for_a_standby_is_no_grant_and_blocks_one_process() {
     });
 }
 
-/// A place in line is worth no wait for a standby.
+/// A place in the queue is worth no wait for a standby.
 #[test]
-fn who_waits_in_line_leaves_no_commit_behind_that_waits_for_a_standby() {
+fn who_waits_in_the_queue_leaves_no_commit_behind_that_waits_for_a_standby() {
     let server = Server::start(&[]);
     let database = server.database();
     let site = Site::new(database.url());

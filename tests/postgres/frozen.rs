@@ -171,7 +171,7 @@ fn needs_root_a_run_that_waits_heeds_a_signal_though_its_directory_of_locks_is_f
     let thaw = disk.freeze();
     let mut waiter = waiter.start();
     let _thaw = thaw;
-    waiter.until_says("waiting in line");
+    waiter.until_says("waiting in the queue");
     ends_by_term(&mut waiter);
 }
 
@@ -184,7 +184,7 @@ fn needs_root_a_run_that_is_dead_is_taken_over_though_its_lock_can_not_be_remove
     until_begun(&first);
     // It has locks of its own by then.
     let mut second = lines("node-b").with(&["--wait"]).start();
-    second.until_says("waiting in line");
+    second.until_says("waiting in the queue");
     let (guard, thaw) = (first.guard(), disk.freeze());
     // Both at once: the one must not end the run because of the other.
     signal(first.pid(), Signal::SIGSTOP);

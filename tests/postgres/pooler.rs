@@ -117,7 +117,7 @@ fn who_waits_through_a_pooler_runs_in_order_and_within_a_second() {
     let mut runs = Vec::new();
     for (n, name) in names.iter().enumerate() {
         runs.push(site.run(name).with(&["--wait"]).start());
-        until("it is in line", || {
+        until("it is in the queue", || {
             let line = places();
             (line.lines().count() == n + 1).then_some(()).ok_or(line)
         });

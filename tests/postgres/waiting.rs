@@ -18,7 +18,7 @@ fn places(database: &Database<'_>) -> Vec<String> {
 
 fn waits(site: &Site, database: &Database<'_>, client: &str) -> Run {
     let run = site.run(client).with(&["--wait"]).start();
-    until("it is in line", || {
+    until("it is in the queue", || {
         let line = places(database);
         if line.iter().any(|name| name == client) {
             Ok(())
@@ -138,7 +138,7 @@ fn store_goes(site: &Site, holder: Run) {
 }
 
 #[test]
-fn a_time_to_wait_and_a_signal_end_it_and_the_line_is_left() {
+fn a_time_to_wait_and_a_signal_end_it_and_the_queue_is_left() {
     let database = Server::shared().database();
     let site = Site::new(database.url());
     let holder = site.run("holder").start();
@@ -195,7 +195,7 @@ fn a_wait_outlasts_a_restart_of_the_server() {
     let holder = site.run("holder").with(&terms).start();
     site.store.until_begun("holder");
     let run = site.run("b").with(&terms).with(&["--wait"]).start();
-    run.until_says("waiting in line");
+    run.until_says("waiting in the queue");
     server.ctl(&["-w", "-m", "fast", "restart"]);
     store_goes(&site, holder);
     site.store.until_begun("b");

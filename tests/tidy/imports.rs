@@ -170,7 +170,7 @@ fn reached<'g>(
 
 /// Tests, and models that only tests use.
 fn is_of_tests(module: &Module) -> bool {
-    let models = ["conformance", "simulation", "search", "model", "misreading"];
+    let models = ["conformance", "simulation", "search", "model", "mutant"];
     module
         .iter()
         .any(|part| part.contains("test") || models.contains(&part.as_str()))

@@ -128,7 +128,7 @@ fn who_is_stopped_tells_the_loss_and_waits_again(site: &Site) {
     assert_eq!(log, ["gain node-a", "loss node-a", "gain node-b"]);
     first.signal(Signal::SIGCONT);
     // The same process waits again: its service manager knows it by its pid.
-    until("node-a is in line", || {
+    until("node-a is in the queue", || {
         let status = site.verb(&["status", "--json"]).end().with_code(0).json();
         match status[0]["waiting"]
             .as_u64()

@@ -117,7 +117,7 @@ fn clause_0_a_store_that_may_have_forgotten_is_observed_first(site: &Site) {
 
 fn waits(site: &Site, client: &str, more: &[&str]) -> Run {
     let run = site.run(client).with(&["--wait"]).with(more).start();
-    until("it is in line", || match &status(site)["waiters"] {
+    until("it is in the queue", || match &status(site)["waiters"] {
         waiters if waiters.as_u64() > Some(0) => Ok(()),
         waiters => Err(format!("{waiters}: {}", run.stderr())),
     });
@@ -313,7 +313,7 @@ fn clause_10_who_does_not_wait_comes_after_who_does(site: &Site) {
     // node-c is first and can't come just now: nobody jumps the queue.
     refused(
         short(site, "node-a"),
-        &["another is in line before this one"],
+        &["another is ahead of this one in the queue"],
     );
     signal(third.pid(), Signal::SIGCONT);
     site.store.until_begun("node-c");

@@ -171,7 +171,7 @@ fn a_holder_whose_last_heartbeat_was_forgotten_goes_on_from_the_one_before() {
 #[test]
 fn a_holder_whose_grant_was_forgotten_ends_its_job() {
     let mut rig = Rig::running();
-    rig.store.restore(crate::store::model::Contents::default());
+    rig.store.restore(crate::store::model::ModelData::default());
     rig.wait(s(10));
     rig.answered();
     let did = rig.answered();

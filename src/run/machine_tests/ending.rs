@@ -28,7 +28,7 @@ fn warns_of_loss(did: &[Action]) -> bool {
 
 /// What a failover does that has lost the last commits.
 fn forget_everything(rig: &Rig) {
-    rig.store.restore(crate::store::model::Contents::default());
+    rig.store.restore(crate::store::model::ModelData::default());
 }
 
 #[test]

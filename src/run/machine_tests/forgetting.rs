@@ -3,7 +3,7 @@
 use super::rig::*;
 use crate::moment::Moment;
 use crate::run::machine::{Limits, Wait};
-use crate::store::model::{Contents, ModelStore, Server};
+use crate::store::model::{ModelData, ModelStore, Server};
 use crate::token::rule::tests::fixture::s;
 use crate::token::{ClockEpoch, Served};
 
@@ -130,7 +130,7 @@ fn a_note_that_can_not_be_written_is_no_permission_to_go_on() {
 #[test]
 fn a_wiped_store_is_observed() {
     let store = ModelStore::new();
-    store.restore(Contents::default());
+    store.restore(ModelData::default());
     let mut rig = seeking(store, Wait::No);
     assert_eq!(settled(&mut rig), "note model | read | say ObservingStore");
 }

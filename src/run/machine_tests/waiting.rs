@@ -1,4 +1,4 @@
-//! Waiting in line.
+//! Waiting in the queue.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::run::machine::{Limits, Wait};
 use crate::store::Request;
 use crate::store::{Queue as _, StoreError, Trouble};
 use crate::sys::wait::Status;
-use crate::token::line::LIVES;
+use crate::token::queue::LIVES;
 use crate::token::rule::tests::fixture::{MS, but, s};
 use crate::token::{GroupName, SessionId};
 
@@ -25,7 +25,7 @@ fn waits(name: &str, wait: Wait, like: &Rig) -> Rig {
 }
 
 /// In line behind a holder, and the holder.
-fn in_line(wait: Wait) -> (Rig, Rig) {
+fn in_queue(wait: Wait) -> (Rig, Rig) {
     let holder = Rig::running();
     let mut rig = waits("b", wait, &holder);
     rig.answered();
@@ -35,18 +35,19 @@ fn in_line(wait: Wait) -> (Rig, Rig) {
     (rig, holder)
 }
 
-fn line(rig: &Rig) -> Vec<String> {
+fn queue(rig: &Rig) -> Vec<String> {
     let group = GroupName::new("g").unwrap();
-    let line = rig.store.contents().line_of(&group);
-    line.iter()
-        .map(|place| place.waiter.client.to_string())
+    let queue = rig.store.contents().queue_of(&group);
+    queue
+        .iter()
+        .map(|entry| entry.waiter.client.to_string())
         .collect()
 }
 
 #[test]
 fn who_is_refused_gets_into_the_line_and_looks_when_the_store_rings() {
-    let (mut rig, mut holder) = in_line(Wait::Forever);
-    assert_eq!(line(&rig), ["b"]);
+    let (mut rig, mut holder) = in_queue(Wait::Forever);
+    assert_eq!(queue(&rig), ["b"]);
     assert!(rig.machine.listens());
     holder.job_ends(Status::Exited(0));
     holder.answered();
@@ -54,13 +55,13 @@ fn who_is_refused_gets_into_the_line_and_looks_when_the_store_rings() {
     assert!(!rig.machine.listens(), "a look is out");
     rig.answered();
     let did = rig.answered();
-    assert!(line(&rig).is_empty(), "the grant takes it out");
+    assert!(queue(&rig).is_empty(), "the grant takes it out");
     assert!(words(&did, rig.now).contains("start"), "{did:?}");
 }
 
 #[test]
 fn a_sign_of_life_is_given_within_each_second() {
-    let (mut rig, _) = in_line(Wait::Forever);
+    let (mut rig, _) = in_queue(Wait::Forever);
     for _ in 0..5 {
         rig.wait(Duration::from_millis(1_000));
         assert!(matches!(rig.out, Some(Request::Join(..))), "{:?}", rig.out);
@@ -72,7 +73,7 @@ fn a_sign_of_life_is_given_within_each_second() {
 /// The sender of a request that arrives late may be dead.
 #[test]
 fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
-    let (mut rig, _) = in_line(Wait::Forever);
+    let (mut rig, _) = in_queue(Wait::Forever);
     rig.wait(Duration::from_millis(1_000));
     let Some(Request::Join(_, _, expiry)) = &rig.out else {
         panic!("{:?}", rig.out);
@@ -95,7 +96,7 @@ fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
     assert!(rig.store.now().is_past(&expiry));
     rig.answered();
     let group = GroupName::new("g").unwrap();
-    let is_alive = |rig: &Rig| rig.store.contents().line_of(&group)[0].is_alive(&rig.store.now());
+    let is_alive = |rig: &Rig| rig.store.contents().queue_of(&group)[0].is_alive(&rig.store.now());
     assert!(!is_alive(&rig));
     rig.wait(s(1));
     rig.answered();
@@ -105,11 +106,11 @@ fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
 
 #[test]
 fn the_beginning_and_the_end_of_the_wait_are_told_once() {
-    let (mut rig, mut holder) = in_line(Wait::Forever);
+    let (mut rig, mut holder) = in_queue(Wait::Forever);
     let did = rig.tell(Event::Rung);
     assert!(!did.iter().any(|a| matches!(a, Action::Say(_))));
     let did = rig.answered();
-    let again = |a: &Action| matches!(a, Action::Say(Note::InLine { newly: true, .. }));
+    let again = |a: &Action| matches!(a, Action::Say(Note::Queued { newly: true, .. }));
     assert!(!did.iter().any(again));
     holder.job_ends(Status::Exited(0));
     holder.answered();
@@ -123,8 +124,8 @@ fn the_beginning_and_the_end_of_the_wait_are_told_once() {
 }
 
 #[test]
-fn the_time_to_wait_ends_to_the_millisecond_and_the_line_is_left() {
-    let (mut rig, _) = in_line(Wait::For(BEGUN + Duration::from_millis(500)));
+fn the_time_to_wait_ends_to_the_millisecond_and_the_queue_is_left() {
+    let (mut rig, _) = in_queue(Wait::For(BEGUN + Duration::from_millis(500)));
     assert_eq!(
         rig.machine.wake_at().map(|at| at.0),
         Some(BEGUN + Duration::from_millis(500))
@@ -134,13 +135,13 @@ fn the_time_to_wait_ends_to_the_millisecond_and_the_line_is_left() {
     rig.wait(MS);
     assert!(matches!(rig.out, Some(Request::Leave(..))), "{:?}", rig.out);
     rig.answered();
-    assert!(line(&rig).is_empty());
+    assert!(queue(&rig).is_empty());
     assert_eq!(short(rig.ending()), "refused by clause 4");
 }
 
 #[test]
 fn a_store_that_does_not_let_it_leave_holds_nobody_up() {
-    let (mut rig, _) = in_line(Wait::For(BEGUN + s(1)));
+    let (mut rig, _) = in_queue(Wait::For(BEGUN + s(1)));
     rig.wait(s(1));
     rig.wait(Duration::from_millis(25));
     assert_eq!(short(rig.ending()), "refused by clause 4");
@@ -148,7 +149,7 @@ fn a_store_that_does_not_let_it_leave_holds_nobody_up() {
 
 #[test]
 fn a_look_that_is_out_when_the_time_is_over_is_awaited_for_a_moment_only() {
-    let (mut rig, _) = in_line(Wait::For(BEGUN + s(1)));
+    let (mut rig, _) = in_queue(Wait::For(BEGUN + s(1)));
     rig.wait(Duration::from_millis(800));
     assert!(matches!(rig.out, Some(Request::Join(..))), "{:?}", rig.out);
     rig.now = rig.now.plus(Duration::from_millis(200));
@@ -161,19 +162,19 @@ fn a_look_that_is_out_when_the_time_is_over_is_awaited_for_a_moment_only() {
 
 #[test]
 fn a_stop_ends_the_wait_and_leaves_the_line() {
-    let (mut rig, _) = in_line(Wait::Forever);
+    let (mut rig, _) = in_queue(Wait::Forever);
     rig.tell(Event::Signal {
         signal: 15,
         stop: true,
     });
     rig.answered();
     assert_eq!(short(rig.ending()), "stopped by 15");
-    assert!(line(&rig).is_empty());
+    assert!(queue(&rig).is_empty());
 }
 
 #[test]
 fn a_second_stop_does_not_wait_for_the_store() {
-    let (mut rig, _) = in_line(Wait::Forever);
+    let (mut rig, _) = in_queue(Wait::Forever);
     for signal in [15, 2] {
         rig.tell(Event::Signal { signal, stop: true });
     }
@@ -182,7 +183,7 @@ fn a_second_stop_does_not_wait_for_the_store() {
 
 #[test]
 fn a_store_that_is_away_is_waited_for_and_named_at_the_end() {
-    let (mut rig, _) = in_line(Wait::For(BEGUN + s(60)));
+    let (mut rig, _) = in_queue(Wait::For(BEGUN + s(60)));
     while rig.machine.ending().is_none() {
         if rig.out.is_some() {
             rig.fails();
@@ -199,7 +200,7 @@ fn a_store_that_is_away_from_the_first_look_on_is_waited_for_too() {
     rig.fails();
     rig.wait(s(10));
     rig.answered();
-    assert_eq!(rig.machine.ending(), None, "and now it waits in line");
+    assert_eq!(rig.machine.ending(), None, "and now it waits in the queue");
     assert!(matches!(rig.out, Some(Request::Join(..))));
 }
 
@@ -226,7 +227,7 @@ fn a_store_that_denies_is_not_waited_for() {
 
 #[test]
 fn an_unclear_grant_is_asked_after_and_the_wait_goes_on() {
-    let (mut rig, mut holder) = in_line(Wait::Forever);
+    let (mut rig, mut holder) = in_queue(Wait::Forever);
     holder.job_ends(Status::Exited(0));
     holder.answered();
     rig.tell(Event::Rung);
@@ -251,7 +252,7 @@ fn a_grant_that_gets_no_answer_is_waited_for_until_the_time_is_over() {
         (Wait::Forever, false, None),
         (Wait::Forever, true, Some(s(10))),
     ] {
-        let (mut rig, mut holder) = in_line(wait);
+        let (mut rig, mut holder) = in_queue(wait);
         holder.job_ends(Status::Exited(0));
         holder.answered();
         rig.tell(Event::Rung);
@@ -288,7 +289,7 @@ fn a_grant_that_gets_no_answer_is_waited_for_until_the_time_is_over() {
 #[test]
 fn a_row_that_is_held_until_the_time_is_over_is_what_is_told() {
     for expired in [false, true] {
-        let (mut rig, mut holder) = in_line(Wait::For(BEGUN + s(2)));
+        let (mut rig, mut holder) = in_queue(Wait::For(BEGUN + s(2)));
         holder.job_ends(Status::Exited(0));
         holder.answered();
         rig.tell(Event::Rung);
@@ -315,9 +316,9 @@ fn a_row_that_is_held_until_the_time_is_over_is_what_is_told() {
 
 #[test]
 fn who_waits_takes_over_from_the_silent_in_the_moment_that_it_may() {
-    let (mut rig, _dead) = in_line(Wait::Forever);
+    let (mut rig, _dead) = in_queue(Wait::Forever);
     let begun = rig.now;
-    while rig.out.is_some() || rig.machine.ending().is_none() && line(&rig) == ["b"] {
+    while rig.out.is_some() || rig.machine.ending().is_none() && queue(&rig) == ["b"] {
         if rig.out.is_some() {
             rig.answered();
         } else {
@@ -325,14 +326,14 @@ fn who_waits_takes_over_from_the_silent_in_the_moment_that_it_may() {
             rig.wait(due.since(rig.now).max(MS));
         }
     }
-    assert!(line(&rig).is_empty());
+    assert!(queue(&rig).is_empty());
     let took = rig.now.since(begun);
     assert!(took >= s(59) && took <= s(61), "{took:?}");
 }
 
 #[test]
 fn of_two_who_wait_the_second_is_behind_the_first() {
-    let (mut first, mut holder) = in_line(Wait::Forever);
+    let (mut first, mut holder) = in_queue(Wait::Forever);
     let mut second = waits("c", Wait::Forever, &holder);
     second.answered();
     second.answered();
@@ -340,7 +341,7 @@ fn of_two_who_wait_the_second_is_behind_the_first() {
     holder.answered();
     second.tell(Event::Rung);
     assert!(second.out.is_none(), "it is not its turn");
-    assert!(!second.machine.listens(), "one bell, one look");
+    assert!(!second.machine.listens(), "one notifier, one look");
     second.wait(Duration::from_millis(9));
     assert!(second.out.is_none(), "{:?}", second.out);
     second.wait(MS);
@@ -354,19 +355,19 @@ fn of_two_who_wait_the_second_is_behind_the_first() {
     first.tell(Event::Rung);
     first.answered();
     first.answered();
-    assert_eq!(line(&first), ["c"]);
+    assert_eq!(queue(&first), ["c"]);
 }
 
 #[test]
 fn a_dead_waiter_is_stepped_over() {
-    let (_dead, mut holder) = in_line(Wait::Forever);
+    let (_dead, mut holder) = in_queue(Wait::Forever);
     let mut second = waits("c", Wait::Forever, &holder);
     second.answered();
     second.answered();
     holder.job_ends(Status::Exited(0));
     holder.answered();
     let begun = second.now;
-    while line(&second).contains(&"c".to_owned()) {
+    while queue(&second).contains(&"c".to_owned()) {
         let due = second.machine.wake_at().unwrap();
         second.wait(due.since(second.now).max(MS));
         while second.out.is_some() {
@@ -378,13 +379,13 @@ fn a_dead_waiter_is_stepped_over() {
 
 #[test]
 fn a_place_that_was_lost_is_asked_for_again() {
-    let (mut rig, _) = in_line(Wait::Forever);
+    let (mut rig, _) = in_queue(Wait::Forever);
     let group = GroupName::new("g").unwrap();
     let session = SessionId::new("b1").unwrap();
     rig.store.leave(&group, &session).unwrap();
     rig.wait(s(1));
     rig.answered();
-    assert_eq!(line(&rig), ["b"]);
+    assert_eq!(queue(&rig), ["b"]);
 }
 
 #[test]
@@ -415,7 +416,7 @@ fn the_expected_client_waits_for_its_token_and_takes_it_back() {
     }
     rig.now = holder.now;
     for _ in 0..20 {
-        if line(&rig).is_empty() {
+        if queue(&rig).is_empty() {
             return;
         }
         rig.tell(Event::Tick);

@@ -31,9 +31,9 @@ impl Scribe {
         self.sessions.clear();
         self.write(world, &format_args!("{:?}{:?}", world.left, world.row()));
         self.write(world, &format_args!("{:?}", world.memory()));
-        let line = world.line();
-        if !line.is_empty() {
-            self.write(world, &format_args!("{line:?}"));
+        let queue = world.queue();
+        if !queue.is_empty() {
+            self.write(world, &format_args!("{queue:?}"));
         }
         if let Some(before) = &world.before {
             let row = before.rows.first_key_value();
@@ -185,7 +185,7 @@ impl Scribe {
         }
         let skipped = number(b"wall_ms: ")
             .or(number(b"Fence("))
-            // Of a place in line: its order is in the answer.
+            // Of a place in the queue: its order is in the answer.
             .or(number(b"number: "))
             .map(|(_, taken)| taken);
         // What a run writes of itself decides nothing.

@@ -11,12 +11,12 @@ use crate::run::event::{Action, Event};
 use crate::run::machine::{Limits, Machine, Wait};
 use crate::run::simulation::{is_shown_to_hold, takes_it_for_lost};
 use crate::store::Request;
-use crate::store::model::{Contents, Server};
+use crate::store::model::{ModelData, Server};
 use crate::store::{Reading, StoreError};
 use crate::sys::wait::Status;
-use crate::token::Place;
-use crate::token::line;
-use crate::token::misreading::{Misreading, misread};
+use crate::token::QueueEntry;
+use crate::token::mutant::{Mutant, is_mutant};
+use crate::token::queue;
 use crate::token::{
     About, Claim, ClientId, ClockEpoch, Evidence, GroupName, Memory, NoteSwap, Recorded, Row,
     Served, SessionId, Stamp, StampOf, State, StoreTime, Swap, Swapped,
@@ -90,9 +90,9 @@ pub(super) struct World {
     servers: u8,
     /// How often a snapshot was put back, which takes a moment.
     put_back: u8,
-    store: Contents,
+    store: ModelData,
     /// What it held before its last commit, if that may be lost.
-    pub(super) before: Option<Contents>,
+    pub(super) before: Option<ModelData>,
     pub(super) clients: [Client; 2],
     drawn: u64,
     sessions: u64,
@@ -126,7 +126,7 @@ impl World {
             server: 0,
             servers,
             put_back: 0,
-            store: Contents::default(),
+            store: ModelData::default(),
             before: None,
             clients: [Client::default(), Client::default()],
             drawn: 0,
@@ -137,7 +137,7 @@ impl World {
             granted: false,
             violation: None,
         };
-        this.store = Contents::made(&this.server(), &this.store_time());
+        this.store = ModelData::made(&this.server(), &this.store_time());
         this
     }
 
@@ -309,7 +309,7 @@ impl World {
             Action::StartJob { deadline, .. } => {
                 process.guard.deadline = deadline;
                 let late = deadline.is_some_and(|d| now >= d.term_at);
-                if late && !misread(Misreading::LateStart) {
+                if late && !is_mutant(Mutant::LateStart) {
                     self.tell(client, Event::JobNotStarted(NotStarted::TooLate));
                 } else {
                     process.job = Job::Runs;
@@ -486,7 +486,7 @@ impl World {
                 let reading = Reading {
                     row: self.row().cloned(),
                     now: self.store_time(),
-                    line: self.store.line_of(&group()),
+                    queue: self.store.queue_of(&group()),
                     memory: self.memory(),
                 };
                 Event::Looked(Ok((Box::new(reading), Evidence::None)))
@@ -588,11 +588,11 @@ impl World {
     /// Everything is lost, and the store has another server.
     pub(super) fn wipe(&mut self) {
         self.before = None;
-        self.store = Contents::default();
+        self.store = ModelData::default();
         self.fail_over();
     }
 
-    fn excuse_holder(&mut self, lost: &Contents) {
+    fn excuse_holder(&mut self, lost: &ModelData) {
         let Some(row) = lost.rows.get(&group()) else {
             return;
         };
@@ -626,7 +626,7 @@ impl World {
     ) -> Swapped {
         let now = self.store_time();
         let before = self.row().cloned();
-        let line = self.store.line_of(&group());
+        let queue = self.store.queue_of(&group());
         let store = (self.left.commits > 0).then(|| self.store.clone());
         let swapped = self.store.swap(swap, &now);
         self.store.runs.clear();
@@ -638,7 +638,7 @@ impl World {
             Some(StampOf::Granted) => {
                 let mut looked = now.clone();
                 looked.stamp.tick_ms = swap.expiry.tick_ms() - 1_000;
-                self.check_line(session, before.as_ref(), &line, &looked);
+                self.check_queue(session, before.as_ref(), &queue, &looked);
                 self.check_grant(swap, before.as_ref(), &now, died_at);
             }
             Some(StampOf::Heartbeat) if before.as_ref().and_then(Row::session) != Some(session) => {
@@ -655,23 +655,23 @@ impl World {
         swapped
     }
 
-    /// Of two in line, both of them alive when the one that is granted the token looked,
+    /// Of two in the queue, both of them alive when the one that is granted the token looked,
     /// the first comes first, unless an operator has named the other. Who was taken for
     /// dead then may have come back since.
-    fn check_line(
+    fn check_queue(
         &mut self,
         session: &SessionId,
         before: Option<&Row>,
-        line: &[Place],
+        queue: &[QueueEntry],
         looked: &StoreTime,
     ) {
-        let in_line = line.iter().any(|place| place.waiter.session == *session);
+        let in_queue = queue.iter().any(|entry| entry.waiter.session == *session);
         let named = before.is_some_and(|row| row.document.handoff.is_some());
-        let back = |place: &&Place| place.seen_at.tick_ms >= looked.stamp.tick_ms;
-        let before = line::before(session, line, looked);
-        let passed = before.filter(|place| !back(place)).count();
-        if in_line && !named && passed > 0 && self.all_awake() {
-            self.violated("the token was granted past somebody in line");
+        let back = |entry: &&QueueEntry| entry.seen_at.tick_ms >= looked.stamp.tick_ms;
+        let before = queue::before(session, queue, looked);
+        let passed = before.filter(|entry| !back(entry)).count();
+        if in_queue && !named && passed > 0 && self.all_awake() {
+            self.violated("the token was granted past somebody in the queue");
         }
     }
 
@@ -681,13 +681,17 @@ impl World {
     }
 
     /// The line, as the search tells states apart: who, in which order, and how lively.
-    pub(super) fn line(&self) -> Vec<(SessionId, Option<Stamp>)> {
+    pub(super) fn queue(&self) -> Vec<(SessionId, Option<Stamp>)> {
         let now = self.store_time();
-        let seen = |place: Place| {
-            let alive = place.is_alive(&now);
-            (place.waiter.session, alive.then_some(place.seen_at))
+        let seen = |entry: QueueEntry| {
+            let alive = entry.is_alive(&now);
+            (entry.waiter.session, alive.then_some(entry.seen_at))
         };
-        self.store.line_of(&group()).into_iter().map(seen).collect()
+        self.store
+            .queue_of(&group())
+            .into_iter()
+            .map(seen)
+            .collect()
     }
 
     fn check_grant(

@@ -1,6 +1,6 @@
 //! From a grant that the rule allows to the start of the job.
 
-use super::{Doing, Seeking};
+use super::{Seeking, SeekingState};
 use crate::moment::Moment;
 use crate::run::ending::NotStarted;
 use crate::run::ending::{JobEnd, Unstarted};
@@ -11,7 +11,7 @@ use crate::run::lease::{Lease, Sent};
 use crate::run::machine::{Next, Step};
 use crate::store::Reading;
 use crate::store::Request;
-use crate::token::misreading::{Misreading, misread};
+use crate::token::mutant::{Mutant, is_mutant};
 use crate::token::{GrantKind, OnceMark, Row, RunRecord, SessionId, StoreTime, swap};
 
 /// A token that is held, whose job has not been started.
@@ -55,15 +55,15 @@ impl Seeking {
         }
         step.act(Action::TakeLocks);
         let intent = Box::new(intent);
-        self.doing = Doing::Locking { intent };
+        self.state = SeekingState::Locking { intent };
         Next::Stay
     }
 
     pub(super) fn locked(&mut self, step: &mut Step<'_>, taken: Result<String, String>) -> Next {
-        let intent = match std::mem::replace(&mut self.doing, Doing::Fresh) {
-            Doing::Locking { intent } => intent,
+        let intent = match std::mem::replace(&mut self.state, SeekingState::Fresh) {
+            SeekingState::Locking { intent } => intent,
             doing => {
-                self.doing = doing;
+                self.state = doing;
                 return Next::Stay;
             }
         };
@@ -97,7 +97,7 @@ impl Seeking {
             // A grant begins a run.
             return Next::Stay;
         };
-        let joined = self.line.is_joined();
+        let joined = self.queued.is_joined();
         swap.leaves = joined.then(|| step.claim.session.clone());
         let grant = Box::new(Grant {
             kind,
@@ -112,7 +112,7 @@ impl Seeking {
         });
         step.act(Action::Send(Request::Swap(Box::new(swap))));
         self.unsettled.push(grant.sent);
-        self.doing = Doing::Claiming { grant };
+        self.state = SeekingState::Claiming { grant };
         Next::Stay
     }
 
@@ -125,7 +125,7 @@ impl Seeking {
     ) -> Option<Next> {
         let row = reading.row.as_ref()?;
         let sent = self.unsettled.happened(row, &step.claim.session)?;
-        let sent = if misread(Misreading::TrustFromReread) {
+        let sent = if is_mutant(Mutant::TrustFromReread) {
             Sent {
                 at: step.now,
                 ..sent
@@ -141,7 +141,9 @@ impl Seeking {
 
     /// No job is started for a key that can't be asked after: in the end it is too late.
     pub(super) fn check_again(&mut self, step: &mut Step<'_>) -> Next {
-        let Doing::Checking { held, .. } = std::mem::replace(&mut self.doing, Doing::Fresh) else {
+        let SeekingState::Checking { held, .. } =
+            std::mem::replace(&mut self.state, SeekingState::Fresh)
+        else {
             return Next::Stay;
         };
         let too_late = step.now >= step.claim.timing.last_start(held.grant.sent.at);
@@ -150,7 +152,7 @@ impl Seeking {
         }
         step.ask_once();
         let again_at = None;
-        self.doing = Doing::Checking { held, again_at };
+        self.state = SeekingState::Checking { held, again_at };
         Next::Stay
     }
 
@@ -161,13 +163,13 @@ impl Seeking {
         grant: Grant,
         seen: (StoreTime, Moment),
     ) -> Next {
-        if let Some(since) = self.line.since {
+        if let Some(since) = self.queued.since {
             let waited = step.now.since(since);
             step.say(Note::Waited { waited });
         }
         let held = Held { grant, seen };
         if self.stopped.is_none() && step.ask_once() {
-            self.doing = Doing::Checking {
+            self.state = SeekingState::Checking {
                 held: Box::new(held),
                 again_at: None,
             };
@@ -197,7 +199,7 @@ impl Seeking {
         });
         let lease = Lease::new(grant.row, *grant.run, grant.sent, seen);
         let deadline = lease.deadline(&step.claim.timing);
-        let late = step.now >= deadline.term_at && !misread(Misreading::LateStart);
+        let late = step.now >= deadline.term_at && !is_mutant(Mutant::LateStart);
         let why_not = match (self.stopped.take(), done) {
             (Some(why), _) => Some(why),
             (None, Some(mark)) => Some(Unstarted::Done(mark)),

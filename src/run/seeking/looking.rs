@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::granting::Intent;
 use super::waiting::SHORTEST;
-use super::{Doing, Seeking, ending_of};
+use super::{Seeking, SeekingState, ending_of};
 use crate::moment::Moment;
 use crate::run::ending::Ending;
 use crate::run::event::{Action, Note};
@@ -13,8 +13,8 @@ use crate::run::machine::{Next, Step};
 use crate::store::Request;
 use crate::store::{Reading, StoreError, check_reader, unknown_incarnation};
 use crate::token::{
-    Clause, Decision, Doubt, Evidence, IncarnationNote, Line, Look, Refusal, Row, Swap, Verdict,
-    Version, decide, line, rule, swap,
+    Clause, Decision, Doubt, Evidence, IncarnationNote, Look, QueuePosition, Refusal, Row, Swap,
+    Verdict, Version, decide, queue, rule, swap,
 };
 
 /// A row that is being watched: since when its version has stood unchanged, at least.
@@ -35,12 +35,12 @@ impl Seeking {
         reading: &Reading,
         evidence: &Evidence,
     ) -> Next {
-        let Doing::Looking { sent_at } = self.doing else {
+        let SeekingState::Looking { sent_at } = self.state else {
             return Next::Stay;
         };
         // Nothing is out any more.
-        self.doing = Doing::Waiting { until: step.now };
-        self.line.saw_time(step, &reading.now);
+        self.state = SeekingState::Waiting { until: step.now };
+        self.queued.saw_time(step, &reading.now);
         if let Some(next) = self.granted_before(step, reading, sent_at) {
             return next;
         }
@@ -61,12 +61,12 @@ impl Seeking {
             row: reading.row.as_ref(),
             now: &reading.now,
             memory: &reading.memory,
-            line: Line::default(),
+            position: QueuePosition::default(),
             evidence,
             unchanged_for,
             heard: self.watch.is_some_and(|watch| watch.heard),
         };
-        look.line = line::stand(step.claim, &look, &reading.line);
+        look.position = queue::position(step.claim, &look, &reading.queue);
         let Decision { clause, verdict } = decide(step.claim, &look);
         step.say(Note::Decided {
             row: reading.row.clone().map(Box::new),
@@ -191,7 +191,7 @@ impl Seeking {
         }
         self.trouble = None;
         // The end that was told is corrected when it moves: after a restart, or an operator's act.
-        let announced = self.line.observing.replace(wait);
+        let announced = self.queued.observing.replace(wait);
         if announced.is_none_or(|announced| wait > announced) {
             step.say(Note::ObservingStore {
                 incarnation: reading.memory.incarnation.clone(),
@@ -200,7 +200,7 @@ impl Seeking {
                 wait,
             });
         }
-        self.line
+        self.queued
             .refused(Clause::ForgetfulStore, Refusal::Forgetful { wait, doubt });
         // It may be another by then, or an operator may have settled it.
         let soon = wait.min(step.claim.timing.heartbeat);
@@ -211,7 +211,7 @@ impl Seeking {
     /// Writes the note of the store's incarnation, then looks again.
     fn note(&mut self, step: &mut Step<'_>, reading: &Reading, note: IncarnationNote) -> Next {
         step.note(reading, note);
-        self.doing = Doing::Marking {
+        self.state = SeekingState::Marking {
             sent_at: step.now,
             then: None,
         };
@@ -220,7 +220,7 @@ impl Seeking {
 
     fn mark(&mut self, step: &mut Step<'_>, swap: Swap, then: Option<(Clause, Refusal)>) -> Next {
         step.act(Action::Send(Request::Swap(Box::new(swap))));
-        self.doing = Doing::Marking {
+        self.state = SeekingState::Marking {
             sent_at: step.now,
             then,
         };

@@ -1,16 +1,16 @@
-//! Waiting in line: what [`Seeking`] does with a refusal if it may wait.
+//! Waiting in the queue: what [`Seeking`] does with a refusal if it may wait.
 
 use std::fmt;
 use std::time::Duration;
 
-use super::{Doing, Seeking};
+use super::{Seeking, SeekingState};
 use crate::moment::Moment;
 use crate::run::ending::Ending;
 use crate::run::event::Note;
 use crate::run::machine::{Next, Step, Wait};
 use crate::store::{Reading, StoreError};
-use crate::token::line::{self, STAMP_EVERY};
-use crate::token::{Clause, Place, Refusal, StoreTime};
+use crate::token::queue::{self, STAMP_EVERY};
+use crate::token::{Clause, QueueEntry, Refusal, StoreTime};
 
 /// The shortest time between two looks that nothing rang for.
 pub(super) const SHORTEST: Duration = Duration::from_millis(10);
@@ -19,7 +19,7 @@ pub(super) const SHORTEST: Duration = Duration::from_millis(10);
 /// holds up nobody for longer than [`line::LIVES`].
 const LEAVE: Duration = Duration::from_millis(25);
 
-/// How much later than the one before it everybody in line looks when the store rings: whose
+/// How much later than the one before it everybody in the queue looks when the store rings: whose
 /// turn it is has the processor and the store to itself.
 const TURN: Duration = Duration::from_millis(10);
 
@@ -29,12 +29,12 @@ const LAST_TURN: Duration = Duration::from_millis(100);
 /// Without an answer for so long the store counts as away.
 pub(super) const AWAY: Duration = Duration::from_secs(1);
 
-/// A session's wait in line.
+/// A session's wait in the queue.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct InLine {
+pub(super) struct Queued {
     /// Since when it waits.
     pub(super) since: Option<Moment>,
-    /// It asked to be in line at least once.
+    /// It asked to be in the queue at least once.
     joined: bool,
     /// When the next sign of life is due; `None` while none is to be given.
     stamp_at: Option<Moment>,
@@ -52,9 +52,9 @@ pub(super) struct InLine {
 
 /// Shows what decides, and nothing of what is only told at the end: the search tells
 /// states apart by it.
-impl fmt::Debug for InLine {
+impl fmt::Debug for Queued {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InLine")
+        f.debug_struct("Queued")
             .field("waits", &self.since.is_some())
             .field("joined", &self.joined)
             .field("stamp_at", &self.stamp_at)
@@ -65,7 +65,7 @@ impl fmt::Debug for InLine {
     }
 }
 
-impl InLine {
+impl Queued {
     pub(super) const fn new() -> Self {
         Self {
             since: None,
@@ -107,7 +107,7 @@ impl InLine {
             return step.read();
         };
         let passed = step.now.since(*heard_at);
-        let expiry = line::expiry(time, passed, step.claim.timing.store_timeout);
+        let expiry = queue::expiry(time, passed, step.claim.timing.store_timeout);
         let chance = Duration::from_millis((step.draw)() % 200);
         self.stamp_at = Some(step.now.plus(STAMP_EVERY + chance));
         self.joined = true;
@@ -118,32 +118,32 @@ impl InLine {
 impl Seeking {
     /// Whether a look is worth it as soon as the store rings.
     pub(crate) const fn listens(&self) -> bool {
-        matches!(self.doing, Doing::Waiting { .. })
-            && self.line.joined
-            && !self.line.rung
+        matches!(self.state, SeekingState::Waiting { .. })
+            && self.queued.joined
+            && !self.queued.rung
             && self.trouble.is_none()
     }
 
     /// The store has rung. Who is first looks at once, the others in their turn.
     pub(super) fn rung(&mut self, step: &mut Step<'_>) -> Next {
-        let Doing::Waiting { until } = &mut self.doing else {
+        let SeekingState::Waiting { until } = &mut self.state else {
             return Next::Stay;
         };
-        let turn = TURN.saturating_mul(self.line.ahead).min(LAST_TURN);
+        let turn = TURN.saturating_mul(self.queued.ahead).min(LAST_TURN);
         if turn.is_zero() {
             return self.look(step);
         }
-        self.line.rung = true;
+        self.queued.rung = true;
         *until = step.now.plus(turn).min(*until);
         Next::Stay
     }
 
     pub(super) const fn is_leaving(&self) -> bool {
-        matches!(self.doing, Doing::Leaving { .. })
+        matches!(self.state, SeekingState::Leaving { .. })
     }
 
     pub(super) const fn has_waited(&self) -> bool {
-        self.line.since.is_some()
+        self.queued.since.is_some()
     }
 
     /// The rule has refused: that is the end, or the session waits.
@@ -161,21 +161,21 @@ impl Seeking {
         // Who is refused for what only its own host knows would hold up the others.
         let knows_better = matches!(why, Refusal::AliveHere(_));
         if knows_better {
-            self.line.stamp_at = None;
+            self.queued.stamp_at = None;
         }
-        let newly = self.line.since.is_none();
-        self.line.since.get_or_insert(step.now);
-        let before = line::before(&step.claim.session, &reading.line, &reading.now);
-        let places: Vec<&Place> = before.collect();
-        let ahead = places.len();
-        self.line.ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
-        // Whoever of them dies is out of the line by then.
-        let lives = places
+        let newly = self.queued.since.is_none();
+        self.queued.since.get_or_insert(step.now);
+        let before = queue::before(&step.claim.session, &reading.queue, &reading.now);
+        let entries: Vec<&QueueEntry> = before.collect();
+        let ahead = entries.len();
+        self.queued.ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+        // Whoever of them dies is out of the queue by then.
+        let lives = entries
             .iter()
-            .map(|place| place.lives_for(&reading.now))
+            .map(|entry| entry.lives_for(&reading.now))
             .min()
             .filter(|_| matches!(why, Refusal::Behind { .. }));
-        step.say(Note::InLine {
+        step.say(Note::Queued {
             row: reading.row.clone().map(Box::new),
             now: reading.now.clone(),
             why: why.clone(),
@@ -188,9 +188,9 @@ impl Seeking {
         });
         let changes = lives.unwrap_or(changes_in(&why));
         let until = step.now.plus(changes.max(SHORTEST));
-        self.line.last = Some((clause, why));
+        self.queued.last = Some((clause, why));
         if knows_better {
-            self.doing = Doing::Waiting {
+            self.state = SeekingState::Waiting {
                 until: until.min(step.now.plus(STAMP_EVERY)),
             };
             return Next::Stay;
@@ -198,20 +198,20 @@ impl Seeking {
         self.wait_until(step, until)
     }
 
-    /// Nothing is done until then; in line, if the session may wait, and alive.
+    /// Nothing is done until then; in the queue, if the session may wait, and alive.
     pub(super) fn wait_until(&mut self, step: &mut Step<'_>, until: Moment) -> Next {
         if step.limits.wait == Wait::No {
-            self.doing = Doing::Waiting { until };
+            self.state = SeekingState::Waiting { until };
             return Next::Stay;
         }
-        self.line.since.get_or_insert(step.now);
-        let stamp_at = *self.line.stamp_at.get_or_insert(step.now);
+        self.queued.since.get_or_insert(step.now);
+        let stamp_at = *self.queued.stamp_at.get_or_insert(step.now);
         if step.now >= stamp_at {
-            self.line.stamp(step);
-            self.doing = Doing::Looking { sent_at: step.now };
+            self.queued.stamp(step);
+            self.state = SeekingState::Looking { sent_at: step.now };
             return Next::Stay;
         }
-        self.doing = Doing::Waiting {
+        self.state = SeekingState::Waiting {
             until: until.min(stamp_at),
         };
         Next::Stay
@@ -219,10 +219,10 @@ impl Seeking {
 
     /// The time to wait is over.
     pub(super) fn give_up(&mut self, step: &mut Step<'_>) -> Next {
-        let unanswered = match self.doing {
-            Doing::Looking { sent_at }
-            | Doing::Marking { sent_at, .. }
-            | Doing::AskingOnce { sent_at } => step.now.since(sent_at),
+        let unanswered = match self.state {
+            SeekingState::Looking { sent_at }
+            | SeekingState::Marking { sent_at, .. }
+            | SeekingState::AskingOnce { sent_at } => step.now.since(sent_at),
             _ => Duration::ZERO,
         };
         let perhaps_granted = !self.unsettled.is_empty();
@@ -230,7 +230,7 @@ impl Seeking {
             error,
             perhaps_granted,
         };
-        let ending = match (self.trouble.take(), self.line.last.take()) {
+        let ending = match (self.trouble.take(), self.queued.last.take()) {
             (Some((_, _, error)), _) => store_failed(error),
             (None, Some((clause, why))) if unanswered < AWAY => Ending::Refused { clause, why },
             (None, _) => store_failed(no_answer_in_time()),
@@ -238,20 +238,23 @@ impl Seeking {
         self.leave(step, ending)
     }
 
-    /// Ends without the token. Who was in line leaves it, if that takes no time.
+    /// Ends without the token. Who was in the queue leaves it, if that takes no time.
     pub(super) fn leave(&mut self, step: &mut Step<'_>, ending: Ending) -> Next {
-        if let Doing::Leaving { ending, .. } = &self.doing {
+        if let SeekingState::Leaving { ending, .. } = &self.state {
             return Next::End(ending.as_ref().clone());
         }
-        if !self.line.joined {
+        if !self.queued.joined {
             return Next::End(ending);
         }
         // One request is out at a time.
-        let asked = !matches!(self.doing, Doing::Looking { .. } | Doing::Marking { .. });
+        let asked = !matches!(
+            self.state,
+            SeekingState::Looking { .. } | SeekingState::Marking { .. }
+        );
         if asked {
             step.leave();
         }
-        self.doing = Doing::Leaving {
+        self.state = SeekingState::Leaving {
             by: step.now.plus(LEAVE),
             ending: Box::new(ending),
             asked,
@@ -261,13 +264,13 @@ impl Seeking {
 
     /// The request that was out while the session wanted to leave is answered.
     pub(super) fn leave_now(&mut self, step: &mut Step<'_>) -> Next {
-        match &mut self.doing {
-            Doing::Leaving { asked, .. } if !*asked => {
+        match &mut self.state {
+            SeekingState::Leaving { asked, .. } if !*asked => {
                 *asked = true;
                 step.leave();
                 Next::Stay
             }
-            Doing::Leaving { ending, .. } => Next::End(ending.as_ref().clone()),
+            SeekingState::Leaving { ending, .. } => Next::End(ending.as_ref().clone()),
             _ => Next::Stay,
         }
     }

@@ -1,7 +1,7 @@
 //! What goes wrong, and what operators do in between.
 
 use super::world::{Planned, What, World, group};
-use crate::store::model::Contents;
+use crate::store::model::ModelData;
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::swap::EPOCH_FENCE_STEP;
 use crate::token::{Incarnation, Others, Pause, Version};
@@ -178,7 +178,7 @@ impl World {
         }
         let is_wiped = self.dice.one_in(4);
         let left = if is_wiped {
-            Contents::default()
+            ModelData::default()
         } else {
             self.older[self.older.len() - back].clone()
         };
@@ -201,7 +201,7 @@ impl World {
 
     /// A promotion, to a server that has not been the store yet; or to one that was it before, as
     /// long as the note of the one in between is not lost with its commits.
-    fn become_another(&mut self, lost: Option<&Contents>) {
+    fn become_another(&mut self, lost: Option<&ModelData>) {
         let (now, count) = (self.server.incarnation.0.clone(), self.servers);
         let mut next = count;
         if let Some(lost) = lost.filter(|_| count > 1 && self.dice.one_in(3)) {
@@ -218,7 +218,7 @@ impl World {
 
     /// Whether no lease that may be held is longer than what is left of the store, and the runs
     /// that come to it, know of (README.md, limits).
-    fn covers(&self, left: &Contents) -> bool {
+    fn covers(&self, left: &ModelData) -> bool {
         let row = left.rows.get(&group());
         let longest = row.map(|row| row.document.longest_takeover_after);
         let asked = self.nodes.iter().map(|node| node.timing.takeover_after);

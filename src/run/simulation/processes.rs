@@ -11,7 +11,7 @@ use crate::run::ending::{Loss, Why};
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Machine, Wait};
 use crate::sys::wait::Status;
-use crate::token::misreading::{Misreading, misread};
+use crate::token::mutant::{Mutant, is_mutant};
 use crate::token::{About, Claim, ClientId, SessionId, Timing};
 
 #[derive(Debug)]
@@ -161,7 +161,7 @@ impl World {
         self.wake(index);
     }
 
-    /// Some wait in line: a few seconds, a minute, or however long it takes.
+    /// Some wait in the queue: a few seconds, a minute, or however long it takes.
     fn patience(&mut self) -> Wait {
         match self.dice.within(0, 6) {
             0 => Wait::For(Duration::from_millis(self.dice.within(0, 20_000))),
@@ -372,7 +372,7 @@ impl World {
                 let late = deadline.is_some_and(|d| now >= d.term_at);
                 if p.died_at.is_some() {
                     p.guard = None;
-                } else if late && !misread(Misreading::LateStart) {
+                } else if late && !is_mutant(Mutant::LateStart) {
                     self.tell(process, Event::JobNotStarted(NotStarted::TooLate));
                 } else {
                     self.start_job(process, late);

@@ -5,8 +5,10 @@ use std::time::Duration;
 use super::world::{World, group};
 use crate::run::ending::Ending;
 use crate::run::machine::Wait;
-use crate::token::line::{LIVES, stand};
-use crate::token::{Evidence, Line, Look, Memory, Place, Row, StoreTime, Until, Waiter};
+use crate::token::queue::{LIVES, position};
+use crate::token::{
+    Evidence, Look, Memory, QueueEntry, QueuePosition, Row, StoreTime, Until, Waiter,
+};
 
 /// Clocks of nodes are wrong by a part in this at most, so a waiting process that has not reached
 /// the store since it was started is wrong about the store's time by that part of its life.
@@ -22,50 +24,50 @@ impl World {
         expiry: &Until,
         now: &StoreTime,
     ) {
-        let was_alive = self.is_in_line(waiter, now);
+        let was_alive = self.is_in_queue(waiter, now);
         self.store.join(&group(), waiter, expiry, now);
-        if !self.is_in_line(waiter, now) {
+        if !self.is_in_queue(waiter, now) {
             return;
         }
         if !was_alive {
-            self.in_line_since.insert(waiter.session.clone(), self.now);
+            self.queued_since.insert(waiter.session.clone(), self.now);
         }
         let dead_for = self.processes[process].died_at.map(|at| self.now - at);
         let slewed = Duration::from_millis((self.now - self.processes[process].born) / SLEWED);
         if dead_for.is_some_and(|ms| Duration::from_millis(ms) > LIVES + ALLOWED + slewed) {
             self.violated(format!(
-                "p{process} came into the line, dead for {dead_for:?} ms"
+                "p{process} came into the queue, dead for {dead_for:?} ms"
             ));
         }
     }
 
-    fn is_in_line(&self, waiter: &Waiter, now: &StoreTime) -> bool {
-        let line = self.store.line_of(&group());
-        let mut own = line.iter().filter(|place| place.waiter == *waiter);
-        own.any(|place| place.is_alive(now))
+    fn is_in_queue(&self, waiter: &Waiter, now: &StoreTime) -> bool {
+        let queue = self.store.queue_of(&group());
+        let mut own = queue.iter().filter(|entry| entry.waiter == *waiter);
+        own.any(|entry| entry.is_alive(now))
     }
 
-    /// Nobody is granted the token past somebody who has been in line since before the
+    /// Nobody is granted the token past somebody who has been in the queue since before the
     /// look, and whom the rule would have let in then, and would now.
-    pub(super) fn check_line(&mut self, process: usize, before: &Row, now: &StoreTime) {
+    pub(super) fn check_queue(&mut self, process: usize, before: &Row, now: &StoreTime) {
         let claim = self.processes[process].machine.claim().clone();
         let handed = before.document.handoff.as_ref().map(|handoff| &handoff.to);
         if handed == Some(&claim.client) {
             return;
         }
         let timeout = u64::try_from(claim.timing.store_timeout.as_millis()).unwrap();
-        let line = std::mem::take(&mut self.line_before);
-        let mine = |place: &Place| place.waiter.session == claim.session;
-        if self.in_line_since.contains_key(&claim.session) && !line.iter().any(mine) {
+        let queue = std::mem::take(&mut self.queue_before);
+        let mine = |entry: &QueueEntry| entry.waiter.session == claim.session;
+        if self.queued_since.contains_key(&claim.session) && !queue.iter().any(mine) {
             // Its place was given up after its look: it had been suspended for a minute.
             return;
         }
-        let stood = |place: &&Place| {
-            let since = self.in_line_since.get(&place.waiter.session);
-            let own = place.waiter.session == claim.session;
+        let stood = |entry: &&QueueEntry| {
+            let since = self.queued_since.get(&entry.waiter.session);
+            let own = entry.waiter.session == claim.session;
             own || since.is_some_and(|since| since + timeout < self.now)
         };
-        let line: Vec<Place> = line.iter().filter(stood).cloned().collect();
+        let queue: Vec<QueueEntry> = queue.iter().filter(stood).cloned().collect();
         let mut looked = now.clone();
         looked.stamp.tick_ms -= i64::try_from(timeout).unwrap();
         looked.stamp.wall_ms -= i64::try_from(timeout).unwrap();
@@ -73,32 +75,32 @@ impl World {
             Evidence::Alive(_) => return,
             other => other,
         };
-        let passed = |at: &StoreTime, line: &[Place]| {
+        let passed = |at: &StoreTime, queue: &[QueueEntry]| {
             let look = Look {
                 row: Some(before),
                 now: at,
                 memory: &Memory::SOUND,
-                line: Line::default(),
+                position: QueuePosition::default(),
                 evidence: &evidence,
                 unchanged_for: Duration::MAX,
                 heard: false,
             };
-            stand(&claim, &look, line).ahead
+            position(&claim, &look, queue).ahead
         };
         // Its sign of life may be younger than the look.
-        let then: Vec<Place> = line
+        let then: Vec<QueueEntry> = queue
             .iter()
-            .filter(|place| place.is_alive(now))
+            .filter(|entry| entry.is_alive(now))
             .cloned()
-            .map(|mut place| {
-                place.seen_at = looked.stamp;
-                place
+            .map(|mut entry| {
+                entry.seen_at = looked.stamp;
+                entry
             })
             .collect();
-        let (now_ahead, then_ahead) = (passed(now, &line), passed(&looked, &then));
+        let (now_ahead, then_ahead) = (passed(now, &queue), passed(&looked, &then));
         if now_ahead > 0 && then_ahead > 0 {
             self.violated(format!(
-                "p{process} was granted the token past {now_ahead} in line before it"
+                "p{process} was granted the token past {now_ahead} ahead of it in the queue"
             ));
         }
     }

@@ -9,12 +9,12 @@ use super::waiting::SLEWED;
 use crate::run::event::Event;
 use crate::run::machine::Wait;
 use crate::store::Request;
-use crate::store::model::{Contents, Server};
+use crate::store::model::{ModelData, Server};
 use crate::store::{Reading, StoreError};
 use crate::token::swap::EPOCH_FENCE_STEP;
 use crate::token::{
-    ClientId, ClockEpoch, Evidence, GroupName, OnceMark, Place, Row, SessionId, Stamp, StampOf,
-    State, StoreTime, Swap, Swapped, Timing, Wishes,
+    ClientId, ClockEpoch, Evidence, GroupName, OnceMark, QueueEntry, Row, SessionId, Stamp,
+    StampOf, State, StoreTime, Swap, Swapped, Timing, Wishes,
 };
 
 /// Randomness that a seed repeats (SplitMix64, Steele, Lea and Flood 2014).
@@ -115,9 +115,9 @@ pub(super) struct World {
     sequence: u64,
     queue: BinaryHeap<Reverse<(u64, u64)>>,
     events: BTreeMap<(u64, u64), What>,
-    pub(super) store: Contents,
-    /// Contents some commits ago, with the fences granted since.
-    pub(super) older: Vec<Contents>,
+    pub(super) store: ModelData,
+    /// ModelData some commits ago, with the fences granted since.
+    pub(super) older: Vec<ModelData>,
     pub(super) epoch: u64,
     /// Which server has the store, and how many there were.
     pub(super) server: Server,
@@ -141,9 +141,9 @@ pub(super) struct World {
     traced: bool,
     steps: Vec<String>,
     /// Since when who waits has given a sign of life often enough.
-    pub(super) in_line_since: BTreeMap<SessionId, u64>,
+    pub(super) queued_since: BTreeMap<SessionId, u64>,
     /// The line before the last swap.
-    pub(super) line_before: Vec<Place>,
+    pub(super) queue_before: Vec<QueueEntry>,
     /// How long jobs last, in ms, and one in how many fails; else both are left to chance.
     pub(super) jobs_last: Option<(u64, u64, u64)>,
     pub(super) tally: Tally,
@@ -194,7 +194,7 @@ impl World {
             sequence: 0,
             queue: BinaryHeap::new(),
             events: BTreeMap::new(),
-            store: Contents::default(),
+            store: ModelData::default(),
             older: Vec::new(),
             epoch: 0,
             server,
@@ -212,13 +212,13 @@ impl World {
             excused: BTreeMap::new(),
             traced,
             steps: Vec::new(),
-            in_line_since: BTreeMap::new(),
-            line_before: Vec::new(),
+            queued_since: BTreeMap::new(),
+            queue_before: Vec::new(),
             jobs_last: None,
             tally: Tally::default(),
             violation: None,
         };
-        this.store = Contents::made(&this.server, &this.store_time());
+        this.store = ModelData::made(&this.server, &this.store_time());
         this
     }
 
@@ -369,7 +369,7 @@ impl World {
                 let reading = Reading {
                     row,
                     now,
-                    line: self.store.line_of(group),
+                    queue: self.store.queue_of(group),
                     memory: self.store.memory(&self.server),
                 };
                 Event::Looked(Ok((Box::new(reading), evidence)))
@@ -410,7 +410,7 @@ impl World {
     fn swap(&mut self, process: usize, swap: &Swap, now: &StoreTime) -> Swapped {
         let before = self.store.rows.get(&swap.to.group).cloned();
         let saved = self.lossy.then(|| self.store.clone());
-        self.line_before = self.store.line_of(&swap.to.group);
+        self.queue_before = self.store.queue_of(&swap.to.group);
         let swapped = self.store.swap(swap, now);
         self.say(|| {
             let (stamp, version) = (swap.stamp, swap.to.version.number() % 100_000);
@@ -432,7 +432,7 @@ impl World {
     }
 
     /// Keeps what the store held before its last commits, for a failover to lose them.
-    pub(super) fn committed(&mut self, before: Option<Contents>) {
+    pub(super) fn committed(&mut self, before: Option<ModelData>) {
         self.older.extend(before);
         if self.older.len() > 3 {
             self.older.remove(0);
@@ -494,7 +494,7 @@ impl World {
         {
             self.violated(format!("p{process} was granted a paused token"));
         }
-        self.check_line(process, before, now);
+        self.check_queue(process, before, now);
         let acquired = before
             .acquired_at()
             .zip(before.document.granted_epoch.as_ref());

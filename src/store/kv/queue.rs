@@ -3,9 +3,9 @@
 use super::{Commit, Entry, Found, Keys, Kv, KvStore, PART, Put};
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::waiter;
-use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
-use crate::token::line::FORGOTTEN;
-use crate::token::{GroupName, Place, SessionId, Until, Waiter};
+use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
+use crate::token::queue::FORGOTTEN;
+use crate::token::{GroupName, QueueEntry, SessionId, Until, Waiter};
 
 pub(super) const WAITER: &str = "waiter\u{1f}";
 
@@ -17,29 +17,32 @@ pub(super) fn waiter_key(group: &GroupName, session: &SessionId) -> String {
     format!("{}{session}", queue_of(group))
 }
 
-fn place(rest: &str, entry: &Entry) -> Result<(GroupName, Place), BadColumn> {
+fn queue_entry(rest: &str, entry: &Entry) -> Result<(GroupName, QueueEntry), BadColumn> {
     let (group, session) = rest.split_once(PART).unwrap_or((rest, ""));
     let group = GroupName::new(group).map_err(|why| BadColumn::of("key", why))?;
     let seen = entry.stamp.clone();
     Ok((
         group,
-        waiter::place(entry.created, session, seen, &entry.value)?,
+        waiter::entry(entry.created, session, seen, &entry.value)?,
     ))
 }
 
 impl<K: Kv> KvStore<K> {
     /// Those in a queue, by arrival, with their groups.
-    pub(super) fn places(&self, found: &Found) -> Result<Vec<(GroupName, Place)>, StoreError> {
-        let mut places = Vec::new();
+    pub(super) fn entries(
+        &self,
+        found: &Found,
+    ) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
+        let mut entries = Vec::new();
         for (key, entry) in &found.entries {
             let Some(rest) = key.strip_prefix(WAITER) else {
                 continue;
             };
-            let place = place(rest, entry).map_err(|bad| self.bad(key, &bad))?;
-            places.push(place);
+            let entry = queue_entry(rest, entry).map_err(|bad| self.bad(key, &bad))?;
+            entries.push(entry);
         }
-        places.sort_by_key(|(_, place)| place.number);
-        Ok(places)
+        entries.sort_by_key(|(_, entry)| entry.number);
+        Ok(entries)
     }
 }
 
@@ -51,9 +54,9 @@ impl<K: Kv> Queue for KvStore<K> {
         expiry: &Until,
     ) -> Result<Reading, StoreError> {
         let found = self.kv.get(&[Keys::Under(queue_of(group))])?;
-        let forgotten = self.places(&found)?.into_iter().filter(|(_, place)| {
-            let age = found.now.calendar_age_of(place.seen_at, Some(&place.epoch));
-            age >= FORGOTTEN && place.waiter.session != waiter.session
+        let forgotten = self.entries(&found)?.into_iter().filter(|(_, entry)| {
+            let age = found.now.calendar_age_of(entry.seen_at, Some(&entry.epoch));
+            age >= FORGOTTEN && entry.waiter.session != waiter.session
         });
         let sign = Put {
             key: waiter_key(group, &waiter.session),
@@ -64,7 +67,7 @@ impl<K: Kv> Queue for KvStore<K> {
         self.kv.commit(&Commit {
             puts: vec![sign],
             deletes: forgotten
-                .map(|(_, place)| waiter_key(group, &place.waiter.session))
+                .map(|(_, entry)| waiter_key(group, &entry.waiter.session))
                 .collect(),
             until: Some(expiry.clone()),
             ..Commit::default()
@@ -80,7 +83,7 @@ impl<K: Kv> Queue for KvStore<K> {
         self.kv.commit(&commit).map(drop)
     }
 
-    fn bell(&mut self) -> Option<Bell> {
-        self.kv.bell()
+    fn notifier(&mut self) -> Option<Notifier> {
+        self.kv.notifier()
     }
 }

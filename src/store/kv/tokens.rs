@@ -99,10 +99,10 @@ impl<K: Kv> Tokens for KvStore<K> {
             Keys::One(INCARNATION.into()),
         ])?;
         let row = found.entries.get(&key).map(|entry| self.row(&key, entry));
-        let places = self.places(&found)?.into_iter();
+        let entries = self.entries(&found)?.into_iter();
         Ok(Reading {
             row: row.transpose()?,
-            line: places.map(|(_, place)| place).collect(),
+            queue: entries.map(|(_, entry)| entry).collect(),
             memory: self.memory(&found)?,
             now: found.now,
         })
@@ -173,10 +173,12 @@ impl<K: Kv> Tokens for KvStore<K> {
         let mut listing = Listing {
             rows: Vec::new(),
             unreadable: Vec::new(),
-            lines: self.places(&found)?,
+            queues: self.entries(&found)?,
             now: found.now,
         };
-        listing.lines.sort_by(|(one, _), (other, _)| one.cmp(other));
+        listing
+            .queues
+            .sort_by(|(one, _), (other, _)| one.cmp(other));
         for (key, entry) in &found.entries {
             let Some(group) = key.strip_prefix(TOKEN) else {
                 continue;

@@ -23,7 +23,7 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::cells::parameter;
 use super::dial::{Deadline, Link};
-use super::fault::{Doing, Fault};
+use super::fault::{Activity, Fault};
 use crate::store::sql::cell::Cell;
 
 /// How long the server waits for a lock at a time. What it refuses then is asked again while
@@ -79,7 +79,7 @@ async fn ask_once(
             Poll::Ready(Ok(())) => asking.as_mut().poll(cx),
         }
     });
-    let rows = deadline.bound(Doing::Asking, both).await?;
+    let rows = deadline.bound(Activity::Asking, both).await?;
     rows.map_err(Fault::of_answer)
 }
 

@@ -18,7 +18,7 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 
 use super::conninfo::settings::{Address, ChannelBinding, Host, Keepalives, Settings, SslMode};
-use super::fault::{Doing, Fault, Insecure, of_login};
+use super::fault::{Activity, Fault, Insecure, of_login};
 use super::tls;
 
 pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -133,7 +133,7 @@ impl Deadline {
 
     pub(super) async fn bound<T>(
         self,
-        doing: Doing,
+        doing: Activity,
         step: impl Future<Output = T>,
     ) -> Result<T, Fault> {
         timeout_at(self.at, step)
@@ -148,8 +148,8 @@ pub(super) async fn look_up(host: &Host, deadline: Deadline) -> Result<Vec<Socke
         return Ok(Vec::new());
     };
     let looking = tokio::net::lookup_host((to.as_str(), host.port));
-    let found = deadline.bound(Doing::LookingUp, looking).await?;
-    let found = found.map_err(|error| Fault::Io(Doing::LookingUp, error))?;
+    let found = deadline.bound(Activity::LookingUp, looking).await?;
+    let found = found.map_err(|error| Fault::Io(Activity::LookingUp, error))?;
     Ok(found.collect())
 }
 
@@ -163,16 +163,16 @@ pub(super) async fn dial(
         let path = socket_path(directory, host.port);
         let deadline = deadline.at_most(settings.connect_timeout);
         let stream = deadline
-            .bound(Doing::Connecting, UnixStream::connect(&path))
+            .bound(Activity::Connecting, UnixStream::connect(&path))
             .await?
-            .map_err(|error| Fault::Io(Doing::Connecting, error))?;
+            .map_err(|error| Fault::Io(Activity::Connecting, error))?;
         let fd = copy_of(&stream)?;
         let socket = (Box::new(stream) as Socket, fd);
         return log_in(settings, host, socket, Wrap::Plain, deadline).await;
     }
     let addresses = look_up(host, deadline).await?;
     let mut failed = Fault::Io(
-        Doing::LookingUp,
+        Activity::LookingUp,
         io::Error::other("the name has no address"),
     );
     for (index, address) in addresses.iter().enumerate() {
@@ -239,10 +239,11 @@ async fn connect_tcp(
     deadline: Deadline,
 ) -> Result<Link, Fault> {
     let stream = deadline
-        .bound(Doing::Connecting, TcpStream::connect(address))
+        .bound(Activity::Connecting, TcpStream::connect(address))
         .await?
-        .map_err(|error| Fault::Io(Doing::Connecting, error))?;
-    prepare(&stream, &settings.keepalives).map_err(|error| Fault::Io(Doing::Connecting, error))?;
+        .map_err(|error| Fault::Io(Activity::Connecting, error))?;
+    prepare(&stream, &settings.keepalives)
+        .map_err(|error| Fault::Io(Activity::Connecting, error))?;
     let fd = copy_of(&stream)?;
     let socket = (Box::new(stream) as Socket, fd);
     log_in(settings, host, socket, wrap, deadline).await
@@ -250,7 +251,7 @@ async fn connect_tcp(
 
 fn copy_of(stream: &impl AsFd) -> Result<OwnedFd, Fault> {
     let copy = stream.as_fd().try_clone_to_owned();
-    copy.map_err(|error| Fault::Io(Doing::Connecting, error))
+    copy.map_err(|error| Fault::Io(Activity::Connecting, error))
 }
 
 fn prepare(stream: &TcpStream, keepalives: &Keepalives) -> io::Result<()> {
@@ -284,7 +285,7 @@ async fn log_in(
 ) -> Result<Link, Fault> {
     let config = login(settings, host, wrap);
     if wrap == Wrap::Plain {
-        let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, NoTls));
+        let done = deadline.bound(Activity::LoggingIn, config.connect_raw(socket, NoTls));
         let made = done.await?.map_err(|error| of_login(error, false, false))?;
         return Ok(Link::new(made, fd, false));
     }
@@ -294,7 +295,7 @@ async fn log_in(
     let Ok(connect) = MakeTlsConnect::<Socket>::make_tls_connect(&mut maker, &name);
     let agreed = Arc::new(AtomicBool::new(false));
     let connect = tls::Handshake::new(connect, Arc::clone(&agreed));
-    let done = deadline.bound(Doing::LoggingIn, config.connect_raw(socket, connect));
+    let done = deadline.bound(Activity::LoggingIn, config.connect_raw(socket, connect));
     let done = done.await?;
     let agreed = agreed.load(Ordering::Relaxed);
     let made = done.map_err(|error| of_login(error, wrap == Wrap::Always, agreed))?;

@@ -3,13 +3,13 @@
 //! is written.
 
 mod clock;
+mod connecting;
 mod failover;
 mod limits;
 pub(super) mod lookout;
 mod met;
 mod rights;
 mod server;
-mod way;
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -20,8 +20,8 @@ use self::limits::Between;
 use self::met::Met;
 use self::server::{Over, Server, flag, number, text};
 use super::cells::IN_ANSWER;
+use super::connection::Connection;
 use super::conninfo::settings::{Host, Settings};
-use super::session::Session;
 use super::statements::Statements;
 use super::statements::sql;
 use super::tokens;
@@ -71,27 +71,29 @@ fn examine_host(
         hosts: vec![host.clone()],
         ..settings.clone()
     };
-    let mut session = Session::new(only, settings.name());
+    let mut connection = Connection::new(only, settings.name());
     let begun = Instant::now();
     let mut addresses = Vec::new();
-    let looked = session.look_up(timing.store_timeout);
+    let looked = connection.look_up(timing.store_timeout);
     let connected = looked.and_then(|found| {
         addresses = found;
-        session.connect(timing.store_timeout)
+        connection.connect(timing.store_timeout)
     });
-    way::name(host, &addresses).into_iter().for_each(&mut *tell);
+    connecting::name(host, &addresses)
+        .into_iter()
+        .for_each(&mut *tell);
     if let Err(fault) = connected {
-        let checks = way::failed(settings, host, &addresses, &fault);
+        let checks = connecting::failed(settings, host, &addresses, &fault);
         checks.into_iter().for_each(&mut *tell);
         return None;
     }
-    let to = session.ends().map(|ends| ends.peer.to_string());
-    let to = to.unwrap_or_else(|| way::place(host, &addresses));
-    tell(way::connected(&to));
+    let to = connection.ends().map(|ends| ends.peer.to_string());
+    let to = to.unwrap_or_else(|| connecting::peer(host, &addresses));
+    tell(connecting::connected(&to));
     let (user, database) = (&settings.user, &settings.dbname);
     tell(Check::fine("login", format!("as {user} to {database}")));
     let mut server = Server {
-        session,
+        connection,
         statements: Statements::new(&settings.schema),
         host: host.clone(),
         limit: timing.store_timeout,
@@ -120,9 +122,9 @@ impl Server<'_, '_> {
         self.tell(release(&row, is_standby, several));
         *met = Some(Met::of(&self.host, &row));
         let between = self.between()?;
-        let peer = self.session.ends().map(|ends| ends.peer);
-        let made = way::Made::new(peer, self.session.is_secured(), between);
-        way::examine(self, settings, &made, row.try_get("number").unwrap_or(0))?;
+        let peer = self.connection.ends().map(|ends| ends.peer);
+        let made = connecting::Made::new(peer, self.connection.is_secured(), between);
+        connecting::examine(self, settings, &made, row.try_get("number").unwrap_or(0))?;
         let samples = clock::samples(self)?;
         let offset = clock::offset(&samples);
         if let Some(met) = met {
@@ -159,7 +161,7 @@ impl Server<'_, '_> {
         };
         let lasted = self.begun.elapsed();
         let age = Duration::from_millis(number(&row, "age_ms").unsigned_abs());
-        let own = self.session.ends().map(|ends| ends.own);
+        let own = self.connection.ends().map(|ends| ends.own);
         let between = limits::between(own, client(&row), age, lasted);
         self.tell(limits::pooler(between, own));
         Ok(between)

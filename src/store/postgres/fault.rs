@@ -12,14 +12,14 @@ use crate::store::{StoreError, Trouble};
 
 /// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum Activity {
     LookingUp,
     Connecting,
     LoggingIn,
     Asking,
 }
 
-impl Doing {
+impl Activity {
     const fn words(self) -> &'static str {
         match self {
             Self::LookingUp => "looking up its address",
@@ -49,9 +49,9 @@ pub(super) enum Insecure {
 #[derive(Debug)]
 pub(super) enum Fault {
     /// Nothing happened in time.
-    TimedOut(Doing, Duration),
+    TimedOut(Activity, Duration),
     /// The operating system says so.
-    Io(Doing, io::Error),
+    Io(Activity, io::Error),
     /// The driver or the server says so.
     Driver(tokio_postgres::Error),
     /// The driver can't answer what the server asks at the login: a password is missing, or it

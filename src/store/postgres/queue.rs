@@ -1,4 +1,4 @@
-//! The table `waiters`: who is in line, and what wakes them. A release tells the channel
+//! The table `waiters`: who is in the queue, and what wakes them. A release tells the channel
 //! of its group, in its own statement, if somebody waits.
 
 use tokio_postgres::Row;
@@ -9,8 +9,8 @@ use super::clock_epoch::expiry_values;
 use super::statements::sql;
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::waiter;
-use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
-use crate::token::{GroupName, Place, SessionId, Until, Waiter};
+use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
+use crate::token::{GroupName, QueueEntry, SessionId, Until, Waiter};
 
 /// How often a look is repeated because something was told while it was under way.
 const LOOKS: u32 = 3;
@@ -23,45 +23,45 @@ const IN_READING: usize = IN_ANSWER + COUNT;
 pub(super) const AFTER_READING: usize = IN_READING + 5;
 
 /// The place in a row of `read.sql`, if there is one.
-pub(super) fn in_reading(row: &Row) -> Result<Option<Place>, BadColumn> {
+pub(super) fn in_reading(row: &Row) -> Result<Option<QueueEntry>, BadColumn> {
     let c = &mut Cells::new(row, IN_READING);
     match c.cell()? {
         None => Ok(None),
-        Some(number) => place(number, c).map(Some),
+        Some(number) => queue_entry(number, c).map(Some),
     }
 }
 
 /// A row of `queues.sql`.
-fn in_list(row: &Row) -> Result<(GroupName, Place), BadColumn> {
+fn in_list(row: &Row) -> Result<(GroupName, QueueEntry), BadColumn> {
     let c = &mut Cells::new(row, 0);
     let group = GroupName::new(c.needed()?).map_err(|why| c.bad(why))?;
     let number = c.needed()?;
-    Ok((group, place(number, c)?))
+    Ok((group, queue_entry(number, c)?))
 }
 
-fn place(number: i64, c: &mut Cells<'_>) -> Result<Place, BadColumn> {
+fn queue_entry(number: i64, c: &mut Cells<'_>) -> Result<QueueEntry, BadColumn> {
     let session = c.needed()?;
     let seen = c.time()?;
-    waiter::place(number, session, seen, c.needed()?)
+    waiter::entry(number, session, seen, c.needed()?)
 }
 
 impl PostgresStore {
-    /// Those in line, by what an answer's rows say.
-    pub(super) fn line(
+    /// Those in the queue, by what an answer's rows say.
+    pub(super) fn queue(
         &self,
         rows: &[Row],
-        place: impl Fn(&Row) -> Result<Option<Place>, BadColumn>,
-    ) -> Result<Vec<Place>, StoreError> {
-        let places = rows.iter().filter_map(|row| place(row).transpose());
-        let places = places.map(|place| place.map_err(|bad| self.bad_column("waiters", &bad)));
-        let mut places: Vec<Place> = places.collect::<Result<_, _>>()?;
-        places.sort_by_key(|place| place.number);
-        Ok(places)
+        entry: impl Fn(&Row) -> Result<Option<QueueEntry>, BadColumn>,
+    ) -> Result<Vec<QueueEntry>, StoreError> {
+        let entries = rows.iter().filter_map(|row| entry(row).transpose());
+        let entries = entries.map(|entry| entry.map_err(|bad| self.bad_column("waiters", &bad)));
+        let mut entries: Vec<QueueEntry> = entries.collect::<Result<_, _>>()?;
+        entries.sort_by_key(|entry| entry.number);
+        Ok(entries)
     }
 
-    /// Everybody in line, by group.
-    pub(super) fn lines(&mut self) -> Result<Vec<(GroupName, Place)>, StoreError> {
-        let rows = self.session.ask(self.timeout, sql!("queues"), &[]);
+    /// Everybody in the queue, by group.
+    pub(super) fn queues(&mut self) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
+        let rows = self.connection.ask(self.timeout, sql!("queues"), &[]);
         let rows = rows.map_err(|failed| failed.error)?;
         rows.iter()
             .map(|row| in_list(row).map_err(|bad| self.bad_column("waiters", &bad)))
@@ -69,7 +69,7 @@ impl PostgresStore {
     }
 
     /// Gets into the line, or stays in it, and hears of releases from then on.
-    pub(super) fn get_into_line(
+    pub(super) fn join_queue(
         &mut self,
         group: &GroupName,
         waiter: &Waiter,
@@ -87,27 +87,27 @@ impl PostgresStore {
             epoch,
             Cell::text(&channel),
         ];
-        let had_listened = self.session.listens();
+        let had_listened = self.connection.listens();
         let statement = self.statements.of(sql!("queue_join"));
-        let answer = self.session.ask(self.timeout, &statement, &values);
+        let answer = self.connection.ask(self.timeout, &statement, &values);
         let rows = answer.map_err(|failed| failed.error)?;
         // What a connection was asked for and does not know any more was asked of another
         // of the server's processes: a pooler is in between.
         let listening = rows.first().and_then(|row| row.try_get("listening").ok());
-        if had_listened && self.session.listens() && listening == Some(false) {
+        if had_listened && self.connection.listens() && listening == Some(false) {
             self.is_told = false;
         }
         if self.is_told {
-            self.session.listen(self.timeout, &channel);
+            self.connection.listen(self.timeout, &channel);
         }
         Ok(())
     }
 
     /// Reads; again, if something was told meanwhile that the answer may not know of.
-    pub(super) fn read_in_line(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+    pub(super) fn read_queue(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         let mut reading = self.read(group)?;
         for _ in 1..LOOKS {
-            if !self.session.rang() {
+            if !self.connection.rang() {
                 break;
             }
             reading = self.read(group)?;
@@ -123,18 +123,20 @@ impl Queue for PostgresStore {
         waiter: &Waiter,
         expiry: &Until,
     ) -> Result<Reading, StoreError> {
-        self.get_into_line(group, waiter, expiry)?;
-        self.read_in_line(group)
+        self.join_queue(group, waiter, expiry)?;
+        self.read_queue(group)
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
         let values = [Cell::text(group), Cell::text(session)];
-        let left = self.session.ask(self.timeout, sql!("queue_leave"), &values);
+        let left = self
+            .connection
+            .ask(self.timeout, sql!("queue_leave"), &values);
         left.map(|_| ()).map_err(|failed| failed.error)
     }
 
-    fn bell(&mut self) -> Option<Bell> {
-        let tells = self.is_told && self.session.listens();
-        self.session.socket().filter(|_| tells).map(Bell)
+    fn notifier(&mut self) -> Option<Notifier> {
+        let tells = self.is_told && self.connection.listens();
+        self.connection.socket().filter(|_| tells).map(Notifier)
     }
 }

@@ -26,7 +26,7 @@ impl Dialect for PostgresStore {
         statement: &str,
         values: &[Cell],
     ) -> Result<Vec<Found>, StoreError> {
-        let rows = self.session.ask(self.timeout, statement, values);
+        let rows = self.connection.ask(self.timeout, statement, values);
         self.lacks_tables = rows.as_ref().is_err_and(|failed| failed.no_schema);
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let found = rows.iter().map(|row| Found {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::session::{Failed, Session};
+use super::connection::{Connection, Failed};
 use super::statements::{Statements, sql};
 use crate::store::{StoreError, Trouble};
 
@@ -23,13 +23,13 @@ pub fn creation(schema: &str) -> String {
 
 /// Makes the tables where they are not there.
 pub(super) fn make(
-    session: &mut Session,
+    connection: &mut Connection,
     statements: &Statements,
     schema: &str,
     limit: Duration,
 ) -> Result<(), StoreError> {
     let batch = statements.fill(sql!("schema_create")) + &statements.of(sql!("schema"));
-    match session.batch(limit, &batch) {
+    match connection.batch(limit, &batch) {
         Ok(()) => Ok(()),
         // Another was quicker: the lock made this one wait for it.
         Err(failed) if failed.code.as_deref() == Some(DUPLICATE_TABLE) => Ok(()),

@@ -144,7 +144,7 @@ impl Statements {
         format!("{}, pg_temp", self.schema)
     }
 
-    /// On which channel those in line for a group listen: 64 bits of FNV-1a, because a
+    /// On which channel those in the queue for a group listen: 64 bits of FNV-1a, because a
     /// channel's name is shorter than a group's may be. Two groups with one channel only
     /// look more often than they need.
     pub(super) fn channel(&self, group: &str) -> String {

@@ -207,8 +207,8 @@ fn the_epoch_is_written_as_every_version_of_this_program_has_written_it() {
     };
     let now = store.read(&held.group).unwrap().now;
     let joined = store.join(&held.group, &waiter, &now.until(TIMEOUT));
-    let line = joined.unwrap().line;
-    assert_eq!(line[0].epoch.0, database.sql(written));
+    let queue = joined.unwrap().queue;
+    assert_eq!(queue[0].epoch.0, database.sql(written));
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_swap_in_another_epoch_has_expired() {
     assert_eq!(store.read(&held.group).unwrap().row, Some(held));
 }
 
-/// Who is in line hears of this swap of the row that is held.
+/// Who is in the queue hears of this swap of the row that is held.
 fn assert_rings(
     what: &str,
     database: &Database<'_>,
@@ -248,26 +248,26 @@ fn assert_rings(
     let mut waiter = store(database);
     let held = grant_to(&mut holder, "a", n * 10);
     let session = SessionId::new(&format!("w{n}")).unwrap();
-    let in_line = Waiter {
+    let in_queue = Waiter {
         session: session.clone(),
         client: held.client_bound().unwrap().clone(),
         failback: false,
     };
     let now = waiter.read(&held.group).unwrap().now;
-    let joined = waiter.join(&held.group, &in_line, &now.until(TIMEOUT));
+    let joined = waiter.join(&held.group, &in_queue, &now.until(TIMEOUT));
     let now = joined.unwrap().now;
-    let bell = waiter.bell().unwrap();
+    let notifier = waiter.notifier().unwrap();
     let Swapped::Done(_) = holder.swap(&make(&held, &now)).unwrap() else {
         panic!("the swap should have happened");
     };
-    let mut rung = [PollFd::new(bell.0.as_fd(), PollFlags::POLLIN)];
+    let mut rung = [PollFd::new(notifier.0.as_fd(), PollFlags::POLLIN)];
     let timeout = PollTimeout::try_from(TIMEOUT).unwrap();
     assert_eq!(poll(&mut rung, timeout).unwrap(), 1, "{what}");
     waiter.leave(&held.group, &session).unwrap();
 }
 
 #[test]
-fn the_end_of_a_run_and_each_act_ring_for_those_in_line() {
+fn the_end_of_a_run_and_each_act_ring_for_those_in_the_queue() {
     let database = Server::shared().database();
     let end = RunEnd {
         outcome: Outcome::Succeeded,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::PostgresStore;
 use super::cells::{Cells, stamp};
-use super::session::Failed;
+use super::connection::Failed;
 use super::statements::sql;
 use super::tokens;
 use crate::store::StoreError;
@@ -121,11 +121,11 @@ impl PostgresStore {
         let mut values = vec![Cell::text(&run.group)];
         values.extend(run_cells(Some(run)));
         values.extend(key_cells(run));
-        let rows = match self.session.ask(self.timeout, &statement, &values) {
+        let rows = match self.connection.ask(self.timeout, &statement, &values) {
             Err(failed) if failed.no_schema => {
                 self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
                 let left = self.timeout.saturating_sub(begun.elapsed());
-                self.session.ask(left, &statement, &values)
+                self.connection.ask(left, &statement, &values)
             }
             answer => answer,
         };
@@ -144,7 +144,7 @@ impl PostgresStore {
         limit: Duration,
     ) -> Result<Answer, Failed> {
         let begun = Instant::now();
-        let rows = self.session.ask(limit, statement, values)?;
+        let rows = self.connection.ask(limit, statement, values)?;
         let Some(row) = rows.first() else {
             let why_not = self.why_not(swap, limit.saturating_sub(begun.elapsed()));
             // Whatever becomes of that question: the swap was not carried out.
@@ -175,7 +175,7 @@ impl PostgresStore {
     /// Nothing has happened; this asks what was in the way.
     fn why_not(&mut self, swap: &Swap, limit: Duration) -> Result<Answer, Failed> {
         let statement = self.statements.of(sql!("swap_state"));
-        let rows = (self.session).ask(limit, &statement, &[Cell::text(swap.group())])?;
+        let rows = (self.connection).ask(limit, &statement, &[Cell::text(swap.group())])?;
         let row = rows.first().ok_or_else(|| Failed::by(self.no_answer()))?;
         let now = self.now(row).map_err(Failed::by)?;
         let version: Option<i64> = row.try_get("version").ok().flatten();
@@ -196,14 +196,14 @@ impl PostgresStore {
     fn held(&mut self, group: &GroupName, limit: Duration) -> StoreError {
         let statements = [sql!("swap_locker"), sql!("swap_lockers")];
         let pid = statements.into_iter().find_map(|statement| {
-            let rows = self.session.ask(limit, statement, &[Cell::text(group)]);
+            let rows = self.connection.ask(limit, statement, &[Cell::text(group)]);
             rows.ok()?.first()?.try_get::<_, Option<String>>(0).ok()?
         });
         let who = pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
         StoreError::held(format!(
             "the token of {group} in {} is held by a transaction of the earlier run{who} on the \
              server; it ends with that transaction",
-            self.session.place()
+            self.connection.store_name()
         ))
     }
 }

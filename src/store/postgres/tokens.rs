@@ -61,14 +61,14 @@ impl PostgresStore {
         let now = self.now(first)?;
         if !self.checked {
             let oldest: Option<&str> = first.try_get(IN_ANSWER - 1).ok().flatten();
-            schema::check(self.session.place(), oldest)?;
+            schema::check(self.connection.store_name(), oldest)?;
             self.checked = true;
         }
         let mut listing = Listing {
             rows: Vec::new(),
             unreadable: Vec::new(),
             now,
-            lines: Vec::new(),
+            queues: Vec::new(),
         };
         for row in rows {
             match from_row(row, IN_ANSWER) {
@@ -88,11 +88,11 @@ impl Tokens for PostgresStore {
         let begun = Instant::now();
         let statement = self.statements.of(sql!("read"));
         let values = [Cell::text(group)];
-        let rows = match self.session.ask(self.timeout, &statement, &values) {
+        let rows = match self.connection.ask(self.timeout, &statement, &values) {
             Err(failed) if failed.no_schema && !self.checked => {
                 self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
                 let left = self.timeout.saturating_sub(begun.elapsed());
-                self.session.ask(left, &statement, &values)
+                self.connection.ask(left, &statement, &values)
             }
             answer => answer,
         };
@@ -104,7 +104,7 @@ impl Tokens for PostgresStore {
         let first = rows.first().ok_or_else(|| self.no_answer())?;
         Ok(Reading {
             row: found.rows.pop(),
-            line: self.line(&rows, queue::in_reading)?,
+            queue: self.queue(&rows, queue::in_reading)?,
             memory: self.memory(first, &found.now)?,
             now: found.now,
         })
@@ -120,11 +120,11 @@ impl Tokens for PostgresStore {
 
     fn list(&mut self) -> Result<Listing, StoreError> {
         let statement = self.statements.of(sql!("list"));
-        let rows = self.session.ask(self.timeout, &statement, &[]);
+        let rows = self.connection.ask(self.timeout, &statement, &[]);
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let listing = self.tokens(&rows)?;
         Ok(Listing {
-            lines: self.lines()?,
+            queues: self.queues()?,
             ..listing
         })
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::cell::BadColumn;
-use crate::token::{ClientId, Place, SessionId, StoreTime, Waiter};
+use crate::token::{ClientId, QueueEntry, SessionId, StoreTime, Waiter};
 
 /// What stands in the column `document`.
 #[derive(Serialize, Deserialize)]
@@ -24,20 +24,20 @@ pub fn document(of: &Waiter) -> String {
     serde_json::to_string(&document).unwrap_or_default()
 }
 
-/// The place that the columns `place`, `session`, the stamp and `document` stand for.
+/// The place that the columns `position`, `session`, the stamp and `document` stand for.
 ///
 /// # Errors
 /// Which column is malformed, and what is wrong with it.
-pub fn place(
+pub fn entry(
     number: i64,
     session: &str,
     seen: StoreTime,
     document: &str,
-) -> Result<Place, BadColumn> {
+) -> Result<QueueEntry, BadColumn> {
     let session = SessionId::new(session).map_err(|why| BadColumn::of("session", why))?;
     let wrong = |why| BadColumn::of("document", format!("is wrong: {why}"));
     let Document { client, failback } = serde_json::from_str(document).map_err(wrong)?;
-    Ok(Place {
+    Ok(QueueEntry {
         waiter: Waiter {
             session,
             client,

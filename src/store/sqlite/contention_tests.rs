@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::SqliteStore;
-use super::players::{Player, part, wait_to_be_let_go};
+use super::test_process::{TestProcess, part, wait_to_be_let_go};
 use crate::store::{Records as _, RunQuery, Tokens as _};
 use crate::token::record::fixture::run_of;
 use crate::token::swap::{grant, release};
@@ -90,21 +90,21 @@ fn two_hundred_processes_start_on_a_missing_file_and_one_wins() {
     let test = "store::sqlite::contention_tests::two_hundred_processes_start_on_a_missing_file_and_one_wins";
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("deep/er/tokens.db");
-    let mut players: Vec<Player> = (0..PROCESSES)
-        .map(|_| Player::start(Player::command(test, &path)))
+    let mut processes: Vec<TestProcess> = (0..PROCESSES)
+        .map(|_| TestProcess::start(TestProcess::command(test, &path)))
         .collect();
-    for player in &mut players {
-        player.heard("ready");
+    for test_process in &mut processes {
+        test_process.heard("ready");
     }
     // All at once: the end of their standard input is the word.
-    for player in &mut players {
-        player.let_go();
+    for test_process in &mut processes {
+        test_process.let_go();
     }
-    let results: Vec<String> = players
+    let results: Vec<String> = processes
         .iter_mut()
-        .map(|player| player.heard("result: "))
+        .map(|test_process| test_process.heard("result: "))
         .collect();
-    players.into_iter().for_each(Player::finish);
+    processes.into_iter().for_each(TestProcess::finish);
     let count = |word: &str| results.iter().filter(|result| *result == word).count();
     assert_eq!(count("won"), 1, "{results:?}");
     assert_eq!(count("refused"), PROCESSES - 1, "{results:?}");

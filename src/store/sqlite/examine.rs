@@ -15,7 +15,7 @@ use rustix::fs::{Access, CWD, Mode, OFlags, openat};
 use super::SqliteStore;
 use super::clock::{Clock as _, HostClock};
 use super::companion::companion;
-use super::fault::Place;
+use super::fault::Location;
 use super::file::{SCHEMA_STEP, SCHEMA_VERSION, check_header, locate};
 use super::lock_owner::lock_owner;
 use super::schema::stored_version;
@@ -82,18 +82,18 @@ fn look(
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) -> Option<()> {
-    let told = |result: Result<Place, StoreError>, tell: &mut Tell<'_>| match result {
-        Ok(place) => Some(place),
+    let told = |result: Result<Location, StoreError>, tell: &mut Tell<'_>| match result {
+        Ok(location) => Some(location),
         Err(error) => {
             tell(failed("path", &error));
             None
         }
     };
-    let place = told(locate(path), tell)?;
-    let parent = place.path.parent().unwrap_or(Path::new("/")).to_owned();
-    let found = fs::metadata(&place.path);
-    tell(Check::fine("path", place.name.clone()));
-    tell(on_file_system(&place, &parent, found.is_ok()));
+    let location = told(locate(path), tell)?;
+    let parent = location.path.parent().unwrap_or(Path::new("/")).to_owned();
+    let found = fs::metadata(&location.path);
+    tell(Check::fine("path", location.name.clone()));
+    tell(on_file_system(&location, &parent, found.is_ok()));
     tell(directory::check("directory", &parent));
     let found = match found {
         Ok(found) => found,
@@ -106,34 +106,34 @@ fn look(
             return None;
         }
         Err(error) => {
-            tell(failed("file", &place.io("find", &place.path, &error)));
+            tell(failed("file", &location.io("find", &location.path, &error)));
             return None;
         }
     };
-    let check = file(&place, &found);
+    let check = file(&location, &found);
     let is_wrong = matches!(check.verdict, crate::store::checkup::Verdict::Fail(_));
     tell(check);
     tell(host_clock());
-    tell(directory::locks(Some(&companion(&place.path, "-locks"))));
+    tell(directory::locks(Some(&companion(&location.path, "-locks"))));
     if is_wrong || found.len() == 0 {
         return None;
     }
-    if !format(&place, tell)? {
+    if !format(&location, tell)? {
         return None;
     }
-    let serves = in_database(&place, timing, tell)?;
+    let serves = in_database(&location, timing, tell)?;
     if serves {
-        in_tables(&place, timing, group, tell);
+        in_tables(&location, timing, group, tell);
     }
     Some(())
 }
 
-fn on_file_system(place: &Place, parent: &Path, is_there: bool) -> Check {
+fn on_file_system(location: &Location, parent: &Path, is_there: bool) -> Check {
     const STEP: &str = "file_system";
     let existing = parent.ancestors().find(|path| path.exists());
     let existing = existing.unwrap_or(Path::new("/"));
     let checked = if is_there {
-        filesystem::check_file(&place.path, parent)
+        filesystem::check_file(&location.path, parent)
     } else {
         filesystem::check(existing)
     };
@@ -148,7 +148,7 @@ fn on_file_system(place: &Place, parent: &Path, is_there: bool) -> Check {
     }
 }
 
-fn file(place: &Place, found: &Metadata) -> Check {
+fn file(location: &Location, found: &Metadata) -> Check {
     const STEP: &str = "file";
     let misconfigured = Trouble::Misconfigured;
     if !found.is_file() {
@@ -171,12 +171,15 @@ fn file(place: &Place, found: &Metadata) -> Check {
             "remove all but one, or use symbolic links",
         );
     }
-    let owned = directory::owner(&place.path, found);
+    let owned = directory::owner(&location.path, found);
     for (path, what) in [
-        (place.path.clone(), "it"),
-        (companion(&place.path, "-wal"), "the log beside it (-wal)"),
+        (location.path.clone(), "it"),
         (
-            companion(&place.path, "-shm"),
+            companion(&location.path, "-wal"),
+            "the log beside it (-wal)",
+        ),
+        (
+            companion(&location.path, "-shm"),
             "the log's index beside it (-shm)",
         ),
     ] {
@@ -223,11 +226,12 @@ fn host_clock() -> Check {
 }
 
 /// Looks at the header, before SQLite touches the file. Whether it is a store of ours.
-fn format(place: &Place, tell: &mut Tell<'_>) -> Option<bool> {
+fn format(location: &Location, tell: &mut Tell<'_>) -> Option<bool> {
     const STEP: &str = "journal_mode";
     // The file is not open by SQLite here: closing it would drop its locks.
-    let opened = File::open(&place.path).map_err(|error| place.io("read", &place.path, &error));
-    match opened.and_then(|mut file| check_header(place, &mut file)) {
+    let opened =
+        File::open(&location.path).map_err(|error| location.io("read", &location.path, &error));
+    match opened.and_then(|mut file| check_header(location, &mut file)) {
         Err(error) => {
             tell(failed("format", &error));
             None
@@ -248,12 +252,12 @@ fn format(place: &Place, tell: &mut Tell<'_>) -> Option<bool> {
 }
 
 /// What SQLite itself says. Whether this program can use the tables.
-fn in_database(place: &Place, timing: &Timing, tell: &mut Tell<'_>) -> Option<bool> {
+fn in_database(location: &Location, timing: &Timing, tell: &mut Tell<'_>) -> Option<bool> {
     let limit = timing.store_timeout;
     let told = |step: &'static str, error: &rusqlite::Error, tell: &mut Tell<'_>| {
-        tell(failed(step, &place.sqlite("examine it", error, limit)));
+        tell(failed(step, &location.sqlite("examine it", error, limit)));
     };
-    let connection = match open(&place.path, limit) {
+    let connection = match open(&location.path, limit) {
         Ok(connection) => connection,
         Err(error) => {
             told("schema", &error, tell);
@@ -273,7 +277,7 @@ fn in_database(place: &Place, timing: &Timing, tell: &mut Tell<'_>) -> Option<bo
             return None;
         }
     };
-    match lock_owner(&place.path) {
+    match lock_owner(&location.path) {
         Some(owner) => tell(Check::fine(
             "writer",
             format!("at this moment it is {owner}"),
@@ -292,7 +296,7 @@ fn in_database(place: &Place, timing: &Timing, tell: &mut Tell<'_>) -> Option<bo
             }
         }
         let locked = begun.elapsed();
-        trips.push(locked + page_written(&place.path).unwrap_or_default());
+        trips.push(locked + page_written(&location.path).unwrap_or_default());
     }
     tell(advice::round_trip(
         "its lock and a page on the disk take",
@@ -350,9 +354,9 @@ fn schema(stored: i64) -> Check {
 }
 
 /// What a run would read.
-fn in_tables(place: &Place, timing: &Timing, group: Option<&GroupName>, tell: &mut Tell<'_>) {
+fn in_tables(location: &Location, timing: &Timing, group: Option<&GroupName>, tell: &mut Tell<'_>) {
     const STEP: &str = "tokens";
-    let opened = SqliteStore::open(&place.path, timing.store_timeout);
+    let opened = SqliteStore::open(&location.path, timing.store_timeout);
     let listed = opened.and_then(|mut store| Ok((store.list()?, store)));
     let (listing, mut store) = match listed {
         Ok(found) => found,

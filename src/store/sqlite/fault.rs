@@ -12,9 +12,9 @@ use crate::store::sql::cell::BadColumn;
 use crate::store::{StoreError, Trouble};
 use crate::sys::file_size;
 
-/// A store's place, which every message names.
+/// A store's location, which every message names.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct Location {
     /// The database's path: absolute, without symbolic links at its end.
     pub(super) path: PathBuf,
     /// `sqlite://` and the path.
@@ -70,7 +70,7 @@ fn advice_for(error: &io::Error) -> &'static str {
     }
 }
 
-impl Place {
+impl Location {
     pub(super) fn new(path: PathBuf) -> Self {
         let name = format!("sqlite://{}", shown(&path));
         Self { path, name }
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn a_message_has_one_line_whatever_the_path() {
-        let place = Place::new(PathBuf::from("/tmp/a\nb\u{1b}[31m"));
-        assert_eq!(place.name, "sqlite:///tmp/a\\nb\\u{1b}[31m");
-        let error = place.io("open", &place.path, &io::ErrorKind::NotFound.into());
+        let location = Location::new(PathBuf::from("/tmp/a\nb\u{1b}[31m"));
+        assert_eq!(location.name, "sqlite:///tmp/a\\nb\\u{1b}[31m");
+        let error = location.io("open", &location.path, &io::ErrorKind::NotFound.into());
         assert!(!error.to_string().contains('\n'), "{error}");
     }
 }

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 
 use super::SqliteStore;
 use super::garbage_tests::create;
-use super::players::{Player, part, wait_to_be_let_go};
+use super::test_process::{TestProcess, part, wait_to_be_let_go};
 use crate::store::{Records as _, Tokens as _, Trouble};
 use crate::token::GroupName;
 use crate::token::record::fixture::unheld_run;
@@ -41,7 +41,7 @@ fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
     let path = made(home.path());
     let test =
         "store::sqlite::fault_tests::a_lock_that_outlasts_the_timeout_is_told_with_its_owner";
-    let mut owner = Player::start(Player::command(test, &path));
+    let mut owner = TestProcess::start(TestProcess::command(test, &path));
     owner.heard("locked");
     let pid = owner.pid();
     let mut store = SqliteStore::open(&path, Duration::from_millis(30)).unwrap();
@@ -82,9 +82,9 @@ fn error_of_nobody(test: &str, file: &Path) -> String {
         nix::unistd::geteuid().is_root(),
         "root is needed, to become another user; run the tests in a container"
     );
-    let mut command = Player::command(test, file);
+    let mut command = TestProcess::command(test, file);
     command.uid(NOBODY).gid(NOBODY);
-    Player::start(command).heard("error: ")
+    TestProcess::start(command).heard("error: ")
 }
 
 /// Opens and writes, and says how that failed.
@@ -162,7 +162,7 @@ fn a_store_that_was_given_to_another_user_is_theirs_with_all_its_files() {
 fn error_in_mounts(test: &str, setup: &str, file: &Path) -> String {
     let script = format!("set -e; {setup}; exec \"$@\"");
     let through = ["unshare", "-m", "sh", "-c", &script, "sh"].map(OsStr::new);
-    Player::start(Player::command_through(&through, test, file)).heard("error: ")
+    TestProcess::start(TestProcess::command_through(&through, test, file)).heard("error: ")
 }
 
 #[test]

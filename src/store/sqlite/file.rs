@@ -16,7 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::clock::Clock;
 use super::companion::companion;
-use super::fault::Place;
+use super::fault::Location;
 use super::incarnation;
 use crate::store::{StoreError, filesystem};
 use crate::token::{Incarnation, IncarnationNote, Version};
@@ -108,10 +108,10 @@ impl OpenFile {
     }
 
     /// Remembers the log and its index, which SQLite has opened, unless it did before. Without
-    /// them it would not be seen that others take their place, so an error is one of the store.
-    pub(super) fn remember_beside(&mut self, place: &Place) -> Result<(), StoreError> {
+    /// them it would not be seen that others take their location, so an error is one of the store.
+    pub(super) fn remember_beside(&mut self, location: &Location) -> Result<(), StoreError> {
         if self.beside.is_none() {
-            self.beside = Some(beside(place)?);
+            self.beside = Some(beside(location)?);
         }
         Ok(())
     }
@@ -119,44 +119,44 @@ impl OpenFile {
     /// Checks that the path still leads to this file, and that the log and its
     /// index beside it are those that SQLite has open: whoever finds others there
     /// is excluded by nobody.
-    pub(super) fn check_still_there(&self, place: &Place) -> Result<(), StoreError> {
+    pub(super) fn check_still_there(&self, location: &Location) -> Result<(), StoreError> {
         if let Some(known) = self.beside
-            && beside(place)? != known
+            && beside(location)? != known
         {
-            return Err(place.gone());
+            return Err(location.gone());
         }
-        match fs::metadata(&place.path) {
+        match fs::metadata(&location.path) {
             Ok(found) if FileId::of(&found) == self.id => Ok(()),
-            Ok(_) => Err(place.gone()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(place.gone()),
-            Err(error) => Err(place.io("find", &place.path, &error)),
+            Ok(_) => Err(location.gone()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(location.gone()),
+            Err(error) => Err(location.io("find", &location.path, &error)),
         }
     }
 }
 
-fn beside(place: &Place) -> Result<[FileId; 2], StoreError> {
+fn beside(location: &Location) -> Result<[FileId; 2], StoreError> {
     let id = |end| {
-        let path = companion(&place.path, end);
+        let path = companion(&location.path, end);
         match fs::metadata(&path) {
             Ok(found) => Ok(FileId::of(&found)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(place.gone()),
-            Err(error) => Err(place.io("find", &path, &error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(location.gone()),
+            Err(error) => Err(location.io("find", &path, &error)),
         }
     };
     Ok([id("-wal")?, id("-shm")?])
 }
 
 /// The path that SQLite will use: absolute, without a symbolic link at its end.
-pub(super) fn locate(path: &Path) -> Result<Place, StoreError> {
+pub(super) fn locate(path: &Path) -> Result<Location, StoreError> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let place = Place::new(absolute);
-    let is_link = fs::symlink_metadata(&place.path).is_ok_and(|found| found.is_symlink());
+    let location = Location::new(absolute);
+    let is_link = fs::symlink_metadata(&location.path).is_ok_and(|found| found.is_symlink());
     if !is_link {
-        return Ok(place);
+        return Ok(location);
     }
-    match fs::canonicalize(&place.path) {
-        Ok(real) => Ok(Place::new(real)),
-        Err(error) => Err(place.io("follow the symbolic link", &place.path, &error)),
+    match fs::canonicalize(&location.path) {
+        Ok(real) => Ok(Location::new(real)),
+        Err(error) => Err(location.io("follow the symbolic link", &location.path, &error)),
     }
 }
 
@@ -164,16 +164,16 @@ pub(super) fn locate(path: &Path) -> Result<Place, StoreError> {
 /// ours, and lets `connect` open it. Waits at most `timeout` for another
 /// process that is making it. What exists with contents is never written to.
 pub(super) fn open(
-    place: &Place,
+    location: &Location,
     timeout: Duration,
     clock: &dyn Clock,
     connect: impl FnOnce(&Path) -> rusqlite::Result<Connection>,
 ) -> Result<(Connection, OpenFile), StoreError> {
     let mut open = open_files();
-    let (found, has_log) = find_or_make(place, timeout, clock, &open)?;
+    let (found, has_log) = find_or_make(location, timeout, clock, &open)?;
     let id = FileId::of(&found);
     let connection =
-        connect(&place.path).map_err(|error| place.sqlite("open it", &error, timeout))?;
+        connect(&location.path).map_err(|error| location.sqlite("open it", &error, timeout))?;
     *open.entry(id).or_default() += 1;
     Ok((
         connection,
@@ -191,45 +191,45 @@ pub(super) fn open(
 const PAUSE: Duration = Duration::from_millis(2);
 
 fn find_or_make(
-    place: &Place,
+    location: &Location,
     timeout: Duration,
     clock: &dyn Clock,
     open: &BTreeMap<FileId, usize>,
 ) -> Result<(Metadata, bool), StoreError> {
     let mut waited = Duration::ZERO;
     loop {
-        let found = match fs::metadata(&place.path) {
+        let found = match fs::metadata(&location.path) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make_empty(place)?;
+                make_empty(location)?;
                 continue;
             }
-            Err(error) => return Err(place.io("find", &place.path, &error)),
+            Err(error) => return Err(location.io("find", &location.path, &error)),
         };
         if !found.is_file() {
-            return Err(place
+            return Err(location
                 .misconfigured("this is no file but a directory, device or socket")
                 .remedy("give the path of a file"));
         }
         if found.nlink() > 1 {
-            return Err(place.misconfigured(
+            return Err(location.misconfigured(
                 "this file has several names (hard links), and a log and locks for each: who uses one name would not exclude who uses another",
             ).remedy("remove all but one, or use symbolic links"));
         }
-        filesystem::check_file(&place.path, directory(&place.path))?;
+        filesystem::check_file(&location.path, directory(&location.path))?;
         if open.contains_key(&FileId::of(&found)) {
             // Its header can't be read now: SQLite is asked before the first write.
             return Ok((found, false));
         }
-        let refused = |error: &io::Error| place.io("read", &place.path, error);
-        let mut file = File::open(&place.path).map_err(|error| refused(&error))?;
+        let refused = |error: &io::Error| location.io("read", &location.path, error);
+        let mut file = File::open(&location.path).map_err(|error| refused(&error))?;
         let found = file.metadata().map_err(|error| refused(&error))?;
         if found.len() > 0 {
-            return Ok((found, check_header(place, &mut file)?));
+            return Ok((found, check_header(location, &mut file)?));
         }
-        if !fill(place, clock, &file, &found)? {
+        if !fill(location, clock, &file, &found)? {
             if waited >= timeout {
-                return Err(place
+                return Err(location
                     .unavailable("another process has been making it for too long")
                     .remedy("end that one, or try again"));
             }
@@ -245,30 +245,30 @@ fn directory(path: &Path) -> &Path {
 
 /// Makes an empty file, private, and its directories. Nothing is made on a file
 /// system that can't be trusted.
-fn make_empty(place: &Place) -> Result<(), StoreError> {
-    let parent = directory(&place.path);
+fn make_empty(location: &Location) -> Result<(), StoreError> {
+    let parent = directory(&location.path);
     let existing = parent.ancestors().find(|path| path.exists());
     filesystem::check(existing.unwrap_or(Path::new("/")))?;
-    make_directories(place, parent)?;
+    make_directories(location, parent)?;
     let made = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(&place.path);
+        .open(&location.path);
     match made {
         // Whatever the umask took away.
         Ok(file) => file
             .set_permissions(Permissions::from_mode(0o600))
-            .map_err(|error| place.io("make", &place.path, &error)),
+            .map_err(|error| location.io("make", &location.path, &error)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(place.io("make", &place.path, &error)),
+        Err(error) => Err(location.io("make", &location.path, &error)),
     }
 }
 
 /// Makes what is missing of a directory, for this user alone. What is there
 /// already stays as it is.
-fn make_directories(place: &Place, path: &Path) -> Result<(), StoreError> {
-    let refused = |error: io::Error| place.io("make the directory", path, &error);
+fn make_directories(location: &Location, path: &Path) -> Result<(), StoreError> {
+    let refused = |error: io::Error| location.io("make the directory", path, &error);
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {
             fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(refused)?;
@@ -277,10 +277,10 @@ fn make_directories(place: &Place, path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             match path.parent() {
-                Some(parent) => make_directories(place, parent)?,
+                Some(parent) => make_directories(location, parent)?,
                 None => return Err(refused(error)),
             }
-            make_directories(place, path)
+            make_directories(location, path)
         }
         Err(error) => Err(refused(error)),
     }
@@ -298,20 +298,20 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Checks a file's header before SQLite sees the file: SQLite would play another
 /// program's journal back, or make a log beside it. Returns whether it has a log.
-pub(super) fn check_header(place: &Place, file: &mut File) -> Result<bool, StoreError> {
+pub(super) fn check_header(location: &Location, file: &mut File) -> Result<bool, StoreError> {
     let mut header = [0; HEADER];
     match file.read_exact(&mut header) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            return Err(place.no_database());
+            return Err(location.no_database());
         }
-        Err(error) => return Err(place.io("read", &place.path, &error)),
+        Err(error) => return Err(location.io("read", &location.path, &error)),
     }
     if !header.starts_with(MAGIC) {
-        return Err(place.no_database());
+        return Err(location.no_database());
     }
     if header[68..72] != APPLICATION_ID.to_be_bytes() {
-        return Err(place
+        return Err(location
             .misconfigured("this SQLite database is another program's")
             .remedy("give another path with --store"));
     }
@@ -323,41 +323,41 @@ pub(super) fn check_header(place: &Place, file: &mut File) -> Result<bool, Store
 /// another name and renamed, so that nobody ever sees half of one, and a process
 /// that dies meanwhile leaves an empty file, which the next one fills.
 fn fill(
-    place: &Place,
+    location: &Location,
     clock: &dyn Clock,
     empty: &File,
     found: &Metadata,
 ) -> Result<bool, StoreError> {
-    let refused = |error: io::Error| place.io("make", &place.path, &error);
+    let refused = |error: io::Error| location.io("make", &location.path, &error);
     match flock(empty, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
         Err(errno) => return Err(refused(errno.into())),
     }
-    match fs::metadata(&place.path) {
+    match fs::metadata(&location.path) {
         Ok(now) if FileId::of(&now) == FileId::of(found) && now.len() == 0 => {}
         // Another has filled it meanwhile.
         Ok(_) => return Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(refused(error)),
     }
-    let parent = directory(&place.path);
+    let parent = directory(&location.path);
     let mut name = OsString::from(".");
-    name.push(place.path.file_name().unwrap_or_default());
+    name.push(location.path.file_name().unwrap_or_default());
     name.push(".new");
     let draft = parent.join(name);
-    remove(place, &draft)?;
-    let made = build(place, clock, &draft, found).and_then(|()| {
+    remove(location, &draft)?;
+    let made = build(location, clock, &draft, found).and_then(|()| {
         // A log that outlived its database would be played into the new one.
         for end in COMPANIONS {
-            remove_file(&companion(&place.path, end)).map_err(refused)?;
+            remove_file(&companion(&location.path, end)).map_err(refused)?;
         }
-        fs::rename(&draft, &place.path).map_err(refused)?;
+        fs::rename(&draft, &location.path).map_err(refused)?;
         sync_directory(parent).map_err(refused)
     });
     if made.is_err() {
         // The first error is the one to tell.
-        let _ = remove(place, &draft);
+        let _ = remove(location, &draft);
     }
     made.map(|()| true)
 }
@@ -371,10 +371,10 @@ fn remove_file(path: &Path) -> io::Result<()> {
     }
 }
 
-fn remove(place: &Place, database: &Path) -> Result<(), StoreError> {
+fn remove(location: &Location, database: &Path) -> Result<(), StoreError> {
     for end in COMPANIONS.iter().chain(&[""]) {
         let path = companion(database, end);
-        remove_file(&path).map_err(|error| place.io("remove", &path, &error))?;
+        remove_file(&path).map_err(|error| location.io("remove", &path, &error))?;
     }
     Ok(())
 }
@@ -382,12 +382,12 @@ fn remove(place: &Place, database: &Path) -> Result<(), StoreError> {
 /// Makes a whole database at `draft`, with the mode and owner of the empty file
 /// that it replaces.
 fn build(
-    place: &Place,
+    location: &Location,
     clock: &dyn Clock,
     draft: &Path,
     like: &Metadata,
 ) -> Result<(), StoreError> {
-    let refused = |error: io::Error| place.io("make", draft, &error);
+    let refused = |error: io::Error| location.io("make", draft, &error);
     let mode = like.mode() & 0o777;
     let file = OpenOptions::new()
         .write(true)
@@ -408,7 +408,7 @@ fn build(
         Version::from_random(0),
     );
     write_schema(draft, &note)
-        .map_err(|error| place.sqlite("make its tables", &error, Duration::ZERO))?;
+        .map_err(|error| location.sqlite("make its tables", &error, Duration::ZERO))?;
     file.sync_all().map_err(refused)
 }
 

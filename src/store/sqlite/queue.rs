@@ -4,20 +4,20 @@ use rusqlite::{Connection, params};
 
 use super::cells::Cells;
 use super::companion::companion;
-use super::fault::Place as File;
+use super::fault::Location as File;
 use super::kept::{Kept, WriteError};
 use super::write::leave;
-use super::{SqliteStore, Writing, bell, group_in, wall};
+use super::{SqliteStore, Writing, group_in, notifier, wall};
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::waiter;
-use crate::store::{Bell, Queue, Reading, StoreError, Tokens as _};
-use crate::token::line::FORGOTTEN;
-use crate::token::{ClockEpoch, GroupName, Place, SessionId, StoreTime, Until, Waiter};
+use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
+use crate::token::queue::FORGOTTEN;
+use crate::token::{ClockEpoch, GroupName, QueueEntry, SessionId, StoreTime, Until, Waiter};
 
 /// The columns, in the order of the statements.
 pub(super) const COLUMNS: &[&str] = &[
     "token_group",
-    "place",
+    "location",
     "session",
     "seen_at",
     "seen_tick",
@@ -26,7 +26,7 @@ pub(super) const COLUMNS: &[&str] = &[
 ];
 
 /// The place that the columns stand for, and in which group.
-pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<(GroupName, Place), BadColumn> {
+pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<(GroupName, QueueEntry), BadColumn> {
     let c = &mut cells;
     let group = GroupName::new(c.needed_text()?).map_err(|why| c.bad(why.to_string()))?;
     let number = c.needed_number()?;
@@ -35,8 +35,8 @@ pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<(GroupName, Place), Bad
         stamp: c.stamp()?,
         epoch: ClockEpoch(c.needed_text()?.to_owned()),
     };
-    let place = waiter::place(number, session, seen, c.needed_text()?)?;
-    Ok((group, place))
+    let entry = waiter::entry(number, session, seen, c.needed_text()?)?;
+    Ok((group, entry))
 }
 
 /// Puts a session at the end of the queue, or notes that it lives. The lock is held.
@@ -62,11 +62,11 @@ pub(super) fn join(
         let mut statement = connection.prepare_cached(sql!("waiters_of_group"))?;
         let mut rows = statement.query([name])?;
         while let Some(row) = rows.next()? {
-            let (_, place) = place_in(row, file).map_err(WriteError::Store)?;
-            last = place.number;
-            let age = now.calendar_age_of(place.seen_at, Some(&place.epoch));
+            let (_, entry) = entry_in(row, file).map_err(WriteError::Store)?;
+            last = entry.number;
+            let age = now.calendar_age_of(entry.seen_at, Some(&entry.epoch));
             if age >= FORGOTTEN {
-                forgotten.push(place.waiter.session);
+                forgotten.push(entry.waiter.session);
             }
         }
     }
@@ -81,7 +81,7 @@ pub(super) fn join(
     Ok(())
 }
 
-fn place_in(row: &rusqlite::Row<'_>, file: &File) -> Result<(GroupName, Place), StoreError> {
+fn entry_in(row: &rusqlite::Row<'_>, file: &File) -> Result<(GroupName, QueueEntry), StoreError> {
     from_cells(Cells::new(row, COLUMNS))
         .map_err(|bad| file.bad_cell("waiters", &group_in(row), &bad))
 }
@@ -92,14 +92,14 @@ impl SqliteStore {
         &self,
         sql: &str,
         parameters: impl rusqlite::Params,
-    ) -> Result<Vec<(GroupName, Place)>, StoreError> {
-        self.rows(sql, parameters, |row| place_in(row, &self.place))
+    ) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
+        self.rows(sql, parameters, |row| entry_in(row, &self.location))
     }
 
     /// What rang until now is answered by the look that follows.
-    pub(super) fn quiet_the_bell(&self) {
-        if let Some(bell) = &self.bell {
-            bell.quiet();
+    pub(super) fn clear_notifications(&self) {
+        if let Some(notifier) = &self.notifier {
+            notifier.quiet();
         }
     }
 }
@@ -111,14 +111,14 @@ impl Queue for SqliteStore {
         waiter: &Waiter,
         expiry: &Until,
     ) -> Result<Reading, StoreError> {
-        self.write(Writing::State, |transaction, place, now| {
+        self.write(Writing::State, |transaction, entry, now| {
             if now.is_past(expiry) {
                 return Ok(Kept::No(()));
             }
-            join(transaction, group, waiter, place, now).map(Kept::Yes)
+            join(transaction, group, waiter, entry, now).map(Kept::Yes)
         })?;
-        if self.bell.is_none() {
-            self.bell = bell::LogWatch::new(&companion(&self.place.path, "-wal"));
+        if self.notifier.is_none() {
+            self.notifier = notifier::LogWatch::new(&companion(&self.location.path, "-wal"));
         }
         self.read(group)
     }
@@ -130,7 +130,7 @@ impl Queue for SqliteStore {
         })
     }
 
-    fn bell(&mut self) -> Option<Bell> {
-        self.bell.as_ref().map(bell::LogWatch::bell)
+    fn notifier(&mut self) -> Option<Notifier> {
+        self.notifier.as_ref().map(notifier::LogWatch::notifier)
     }
 }

@@ -39,7 +39,7 @@ impl Dialect for SqliteStore {
     }
 
     fn bad_row(&self, table: &Table, group: &str, bad: &BadColumn) -> StoreError {
-        self.place.bad_cell(table.name, group, bad)
+        self.location.bad_cell(table.name, group, bad)
     }
 }
 

@@ -14,10 +14,10 @@ impl SqliteStore {
         match version {
             SCHEMA_VERSION => Ok(()),
             newer if newer > SCHEMA_VERSION && oldest_reader <= SCHEMA_VERSION => Ok(()),
-            newer if newer > SCHEMA_VERSION => Err(self.place.misconfigured(format!(
+            newer if newer > SCHEMA_VERSION => Err(self.location.misconfigured(format!(
                 "its schema is version {newer}, for programs that know version {oldest_reader} or later, and this tokenrun knows {SCHEMA_VERSION}"
             )).remedy("install a newer tokenrun")),
-            older => Err(self.place.misconfigured(format!(
+            older => Err(self.location.misconfigured(format!(
                 "its schema is version {older}, which no tokenrun ever made"
             )).remedy("move the file away, or put a backup back")),
         }

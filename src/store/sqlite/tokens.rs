@@ -3,21 +3,21 @@
 use rusqlite::types::ValueRef;
 
 use super::cells::Cells;
-use super::fault::Place;
+use super::fault::Location;
 use super::rows::{COLUMNS, from_cells};
 use super::swap::carry_out;
 use super::{SqliteStore, Writing, group_in, incarnation};
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
 use crate::token::{GroupName, NoteSwap, Row, Swap, Swapped};
 
-fn token_of(row: &rusqlite::Row<'_>, place: &Place) -> Result<Row, StoreError> {
+fn token_of(row: &rusqlite::Row<'_>, location: &Location) -> Result<Row, StoreError> {
     from_cells(Cells::new(row, COLUMNS))
-        .map_err(|bad| place.bad_cell("tokens", &group_in(row), &bad))
+        .map_err(|bad| location.bad_cell("tokens", &group_in(row), &bad))
 }
 
 impl Tokens for SqliteStore {
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
-        self.quiet_the_bell();
+        self.clear_notifications();
         let transaction = self.reading()?;
         // The snapshot is taken by the first statement; the clock is read after it.
         let mut note = None;
@@ -26,17 +26,17 @@ impl Tokens for SqliteStore {
                 .get_ref(0)
                 .is_ok_and(|of| of == ValueRef::Text(incarnation::NOTE.as_bytes()))
             {
-                let bad = |bad| self.place.bad_cell("tokens", "(the store)", &bad);
+                let bad = |bad| self.location.bad_cell("tokens", "(the store)", &bad);
                 note = Some(incarnation::of_row(row).map_err(bad)?);
                 return Ok(None);
             }
-            // Whether anybody is in line is asked in the same statement: to prepare
+            // Whether anybody is in the queue is asked in the same statement: to prepare
             // another would cost every run what few need.
-            let in_line = row.get("in_line").unwrap_or(true);
-            Ok(Some((token_of(row, &self.place)?, in_line)))
+            let in_queue = row.get("in_line").unwrap_or(true);
+            Ok(Some((token_of(row, &self.location)?, in_queue)))
         })?;
         let mut found: Vec<_> = found.into_iter().flatten().collect();
-        let line = match found.last() {
+        let queue = match found.last() {
             None | Some((_, false)) => Vec::new(),
             Some((_, true)) => self.queue(sql!("waiters_of_group"), [group.as_str()])?,
         };
@@ -45,7 +45,7 @@ impl Tokens for SqliteStore {
         Ok(Reading {
             row: found.pop().map(|(row, _)| row),
             now,
-            line: line.into_iter().map(|(_, place)| place).collect(),
+            queue: queue.into_iter().map(|(_, entry)| entry).collect(),
             memory: incarnation::memory(self.file.incarnation(), note),
         })
     }
@@ -75,19 +75,19 @@ impl Tokens for SqliteStore {
     fn list(&mut self) -> Result<Listing, StoreError> {
         let transaction = self.reading()?;
         let found = self.rows(sql!("token_list"), [], |row| {
-            Ok(token_of(row, &self.place).map_err(|error| Unreadable {
+            Ok(token_of(row, &self.location).map_err(|error| Unreadable {
                 group: group_in(row),
                 error,
             }))
         })?;
-        let lines = self.queue(sql!("waiters"), [])?;
+        let queues = self.queue(sql!("waiters"), [])?;
         let now = self.clock.now();
         drop(transaction);
         let mut listing = Listing {
             rows: Vec::new(),
             unreadable: Vec::new(),
             now,
-            lines,
+            queues,
         };
         for row in found {
             match row {

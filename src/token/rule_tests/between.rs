@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::fixture::*;
 use super::{grants, observes, refuses, waits};
-use crate::token::misreading::{Misreading, while_misreading};
+use crate::token::mutant::{Mutant, with_mutant};
 use crate::token::{Clause, Decision, GrantKind, Look, Refusal, Verdict, decide};
 
 fn bound(wait: Duration) -> Refusal {
@@ -30,7 +30,7 @@ fn clause_7_refuses_anyone_until_at_least_has_passed_since_the_grant() {
     };
     // A dead or silent run too: it may have done its work.
     for row in [free(), idle("a"), handed_to(idle("a"), "a"), running("a")] {
-        let soon = seen(at_least(row)).after(s(600) - MS).first_in_line();
+        let soon = seen(at_least(row)).after(s(600) - MS).first_in_the_queue();
         assert_eq!(soon.by(&claim("a")), too_soon(MS));
         assert_eq!(soon.by(&claim("b")), too_soon(MS));
     }
@@ -141,12 +141,12 @@ fn clause_9_is_no_right_within_keep_others_stay_refused() {
 fn clause_9_outweighs_failback_and_the_first_place_in_the_line() {
     let open = seen(expecting(handed_to(idle("a"), "b"), "c")).after(KEEP);
     assert_eq!(open.by(&failback("c")), waits(9, HEAD_START));
-    let first = open.first_in_line();
+    let first = open.first_in_the_queue();
     assert_eq!(first.by(&claim("c")), waits(9, HEAD_START));
 }
 
 #[test]
-fn clause_10_refuses_while_others_are_in_line_before() {
+fn clause_10_refuses_while_others_are_in_the_queue_before() {
     for ahead in [1, 2, 17] {
         let open = seen(free()).behind(ahead);
         let behind = refuses(10, Refusal::Behind { ahead });
@@ -154,7 +154,7 @@ fn clause_10_refuses_while_others_are_in_line_before() {
         assert_eq!(seen(idle("a")).behind(ahead).by(&claim("a")), behind);
     }
     // Who does not wait is behind those who do.
-    let passing = but(seen(free()), |seen| seen.line.ahead = 2);
+    let passing = but(seen(free()), |seen| seen.position.ahead = 2);
     let behind = refuses(10, Refusal::Behind { ahead: 2 });
     assert_eq!(passing.by(&claim("b")), behind);
 }
@@ -179,10 +179,13 @@ fn clause_12_refuses_failback_in_the_slot_and_hands_off_for_the_next_look() {
         verdict: Verdict::RefusedWithHandoff(Refusal::Bound { to, wait: MS }),
     };
     assert_eq!(young.by(&failback("a")), refused);
-    assert_eq!(young.clone().first_in_line().by(&failback("a")), refused);
-    let misread = Misreading::FailbackInSameSlot;
-    let misread = while_misreading(misread, || young.by(&failback("a")));
-    assert_eq!(misread, grants(12, GrantKind::Failback), "caught");
+    assert_eq!(
+        young.clone().first_in_the_queue().by(&failback("a")),
+        refused
+    );
+    let mutant = Mutant::FailbackInSameSlot;
+    let mutant = with_mutant(mutant, || young.by(&failback("a")));
+    assert_eq!(mutant, grants(12, GrantKind::Failback), "caught");
     // The next look, after the handoff was written.
     let next = seen(handed_to(row, "a")).after(s(1));
     assert_eq!(next.by(&failback("a")), grants(8, GrantKind::Handoff));
@@ -220,8 +223,8 @@ fn clause_13_honours_the_holders_keep() {
 }
 
 #[test]
-fn clause_13_who_is_first_in_line_is_no_late_clock() {
-    let first = seen(idle("a")).first_in_line();
+fn clause_13_who_is_first_in_the_queue_is_no_late_clock() {
+    let first = seen(idle("a")).first_in_the_queue();
     assert_eq!(first.by(&claim("b")), grants(15, GrantKind::Takeover));
     assert_eq!(
         first.elsewhere().by(&claim("b")),
@@ -267,7 +270,7 @@ fn clause_14_the_first_look_creates_the_row_for_another() {
             row: None,
             now: &now,
             memory: &crate::token::Memory::SOUND,
-            line: Default::default(),
+            position: Default::default(),
             evidence: &Default::default(),
             unchanged_for: Duration::ZERO,
             heard: false,

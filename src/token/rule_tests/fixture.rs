@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::token::{
     About, Claim, ClientId, ClockEpoch, Decision, Document, Evidence, Fence, GrantKind, GroupName,
-    Handoff, Line, Look, Memory, Others, Pause, Row, Run, SessionId, Stamp, StampOf, State,
-    StoreTime, Timing, Version, Wishes, decide, document::VERSION,
+    Handoff, Look, Memory, Others, Pause, QueuePosition, Row, Run, SessionId, Stamp, StampOf,
+    State, StoreTime, Timing, Version, Wishes, decide, document::VERSION,
 };
 
 /// When everything in a fresh row happened.
@@ -190,7 +190,7 @@ fn millis(by: Duration) -> i64 {
 pub(crate) struct Seen {
     pub(crate) row: Row,
     pub(crate) now: StoreTime,
-    pub(crate) line: Line,
+    pub(crate) position: QueuePosition,
     pub(crate) evidence: Evidence,
     pub(crate) unchanged_for: Duration,
     pub(crate) memory: Memory,
@@ -204,7 +204,7 @@ pub(crate) fn seen(row: Row) -> Seen {
             epoch: epoch("d"),
             stamp: THEN,
         },
-        line: Line::default(),
+        position: QueuePosition::default(),
         evidence: Evidence::None,
         unchanged_for: Duration::ZERO,
         memory: Memory::SOUND,
@@ -253,14 +253,14 @@ impl Seen {
 
     pub(crate) fn behind(self, ahead: usize) -> Self {
         but(self, |seen| {
-            seen.line = Line {
+            seen.position = QueuePosition {
                 ahead,
                 waiting: true,
             };
         })
     }
 
-    pub(crate) fn first_in_line(self) -> Self {
+    pub(crate) fn first_in_the_queue(self) -> Self {
         self.behind(0)
     }
 
@@ -272,7 +272,7 @@ impl Seen {
                 row: Some(&self.row),
                 now: &self.now,
                 memory: &self.memory,
-                line: self.line,
+                position: self.position,
                 evidence: &self.evidence,
                 unchanged_for: self.unchanged_for,
                 heard: false,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::fixture::*;
 use super::{grants, observes, refuses, waits};
-use crate::token::misreading::{Misreading, while_misreading};
+use crate::token::mutant::{Mutant, with_mutant};
 use crate::token::{Clause, Decision, Evidence, GrantKind, Refusal, Verdict};
 
 fn held(silent_for: Duration) -> Decision {
@@ -169,8 +169,8 @@ fn clause_3_does_not_hold_up_the_refusal_of_a_paused_token() {
 fn clause_3_is_caught_when_ages_are_compared_across_epochs() {
     let other = seen(running("a")).after(TAKEOVER_AFTER).elsewhere();
     assert_eq!(other.by(&claim("b")).clause.number(), 3);
-    let misread = while_misreading(Misreading::AgesAcrossEpochs, || other.by(&claim("b")));
-    assert_eq!(misread.clause.number(), 16);
+    let mutant = with_mutant(Mutant::AgesAcrossEpochs, || other.by(&claim("b")));
+    assert_eq!(mutant.clause.number(), 16);
 }
 
 #[test]
@@ -190,9 +190,9 @@ fn clause_4_honours_the_holders_takeover_after() {
     assert_eq!(after_50.by(&impatient), held(s(50)));
     let after_100 = seen(running("a")).after(TAKEOVER_AFTER);
     assert_eq!(after_100.by(&patient), waits(16, HEAD_START));
-    let misread = Misreading::ContendersTakeoverAfter;
-    let misread = while_misreading(misread, || after_50.by(&impatient));
-    assert_eq!(misread, waits(16, HEAD_START), "caught");
+    let mutant = Mutant::ContendersTakeoverAfter;
+    let mutant = with_mutant(mutant, || after_50.by(&impatient));
+    assert_eq!(mutant, waits(16, HEAD_START), "caught");
 }
 
 #[test]
@@ -206,9 +206,9 @@ fn clause_4_refuses_the_same_client_in_another_session_and_says_so() {
 }
 
 #[test]
-fn clause_4_refuses_whoever_is_first_in_line_handed_to_or_expected() {
+fn clause_4_refuses_whoever_is_first_in_the_queue_handed_to_or_expected() {
     let row = handed_to(expecting(running("a"), "b"), "b");
-    let decision = seen(row).first_in_line().by(&failback("b"));
+    let decision = seen(row).first_in_the_queue().by(&failback("b"));
     assert_eq!(decision, held(s(0)), "a running job is never pre-empted");
 }
 
@@ -242,8 +242,8 @@ fn clause_6_refuses_everybody_while_paused() {
     }
     let silent = seen(paused(running("a"))).after(TAKEOVER_AFTER);
     assert_eq!(silent.by(&claim("a")), paused_by_admin());
-    let misread = while_misreading(Misreading::PausedTakenFromDead, || silent.by(&claim("a")));
-    assert_eq!(misread, grants(15, GrantKind::Renew), "caught");
+    let mutant = with_mutant(Mutant::PausedTakenFromDead, || silent.by(&claim("a")));
+    assert_eq!(mutant, grants(15, GrantKind::Renew), "caught");
 }
 
 #[test]

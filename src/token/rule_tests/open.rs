@@ -25,8 +25,10 @@ fn clause_15_whose_it_is_comes_before_who_is_expected() {
 }
 
 #[test]
-fn clause_15_gives_to_the_first_in_line_at_once() {
-    let silent = seen(running("a")).after(TAKEOVER_AFTER).first_in_line();
+fn clause_15_gives_to_the_first_in_the_queue_at_once() {
+    let silent = seen(running("a"))
+        .after(TAKEOVER_AFTER)
+        .first_in_the_queue();
     assert_eq!(silent.by(&claim("b")), grants(15, GrantKind::Takeover));
 }
 

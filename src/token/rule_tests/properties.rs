@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::fixture::*;
 use crate::token::{
-    Claim, Evidence, Handoff, Line, Others, Refusal, Row, Stamp, StampOf, State, StoreTime,
-    Verdict, Version, swap,
+    Claim, Evidence, Handoff, Others, QueuePosition, Refusal, Row, Stamp, StampOf, State,
+    StoreTime, Verdict, Version, swap,
 };
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -110,7 +110,7 @@ prop_compose! {
     ) -> Seen {
         but(seen(row), |seen| {
             seen.now = StoreTime { epoch: epoch(at_epoch), stamp: at };
-            seen.line = Line { ahead, waiting };
+            seen.position = QueuePosition { ahead, waiting };
             seen.evidence = evidence;
             seen.unchanged_for = watched;
         })
@@ -306,7 +306,7 @@ proptest! {
         seen in any_seen(), claim in any_claim(),
     ) {
         let alone = but(seen, |seen| {
-            seen.line = Line::default();
+            seen.position = QueuePosition::default();
             if matches!(seen.evidence, Evidence::Alive(_)) {
                 seen.evidence = Evidence::None;
             }
@@ -328,7 +328,7 @@ proptest! {
         seen in any_seen(), one in any_claim(), other in any_claim(),
     ) {
         let two = one.client != other.client;
-        let alone = but(seen, |seen| seen.line = Line::default());
+        let alone = but(seen, |seen| seen.position = QueuePosition::default());
         let gets_it = |claim| is_grant(&alone.by(claim).verdict);
         let both = two && gets_it(&one) && gets_it(&other);
         let row = &alone.row;

@@ -33,7 +33,7 @@ pub enum Secrecy {
 }
 
 /// Where a connection string is read: variables, files, the user.
-pub trait Surroundings {
+pub trait Environment {
     /// A variable's value; `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String>;
     /// A file's text.
@@ -53,7 +53,7 @@ pub trait Surroundings {
 
 struct Options<'a> {
     said: Pairs,
-    around: &'a dyn Surroundings,
+    around: &'a dyn Environment,
 }
 
 fn wrong(option: &str, what: &str) -> ConninfoError {
@@ -129,7 +129,7 @@ impl Options<'_> {
 /// What is wrong, and where.
 pub fn resolve(
     said: Pairs,
-    around: &dyn Surroundings,
+    around: &dyn Environment,
     application: &str,
 ) -> Result<Settings, ConninfoError> {
     let mut options = Options { said, around };

@@ -6,12 +6,12 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::options::{ALL, Fate};
-use super::resolve::{Secrecy, Surroundings, resolve};
+use super::resolve::{Environment, Secrecy, resolve};
 use super::settings::{Address, Roots, Secret, Settings, SslMode};
 use super::text::{is_conninfo, parse};
 use super::{ConninfoError, passfile, service};
 
-/// Surroundings that a test makes up.
+/// Environment that a test makes up.
 #[derive(Default)]
 struct Around {
     variables: HashMap<&'static str, String>,
@@ -38,7 +38,7 @@ impl Around {
     }
 }
 
-impl Surroundings for Around {
+impl Environment for Around {
     fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(name).cloned()
     }

@@ -49,7 +49,7 @@ pub(super) fn between(
 
 pub(super) fn pooler(between: Between, own: Option<SocketAddr>) -> Check {
     const STEP: &str = "pooler";
-    const POOLED: &str = "runs work as without; who waits in line is not told of a release, and looks about once a second";
+    const POOLED: &str = "runs work as without; who waits in the queue is not told of a release, and looks about once a second";
     match (between, own) {
         (Between::Pooler, _) => Check::fine(STEP, format!("one is in between: {POOLED}")),
         (Between::Nothing, _) => Check::fine(STEP, "none is in between"),

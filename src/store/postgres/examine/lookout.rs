@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::super::connection::Connection;
 use super::super::conninfo::settings::{Host, Settings};
-use super::super::session::Session;
 use super::super::statements::Statements;
 use super::failover;
 use super::met::Met;
@@ -47,8 +47,8 @@ impl OtherServers {
             ..self.settings.clone()
         };
         let statement = Statements::new(&only.schema).doctor_server();
-        let mut session = Session::new(only, self.settings.name());
-        let rows = session.ask(self.limit, &statement, &[]).ok()?;
+        let mut connection = Connection::new(only, self.settings.name());
+        let rows = connection.ask(self.limit, &statement, &[]).ok()?;
         rows.first().map(|row| Met::of(host, row))
     }
 }

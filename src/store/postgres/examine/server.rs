@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Row;
 
+use super::super::connection::Connection;
 use super::super::conninfo::settings::{Address, Host};
-use super::super::session::Session;
 use super::super::statements::Statements;
 use crate::store::Trouble;
 use crate::store::checkup::{Check, Tell};
@@ -16,7 +16,7 @@ pub(super) struct Over;
 
 /// A server that is connected to.
 pub(super) struct Server<'a, 'b> {
-    pub(super) session: Session,
+    pub(super) connection: Connection,
     pub(super) statements: Statements,
     pub(super) host: Host,
     pub(super) limit: Duration,
@@ -62,7 +62,7 @@ impl Server<'_, '_> {
         values: &[Cell],
         refused: impl FnOnce(&'static str, Trouble, String, &'static str) -> Check,
     ) -> Result<Option<Vec<Row>>, Over> {
-        let failed = match self.session.ask(self.limit, statement, values) {
+        let failed = match self.connection.ask(self.limit, statement, values) {
             Ok(rows) => return Ok(Some(rows)),
             Err(failed) => failed,
         };
@@ -72,7 +72,7 @@ impl Server<'_, '_> {
             _ => "see the server's log, and whether it is overloaded, stopped or out of disk",
         };
         self.tell(refused(step, failed.error.trouble, failed.words, remedy));
-        if self.session.is_connected() {
+        if self.connection.is_connected() {
             Ok(None)
         } else {
             Err(Over)

@@ -1,2 +1,2 @@
-SELECT token_group, place, session, seen_at, clock_epoch, document::text
-FROM waiters ORDER BY token_group, place
+SELECT token_group, position, session, seen_at, clock_epoch, document::text
+FROM waiters ORDER BY token_group, position

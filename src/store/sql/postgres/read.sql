@@ -7,7 +7,7 @@ SELECT
     oldest_reader,
     token.token_group, token.version, fence, state, client_bound, expected_client, stamped_at,
     token.clock_epoch, token.document::text,
-    place, session, seen_at, waiter.clock_epoch, waiter.document::text,
+    position, session, seen_at, waiter.clock_epoch, waiter.document::text,
     note, note_version, written_by, meta.xmin AS row_written_by,
     substring(pg_relation_filepath(meta.tableoid) FROM '([0-9]+)/[0-9]+$') AS database
 FROM (VALUES ($1)) AS asked (token_group)

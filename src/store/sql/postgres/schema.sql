@@ -1,5 +1,5 @@
 -- Never put an index on what a heartbeat writes (version, stamped_at, clock_epoch, document): it would
--- turn cheap updates in place into ones that grow every index of the table. The tables are logged: a
+-- turn cheap updates in position into ones that grow every index of the table. The tables are logged: a
 -- crash of the server must not forget who holds a token.
 
 -- One row: every look at a token reads it.
@@ -109,12 +109,12 @@ CREATE TABLE runs (
 
 CREATE INDEX runs_newest ON runs (started_at DESC, fence DESC);
 
--- The queue, by arrival (place). seen_at: the last sign of life, by the clock of clock_epoch; one that gave
+-- The queue, by arrival (position). seen_at: the last sign of life, by the clock of clock_epoch; one that gave
 -- none for 2.5 s is not in the queue any more.
 CREATE TABLE waiters (
     token_group text COLLATE "C" NOT NULL,
     session     text NOT NULL,
-    place       bigint GENERATED ALWAYS AS IDENTITY,
+    position       bigint GENERATED ALWAYS AS IDENTITY,
     seen_at     timestamptz NOT NULL,
     clock_epoch text NOT NULL,
     document    jsonb NOT NULL,

@@ -37,17 +37,17 @@ CREATE TABLE runs (
     PRIMARY KEY (token_group, fence, session)
 ) STRICT, WITHOUT ROWID;
 
--- The queue, by arrival (place). seen_at, seen_tick: the last sign of life, by the clock of clock_epoch;
+-- The queue, by arrival (position). seen_at, seen_tick: the last sign of life, by the clock of clock_epoch;
 -- one that gave none for 2.5 s is not in the queue any more.
 CREATE TABLE waiters (
     token_group TEXT NOT NULL,
-    place       INTEGER NOT NULL,
+    position       INTEGER NOT NULL,
     session     TEXT NOT NULL,
     seen_at     TEXT NOT NULL,
     seen_tick   INTEGER NOT NULL,
     clock_epoch TEXT NOT NULL,
     document    TEXT NOT NULL,
-    PRIMARY KEY (token_group, place)
+    PRIMARY KEY (token_group, position)
 ) STRICT, WITHOUT ROWID;
 
 -- What operators did.

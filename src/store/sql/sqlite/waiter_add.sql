@@ -1,2 +1,2 @@
-INSERT INTO waiters (token_group, place, session, seen_at, seen_tick, clock_epoch, document)
+INSERT INTO waiters (token_group, position, session, seen_at, seen_tick, clock_epoch, document)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)

@@ -1,12 +1,12 @@
-//! The misreadings of the protocol, each of which was a counterexample.
+//! The mutants of the protocol, each of which was a counterexample.
 //!
-//! The code asks `misread` at the places where each could creep in. Outside
+//! The code asks `is_mutant` at the places where each could creep in. Outside
 //! of tests the answer is the constant `false`; a test turns one on and shows
 //! that the simulation or the rule's table then goes red.
 
 /// One way to get the protocol wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Misreading {
+pub enum Mutant {
     /// After an unclear answer, the row's session is taken as proof of the heartbeat.
     HeartbeatKnownBySession,
     /// Trust starts when the row was read again, not when the swap was sent.
@@ -45,26 +45,26 @@ pub enum Misreading {
 
 #[cfg(test)]
 thread_local! {
-    static ACTIVE: std::cell::Cell<Option<Misreading>> = const { std::cell::Cell::new(None) };
+    static ACTIVE: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };
 }
 
-/// Whether the code is to act on this misreading. Always `false` outside of tests.
+/// Whether the code is to act on this mutant. Always `false` outside of tests.
 #[cfg(not(test))]
 #[inline]
 #[must_use]
-pub(crate) const fn misread(_: Misreading) -> bool {
+pub(crate) const fn is_mutant(_: Mutant) -> bool {
     false
 }
 
-/// Whether the code is to act on this misreading: a test turned it on, on this thread.
+/// Whether the code is to act on this mutant: a test turned it on, on this thread.
 #[cfg(test)]
-pub(crate) fn misread(one: Misreading) -> bool {
+pub(crate) fn is_mutant(one: Mutant) -> bool {
     ACTIVE.get() == Some(one)
 }
 
-/// Turns one misreading on while `body` runs on this thread, and off again.
+/// Turns one mutant on while `body` runs on this thread, and off again.
 #[cfg(test)]
-pub(crate) fn while_misreading<R>(one: Misreading, body: impl FnOnce() -> R) -> R {
+pub(crate) fn with_mutant<R>(one: Mutant, body: impl FnOnce() -> R) -> R {
     struct Reset;
     impl Drop for Reset {
         fn drop(&mut self) {

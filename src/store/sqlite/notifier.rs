@@ -1,8 +1,8 @@
-//! What wakes who is in line: the log's descriptors that others close.
+//! What wakes who is in the queue: the log's descriptors that others close.
 //!
 //! Whoever ends a run opens the log, syncs and closes it after the commit; and whoever
 //! dies closes it too. So the ends of runs, and of operators' commands, ring. Signs of life
-//! do not: they neither sync nor close, so that those in line do not wake each other. Who
+//! do not: they neither sync nor close, so that those in the queue do not wake each other. Who
 //! releases a token pays nothing for it, whether somebody waits or not.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
-use crate::store::Bell;
+use crate::store::Notifier;
 
 /// A watch on a log.
 pub(super) struct LogWatch {
     inotify: Inotify,
-    bell: Arc<OwnedFd>,
+    notifier: Arc<OwnedFd>,
 }
 
 impl LogWatch {
@@ -25,8 +25,8 @@ impl LogWatch {
     pub(super) fn new(log: &Path) -> Option<Self> {
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
         inotify.add_watch(log, AddWatchFlags::IN_CLOSE).ok()?;
-        let bell = Arc::new(inotify.as_fd().try_clone_to_owned().ok()?);
-        Some(Self { inotify, bell })
+        let notifier = Arc::new(inotify.as_fd().try_clone_to_owned().ok()?);
+        Some(Self { inotify, notifier })
     }
 
     /// Forgets what rang.
@@ -35,7 +35,7 @@ impl LogWatch {
     }
 
     /// What becomes readable.
-    pub(super) fn bell(&self) -> Bell {
-        Bell(Arc::clone(&self.bell))
+    pub(super) fn notifier(&self) -> Notifier {
+        Notifier(Arc::clone(&self.notifier))
     }
 }

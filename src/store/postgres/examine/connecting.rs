@@ -1,4 +1,4 @@
-//! The way to a server: its name, its port, TLS, and being let in. What failed the kinds of the
+//! Connecting to a server: its name, its port, TLS, and being let in. What failed the kinds of the
 //! driver's errors and the server's codes tell; what a connection is like the server's own views.
 
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use super::server::{Over, Server};
 use super::server::{flag, is_unix, text};
 use crate::store::checkup::Check;
 use crate::store::postgres::conninfo::settings::{Address, Host, Settings, SslMode};
-use crate::store::postgres::fault::{Doing, Fault, Insecure};
+use crate::store::postgres::fault::{Activity, Fault, Insecure};
 
 const VERIFY: &str =
     "have sslmode=verify-full with sslrootcert, the file of the authority that signed (or system)";
@@ -39,7 +39,7 @@ pub(super) fn connected(to: &str) -> Check {
 }
 
 /// What a connection is made to: one of these addresses, or a Unix socket.
-pub(super) fn place(host: &Host, addresses: &[SocketAddr]) -> String {
+pub(super) fn peer(host: &Host, addresses: &[SocketAddr]) -> String {
     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     match addresses.as_slice() {
         [] => host.to_string(),
@@ -56,14 +56,14 @@ pub(super) fn failed(
 ) -> Vec<Check> {
     let check = failure(settings, host, fault);
     match fault {
-        Fault::TimedOut(Doing::LookingUp | Doing::Connecting, _)
+        Fault::TimedOut(Activity::LookingUp | Activity::Connecting, _)
         | Fault::Io(..)
         | Fault::Settings(_) => vec![check],
-        Fault::TimedOut(Doing::LoggingIn | Doing::Asking, _)
+        Fault::TimedOut(Activity::LoggingIn | Activity::Asking, _)
         | Fault::Driver(_)
         | Fault::Unable(_)
         | Fault::Tls(..)
-        | Fault::Standby => vec![connected(&place(host, addresses)), check],
+        | Fault::Standby => vec![connected(&peer(host, addresses)), check],
     }
 }
 
@@ -76,13 +76,13 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
         _ => String::new(),
     };
     match fault {
-        Fault::TimedOut(Doing::LookingUp, _) | Fault::Io(Doing::LookingUp, _) => Check::fail(
+        Fault::TimedOut(Activity::LookingUp, _) | Fault::Io(Activity::LookingUp, _) => Check::fail(
             "name",
             trouble,
             format!("{host_words}{words}"),
             "correct the host in the store, or see whether this host's name servers know it (getent hosts)",
         ),
-        Fault::TimedOut(Doing::Connecting, _) => Check::fail(
+        Fault::TimedOut(Activity::Connecting, _) => Check::fail(
             "port",
             trouble,
             format!("{host_words}{words}"),

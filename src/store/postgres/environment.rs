@@ -1,17 +1,17 @@
-//! This process's surroundings, as libpq would look at them.
+//! This process's environment, as libpq would look at them.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{User, geteuid};
 
-use super::conninfo::resolve::{Secrecy, Surroundings};
+use super::conninfo::resolve::{Environment, Secrecy};
 
-/// The real ones.
+/// The environment of this process.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Real;
+pub(super) struct ProcessEnvironment;
 
-impl Surroundings for Real {
+impl Environment for ProcessEnvironment {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }

@@ -1,12 +1,12 @@
 //! The line: who waits for a token, and who of them comes before whom. Pure.
 //!
-//! Arrival order holds among those whom the rule would let in: somebody in line whom it
+//! Arrival order holds among those whom the rule would let in: somebody in the queue whom it
 //! refuses (it is paused for all, reserved for another, too soon) stands there, and holds
 //! up nobody. Whether it would is asked of the rule itself, as if that one came first.
 
 use std::time::Duration;
 
-use super::claim::{About, Claim, Line, Look};
+use super::claim::{About, Claim, Look, QueuePosition};
 use super::names::{ClientId, SessionId};
 use super::rule::{Verdict, decide};
 use super::time::{ClockEpoch, Stamp, StoreTime, Until};
@@ -14,7 +14,7 @@ use super::time::{ClockEpoch, Stamp, StoreTime, Until};
 /// How often who waits says that it lives, at most; the rest of a second is left to chance.
 pub const STAMP_EVERY: Duration = Duration::from_millis(800);
 
-/// Who has not said for so long that it lives is not in line any more: two signs of life
+/// Who has not said for so long that it lives is not in the queue any more: two signs of life
 /// may be late, and a dead one is gone within three seconds; within five if its last one was
 /// still under way.
 pub const LIVES: Duration = Duration::from_millis(2_500);
@@ -40,9 +40,9 @@ pub struct Waiter {
     pub failback: bool,
 }
 
-/// Somebody's place in the line, as a store keeps it.
+/// Somebody's position in the queue, as a store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct QueueEntry {
     pub waiter: Waiter,
     /// The order of arrival: who has a lower number comes first.
     pub number: i64,
@@ -78,8 +78,8 @@ impl Waiter {
     }
 }
 
-impl Place {
-    /// Whether it is still in line. A sign of life by another clock counts as none: who
+impl QueueEntry {
+    /// Whether it is still in the queue. A sign of life by another clock counts as none: who
     /// lives gives the next within a second.
     #[must_use]
     pub fn is_alive(&self, now: &StoreTime) -> bool {
@@ -94,43 +94,44 @@ impl Place {
     }
 }
 
-/// Those in line who live and have come before this session; all who live, if it does not wait.
+/// Those in the queue who live and have come before this session; all who live, if it does not wait.
 pub fn before<'a>(
     session: &'a SessionId,
-    line: &'a [Place],
+    queue: &'a [QueueEntry],
     now: &'a StoreTime,
-) -> impl Iterator<Item = &'a Place> {
-    let own = line.iter().find(|place| place.waiter.session == *session);
-    let rank = |place: &Place| (place.number, place.waiter.session.clone());
+) -> impl Iterator<Item = &'a QueueEntry> {
+    let own = queue.iter().find(|entry| entry.waiter.session == *session);
+    let rank = |entry: &QueueEntry| (entry.number, entry.waiter.session.clone());
     let own = own.map(rank);
-    line.iter()
-        .filter(|place| place.waiter.session != *session && place.is_alive(now))
-        .filter(move |place| own.as_ref().is_none_or(|own| rank(place) < *own))
+    queue
+        .iter()
+        .filter(|entry| entry.waiter.session != *session && entry.is_alive(now))
+        .filter(move |entry| own.as_ref().is_none_or(|own| rank(entry) < *own))
 }
 
 /// The claimant's place among those whom the rule would let in after this look.
 #[must_use]
-pub fn stand(claim: &Claim, look: &Look<'_>, line: &[Place]) -> Line {
+pub fn position(claim: &Claim, look: &Look<'_>, queue: &[QueueEntry]) -> QueuePosition {
     let first = Look {
-        line: Line {
+        position: QueuePosition {
             ahead: 0,
             waiting: true,
         },
         ..*look
     };
-    let would_be_let_in = |place: &&Place| {
-        let verdict = decide(&place.waiter.claim(claim), &first).verdict;
+    let would_be_let_in = |entry: &&QueueEntry| {
+        let verdict = decide(&entry.waiter.claim(claim), &first).verdict;
         !matches!(verdict, Verdict::Refused(_))
     };
-    let ahead = before(&claim.session, line, look.now);
-    Line {
+    let ahead = before(&claim.session, queue, look.now);
+    QueuePosition {
         ahead: ahead.filter(would_be_let_in).count(),
-        waiting: line
+        waiting: queue
             .iter()
-            .any(|place| place.waiter.session == claim.session),
+            .any(|entry| entry.waiter.session == claim.session),
     }
 }
 
 #[cfg(test)]
-#[path = "line_tests.rs"]
+#[path = "queue_tests.rs"]
 mod tests;

@@ -9,38 +9,38 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 const PART: &str = "TOKENRUN_TEST_PART";
 const FILE: &str = "TOKENRUN_TEST_FILE";
 
-/// The file that this process is to play its part on. `None`: it is no player.
+/// The file that this process is to play its part on. `None`: it is no test_process.
 pub(super) fn part() -> Option<PathBuf> {
     std::env::var_os(PART)?;
     Some(std::env::var_os(FILE)?.into())
 }
 
-/// What a player runs until the test lets it go on.
+/// What a test_process runs until the test lets it go on.
 pub(super) fn wait_to_be_let_go() {
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
 /// A process that plays a part. It does not outlive its handle, stopped or not.
-pub(super) struct Player {
+pub(super) struct TestProcess {
     child: Child,
     says: BufReader<ChildStdout>,
 }
 
-impl Player {
+impl TestProcess {
     /// A command that plays its part in a test of this name, started by `program`,
-    /// to which the player's own command line is added.
+    /// to which the test_process's own command line is added.
     pub(super) fn command_through(program: &[&OsStr], test: &str, file: &Path) -> Command {
-        let player = std::env::current_exe().unwrap();
+        let test_process = std::env::current_exe().unwrap();
         let words: Vec<&OsStr> = program
             .iter()
             .copied()
-            .chain([player.as_os_str()])
+            .chain([test_process.as_os_str()])
             .collect();
         let mut command = Command::new(words[0]);
         command
             .args(&words[1..])
             .args(["--exact", test, "--nocapture", "--test-threads=1"])
-            .env(PART, "player")
+            .env(PART, "test_process")
             .env(FILE, file)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
@@ -71,7 +71,7 @@ impl Player {
             }
             line.clear();
         }
-        panic!("the player ended without saying {word:?}");
+        panic!("the test_process ended without saying {word:?}");
     }
 
     /// Lets it go on.
@@ -86,7 +86,7 @@ impl Player {
     }
 }
 
-impl Drop for Player {
+impl Drop for TestProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

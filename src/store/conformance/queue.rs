@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use super::{Fixture, claim, done, grant_to, version};
 use crate::store::{Reading, Store};
-use crate::token::line::{FORGOTTEN, LIVES};
+use crate::token::queue::{FORGOTTEN, LIVES};
 use crate::token::swap::grant;
-use crate::token::{ClockEpoch, GrantKind, GroupName, Place, StoreTime, Swap, Swapped, Waiter};
+use crate::token::{
+    ClockEpoch, GrantKind, GroupName, QueueEntry, StoreTime, Swap, Swapped, Waiter,
+};
 
 fn group(name: &str) -> GroupName {
     GroupName::new(name).unwrap()
@@ -23,17 +25,17 @@ fn sign(store: &mut dyn Store, group: &GroupName, waiter: &Waiter) -> Reading {
     store.join(group, waiter, &now.until(LIVES)).unwrap()
 }
 
-fn join(store: &mut dyn Store, name: &str) -> Vec<Place> {
-    sign(store, &group("g"), &waiter(name)).line
+fn join(store: &mut dyn Store, name: &str) -> Vec<QueueEntry> {
+    sign(store, &group("g"), &waiter(name)).queue
 }
 
-fn names(line: &[Place]) -> Vec<&str> {
-    let names = line.iter().map(|place| place.waiter.session.as_str());
+fn names(queue: &[QueueEntry]) -> Vec<&str> {
+    let names = queue.iter().map(|entry| entry.waiter.session.as_str());
     names.collect()
 }
 
-fn line(store: &mut dyn Store) -> Vec<Place> {
-    store.read(&group("g")).unwrap().line
+fn queue(store: &mut dyn Store) -> Vec<QueueEntry> {
+    store.read(&group("g")).unwrap().queue
 }
 
 /// A store with a token that another holds.
@@ -46,12 +48,12 @@ fn held(fixture: &dyn Fixture) -> Box<dyn Store> {
 pub(super) fn a_line_keeps_the_order_of_arrival(fixture: &dyn Fixture) {
     let mut store = held(fixture);
     let store = store.as_mut();
-    assert!(line(store).is_empty());
+    assert!(queue(store).is_empty());
     assert_eq!(names(&join(store, "z")), ["z"]);
     assert_eq!(names(&join(store, "b")), ["z", "b"]);
     fixture.advance(Duration::from_secs(1));
     assert_eq!(names(&join(store, "a")), ["z", "b", "a"]);
-    let found = line(fixture.store().as_mut());
+    let found = queue(fixture.store().as_mut());
     assert_eq!(names(&found), ["z", "b", "a"]);
     assert!(found.is_sorted_by(|one, next| one.number < next.number));
     assert_eq!(found[0].waiter, waiter("z"));
@@ -60,7 +62,7 @@ pub(super) fn a_line_keeps_the_order_of_arrival(fixture: &dyn Fixture) {
         ..waiter("keen")
     };
     let reading = sign(store, &group("g"), &keen);
-    assert_eq!(reading.line[3].waiter, keen);
+    assert_eq!(reading.queue[3].waiter, keen);
     assert_eq!(reading.now, fixture.now());
     assert!(reading.row.is_some());
 }
@@ -70,7 +72,7 @@ pub(super) fn a_sign_of_life_keeps_the_place_and_takes_the_stores_time(fixture: 
     let store = store.as_mut();
     join(store, "a");
     join(store, "b");
-    let before = line(store);
+    let before = queue(store);
     fixture.advance(Duration::from_millis(900));
     let after = join(store, "a");
     assert_eq!(names(&after), ["a", "b"]);
@@ -90,7 +92,7 @@ pub(super) fn a_sign_of_life_that_comes_too_late_is_none(fixture: &dyn Fixture) 
     fixture.advance(LIVES + ms);
     for name in ["a", "dead"] {
         let reading = store.join(&group("g"), &waiter(name), &expiry).unwrap();
-        assert_eq!(reading.line, before, "{name}");
+        assert_eq!(reading.queue, before, "{name}");
         assert_eq!(
             reading.now,
             fixture.now(),
@@ -104,18 +106,18 @@ pub(super) fn a_sign_of_life_that_comes_too_late_is_none(fixture: &dyn Fixture) 
         ..fixture.now()
     };
     let reading = store.join(&group("g"), &waiter("dead"), &elsewhere.until(LIVES));
-    assert_eq!(reading.unwrap().line, before);
+    assert_eq!(reading.unwrap().queue, before);
     // In the last millisecond it counts.
     let reading = store.join(
         &group("g"),
         &waiter("b"),
         &fixture.now().until(Duration::ZERO),
     );
-    assert_eq!(names(&reading.unwrap().line), ["a", "b"]);
+    assert_eq!(names(&reading.unwrap().queue), ["a", "b"]);
     // What is too late puts nobody out either.
     fixture.advance(FORGOTTEN);
     let reading = store.join(&group("g"), &waiter("dead"), &expiry);
-    assert_eq!(names(&reading.unwrap().line), ["a", "b"]);
+    assert_eq!(names(&reading.unwrap().queue), ["a", "b"]);
 }
 
 pub(super) fn who_leaves_the_line_is_not_in_it(fixture: &dyn Fixture) {
@@ -126,7 +128,7 @@ pub(super) fn who_leaves_the_line_is_not_in_it(fixture: &dyn Fixture) {
     }
     for _ in 0..2 {
         store.leave(&group("g"), &waiter("b").session).unwrap();
-        assert_eq!(names(&line(store)), ["a", "c"]);
+        assert_eq!(names(&queue(store)), ["a", "c"]);
     }
     assert_eq!(names(&join(store, "b")), ["a", "c", "b"], "at its end");
 }
@@ -152,7 +154,7 @@ pub(super) fn a_grant_takes_the_session_out_of_the_line_and_nobody_else(fixture:
     for (number, name, left) in [(7, "b", &["a", "c"][..]), (8, "a", &["c"])] {
         let swap = grant_of(store, name, number);
         done(store.swap(&swap).unwrap());
-        assert_eq!(names(&line(store)), left);
+        assert_eq!(names(&queue(store)), left);
     }
 }
 
@@ -163,7 +165,7 @@ pub(super) fn a_grant_that_does_not_happen_leaves_the_line_as_it_is(fixture: &dy
     let mut stale = grant_of(store, "a", 7);
     stale.from = Some(version(99));
     assert_eq!(store.swap(&stale).unwrap(), Swapped::Conflict);
-    assert_eq!(names(&line(store)), ["a"]);
+    assert_eq!(names(&queue(store)), ["a"]);
 }
 
 pub(super) fn a_place_is_forgotten_after_a_minute(fixture: &dyn Fixture) {
@@ -182,12 +184,12 @@ pub(super) fn a_line_is_of_one_group(fixture: &dyn Fixture) {
     grant_to(store, &claim("h", "holder", "s1"), 2);
     join(store, "a");
     sign(store, &group("h"), &waiter("b"));
-    assert_eq!(names(&line(store)), ["a"]);
+    assert_eq!(names(&queue(store)), ["a"]);
     store.leave(&group("h"), &waiter("a").session).unwrap();
-    assert_eq!(names(&line(store)), ["a"]);
-    let lines = store.list().unwrap().lines;
-    let all = lines.iter().map(|(group, place)| {
-        let session = place.waiter.session.as_str();
+    assert_eq!(names(&queue(store)), ["a"]);
+    let queues = store.list().unwrap().queues;
+    let all = queues.iter().map(|(group, entry)| {
+        let session = entry.waiter.session.as_str();
         (group.as_str(), session)
     });
     assert_eq!(all.collect::<Vec<_>>(), [("g", "a"), ("h", "b")]);
@@ -206,7 +208,7 @@ pub(super) fn a_line_that_many_join_at_once_has_one_order(fixture: &dyn Fixture)
             });
         }
     });
-    let line = line(store.as_mut());
-    assert_eq!(line.len(), 8);
-    assert!(line.is_sorted_by(|one, next| one.number < next.number));
+    let queue = queue(store.as_mut());
+    assert_eq!(queue.len(), 8);
+    assert!(queue.is_sorted_by(|one, next| one.number < next.number));
 }

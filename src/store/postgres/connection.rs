@@ -21,9 +21,9 @@ use crate::store::sql::cell::Cell;
 use crate::store::{StoreError, Trouble};
 
 /// A connection, and what it takes to have one.
-pub(super) struct Session {
+pub(super) struct Connection {
     settings: Settings,
-    place: String,
+    store_name: String,
     /// Where each transaction looks for its tables.
     search_path: String,
     /// Made by the first call, on the thread that makes the calls.
@@ -66,20 +66,20 @@ impl Failed {
     }
 }
 
-impl Session {
-    pub(super) fn new(settings: Settings, place: String) -> Self {
+impl Connection {
+    pub(super) fn new(settings: Settings, store_name: String) -> Self {
         Self {
             search_path: Statements::new(&settings.schema).search_path(),
             settings,
-            place,
+            store_name,
             runtime: None,
             link: None,
             host: Arc::default(),
         }
     }
 
-    pub(super) fn place(&self) -> &str {
-        &self.place
+    pub(super) fn store_name(&self) -> &str {
+        &self.store_name
     }
 
     /// The servers, and which of them is in use.
@@ -262,7 +262,7 @@ impl Session {
         let host = self.settings.hosts.get(host);
         let host = host.map_or_else(String::new, ToString::to_string);
         Failed {
-            error: fault.told(&self.place, &host),
+            error: fault.told(&self.store_name, &host),
             no_schema: fault.is_missing_schema(),
             code: fault.code().map(|code| code.code().to_owned()),
             words: fault.words(),
@@ -300,7 +300,7 @@ impl Session {
             .collect();
         let what = format!(
             "the store {} can't be used: {}",
-            self.place,
+            self.store_name,
             each.join("; ")
         );
         Failed::by(StoreError {
@@ -315,7 +315,7 @@ fn no_server() -> Fault {
     Fault::Settings("the store has no server".into())
 }
 
-impl Drop for Session {
+impl Drop for Connection {
     fn drop(&mut self) {
         // Looking up a name may hang on a thread of its own, and is not waited for.
         if let Some(runtime) = self.runtime.take() {

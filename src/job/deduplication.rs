@@ -20,7 +20,7 @@ const MEMORY: Duration = Duration::from_secs(2);
 
 /// Pairs each signal that is to be passed on with the guard's copy of it.
 #[derive(Debug)]
-pub(super) struct Echoes {
+pub(super) struct SignalDeduplication {
     copies: Vec<(i32, Moment)>,
     waiting: Vec<(i32, Moment)>,
     /// What the supervisor wanted passed on before the job's program ran. `None` once
@@ -28,7 +28,7 @@ pub(super) struct Echoes {
     early: Option<Vec<i32>>,
 }
 
-impl Default for Echoes {
+impl Default for SignalDeduplication {
     fn default() -> Self {
         Self {
             copies: Vec::new(),
@@ -38,7 +38,7 @@ impl Default for Echoes {
     }
 }
 
-impl Echoes {
+impl SignalDeduplication {
     /// The guard has got a signal itself.
     pub(super) fn hear(&mut self, now: Moment, signal: i32) {
         self.forget(now);
@@ -100,76 +100,76 @@ mod tests {
         Moment(Duration::from_millis(millis))
     }
 
-    fn running() -> Echoes {
-        let mut echoes = Echoes::default();
-        echoes.settle(at(0), &[]);
-        echoes
+    fn running() -> SignalDeduplication {
+        let mut deduplication = SignalDeduplication::default();
+        deduplication.settle(at(0), &[]);
+        deduplication
     }
 
     #[test]
     fn a_signal_to_the_supervisor_alone_is_passed_on_once() {
-        let mut echoes = running();
-        echoes.pass(at(0), 15);
-        assert_eq!(echoes.due(at(19)), [0; 0]);
-        assert_eq!(echoes.next(), Some(at(20)));
-        assert_eq!(echoes.due(at(20)), [15]);
-        assert_eq!(echoes.due(at(90)), [0; 0]);
-        assert_eq!(echoes.next(), None);
+        let mut deduplication = running();
+        deduplication.pass(at(0), 15);
+        assert_eq!(deduplication.due(at(19)), [0; 0]);
+        assert_eq!(deduplication.next(), Some(at(20)));
+        assert_eq!(deduplication.due(at(20)), [15]);
+        assert_eq!(deduplication.due(at(90)), [0; 0]);
+        assert_eq!(deduplication.next(), None);
     }
 
     #[test]
     fn a_signal_to_the_group_is_not_passed_on_whichever_comes_first() {
-        let mut echoes = running();
-        echoes.hear(at(0), 2);
-        echoes.pass(at(5), 2);
-        echoes.pass(at(10), 2);
-        echoes.hear(at(15), 2);
-        assert_eq!(echoes.due(at(100)), [0; 0]);
+        let mut deduplication = running();
+        deduplication.hear(at(0), 2);
+        deduplication.pass(at(5), 2);
+        deduplication.pass(at(10), 2);
+        deduplication.hear(at(15), 2);
+        assert_eq!(deduplication.due(at(100)), [0; 0]);
     }
 
     #[test]
     fn a_copy_stands_for_one_signal_of_its_kind() {
-        let mut echoes = running();
-        echoes.hear(at(0), 2);
-        echoes.pass(at(1), 15);
-        echoes.pass(at(1), 2);
-        echoes.pass(at(1), 2);
-        assert_eq!(echoes.due(at(100)), [15, 2]);
+        let mut deduplication = running();
+        deduplication.hear(at(0), 2);
+        deduplication.pass(at(1), 15);
+        deduplication.pass(at(1), 2);
+        deduplication.pass(at(1), 2);
+        assert_eq!(deduplication.due(at(100)), [15, 2]);
     }
 
     #[test]
     fn what_the_jobs_process_threw_away_is_passed_on_again() {
-        let mut echoes = Echoes::default();
+        let mut deduplication = SignalDeduplication::default();
         // Both got them: the job's process has one of them still.
         for signal in [2, 15] {
-            echoes.hear(at(0), signal);
-            echoes.pass(at(0), signal);
+            deduplication.hear(at(0), signal);
+            deduplication.pass(at(0), signal);
         }
         // To the supervisor alone, and to the group without its asking yet.
-        echoes.pass(at(0), 10);
-        echoes.hear(at(0), 12);
-        assert_eq!(echoes.due(at(20)), [10]);
-        echoes.settle(at(21), &[15, 10, 12]);
-        assert_eq!(echoes.due(at(21)), [15, 10]);
-        echoes.pass(at(22), 12);
-        assert_eq!(echoes.due(at(42)), [12]);
-        assert_eq!(echoes.next(), None);
+        deduplication.pass(at(0), 10);
+        deduplication.hear(at(0), 12);
+        assert_eq!(deduplication.due(at(20)), [10]);
+        deduplication.settle(at(21), &[15, 10, 12]);
+        assert_eq!(deduplication.due(at(21)), [15, 10]);
+        deduplication.pass(at(22), 12);
+        assert_eq!(deduplication.due(at(42)), [12]);
+        assert_eq!(deduplication.next(), None);
     }
 
     #[test]
     fn what_is_due_anyhow_is_not_passed_on_twice() {
-        let mut echoes = Echoes::default();
-        echoes.pass(at(0), 15);
-        echoes.settle(at(1), &[15]);
-        assert_eq!(echoes.due(at(20)), [15]);
-        assert_eq!(echoes.next(), None);
+        let mut deduplication = SignalDeduplication::default();
+        deduplication.pass(at(0), 15);
+        deduplication.settle(at(1), &[15]);
+        assert_eq!(deduplication.due(at(20)), [15]);
+        assert_eq!(deduplication.next(), None);
     }
 
     #[test]
     fn a_signal_to_the_guard_alone_is_forgotten() {
-        let mut echoes = running();
-        echoes.hear(at(0), 15);
-        echoes.pass(at(2_000), 15);
-        assert_eq!(echoes.due(at(2_020)), [15]);
+        let mut deduplication = running();
+        deduplication.hear(at(0), 15);
+        deduplication.pass(at(2_000), 15);
+        assert_eq!(deduplication.due(at(2_020)), [15]);
     }
 }
