@@ -5,6 +5,7 @@ pub mod check;
 pub mod config;
 pub mod doctor;
 pub mod explain;
+pub mod failure;
 pub mod fence;
 pub mod groups;
 pub mod history;
@@ -20,54 +21,18 @@ pub mod status;
 
 use std::io::{self, Write};
 
+use anyhow::{Context as _, Result};
 use nix::errno::Errno;
 
-use crate::exit::{self, Exit};
-use crate::report::message::{Level, Message};
-use crate::run::ending::of_trouble;
-use crate::store::StoreError;
+use crate::exit::Exit;
 use crate::sys::fds::has_stdout;
-
-/// Why a command could not be carried out: the exit code, and what to tell.
-#[derive(Debug)]
-pub struct Failure {
-    /// The exit code.
-    pub code: u8,
-    /// What to tell people.
-    pub message: Message,
-}
-
-impl Failure {
-    /// Bad configuration, or something else that one sentence explains.
-    #[must_use]
-    pub const fn new(code: u8, event: &'static str, text: String) -> Self {
-        let message = Message {
-            level: Level::Warning,
-            event,
-            text,
-        };
-        Self { code, message }
-    }
-
-    /// A store that could not be used.
-    #[must_use]
-    pub fn of_store(error: &StoreError) -> Self {
-        Self::new(of_trouble(error.trouble), "store_failed", error.to_string())
-    }
-
-    /// Something that the operating system refused.
-    #[must_use]
-    pub fn of_system(what: &str, error: &io::Error) -> Self {
-        Self::new(exit::SYSTEM, "system", format!("{what}: {error}"))
-    }
-}
 
 /// Prints text to stdout. A reader that has gone away (`| head`) is no failure; a stdout
 /// that was closed from the start is one.
 ///
 /// # Errors
 /// If it can't be written for another reason.
-pub fn print(text: &str) -> Result<Exit, Failure> {
+pub fn print(text: &str) -> Result<Exit> {
     put(text).map(|_| Exit::OK)
 }
 
@@ -75,7 +40,7 @@ pub fn print(text: &str) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// As [`print()`].
-pub fn put(text: &str) -> Result<bool, Failure> {
+pub fn put(text: &str) -> Result<bool> {
     let mut out = io::stdout().lock();
     let written = match text.is_empty() || has_stdout() {
         true => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
@@ -85,7 +50,7 @@ pub fn put(text: &str) -> Result<bool, Failure> {
     match written {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::of_system("stdout can't be written", &error)),
+        Err(error) => Err(error).context("stdout can't be written"),
     }
 }
 
@@ -98,7 +63,7 @@ pub fn tell(text: &str) {
 ///
 /// # Errors
 /// As [`print()`].
-pub fn print_json<T: serde::Serialize>(objects: &[T]) -> Result<Exit, Failure> {
+pub fn print_json<T: serde::Serialize>(objects: &[T]) -> Result<Exit> {
     print(&json_text(objects)?)
 }
 
@@ -106,11 +71,11 @@ pub fn print_json<T: serde::Serialize>(objects: &[T]) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// None that our own types give.
-pub fn json_text<T: serde::Serialize>(objects: &[T]) -> Result<String, Failure> {
+pub fn json_text<T: serde::Serialize>(objects: &[T]) -> Result<String> {
     let lines: Result<Vec<String>, _> = objects.iter().map(serde_json::to_string).collect();
     match lines {
         Ok(lines) if lines.is_empty() => Ok("[]\n".to_owned()),
         Ok(lines) => Ok(format!("[\n{}\n]\n", lines.join(",\n"))),
-        Err(error) => Err(Failure::new(exit::BUG, "bug", format!("JSON: {error}"))),
+        Err(error) => Err(error).context("a bug: JSON"),
     }
 }

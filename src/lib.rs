@@ -31,8 +31,9 @@ pub mod wiring;
 
 use std::ffi::OsString;
 
+use anyhow::{Context as _, Result};
 use cli::{LogRequest, Unusable};
-use commands::Failure;
+use commands::failure::{SYSTEM_REFUSED, reported};
 use exit::Exit;
 use report::last_words;
 use report::log::Log;
@@ -49,18 +50,18 @@ pub fn run(arguments: &[OsString]) -> Exit {
             log.close();
             exit
         }
-        Err(failure) => {
-            log.write(&failure.message, false);
+        Err(error) => {
+            let reported = reported(&error);
+            log.write(&reported.message, false);
             log.close();
-            Exit::Code(failure.code)
+            Exit::Code(reported.code)
         }
     }
 }
 
-fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit, Failure> {
-    let refused = |error| Failure::of_system("the operating system refused", &error);
-    sys::fds::fill_standard().map_err(refused)?;
-    let inherited = Inherited::look().map_err(refused)?;
+fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit> {
+    sys::fds::fill_standard().context(SYSTEM_REFUSED)?;
+    let inherited = Inherited::look().context(SYSTEM_REFUSED)?;
     if let Some(version) = cli::version_alone(arguments) {
         return commands::print(version);
     }
@@ -76,7 +77,7 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit, Failure> {
 }
 
 /// Prints what takes the place of a request: a page, or why there is no request.
-fn explained(unusable: Unusable) -> Result<Exit, Failure> {
+fn explained(unusable: Unusable) -> Result<Exit> {
     if unusable.asked_for {
         return commands::print(&unusable.text);
     }
@@ -84,5 +85,5 @@ fn explained(unusable: Unusable) -> Result<Exit, Failure> {
         commands::tell(&unusable.text);
         return Ok(Exit::Code(unusable.code));
     }
-    Err(Failure::new(unusable.code, "usage", unusable.text))
+    Err(unusable.into())
 }

@@ -13,8 +13,10 @@ mod verbs;
 
 use std::ffi::OsString;
 
+use anyhow::{Context as _, Result};
+
 use crate::cli::{self, Request};
-use crate::commands::{self, Failure};
+use crate::commands;
 use crate::exit::Exit;
 use crate::report::log::Log;
 use crate::sys::signals::Inherited;
@@ -26,7 +28,7 @@ pub(crate) fn dispatch(
     arguments: &[OsString],
     inherited: Inherited,
     log: &mut Log,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     match request {
         Request::Run(request) => {
             run::run_to_its_end(*request, inherited, None, log).map(|(_, exit)| exit)
@@ -63,8 +65,7 @@ pub(crate) fn dispatch(
         Request::Doctor(request) => doctor::doctor(&request, log),
         Request::Print(text) => commands::print(&text),
         Request::Man(directory) => {
-            let pages = cli::manual()
-                .map_err(|error| Failure::of_system("the manual can't be made", &error))?;
+            let pages = cli::manual().context("the manual can't be made")?;
             commands::manual::write(&directory, &pages)
         }
     }

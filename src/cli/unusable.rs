@@ -3,7 +3,8 @@
 use crate::exit;
 
 /// A command line that asks for nothing that can be done, or for help.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct Unusable {
     /// What to print.
     pub text: String,

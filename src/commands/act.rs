@@ -4,13 +4,18 @@
 use std::thread;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result};
+
+use super::failure::{Failure, STORE_FAILED};
+use super::print_json;
 use super::status::unknown_group;
-use super::{Failure, print_json};
 use crate::cli::Wish;
 use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed, done, held, nothing};
 use crate::report::log::Log;
 use crate::report::rfc3339;
+use crate::run::ending::of_trouble;
+use crate::store::Trouble;
 use crate::store::{Reading, Store, StoreError, check_reader};
 use crate::sys::random;
 use crate::token::operator::{Effect, perform};
@@ -39,15 +44,13 @@ pub fn act(
     actor: &Actor,
     as_json: bool,
     log: &mut Log,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     for _ in 0..TRIES {
-        let Reading { row, now, .. } = store
-            .read(group)
-            .map_err(|error| Failure::of_store(&error))?;
+        let Reading { row, now, .. } = store.read(group)?;
         let Some(row) = row else {
-            return Err(unknown_group(store.name(), group));
+            return Err(unknown_group(store.name(), group).into());
         };
-        check_reader(&row).map_err(|error| Failure::of_store(&error))?;
+        check_reader(&row)?;
         match attempt(store, wish, actor, &row, &now)? {
             Attempt::Again => thread::sleep(PAUSE),
             Attempt::Nothing(act) => {
@@ -85,7 +88,7 @@ pub fn act(
         "the row of {group} in {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
         store.name()
     );
-    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text))
+    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text).into())
 }
 
 enum Attempt {
@@ -109,13 +112,13 @@ fn attempt(
     actor: &Actor,
     row: &Row,
     now: &StoreTime,
-) -> Result<Attempt, Failure> {
-    let bits = random::bits64().map_err(|e| Failure::of_system("cannot read random bytes", &e))?;
+) -> Result<Attempt> {
+    let bits = random::bits64().context("cannot read random bytes")?;
     let version = Version::from_random(bits);
     let act = act_of(wish, actor, now);
     if let Act::Forget(key) = &act {
         let found = store.once(&row.group, key);
-        if found.map_err(|error| Failure::of_store(&error))?.is_none() {
+        if found?.is_none() {
             return Ok(Attempt::Nothing(act));
         }
     }
@@ -140,7 +143,7 @@ fn attempt(
             })
         }
         Ok(Swapped::Conflict | Swapped::Expired(_)) => Ok(Attempt::Again),
-        Err(error) => Err(unclear(&error)),
+        Err(error) => Err(unclear(error)),
     }
 }
 
@@ -175,16 +178,12 @@ fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
 }
 
 /// Nothing is claimed of an act whose answer did not come.
-fn unclear(error: &StoreError) -> Failure {
-    let mut failure = Failure::of_store(error);
-    if matches!(
-        error.trouble,
-        crate::store::Trouble::Unavailable | crate::store::Trouble::Gone
-    ) {
-        failure.message.text = format!(
-            "{}; it is not known whether that was done: tokenrun history shows it if it was",
-            failure.message.text
+fn unclear(error: StoreError) -> anyhow::Error {
+    if matches!(error.trouble, Trouble::Unavailable | Trouble::Gone) {
+        let text = format!(
+            "{error}; it is not known whether that was done: tokenrun history shows it if it was"
         );
+        return Failure::new(of_trouble(error.trouble), STORE_FAILED, text).into();
     }
-    failure
+    error.into()
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Failure, print_json};
+use anyhow::Result;
+
+use super::print_json;
 use crate::cli::{CheckRequest, Question};
 use crate::exit::{self, Exit};
 use crate::report::check::{Answer, Succeeded, not_succeeded, succeeded};
@@ -25,15 +27,13 @@ pub fn check(
     request: &CheckRequest,
     inside: impl FnOnce(&Row) -> Option<SessionId>,
     log: &mut Log,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let clock = LocalClock::start();
-    let Reading { row, now, .. } = store
-        .read(&request.group)
-        .map_err(|error| Failure::of_store(&error))?;
+    let Reading { row, now, .. } = store.read(&request.group)?;
     let Some(row) = row else {
         let mut failure = super::status::unknown_group(store.name(), &request.group);
         failure.code = exit::NOT_NOW;
-        return Err(failure);
+        return Err(failure.into());
     };
     match request.question {
         Question::SucceededWithin(within) => has_succeeded(store, request, &now, within, log),
@@ -89,17 +89,14 @@ fn has_succeeded(
     now: &StoreTime,
     within: Duration,
     log: &mut Log,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let query = RunQuery {
         group: Some(request.group.clone()),
         outcome: Some(Outcome::Succeeded),
         limit: Some(1),
         ..RunQuery::default()
     };
-    let last = store
-        .runs(&query)
-        .map_err(|error| Failure::of_store(&error))?
-        .pop();
+    let last = store.runs(&query)?.pop();
     let ended_at = last.as_ref().and_then(|run| run.ended_at_ms);
     let recent = ended_at.is_some_and(|at| at >= now.wall_ms_before(within));
     let message = match (&last, recent) {

@@ -1,6 +1,8 @@
 //! `tokenrun config`: the settings of a run, and where each comes from.
 
-use super::{Failure, print, print_json};
+use anyhow::Result;
+
+use super::{print, print_json};
 use crate::exit::Exit;
 use crate::report::settings::{Shown, settings};
 
@@ -8,7 +10,7 @@ use crate::report::settings::{Shown, settings};
 ///
 /// # Errors
 /// If they can't be printed.
-pub fn config(all: &[Shown], json: bool) -> Result<Exit, Failure> {
+pub fn config(all: &[Shown], json: bool) -> Result<Exit> {
     match json {
         true => print_json(all),
         false => print(&settings(all)),

@@ -1,7 +1,9 @@
 //! `tokenrun doctor`: examines a store, and says what is right, what is wrong and what to
 //! do about it.
 
-use super::{Failure, print, print_json};
+use anyhow::Result;
+
+use super::{print, print_json};
 use crate::exit::Exit;
 use crate::report::doctor::{Finding, line};
 use crate::run::ending::of_trouble;
@@ -12,7 +14,7 @@ use crate::store::checkup::{Check, Tell, Verdict};
 ///
 /// # Errors
 /// If stdout can't be written.
-pub fn doctor(as_json: bool, examine: impl FnOnce(&mut Tell<'_>)) -> Result<Exit, Failure> {
+pub fn doctor(as_json: bool, examine: impl FnOnce(&mut Tell<'_>)) -> Result<Exit> {
     let mut checks: Vec<Check> = Vec::new();
     let mut printed = Ok(Exit::OK);
     examine(&mut |check| {

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use anyhow::Result;
+
 use super::status::unknown_group;
-use super::{Failure, print, print_json};
+use super::{print, print_json};
 use crate::exit::Exit;
 use crate::report::explain::{Explanation, changes_in};
 use crate::store::{Reading, Store, check_reader};
@@ -20,12 +22,10 @@ pub fn explain(
     claim: &mut Claim,
     prove: impl FnOnce(&Reading, &mut Claim) -> Evidence,
     as_json: bool,
-) -> Result<Exit, Failure> {
-    let reading = store
-        .read(&claim.group)
-        .map_err(|error| Failure::of_store(&error))?;
+) -> Result<Exit> {
+    let reading = store.read(&claim.group)?;
     if let Some(row) = &reading.row {
-        check_reader(row).map_err(|error| Failure::of_store(&error))?;
+        check_reader(row)?;
         // A run of this group is likely to ask for what the last one did.
         claim.timing.takeover_after = row.document.takeover_after;
     }
@@ -34,7 +34,7 @@ pub fn explain(
     // The store may have forgotten the group itself.
     let observed = matches!(decided.verdict, Verdict::ObserveStore { .. });
     if reading.row.is_none() && !observed {
-        return Err(unknown_group(store.name(), &claim.group));
+        return Err(unknown_group(store.name(), &claim.group).into());
     }
     let then = changes_in(&decided.verdict, &reading.now).map(|wait| {
         // What is waited for on the asker's own clock is waited for there.

@@ -1,7 +1,9 @@
 //! `tokenrun fence verify` and `tokenrun fence advance`: whether a job may go on writing.
 
+use anyhow::Result;
+
+use super::print_json;
 use super::status::unknown_group;
-use super::{Failure, print_json};
 use crate::cli::{FenceQuestion, FenceRequest};
 use crate::exit::{self, Exit};
 use crate::report::fence::{Marked, Verified, advanced, behind, current, stale};
@@ -12,18 +14,14 @@ use crate::store::{Advanced, Store};
 ///
 /// # Errors
 /// If the store can't be used, or the group is unknown.
-pub fn fence(
-    store: &mut dyn Store,
-    request: &FenceRequest,
-    log: &mut Log,
-) -> Result<Exit, Failure> {
+pub fn fence(store: &mut dyn Store, request: &FenceRequest, log: &mut Log) -> Result<Exit> {
     let fence = request.fence;
     let (good, message) = match &request.question {
         FenceQuestion::Verify(group) => {
             let reading = store.read(group);
-            let reading = reading.map_err(|error| Failure::of_store(&error))?;
+            let reading = reading?;
             let Some(row) = reading.row else {
-                return Err(unknown_group(store.name(), group));
+                return Err(unknown_group(store.name(), group).into());
             };
             let is_current = row.fence == fence;
             if request.json {
@@ -41,7 +39,7 @@ pub fn fence(
         }
         FenceQuestion::Advance(resource) => {
             let answer = store.advance(resource, fence);
-            let answer = answer.map_err(|error| Failure::of_store(&error))?;
+            let answer = answer?;
             if request.json {
                 let highest = match answer {
                     Advanced::Stored => fence,

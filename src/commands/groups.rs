@@ -1,6 +1,8 @@
 //! `tokenrun groups`: names alone, for a shell that completes a line.
 
-use super::{Failure, print};
+use anyhow::Result;
+
+use super::print;
 use crate::exit::Exit;
 use crate::store::Store;
 use crate::token::hidden::is_hidden;
@@ -10,8 +12,8 @@ use crate::token::hidden::is_hidden;
 ///
 /// # Errors
 /// If the store can't be read, or the names can't be printed.
-pub fn groups(store: &mut dyn Store) -> Result<Exit, Failure> {
-    let listing = store.list().map_err(|error| Failure::of_store(&error))?;
+pub fn groups(store: &mut dyn Store) -> Result<Exit> {
+    let listing = store.list()?;
     let rows = listing.rows.iter().map(|row| row.group.to_string());
     let unreadable = listing.unreadable.iter().map(|row| row.group.clone());
     let names = rows

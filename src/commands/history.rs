@@ -1,13 +1,15 @@
 //! `tokenrun history`: who ran when, and how it ended; and what operators did.
 
+use anyhow::Result;
+
 use super::status::unknown_group;
-use super::{Failure, print, print_json};
+use super::{print, print_json};
 use crate::cli::HistoryRequest;
 use crate::exit::Exit;
 use crate::report::history::{Entry, Object, table};
 use crate::report::timeline::timeline;
 use crate::store::history::runs;
-use crate::store::{ActQuery, Listing, RunQuery, Store, StoreError};
+use crate::store::{ActQuery, Listing, RunQuery, Store};
 use crate::sys::terminal;
 use crate::token::{ActRecord, GroupName};
 
@@ -18,13 +20,12 @@ const PLAIN_WIDTH: usize = 80;
 ///
 /// # Errors
 /// If the store can't be read, or the group is unknown.
-pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit, Failure> {
-    let failed = |error: StoreError| Failure::of_store(&error);
-    let listing = store.list().map_err(failed)?;
+pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> {
+    let listing = store.list()?;
     if let Some(group) = &request.group
         && !is_known(&listing, group)
     {
-        return Err(unknown_group(store.name(), group));
+        return Err(unknown_group(store.name(), group).into());
     }
     let since_ms = request.since.map(|since| listing.now.wall_ms_before(since));
     let query = RunQuery {
@@ -34,7 +35,7 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit, 
         since_ms,
         limit: Some(request.limit),
     };
-    let over = store.runs(&query).map_err(failed)?;
+    let over = store.runs(&query)?;
     let runs = runs(&listing, over, &query);
     if request.timeline {
         let columns = terminal::columns_of_stdout();
@@ -49,7 +50,7 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit, 
             since_ms,
             limit: Some(request.limit),
         };
-        let acts = store.acts(&query).map_err(failed)?;
+        let acts = store.acts(&query)?;
         entries = merged(entries, acts);
     }
     entries.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));

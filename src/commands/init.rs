@@ -1,6 +1,8 @@
 //! `tokenrun init`: makes the store, or prints how an administrator makes it.
 
-use super::{Failure, print};
+use anyhow::Result;
+
+use super::print;
 use crate::exit::Exit;
 use crate::report::printable::printable;
 
@@ -8,6 +10,6 @@ use crate::report::printable::printable;
 ///
 /// # Errors
 /// If stdout can't be written.
-pub fn made(name: &str) -> Result<Exit, Failure> {
+pub fn made(name: &str) -> Result<Exit> {
     print(&format!("the store {} is there\n", printable(name)))
 }

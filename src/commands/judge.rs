@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use anyhow::{Context as _, Result};
+
+use super::failure::Failure;
+use super::print_json;
 use super::status::every_group;
-use super::{Failure, print_json};
 use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed};
 use crate::report::incarnation::{is_another, is_settled, judged};
@@ -29,14 +32,14 @@ pub fn judge(
     actor: &Actor,
     as_json: bool,
     log: &mut Log,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let every = every_group()?;
     for _ in 0..TRIES {
         let reading = store.read(&every);
-        let reading = reading.map_err(|error| Failure::of_store(&error))?;
+        let reading = reading?;
         let (memory, now) = (&reading.memory, &reading.now);
         let Some(incarnation) = &memory.incarnation else {
-            return Err(Failure::of_store(&unknown_incarnation()));
+            return Err(unknown_incarnation().into());
         };
         let trusted = match judgement {
             Judgement::Settle(shown) if shown != incarnation => {
@@ -53,15 +56,14 @@ pub fn judge(
                 false => Ok(Exit::OK),
             };
         }
-        let bits =
-            random::bits64().map_err(|e| Failure::of_system("cannot read random bytes", &e))?;
+        let bits = random::bits64().context("cannot read random bytes")?;
         let note = memory.judged(incarnation, trusted, now, Version::from_random(bits));
         let mut swap = memory.swap(note, now, LIMIT);
         swap.act = judgement.record(&swap.to, actor.clone()).map(Box::new);
         let at = match store.note(&swap) {
             Ok(Swapped::Done(at)) => at,
             Ok(Swapped::Conflict | Swapped::Expired(_)) => continue,
-            Err(error) => return Err(Failure::of_store(&error)),
+            Err(error) => return Err(error.into()),
         };
         log.write(&judged(judgement, incarnation, store.name()), false);
         let Some(mut record) = swap.act else {
@@ -81,5 +83,5 @@ pub fn judge(
         "the note of {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
         store.name()
     );
-    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text))
+    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text).into())
 }

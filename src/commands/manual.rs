@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use super::Failure;
+use anyhow::Result;
+
+use super::failure::Failure;
 use crate::exit::{self, Exit};
 
 /// Writes pages, names and contents, into a directory.
 ///
 /// # Errors
 /// If it can't be written.
-pub fn write(directory: &Path, pages: &[(String, String)]) -> Result<Exit, Failure> {
+pub fn write(directory: &Path, pages: &[(String, String)]) -> Result<Exit> {
     let failed = |path: &Path, error: &std::io::Error| {
         let text = format!("{} can't be written: {error}", path.display());
         Failure::new(exit::DENIED, "not_written", text)

@@ -4,8 +4,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use anyhow::Result;
+
+use super::failure::Failure;
+use super::print;
 use super::status::{memory, unknown_group};
-use super::{Failure, print};
 use crate::cli::MetricsRequest;
 use crate::exit::{self, Exit};
 use crate::report::metrics::{Measured, text};
@@ -18,9 +21,8 @@ use crate::token::{GroupName, Outcome, Row, RunRecord};
 /// # Errors
 /// If the store can't be read, a group is unknown, or the file can't be written; after
 /// everything else, if a row can't be read.
-pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit, Failure> {
-    let failed = |error: StoreError| Failure::of_store(&error);
-    let listing = store.list().map_err(failed)?;
+pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit> {
+    let listing = store.list()?;
     let memory = memory(store)?;
     let wanted = |row: &Row| {
         request
@@ -34,12 +36,12 @@ pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit, 
         rows.is_empty(),
         listing.unreadable.is_empty(),
     ) {
-        return Err(unknown_group(store.name(), group));
+        return Err(unknown_group(store.name(), group).into());
     }
     let mut groups = Vec::new();
     for row in rows {
-        let last_success = newest(store, &row.group, Some(Outcome::Succeeded)).map_err(failed)?;
-        let last_ended = newest(store, &row.group, None).map_err(failed)?;
+        let last_success = newest(store, &row.group, Some(Outcome::Succeeded))?;
+        let last_ended = newest(store, &row.group, None)?;
         groups.push(Measured {
             row: row.clone(),
             waiters: listing.waiters(&row.group),
@@ -53,7 +55,7 @@ pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit, 
         None => print(&text)?,
     };
     match listing.unreadable.first() {
-        Some(first) => Err(Failure::of_store(&first.error)),
+        Some(first) => Err(first.error.clone().into()),
         None => Ok(exit),
     }
 }

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::Failure;
+use anyhow::{Context as _, Result};
+
+use super::failure::{Failure, SYSTEM_REFUSED};
 use crate::cli::{STAND_IN, said_by_variable};
 use crate::exit::{self, Exit};
 use crate::report::log::Log;
@@ -47,7 +49,7 @@ pub fn run(
     store: Box<dyn Store>,
     manager: Option<&mut ServiceManager>,
     log: &mut Log,
-) -> Result<(Ending, Exit), Failure> {
+) -> Result<(Ending, Exit)> {
     let started_at = rfc3339(wall_clock_ms());
     let store_name = store.name().to_owned();
     let mut narrator = Narrator {
@@ -64,8 +66,7 @@ pub fn run(
         primaries: None,
     };
     let machine = Machine::new(run.claim.clone(), run.limits);
-    let ending = drive(machine, store, &run.outside, &mut narrator)
-        .map_err(|error| Failure::of_system("the operating system refused", &error))?;
+    let ending = drive(machine, store, &run.outside, &mut narrator).context(SYSTEM_REFUSED)?;
     let exit = ending.exit(run.codes);
     if let Some(path) = &run.report {
         let report = Report {
@@ -169,12 +170,7 @@ struct Report<'a> {
 impl Report<'_> {
     /// A report that can't be written changes nothing about how the job ended: the
     /// job's status stays, unless it would have been 0.
-    fn write(
-        self,
-        path: &Path,
-        ending: &Ending,
-        narrator: &mut Narrator<'_>,
-    ) -> Result<(), Failure> {
+    fn write(self, path: &Path, ending: &Ending, narrator: &mut Narrator<'_>) -> Result<()> {
         let mut report = RunReport {
             group: &self.claim.group,
             client: &self.claim.client,
@@ -202,10 +198,8 @@ impl Report<'_> {
         let mut message = report_failed(path, &error);
         message.text += &said_by_variable("report", Some(path));
         if self.exit == Exit::OK {
-            return Err(Failure {
-                code: exit::DENIED,
-                message,
-            });
+            let Message { event, text, .. } = message;
+            return Err(Failure::new(exit::DENIED, event, text).into());
         }
         narrator.log.write(&message, true);
         Ok(())

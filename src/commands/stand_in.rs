@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use nix::libc;
 
-use super::Failure;
+use anyhow::{Context as _, Result};
+
+use super::failure::{Failure, SYSTEM_REFUSED};
 use crate::cli::{StandIn, said_by_variable};
 use crate::exit::{self, Exit};
 use crate::report::hold::{
@@ -49,14 +51,13 @@ pub fn stand_in(
     held: &Holder,
     inherited: &Inherited,
     log: &mut Log,
-) -> Result<Exit, Failure> {
-    let system = |error: io::Error| Failure::of_system("the operating system refused", &error);
-    inherited.block().map_err(system)?;
+) -> Result<Exit> {
+    inherited.block().context(SYSTEM_REFUSED)?;
     let mut standing = Standing {
         order,
         held,
         inherited,
-        signals: SignalFd::new(inherited).map_err(system)?,
+        signals: SignalFd::new(inherited).context(SYSTEM_REFUSED)?,
         manager: ServiceManager::of_environment(),
         log,
     };
@@ -64,7 +65,7 @@ pub fn stand_in(
         return Ok(Exit::OK);
     };
     let path = order.runtime_file.clone();
-    let keeper = RuntimeKeeper::start(file, path, held.clone()).map_err(system)?;
+    let keeper = RuntimeKeeper::start(file, path, held.clone()).context(SYSTEM_REFUSED)?;
     let gained = standing.tell(Change::Gain);
     standing.until_stop(gained, keeper);
     Ok(Exit::OK)
@@ -93,7 +94,7 @@ struct Standing<'a> {
 
 impl Standing<'_> {
     /// Locks and writes the runtime file; `None` if a stop came before.
-    fn show(&self) -> Result<Option<RuntimeFile>, Failure> {
+    fn show(&self) -> Result<Option<RuntimeFile>> {
         let path = &self.order.runtime_file;
         let failed = |error: io::Error| unusable(path, &error);
         let mut file = RuntimeFile::open(path).map_err(failed)?;
@@ -101,7 +102,7 @@ impl Standing<'_> {
         while !file.lock().map_err(failed)? {
             if started.elapsed() > LOCK_WAIT {
                 let text = runtime_file_busy(path);
-                return Err(Failure::new(exit::CONFIG, "runtime_file", text));
+                return Err(Failure::new(exit::CONFIG, "runtime_file", text).into());
             }
             if self.is_stopped(Some(LOCK_AGAIN)) {
                 return Ok(None);
@@ -150,7 +151,7 @@ impl Standing<'_> {
         }
         if let Err(error) = given_up {
             let failure = unusable(&self.order.runtime_file, &error);
-            self.log.write(&failure.message, true);
+            self.log.write(&failure.message(), true);
         }
         let mut lost = self.tell(Change::Loss);
         self.until_ended(&mut lost, Change::Loss, None);
@@ -158,7 +159,7 @@ impl Standing<'_> {
 
     /// What has become of the runtime file, unless that was told already.
     fn tell_once(&mut self, looked: io::Result<()>, told: &mut Option<Message>) {
-        let failed = |error: io::Error| unusable(&self.order.runtime_file, &error).message;
+        let failed = |error: io::Error| unusable(&self.order.runtime_file, &error).message();
         let message = looked.err().map(failed);
         if let Some(message) = message.as_ref().filter(|it| told.as_ref() != Some(it)) {
             self.log.write(message, true);

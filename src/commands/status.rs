@@ -2,13 +2,16 @@
 
 use std::thread;
 
-use super::{Failure, json_text, print, put};
+use anyhow::{Context as _, Result};
+
+use super::failure::{Failure, reported};
+use super::{json_text, print, put};
 use crate::cli::StatusRequest;
 use crate::exit::{self, Exit};
 use crate::report::details::details;
 use crate::report::printable::printable;
 use crate::report::{json, tables};
-use crate::store::{Store, Unreadable};
+use crate::store::{Store, StoreError, Unreadable};
 use crate::sys::terminal;
 use crate::token::operator::EVERY_GROUP;
 use crate::token::{GroupName, Memory, Row};
@@ -19,11 +22,11 @@ use crate::token::{GroupName, Memory, Row};
 ///
 /// # Errors
 /// If the store can't be read, or the group is unknown.
-pub fn status(store: &mut dyn Store, request: &StatusRequest) -> Result<Exit, Failure> {
+pub fn status(store: &mut dyn Store, request: &StatusRequest) -> Result<Exit> {
     let Some(every) = request.watch else {
         let shown = look(store, request)?;
         let exit = print(&shown.text)?;
-        return shown.unreadable.map_or(Ok(exit), Err);
+        return shown.unreadable.map_or(Ok(exit), |error| Err(error.into()));
     };
     let clear = terminal::columns_of_stdout().map_or("\n", |_| CLEAR);
     let mut first = true;
@@ -31,8 +34,8 @@ pub fn status(store: &mut dyn Store, request: &StatusRequest) -> Result<Exit, Fa
         let text = match look(store, request) {
             Ok(shown) => shown.text,
             // Who has seen it once wants to see how it goes on.
-            Err(failure) if !first => format!("{}\n", printable(&failure.message.text)),
-            Err(failure) => return Err(failure),
+            Err(error) if !first => format!("{}\n", printable(&reported(&error).message.text)),
+            Err(error) => return Err(error),
         };
         let before = if first && clear != CLEAR { "" } else { clear };
         if !put(&format!("{before}{text}"))? {
@@ -48,11 +51,11 @@ const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
 struct Shown {
     text: String,
-    unreadable: Option<Failure>,
+    unreadable: Option<StoreError>,
 }
 
-fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown, Failure> {
-    let listing = store.list().map_err(|error| Failure::of_store(&error))?;
+fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown> {
+    let listing = store.list()?;
     let memory = memory(store)?;
     let group = request.group.as_ref();
     let wanted = |row: &Row| group.is_none_or(|group| row.group == *group);
@@ -61,7 +64,7 @@ fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown, Failure
     let wanted = |it: &&Unreadable| group.is_none_or(|group| it.group == group.as_str());
     let unreadable: Vec<&Unreadable> = listing.unreadable.iter().filter(wanted).collect();
     if let (Some(group), true, true) = (group, rows.is_empty(), unreadable.is_empty()) {
-        return Err(unknown_group(store.name(), group));
+        return Err(unknown_group(store.name(), group).into());
     }
     let text = match (request.json, group, rows.first()) {
         (true, ..) => {
@@ -79,9 +82,7 @@ fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown, Failure
     };
     Ok(Shown {
         text,
-        unreadable: unreadable
-            .first()
-            .map(|first| Failure::of_store(&first.error)),
+        unreadable: unreadable.first().map(|first| first.error.clone()),
     })
 }
 
@@ -89,9 +90,9 @@ fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown, Failure
 ///
 /// # Errors
 /// If the store can't be read.
-pub fn memory(store: &mut dyn Store) -> Result<Memory, Failure> {
+pub fn memory(store: &mut dyn Store) -> Result<Memory> {
     let reading = store.read(&every_group()?);
-    let reading = reading.map_err(|error| Failure::of_store(&error))?;
+    let reading = reading?;
     Ok(reading.memory.noted(&reading.now))
 }
 
@@ -99,9 +100,9 @@ pub fn memory(store: &mut dyn Store) -> Result<Memory, Failure> {
 ///
 /// # Errors
 /// If it is no name: a bug.
-pub fn every_group() -> Result<GroupName, Failure> {
+pub fn every_group() -> Result<GroupName> {
     let every = GroupName::new(EVERY_GROUP);
-    every.map_err(|error| Failure::new(exit::BUG, "bug", error.to_string()))
+    every.context("a bug")
 }
 
 /// The failure of a verb whose group nobody has ever seen.

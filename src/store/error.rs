@@ -1,6 +1,9 @@
 //! What goes wrong with a store, and what to do.
 
+use std::error::Error;
 use std::fmt;
+use std::io;
+use std::sync::Arc;
 
 /// What kind of trouble a store is in; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +26,16 @@ pub enum Trouble {
     Misconfigured,
 }
 
-/// The store could not be used. Losing a token is not that. It is shown in one line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An error of the operating system once more: its number, or its kind.
+pub(super) fn copy_of(error: &io::Error) -> io::Error {
+    error
+        .raw_os_error()
+        .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+}
+
+/// The store could not be used. Losing a token is not that. Its text is one line, and includes
+/// the cause.
+#[derive(Debug, Clone)]
 pub struct StoreError {
     /// What kind of trouble it is.
     pub trouble: Trouble,
@@ -32,7 +43,19 @@ pub struct StoreError {
     pub what: String,
     /// What to do, if that is known.
     pub remedy: Option<String>,
+    /// The error of the driver or of the operating system behind it, for its kind and code.
+    pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
+
+/// Two errors are the same if they say the same: causes of drivers can't be compared.
+impl PartialEq for StoreError {
+    fn eq(&self, other: &Self) -> bool {
+        let words = |it: &Self| (it.trouble, it.what.clone(), it.remedy.clone());
+        words(self) == words(other)
+    }
+}
+
+impl Eq for StoreError {}
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,7 +67,13 @@ impl fmt::Display for StoreError {
     }
 }
 
-impl std::error::Error for StoreError {}
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source
+            .as_deref()
+            .map(|it| it as &(dyn Error + 'static))
+    }
+}
 
 impl StoreError {
     /// The same, with what to do.
@@ -52,6 +81,15 @@ impl StoreError {
     pub fn remedy(self, remedy: impl Into<String>) -> Self {
         Self {
             remedy: Some(remedy.into()),
+            ..self
+        }
+    }
+
+    /// The same, with the error behind it.
+    #[must_use]
+    pub fn caused_by(self, source: impl Error + Send + Sync + 'static) -> Self {
+        Self {
+            source: Some(Arc::new(source)),
             ..self
         }
     }
@@ -108,6 +146,7 @@ impl StoreError {
             trouble,
             what: what.into(),
             remedy: None,
+            source: None,
         }
     }
 }

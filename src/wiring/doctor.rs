@@ -1,10 +1,13 @@
 //! Examining a store: which one, and what it is compared with.
 
+use anyhow::Result;
+
 use super::environment::warn_of_unknown_variables;
-use super::node::environment;
+use super::node::node_environment;
 use super::stores::store_url;
 use crate::cli::{DoctorRequest, Effective};
-use crate::commands::{self, Failure};
+use crate::commands;
+use crate::commands::failure::reported;
 use crate::exit::{self, Exit};
 use crate::report::log::Log;
 use crate::store::Trouble;
@@ -14,7 +17,7 @@ use crate::store::url::state_directory;
 use crate::sys::process;
 
 /// Examines the store, and prints what was found.
-pub(crate) fn doctor(request: &DoctorRequest, log: &mut Log) -> Result<Exit, Failure> {
+pub(crate) fn doctor(request: &DoctorRequest, log: &mut Log) -> Result<Exit> {
     warn_of_unknown_variables(log);
     // What is read from here on may be a password.
     let _ = process::forbid_core_dumps();
@@ -27,12 +30,12 @@ fn examine(request: &DoctorRequest, tell: &mut Tell<'_>) {
     }
     let url = match store_url(&request.store) {
         Ok(url) => url,
-        Err(failure) => {
-            tell(unusable(&failure));
+        Err(error) => {
+            tell(unusable(&error));
             return;
         }
     };
-    let state = state_directory(&environment()).ok();
+    let state = state_directory(&node_environment()).ok();
     let examination = Examination {
         timing: &request.timing,
         group: request.group.as_ref(),
@@ -49,9 +52,10 @@ fn said(setting: &Effective) -> String {
 }
 
 /// There is no store to examine.
-fn unusable(failure: &Failure) -> Check {
-    let text = &failure.message.text;
-    let trouble = match failure.code {
+fn unusable(error: &anyhow::Error) -> Check {
+    let reported = reported(error);
+    let text = &reported.message.text;
+    let trouble = match reported.code {
         exit::DENIED => Trouble::Denied,
         _ => Trouble::Misconfigured,
     };

@@ -5,11 +5,14 @@ use std::ffi::{CString, OsString};
 use std::io;
 use std::path::PathBuf;
 
+use anyhow::{Context as _, Result};
+
 use super::logging::style;
-use super::node::environment;
+use super::node::node_environment;
 use super::run::run_to_its_end;
 use crate::cli::{HoldRequest, LogFormat, STAND_IN, StandIn};
-use crate::commands::{Failure, hold, stand_in};
+use crate::commands::failure::Failure;
+use crate::commands::{hold, stand_in};
 use crate::exit::Exit;
 use crate::report::log::Log;
 use crate::run::environment;
@@ -37,7 +40,7 @@ pub(crate) fn agent(
     arguments: &[OsString],
     inherited: Inherited,
     log: &mut Log,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     // It is for people.
     let _ = process::set_name(NAME);
     let HoldRequest {
@@ -63,10 +66,7 @@ pub(crate) fn agent(
     }
     std::mem::replace(log, Log::new(style(log_request))).close();
     let error = executed_again(arguments, &inherited);
-    Err(Failure::of_system(
-        "tokenrun can't be executed again",
-        &error,
-    ))
+    Err(error).context("tokenrun can't be executed again")
 }
 
 /// A stop that has come since ends this process here: it holds nothing.
@@ -82,11 +82,7 @@ fn executed_again(arguments: &[OsString], inherited: &Inherited) -> io::Error {
 }
 
 /// Stands in for a job.
-pub(crate) fn standing_in(
-    order: &StandIn,
-    inherited: &Inherited,
-    log: &mut Log,
-) -> Result<Exit, Failure> {
+pub(crate) fn standing_in(order: &StandIn, inherited: &Inherited, log: &mut Log) -> Result<Exit> {
     let _ = process::set_name(STAND_IN_NAME);
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let held = Holder {
@@ -99,7 +95,7 @@ pub(crate) fn standing_in(
 }
 
 /// The runtime file's path, once it can be used.
-fn prepared(given: Option<PathBuf>, group: &GroupName) -> Result<PathBuf, Failure> {
+fn prepared(given: Option<PathBuf>, group: &GroupName) -> Result<PathBuf> {
     let path = match given {
         Some(path) => std::path::absolute(&path).unwrap_or(path),
         None => {
@@ -113,8 +109,8 @@ fn prepared(given: Option<PathBuf>, group: &GroupName) -> Result<PathBuf, Failur
 }
 
 /// Where a group's runtime file is by default.
-pub(crate) fn default_runtime_file(group: &GroupName) -> Result<PathBuf, Failure> {
-    let environment = environment();
+pub(crate) fn default_runtime_file(group: &GroupName) -> Result<PathBuf> {
+    let environment = node_environment();
     let runtime_directory = std::env::var_os("XDG_RUNTIME_DIR");
     let state = state_directory(&environment).ok();
     default_path(
@@ -125,6 +121,6 @@ pub(crate) fn default_runtime_file(group: &GroupName) -> Result<PathBuf, Failure
     )
     .map_err(|error| {
         let text = format!("there is no place for a runtime file: {error}; give --runtime-file");
-        Failure::new(crate::exit::CONFIG, "runtime_file", text)
+        Failure::new(crate::exit::CONFIG, "runtime_file", text).into()
     })
 }

@@ -1,7 +1,9 @@
 //! What identifies this node and this invocation.
 
+use anyhow::{Context as _, Result};
+
 use crate::cli::RunRequest;
-use crate::commands::Failure;
+use crate::commands::failure::Failure;
 use crate::exit;
 use crate::job::ancestry::is_inside;
 use crate::run::environment;
@@ -10,7 +12,7 @@ use crate::sys::{process, random, user};
 use crate::token::{About, Claim, ClientId, GroupName, Row, SessionId, Timing, Wishes};
 
 /// The claim of a run.
-pub(crate) fn claim(request: &RunRequest) -> Result<Claim, Failure> {
+pub(crate) fn claim(request: &RunRequest) -> Result<Claim> {
     let host = process::host_name().ok();
     Ok(Claim {
         group: request.group.clone(),
@@ -32,15 +34,14 @@ pub(crate) fn claim(request: &RunRequest) -> Result<Claim, Failure> {
 }
 
 /// A new session's name.
-fn new_session() -> Result<SessionId, Failure> {
-    let bits = random::bits128().map_err(|e| Failure::of_system("cannot read random bytes", &e))?;
+fn new_session() -> Result<SessionId> {
+    let bits = random::bits128().context("cannot read random bytes")?;
     Ok(SessionId::from_random(bits))
 }
 
 /// A claim for a question to the rule. No run makes it.
-pub(crate) fn bystander(group: &GroupName, client: ClientId) -> Result<Claim, Failure> {
-    let timing = Timing::new(&Wishes::default())
-        .map_err(|error| Failure::new(exit::BUG, "bug", error.to_string()))?;
+pub(crate) fn bystander(group: &GroupName, client: ClientId) -> Result<Claim> {
+    let timing = Timing::new(&Wishes::default()).context("a bug: default durations")?;
     Ok(Claim {
         group: group.clone(),
         client,
@@ -54,7 +55,7 @@ pub(crate) fn bystander(group: &GroupName, client: ClientId) -> Result<Claim, Fa
 }
 
 /// The client's name: as given, else from `$CLIENT_ID`, else the host's name.
-pub(crate) fn client_id(given: Option<&ClientId>, host: Option<&str>) -> Result<ClientId, Failure> {
+pub(crate) fn client_id(given: Option<&ClientId>, host: Option<&str>) -> Result<ClientId> {
     if let Some(client) = given {
         return Ok(client.clone());
     }
@@ -67,7 +68,7 @@ pub(crate) fn client_id(given: Option<&ClientId>, host: Option<&str>) -> Result<
     };
     ClientId::given(&text).map_err(|error| {
         let text = format!("{source} {error}; give --client-id");
-        Failure::new(exit::CONFIG, "no_client_id", text)
+        Failure::new(exit::CONFIG, "no_client_id", text).into()
     })
 }
 
@@ -87,7 +88,7 @@ pub(crate) fn runs_inside(row: &Row) -> Option<SessionId> {
 }
 
 /// Where this process runs, as far as the default paths depend on it.
-pub(crate) fn environment() -> NodeEnvironment {
+pub(crate) fn node_environment() -> NodeEnvironment {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     NodeEnvironment {
         is_pid_1: process::pid() == 1,

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use anyhow::Result;
+
 use super::environment::{warn_of_overlay, warn_of_unknown_variables};
 use super::node;
 use super::stores::{open_in_time, store_url};
 use crate::cli::{self, RunRequest};
+use crate::commands;
 use crate::commands::run::Run;
-use crate::commands::{self, Failure};
 use crate::exit::Exit;
 use crate::job::Leftovers;
 use crate::report::log::Log;
@@ -25,7 +27,7 @@ pub(crate) fn run_to_its_end(
     inherited: Inherited,
     mut manager: Option<&mut ServiceManager>,
     log: &mut Log,
-) -> Result<(Ending, Exit), Failure> {
+) -> Result<(Ending, Exit)> {
     let clock = LocalClock::start();
     warn_of_unknown_variables(log);
     let url = store_url(&request.store)?;

@@ -1,8 +1,10 @@
 //! The settings of a run, with those defaults that depend on this host.
 
-use super::node::{client_id, environment};
+use anyhow::Result;
+
+use super::node::{client_id, node_environment};
 use crate::cli::{ConfigRequest, Effective, Origin};
-use crate::commands::{self, Failure};
+use crate::commands;
 use crate::exit::Exit;
 use crate::store::url::StoreUrl;
 use crate::sys::process;
@@ -11,7 +13,7 @@ use crate::sys::process;
 const CLIENT_ID: &str = "CLIENT_ID";
 
 /// Shows the settings.
-pub(crate) fn config(request: ConfigRequest) -> Result<Exit, Failure> {
+pub(crate) fn config(request: ConfigRequest) -> Result<Exit> {
     let settings = filled_in(request.settings);
     let shown: Vec<_> = settings.iter().map(shown).collect();
     commands::config::config(&shown, request.json)
@@ -42,7 +44,7 @@ pub(crate) fn filled_in(mut settings: Vec<Effective>) -> Vec<Effective> {
 }
 
 fn default_store() -> Option<String> {
-    let url = StoreUrl::default_for(&environment()).ok()?;
+    let url = StoreUrl::default_for(&node_environment()).ok()?;
     Some(url.shown())
 }
 

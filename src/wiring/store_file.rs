@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
+use anyhow::Result;
+
 use crate::cli::said_by_variable;
-use crate::commands::Failure;
+use crate::commands::failure::Failure;
 use crate::exit;
 
 /// No connection string is longer, in bytes.
@@ -13,7 +15,7 @@ const LONGEST: u64 = 1 << 16;
 
 /// What is in it: what would be written after `--store`. It need not be a regular file: a
 /// shell's `<(…)` is a pipe.
-pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+pub(crate) fn read(path: &Path) -> Result<String> {
     let mut text = String::new();
     let file = File::open(path);
     let read = file.and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
@@ -27,13 +29,13 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     })?;
     if text.len() as u64 > LONGEST {
         let text = "is longer than 64 KiB; name one that holds what --store takes";
-        return Err(refused(exit::CONFIG, path, text));
+        return Err(refused(exit::CONFIG, path, text).into());
     }
     match text.trim() {
         "" => {
             let text = "is empty; write into it what --store takes, as in \
                         postgres://etl@db.example.org/jobs";
-            Err(refused(exit::CONFIG, path, text))
+            Err(refused(exit::CONFIG, path, text).into())
         }
         text => Ok(text.to_owned()),
     }

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Result;
+
 use super::environment::warn;
-use super::node::environment;
+use super::node::node_environment;
 use super::store_file;
 use crate::cli::{self, InitRequest, StoreRequest};
-use crate::commands::{self, Failure};
+use crate::commands;
+use crate::commands::failure::{Failure, code_of};
 use crate::exit::{self, Exit};
 use crate::report::log::Log;
 use crate::run::machine::Wait;
@@ -24,24 +27,24 @@ pub(crate) const LISTING_TIMEOUT: Duration = Duration::from_secs(10);
 const SHORTEST_OPENING: Duration = Duration::from_millis(20);
 
 /// What is after `--store`, or in the file after `--store-file`.
-pub(crate) fn given(store: &StoreRequest) -> Result<Option<String>, Failure> {
+pub(crate) fn given(store: &StoreRequest) -> Result<Option<String>> {
     match &store.file {
         Some(path) => store_file::read(path).map(Some),
         None => Ok(store.store.clone()),
     }
 }
 
-pub(crate) fn store_url(store: &StoreRequest) -> Result<StoreUrl, Failure> {
+pub(crate) fn store_url(store: &StoreRequest) -> Result<StoreUrl> {
     let url = match given(store)? {
         Some(text) => StoreUrl::parse(&text),
-        None => StoreUrl::default_for(&environment()),
+        None => StoreUrl::default_for(&node_environment()),
     };
     url.map_err(|error| {
         let variable = match &store.file {
             Some(path) => cli::said_by_variable("store-file", Some(path)),
             None => cli::said_by_variable("store", store.store.as_ref()),
         };
-        Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}"))
+        Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}")).into()
     })
 }
 
@@ -55,7 +58,7 @@ pub(crate) fn open_in_time(
     clock: LocalClock,
     log: &mut Log,
     mut at_work: impl FnMut(),
-) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
+) -> Result<(Box<dyn Store>, Option<PathBuf>)> {
     let left = || match wait {
         Wait::No => None,
         Wait::Forever => Some(Duration::MAX),
@@ -67,7 +70,7 @@ pub(crate) fn open_in_time(
         let opened = open(url, timeout, opening, application, log);
         // Only now: the attempt has taken some of it.
         match (opened, left()) {
-            (Err(failure), Some(left)) if failure.code == exit::UNAVAILABLE && !left.is_zero() => {
+            (Err(error), Some(left)) if code_of(&error) == exit::UNAVAILABLE && !left.is_zero() => {
                 std::thread::sleep(SHORTEST_OPENING.min(left));
             }
             (opened, _) => return opened,
@@ -82,8 +85,8 @@ pub(crate) fn open(
     limit: Duration,
     application: &str,
     log: &mut Log,
-) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
-    let state = state_directory(&environment()).ok();
+) -> Result<(Box<dyn Store>, Option<PathBuf>)> {
+    let state = state_directory(&node_environment()).ok();
     let opening = Opening {
         timeout,
         limit,
@@ -95,18 +98,18 @@ pub(crate) fn open(
     Ok((opened.store, opened.locks))
 }
 
-fn not_opened(error: OpenError) -> Failure {
+fn not_opened(error: OpenError) -> anyhow::Error {
     match error {
-        OpenError::Store(error) => Failure::of_store(&error),
+        OpenError::Store(error) => error.into(),
         OpenError::Settings { error, text } => {
             let variable = cli::said_by_variable("store", Some(&text.0));
-            Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}"))
+            Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}")).into()
         }
     }
 }
 
 /// A store that must be there already: what is asked of it makes none.
-pub(crate) fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>, Failure> {
+pub(crate) fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>> {
     Ok(known_store_with_locks(store, LISTING_TIMEOUT, log)?.0)
 }
 
@@ -115,7 +118,7 @@ pub(crate) fn known_store_with_locks(
     store: &StoreRequest,
     timeout: Duration,
     log: &mut Log,
-) -> Result<(Box<dyn Store>, Option<PathBuf>), Failure> {
+) -> Result<(Box<dyn Store>, Option<PathBuf>)> {
     let url = store_url(store)?;
     if let Some(path) = url.file()
         && !path.exists()
@@ -124,15 +127,15 @@ pub(crate) fn known_store_with_locks(
             "there is no store {}: nothing has run with it yet, or --store names another",
             path.display()
         );
-        return Err(Failure::new(exit::CONFIG, "no_store", text));
+        return Err(Failure::new(exit::CONFIG, "no_store", text).into());
     }
     open(&url, timeout, timeout, "tokenrun", log)
 }
 
 /// Makes the store, or prints what an administrator runs to make it.
-pub(crate) fn init(request: &InitRequest, log: &mut Log) -> Result<Exit, Failure> {
+pub(crate) fn init(request: &InitRequest, log: &mut Log) -> Result<Exit> {
     let url = store_url(&request.store)?;
-    let state = state_directory(&environment()).ok();
+    let state = state_directory(&node_environment()).ok();
     let opening = Opening {
         timeout: LISTING_TIMEOUT,
         limit: LISTING_TIMEOUT,

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use anyhow::Result;
+
 use super::hold;
 use super::node::{bystander, client_id, runs_inside};
 use super::stores::{LISTING_TIMEOUT, known_store, known_store_with_locks};
 use crate::cli::{ActRequest, CheckRequest, ExplainRequest, GroupsRequest, JudgementRequest};
-use crate::commands::{self, Failure};
+use crate::commands;
 use crate::exit::Exit;
 use crate::report::log::Log;
 use crate::run::locking::evidence_of;
@@ -16,7 +18,7 @@ use crate::sys::{process, user};
 use crate::token::{Actor, Claim, Evidence, Row};
 
 /// An operator's act.
-pub(crate) fn act(request: ActRequest, log: &mut Log) -> Result<Exit, Failure> {
+pub(crate) fn act(request: ActRequest, log: &mut Log) -> Result<Exit> {
     let mut store = known_store(&request.store, log)?;
     let actor = Actor {
         by: user::name(),
@@ -28,7 +30,7 @@ pub(crate) fn act(request: ActRequest, log: &mut Log) -> Result<Exit, Failure> {
 }
 
 /// An operator's judgement of a store.
-pub(crate) fn judge(request: JudgementRequest, log: &mut Log) -> Result<Exit, Failure> {
+pub(crate) fn judge(request: JudgementRequest, log: &mut Log) -> Result<Exit> {
     let mut store = known_store(&request.store, log)?;
     let actor = Actor {
         by: user::name(),
@@ -40,14 +42,14 @@ pub(crate) fn judge(request: JudgementRequest, log: &mut Log) -> Result<Exit, Fa
 }
 
 /// Whether this node may run, or anybody has.
-pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit, Failure> {
+pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit> {
     let mut store = known_store(&request.store, log)?;
     // Where there is no place for such a file, there is none.
     let by_default = || hold::default_runtime_file(&request.group).ok();
     let path = request.runtime_file.clone().or_else(by_default);
     let agents = match path.as_deref().map(|path| (path, held_session(path))) {
         Some((path, Err(error))) if request.runtime_file.is_some() => {
-            return Err(commands::stand_in::unusable(path, &error));
+            return Err(commands::stand_in::unusable(path, &error).into());
         }
         Some((_, Ok(session))) => session,
         _ => None,
@@ -57,7 +59,7 @@ pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit, Failu
 }
 
 /// What the rule says to a run that this process could be.
-pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit, Failure> {
+pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit> {
     let (mut store, locks) = known_store_with_locks(&request.store, LISTING_TIMEOUT, log)?;
     let host = process::host_name().ok();
     let client = client_id(request.client_id.as_ref(), host.as_deref())?;
@@ -75,7 +77,7 @@ pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit, Fa
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The names of groups, for a shell.
-pub(crate) fn groups(request: &GroupsRequest, log: &mut Log) -> Result<Exit, Failure> {
+pub(crate) fn groups(request: &GroupsRequest, log: &mut Log) -> Result<Exit> {
     let store = known_store_with_locks(&request.store, COMPLETION_TIMEOUT, log)?.0;
     let mut store = store;
     commands::groups::groups(store.as_mut())

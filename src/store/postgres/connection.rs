@@ -307,6 +307,7 @@ impl Connection {
             trouble,
             what,
             remedy: None,
+            source: None,
         })
     }
 }

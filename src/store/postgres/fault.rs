@@ -8,6 +8,7 @@ use rustls::CertificateError;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use super::tls::HandshakeError;
+use crate::store::error::copy_of;
 use crate::store::{StoreError, Trouble};
 
 /// What was being done.
@@ -174,10 +175,19 @@ impl Fault {
             _ => None,
         };
         let words = self.words();
-        StoreError {
+        let error = StoreError {
             trouble: self.trouble(),
             what: format!("the store {place} can't be used: server {host}: {words}"),
             remedy: remedy.map(str::to_owned),
+            source: None,
+        };
+        match self {
+            Self::Io(_, cause) => error.caused_by(copy_of(cause)),
+            Self::Driver(cause) => match cause.as_db_error() {
+                Some(cause) => error.caused_by(cause.clone()),
+                None => error,
+            },
+            _ => error,
         }
     }
 }

@@ -8,6 +8,7 @@ use rusqlite::{ErrorCode, ffi};
 
 use super::companion::companion;
 use super::lock_owner::lock_owner;
+use crate::store::error::copy_of;
 use crate::store::sql::cell::BadColumn;
 use crate::store::{StoreError, Trouble};
 use crate::sys::file_size;
@@ -98,7 +99,9 @@ impl Location {
             trouble: trouble_of(error),
             what: format!("{}: can't {doing} {}: {error}", self.name, shown(path)),
             remedy: Some(advice_for(error).to_owned()),
+            source: None,
         }
+        .caused_by(copy_of(error))
     }
 
     /// A malformed row.
@@ -128,6 +131,14 @@ impl Location {
         error: &rusqlite::Error,
         timeout: Duration,
     ) -> StoreError {
+        let told = self.sqlite_words(doing, error, timeout);
+        match error {
+            rusqlite::Error::SqliteFailure(failure, _) => told.caused_by(*failure),
+            _ => told,
+        }
+    }
+
+    fn sqlite_words(&self, doing: &str, error: &rusqlite::Error, timeout: Duration) -> StoreError {
         let rusqlite::Error::SqliteFailure(failure, _) = error else {
             return self
                 .misconfigured(format!("can't {doing}: {error}"))
