@@ -244,7 +244,8 @@ impl TryFrom<PauseFlags> for ActRequest {
 
     fn try_from(flags: PauseFlags) -> Result<Self, Unusable> {
         if flags.lasts.is_some_and(|lasts| lasts.is_zero()) {
-            return Err(Unusable::usage(
+            return Err(Unusable::about(
+                &["--for"],
                 "--for must be longer than 0; leave it out for a pause until tokenrun resume",
             ));
         }
@@ -264,8 +265,8 @@ impl TryFrom<HandoffFlags> for ActRequest {
     type Error = Unusable;
 
     fn try_from(flags: HandoffFlags) -> Result<Self, Unusable> {
-        let to =
-            ClientId::given(&flags.to).map_err(|error| Unusable::usage(format!("--to {error}")))?;
+        let to = ClientId::given(&flags.to)
+            .map_err(|error| Unusable::about(&["--to"], format!("--to {error}")))?;
         flags.act.request(Wish::Handoff(to))
     }
 }

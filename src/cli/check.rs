@@ -67,7 +67,10 @@ impl TryFrom<CheckFlags> for CheckRequest {
     fn try_from(flags: CheckFlags) -> Result<Self, Unusable> {
         let question = match (flags.succeeded_within, flags.lasts) {
             (Some(within), _) if within.is_zero() => {
-                return Err(Unusable::usage("--succeeded-within must be longer than 0"));
+                return Err(Unusable::about(
+                    &["--succeeded-within"],
+                    "--succeeded-within must be longer than 0",
+                ));
             }
             (Some(within), _) => Question::SucceededWithin(within),
             (None, lasts) => Question::MayRun(lasts.unwrap_or_default()),

@@ -104,7 +104,7 @@ impl TimingFlags {
             kill_grace: self.kill_grace,
             store_timeout: self.store_timeout,
         })
-        .map_err(|error| Unusable::usage(error.to_string()))
+        .map_err(|error| Unusable::about(&error.options(), error.to_string()))
     }
 }
 

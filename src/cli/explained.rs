@@ -1,5 +1,6 @@
 //! What is wrong with a command line, in one line, or the help that it asks for.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 
 use clap::CommandFactory as _;
@@ -7,7 +8,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::tree::Cli;
 use super::unusable::{Unusable, set_by};
-use crate::exit;
 
 /// One screen: the answer to `-h`, and to a command line without arguments.
 const SHORT: &str = include_str!("short.txt");
@@ -15,10 +15,10 @@ const SHORT: &str = include_str!("short.txt");
 /// The screen for a line that asks for nothing.
 pub(super) fn nothing_asked() -> Unusable {
     Unusable {
-        text: format!("tokenrun: no group, and no command to run\n\n{SHORT}"),
-        asked_for: false,
         is_page: true,
-        code: exit::USAGE,
+        ..Unusable::usage(format!(
+            "tokenrun: no group, and no command to run\n\n{SHORT}"
+        ))
     }
 }
 
@@ -26,13 +26,13 @@ pub(super) fn nothing_asked() -> Unusable {
 pub(super) fn explained(error: &clap::Error, arguments: &[OsString]) -> Unusable {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Unusable {
-            text: match asks_for_short_help(error, arguments) {
-                true => SHORT.to_owned(),
-                false => error.render().to_string(),
-            },
             asked_for: true,
             is_page: true,
             code: 0,
+            ..Unusable::usage(match asks_for_short_help(error, arguments) {
+                true => SHORT.to_owned(),
+                false => error.render().to_string(),
+            })
         },
         _ => Unusable::usage(one_line(error, arguments)),
     }
@@ -74,17 +74,20 @@ fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
             unexpected(command, &word)
         }
         _ => {
-            let text = clap_says(error);
-            let variables = variables_in(&text, command, arguments);
-            format!("{text}{variables}; {example}")
+            let variables = variables_in(error, command, arguments);
+            format!("{}{variables}; {example}", problem(error))
         }
     }
 }
 
-/// The options in a message that a variable has set, and not the command line.
-fn variables_in(text: &str, command: &clap::Command, arguments: &[OsString]) -> String {
+/// The options that a variable has set, and not the command line, of those that an error is about.
+fn variables_in(error: &clap::Error, command: &clap::Command, arguments: &[OsString]) -> String {
     let own = || arguments.iter().skip(1).take_while(|word| *word != "--");
     let is_written = |word: &str| own().any(|it| it.to_string_lossy().starts_with(word));
+    let about = words_of(error, ContextKind::InvalidArg)
+        .into_iter()
+        .chain(words_of(error, ContextKind::PriorArg));
+    let about: Vec<String> = about.collect();
     let mut said = String::new();
     for option in command.get_arguments() {
         let (Some(long), Some(variable)) = (option.get_long(), option.get_env()) else {
@@ -92,12 +95,7 @@ fn variables_in(text: &str, command: &clap::Command, arguments: &[OsString]) -> 
         };
         let (long, variable) = (format!("--{long}"), variable.to_string_lossy());
         let short = option.get_short().map(|short| format!("-{short}"));
-        // An option that counts is written with three dots.
-        let words = text.split([' ', '\'', '[', '=']);
-        let named = words
-            .map(|it| it.trim_end_matches("..."))
-            .any(|it| it == long);
-        if named
+        if about.contains(&option.to_string())
             && !is_written(&long)
             && !short.is_some_and(|short| is_written(&short))
             && std::env::var_os(&*variable).is_some()
@@ -108,30 +106,51 @@ fn variables_in(text: &str, command: &clap::Command, arguments: &[OsString]) -> 
     said
 }
 
-/// What clap says, without its usage and hints of many lines.
-fn clap_says(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let mut parts: Vec<String> = Vec::new();
-    for line in text.lines().map(str::trim) {
-        let line = line
-            .trim_start_matches("error: ")
-            .trim_start_matches("tip: ");
-        let is_useful = !line.is_empty()
-            && !line.starts_with("Usage:")
-            && !line.starts_with("For more information")
-            // How to pass an unknown option as a value is never what was meant.
-            && !line.starts_with("to pass ")
-            && !line.starts_with("tokenrun ");
-        match parts.last_mut() {
-            _ if !is_useful => {}
-            Some(last) if last.ends_with(':') => {
-                last.push(' ');
-                last.push_str(line);
-            }
-            _ => parts.push(line.to_owned()),
+/// What is wrong, by the kind of clap's error and what it knows of it.
+fn problem(error: &clap::Error) -> String {
+    let option = words_of(error, ContextKind::InvalidArg).join(", ");
+    let value = words_of(error, ContextKind::InvalidValue).join(", ");
+    match error.kind() {
+        ErrorKind::InvalidValue if value.is_empty() => {
+            format!("'{option}' needs a value{}", possible_values(error))
         }
+        ErrorKind::InvalidValue => format!(
+            "invalid value '{value}' for '{option}'{}",
+            possible_values(error)
+        ),
+        ErrorKind::ValueValidation => {
+            let why = error.source().map(|why| format!(": {why}"));
+            let why = why.unwrap_or_default();
+            format!("invalid value '{value}' for '{option}'{why}")
+        }
+        ErrorKind::NoEquals => format!("'{option}' takes its value after an equals sign"),
+        ErrorKind::TooManyValues => format!("'{option}' takes no value '{value}'"),
+        ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
+            format!("'{option}' needs another number of values")
+        }
+        ErrorKind::MissingRequiredArgument => format!("missing {option}"),
+        ErrorKind::UnknownArgument => format!("unexpected argument '{option}'"),
+        ErrorKind::ArgumentConflict => match words_of(error, ContextKind::PriorArg) {
+            prior if prior.is_empty() || prior == [option.as_str()] => {
+                format!("'{option}' cannot be used multiple times")
+            }
+            prior => format!("'{option}' cannot be used with '{}'", prior.join("', '")),
+        },
+        kind => kind.as_str().unwrap_or("it can't be read").to_owned(),
     }
-    parts.join("; ")
+}
+
+/// The values that an option takes, and the one that was meant.
+fn possible_values(error: &clap::Error) -> String {
+    let values = words_of(error, ContextKind::ValidValue);
+    let mut said = String::new();
+    if !values.is_empty() {
+        said.push_str(&format!("; it takes {}", values.join(", ")));
+    }
+    if let [meant, ..] = words_of(error, ContextKind::SuggestedValue).as_slice() {
+        said.push_str(&format!("; did you mean '{meant}'?"));
+    }
+    said
 }
 
 /// The command that a line asks for, the innermost.
@@ -247,9 +266,14 @@ fn suggestion(error: &clap::Error) -> Option<String> {
 }
 
 fn text_in(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    words_of(error, kind).into_iter().next()
+}
+
+/// What an error knows of this kind, as words.
+fn words_of(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     match error.get(kind) {
-        Some(ContextValue::String(word)) => Some(word.clone()),
-        Some(ContextValue::Strings(words)) => words.first().cloned(),
-        _ => None,
+        Some(ContextValue::String(word)) => vec![word.clone()],
+        Some(ContextValue::Strings(words)) => words.clone(),
+        _ => Vec::new(),
     }
 }

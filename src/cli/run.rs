@@ -227,19 +227,23 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
     }
     let timing = flags.claim.timing(None)?;
     if flags.timeout.is_some_and(|timeout| timeout.is_zero()) {
-        return Err(Unusable::usage(
+        return Err(Unusable::about(
+            &["--timeout"],
             "--timeout must be longer than 0; leave it out for no limit",
         ));
     }
     let once = flags.once.as_deref().map(OnceKey::given).transpose();
-    let once = once.map_err(|error| Unusable::usage(format!("--once {error}")))?;
+    let once = once.map_err(|error| Unusable::about(&["--once"], format!("--once {error}")))?;
     let unexpanded = once.as_ref().filter(|key| key.as_str().contains("$("));
     if let Some(key) = unexpanded {
         // It would be done by the first run, and then nobody would ever run the job.
-        return Err(Unusable::usage(format!(
-            "--once {} is a variable or a command that nobody has expanded, so that each run would have the same key: see how it is quoted, and in Kubernetes that the container has the variable",
-            key.as_str()
-        )));
+        return Err(Unusable::about(
+            &["--once"],
+            format!(
+                "--once {} is a variable or a command that nobody has expanded, so that each run would have the same key: see how it is quoted, and in Kubernetes that the container has the variable",
+                key.as_str()
+            ),
+        ));
     }
     Ok(RunRequest {
         group,

@@ -178,10 +178,8 @@ fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
     };
     let config = Config::load(given.map(OsString::as_os_str), &home);
     let config = config.map_err(|refusal| Unusable {
-        text: refusal.text + &said_by_variable("config", given),
-        asked_for: false,
-        is_page: false,
         code: refusal.code,
+        ..Unusable::usage(refusal.text + &said_by_variable("config", given))
     })?;
     let group = matches.try_get_one::<String>("group").ok().flatten();
     let settings = config.settings(group.map(String::as_str));
@@ -267,8 +265,8 @@ impl Origins {
         if unusable.asked_for || unusable.code != exit::USAGE {
             return unusable;
         }
-        let text = unusable.text.clone();
-        let is_named = |option: &str| text.split(' ').any(|word| word == option);
+        let options = std::mem::take(&mut unusable.options);
+        let is_named = |option: &str| options.iter().any(|it| it == option);
         for id in innermost(&self.matches).ids() {
             let name = id.as_str().replace('_', "-");
             let option = format!("--{name}");

@@ -201,13 +201,14 @@ pub(super) fn group_filter(text: Option<&str>) -> Result<Option<GroupName>, Unus
 }
 
 pub(super) fn group_name(text: &str) -> Result<GroupName, Unusable> {
-    GroupName::given(text).map_err(|error| Unusable::usage(format!("--group {error}")))
+    GroupName::given(text)
+        .map_err(|error| Unusable::about(&["--group"], format!("--group {error}")))
 }
 
 pub(super) fn client(option: &str, text: Option<&str>) -> Result<Option<ClientId>, Unusable> {
     text.map(ClientId::given)
         .transpose()
-        .map_err(|error| Unusable::usage(format!("{option} {error}")))
+        .map_err(|error| Unusable::about(&[option], format!("{option} {error}")))
 }
 
 impl From<LogFlags> for LogRequest {
@@ -226,9 +227,10 @@ pub(super) fn plain_text(option: &str, text: Option<String>) -> Result<Option<St
         .as_deref()
         .and_then(|t| t.chars().find(|c| c.is_control()))
     {
-        Some(bad) => Err(Unusable::usage(format!(
-            "{option} has a control character ({bad:?}); use printable characters"
-        ))),
+        Some(bad) => Err(Unusable::about(
+            &[option],
+            format!("{option} has a control character ({bad:?}); use printable characters"),
+        )),
         None => Ok(text),
     }
 }

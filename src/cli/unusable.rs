@@ -14,15 +14,27 @@ pub struct Unusable {
     pub is_page: bool,
     /// The exit code.
     pub code: u8,
+    /// The options that it is about, as `--name`.
+    pub options: Vec<String>,
 }
 
 impl Unusable {
+    /// A usage error that is about no option.
     pub(super) fn usage(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             asked_for: false,
             is_page: false,
             code: exit::USAGE,
+            options: Vec::new(),
+        }
+    }
+
+    /// A usage error about these options.
+    pub(super) fn about(options: &[&str], text: impl Into<String>) -> Self {
+        Self {
+            options: options.iter().map(ToString::to_string).collect(),
+            ..Self::usage(text)
         }
     }
 }

@@ -90,6 +90,24 @@ pub enum TimingError {
     },
 }
 
+impl TimingError {
+    /// The options that it is about, as `--name`.
+    #[must_use]
+    pub fn options(&self) -> Vec<&'static str> {
+        match self {
+            Self::Zero(option, _) => vec![option],
+            Self::TakeoverTooLong(_) => vec!["--takeover-after"],
+            Self::TakeoverTooShort { .. } => vec![
+                "--takeover-after",
+                "--heartbeat",
+                "--store-timeout",
+                "--kill-grace",
+            ],
+            Self::TooLong { option, .. } => vec![option, "--takeover-after"],
+        }
+    }
+}
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The margin between the holder's own deadline and takeover-after: a tenth, at
