@@ -35,7 +35,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l at-least -d 'The leas
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l kill-grace -d 'Time between the job\'s TERM and its KILL [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l timeout -d 'The job\'s longest run; then it is ended, exit status 124 [default: none]' -r
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -l wait -d 'Wait in line while another has the token, or it may not be taken yet; at most for so long, then exit status 75 [default: no; without a DURATION however long it takes]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l wait -d 'Wait in the queue while another has the token, or it may not be taken yet; at most for so long, then exit status 75 [default: no; without a DURATION however long it takes]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l leftovers -d 'What happens to processes that the job leaves behind' -r -f -a "kill\t'They are ended too'
 leave\t'They are left alone'"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l once -d 'Run only if no run with this key has succeeded in this group: a date, a batch, a version' -r
@@ -312,7 +312,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l at-least -d
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l kill-grace -d 'Time between the job\'s TERM and its KILL [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l timeout -d 'The job\'s longest run; then it is ended, exit status 124 [default: none]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l wait -d 'Wait in line while another has the token, or it may not be taken yet; at most for so long, then exit status 75 [default: no; without a DURATION however long it takes]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l wait -d 'Wait in the queue while another has the token, or it may not be taken yet; at most for so long, then exit status 75 [default: no; without a DURATION however long it takes]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l leftovers -d 'What happens to processes that the job leaves behind' -r -f -a "kill\t'They are ended too'
 leave\t'They are left alone'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l once -d 'Run only if no run with this key has succeeded in this group: a date, a batch, a version' -r

@@ -21,7 +21,7 @@ struct ActFlags {
     record: RecordFlags,
 }
 
-/// The store that records an act, and the form of its report.
+// The store that records an act, and the form of its report.
 #[derive(Debug, Args)]
 struct RecordFlags {
     #[command(flatten)]

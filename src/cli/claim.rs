@@ -43,7 +43,7 @@ pub(super) struct ClaimFlags {
     times: TimingFlags,
 }
 
-/// The durations of a run.
+// The durations of a run.
 #[derive(Debug, Args)]
 pub(super) struct TimingFlags {
     /// Time between two signs of life [default: 10s]

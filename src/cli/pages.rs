@@ -8,7 +8,9 @@ use super::tree::Cli;
 /// The variables that are read as options.
 #[must_use]
 pub fn variables() -> Vec<String> {
-    let command = Cli::command();
+    let mut command = Cli::command();
+    // The options of the verbs too, which are set up late.
+    command.build();
     let arguments = command.get_arguments().chain(
         command
             .get_subcommands()

@@ -55,7 +55,7 @@ pub(super) struct StoreFlags {
     config: Option<OsString>,
 }
 
-/// What is kept of a run.
+// What is kept of a run.
 #[derive(Debug, Args)]
 pub(super) struct RecordFlags {
     /// How long history is kept, at least [default: 30d]
