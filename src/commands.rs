@@ -22,9 +22,9 @@ pub mod status;
 use std::io::{self, Write};
 
 use anyhow::{Context as _, Result};
-use nix::errno::Errno;
 
 use crate::exit::Exit;
+use crate::sys::errno::Errno;
 use crate::sys::fds::has_stdout;
 
 /// Prints text to stdout. A reader that has gone away (`| head`) is no failure; a stdout

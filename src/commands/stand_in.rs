@@ -8,8 +8,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::libc;
-
 use anyhow::{Context as _, Result};
 
 use super::failure::{Failure, SYSTEM_REFUSED};
@@ -27,6 +25,7 @@ use crate::run::runtime_keeper::RuntimeKeeper;
 use crate::sys::poll::wait_readable;
 use crate::sys::process::signal_child;
 use crate::sys::service_manager::{self, ServiceManager};
+use crate::sys::signal_numbers::{SIGTERM, asks_for_end};
 use crate::sys::signals::{Inherited, SignalFd};
 
 /// How long the last holder on this host, which is being ended, may still have the lock of
@@ -141,7 +140,7 @@ impl Standing<'_> {
         // First of all: from here on no check says yes.
         let given_up = keeper.give_up();
         if let Some(child) = &gained {
-            let _ = signal_child(pid_of(child), libc::SIGTERM);
+            let _ = signal_child(pid_of(child), SIGTERM);
             self.until_ended(&mut gained, Change::Gain, Some(LAST_WORDS));
         }
         if let Some(child) = &mut gained {
@@ -174,10 +173,7 @@ impl Standing<'_> {
         let _ = wait_readable(self.signals.as_fd(), wait);
         let mut stopped = false;
         while let Some(received) = self.signals.read() {
-            stopped |= matches!(
-                received.signal,
-                libc::SIGTERM | libc::SIGINT | libc::SIGHUP | libc::SIGQUIT
-            );
+            stopped |= asks_for_end(received.signal);
         }
         stopped
     }

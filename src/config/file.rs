@@ -5,11 +5,10 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use nix::fcntl::OFlag;
-use nix::unistd::geteuid;
-
 use super::Refusal;
 use crate::exit;
+use crate::sys::open_flags::{NO_TERMINAL, NO_WAIT};
+use crate::sys::user::effective_id;
 
 /// No file that people write is longer, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -51,10 +50,9 @@ pub(super) fn read(path: &Path, missing: Missing) -> Result<Option<FileText>, Re
     let before = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     // Before it is opened: to open a device can do something.
     must_be_regular(path, &before)?;
-    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = OpenOptions::new()
         .read(true)
-        .custom_flags(flags.bits())
+        .custom_flags(NO_WAIT | NO_TERMINAL)
         .open(path);
     let file = file.map_err(|error| unreadable(path, &error))?;
     let metadata = file.metadata().map_err(|error| unreadable(path, &error))?;
@@ -85,7 +83,7 @@ fn must_be_regular(path: &Path, metadata: &Metadata) -> Result<(), Refusal> {
 /// Whoever can write it decides which command `on-change` is, and which store is asked.
 fn must_be_trusted(path: &Path, metadata: &Metadata) -> Result<(), Refusal> {
     must_be_regular(path, metadata)?;
-    let (owner, user) = (metadata.uid(), geteuid().as_raw());
+    let (owner, user) = (metadata.uid(), effective_id());
     if owner != 0 && owner != user {
         let text = format!(
             "belongs to another user (uid {owner}) and is not believed: only root or uid {user}, \

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use nix::libc;
-
 use super::tree::Tree;
 use super::walk::{Step, Walk};
 use crate::moment::Moment;
+use crate::sys::signal_numbers::{SIGCONT, SIGTERM};
 
 /// The signals that ask a process to end: stopped, it gets TERM only once it goes on.
-const ASK: [i32; 2] = [libc::SIGTERM, libc::SIGCONT];
+const ASK: [i32; 2] = [SIGTERM, SIGCONT];
 
 /// The length of a part, and the pause after it. A process that has used up its share of the
 /// processor waits for the next share, and the time to kill may come meanwhile.

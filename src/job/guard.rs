@@ -3,8 +3,6 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use nix::errno::Errno;
-
 use super::GUARD_NAME;
 use super::ears::Ears;
 use super::link::{Heard, Link};
@@ -13,6 +11,7 @@ use super::running::Running;
 use super::settings::GuardSettings;
 use super::spawn::{Ready, errno_of};
 use super::watch::Watch;
+use crate::sys::errno::Errno;
 use crate::sys::fds::{close_all_except, silence_standard};
 use crate::sys::poll::wait_readable;
 use crate::sys::priority::run_first;

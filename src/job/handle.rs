@@ -13,6 +13,7 @@ use super::settings::GuardSettings;
 use super::tree::Tree;
 use crate::moment::Moment;
 use crate::sys::clock::LocalClock;
+use crate::sys::errno::Errno;
 use crate::sys::process::{self, Forked, become_subreaper, exit_now, fork, signal_child};
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::{self, Status, Waited};
@@ -166,7 +167,7 @@ impl GuardHandle {
             match wait::try_wait(self.pid)? {
                 Waited::Ended { pid, status } => self.note_end(pid, status),
                 Waited::Running => {}
-                Waited::NoChild => return Err(nix::errno::Errno::ECHILD.into()),
+                Waited::NoChild => return Err(Errno::ECHILD.into()),
             }
         }
         Ok(self.status)

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use nix::libc;
-
 use super::messages::{Survivor, Unkillable};
 use super::tree::Tree;
 use super::walk::{Step, Walk};
 use crate::moment::Moment;
 use crate::sys::pidfd::Delivery;
 use crate::sys::procfs::{self, Process};
+use crate::sys::signal_numbers::SIGKILL;
 
 /// How often new processes are looked for in one try. Only a tree that somebody adds to
 /// while it is killed needs more than two.
@@ -135,7 +134,7 @@ impl Killing {
 fn kill(tree: &Tree<'_>, patient: bool, may_go_on: impl Fn() -> bool) -> Found {
     let mut found = Found::default();
     let Some(struck) = sweep(tree, &mut found, may_go_on) else {
-        tree.signal_known_child(&[libc::SIGKILL]);
+        tree.signal_known_child(&[SIGKILL]);
         found.look_for_unseen(tree, patient);
         return found;
     };
@@ -189,7 +188,7 @@ fn sweep(
             }
             match walk.step(tree) {
                 Step::Met(member) if !found.pids.contains(&member.pid) => {
-                    let delivery = tree.send(member, &[libc::SIGKILL]);
+                    let delivery = tree.send(member, &[SIGKILL]);
                     struck.push((member.pid, delivery));
                     // One that is gone may have left another, or only have moved.
                     if delivery != Delivery::Gone {

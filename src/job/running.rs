@@ -4,9 +4,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::libc;
-
 use super::asking::Asking;
 use super::deduplication::SignalDeduplication;
 use super::ears::Ears;
@@ -20,9 +17,11 @@ use super::tree::{self, Tree};
 use super::walk::living;
 use super::watch::{Due, Watch};
 use crate::moment::Moment;
+use crate::sys::errno::Errno;
 use crate::sys::poll::Sources;
 use crate::sys::process::{group_of, leave_session, pid, signal_child, signal_parent};
 use crate::sys::procfs;
+use crate::sys::signal_numbers::{SIGCHLD, SIGCONT, SIGTSTP};
 use crate::sys::terminal::is_in_foreground;
 use crate::sys::wait::{Status, Waited, has_children, newly_stopped_by, try_wait};
 
@@ -270,7 +269,7 @@ impl<'a> Running<'a> {
         let now = self.now();
         // Signals that come as quickly as they are read hold up nothing.
         for received in std::iter::from_fn(|| self.ears.signals.read()).take(MOST_SIGNALS) {
-            if received.signal == libc::SIGCHLD {
+            if received.signal == SIGCHLD {
                 self.reaping.note();
             } else {
                 self.deduplication.hear(now, received.signal);
@@ -296,9 +295,9 @@ impl<'a> Running<'a> {
         match self.main {
             // It is none of the job's yet, and nobody would hear of it.
             Main::Starting { pid, .. } => {
-                let _ = signal_child(pid, libc::SIGCONT);
+                let _ = signal_child(pid, SIGCONT);
             }
-            _ if stopped_by == libc::SIGTSTP => self.deduplication.pass(now, libc::SIGTSTP),
+            _ if stopped_by == SIGTSTP => self.deduplication.pass(now, SIGTSTP),
             _ => {}
         }
     }
@@ -416,7 +415,7 @@ impl<'a> Running<'a> {
     fn pass_on(&mut self) {
         if self.deduplication.next().is_some() {
             for signal in self.deduplication.due(self.now()) {
-                if signal == libc::SIGTSTP {
+                if signal == SIGTSTP {
                     self.stop_supervisor();
                 } else {
                     self.signal_main(signal);
@@ -428,7 +427,7 @@ impl<'a> Running<'a> {
     fn stop_supervisor(&self) {
         // The parent is the supervisor as long as that is not gone.
         if self.link.poll_fd().is_some() && is_in_foreground() {
-            let _ = signal_parent(libc::SIGTSTP);
+            let _ = signal_parent(SIGTSTP);
         }
     }
 

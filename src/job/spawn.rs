@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use nix::errno::Errno;
-use nix::libc;
 use serde::{Deserialize, Serialize};
 
+use crate::sys::errno::Errno;
 use crate::sys::exec::Program;
 use crate::sys::fds::hand_down;
 use crate::sys::poll::wait_readable;
 use crate::sys::process::{Forked, die_with_parent, exit_now, fork, parent_pid, pid, signal_child};
+use crate::sys::signal_numbers::{SIGCONT, SIGKILL};
 use crate::sys::signals::{Inherited, discard_pending};
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::{newly_stopped_by, wait_for};
@@ -101,7 +101,7 @@ impl Ready {
         // It may have been stopped while it waited, which nobody has heard. Before the word:
         // what stops itself after it is the job.
         if let Ok(Some(_)) = newly_stopped_by(self.pid) {
-            let _ = signal_child(self.pid, libc::SIGCONT);
+            let _ = signal_child(self.pid, SIGCONT);
         }
         socket.send(&serde_json::to_vec(env)?, None)?;
         match self.socket.take() {
@@ -116,7 +116,7 @@ impl Drop for Ready {
         if self.socket.is_some() {
             // It waits for its word, and has nothing to clean up. It is gone when this process
             // is: an outer run must not find it among what its job left behind.
-            let _ = signal_child(self.pid, libc::SIGKILL);
+            let _ = signal_child(self.pid, SIGKILL);
             let _ = wait_for(self.pid);
         }
     }
@@ -170,7 +170,7 @@ fn say(socket: &Packets, said: &Said) {
 
 /// The errno in an error of the system's.
 pub(super) fn errno_of(err: &io::Error) -> i32 {
-    err.raw_os_error().unwrap_or(Errno::EINVAL as i32)
+    Errno::of(err).unwrap_or(Errno::EINVAL).raw()
 }
 
 impl ExecReport {
@@ -189,7 +189,7 @@ impl ExecReport {
                     Ok(Said::Discarded(signals)) => self.discarded = signals,
                     Ok(Said::Failed(errno)) => return Exec::Failed(errno),
                     // Both ends are the same program, so this can't be.
-                    Err(_) => return Exec::Failed(Errno::EINVAL as i32),
+                    Err(_) => return Exec::Failed(Errno::EINVAL.raw()),
                 },
                 Ok(Packet::Nothing) => return Exec::Pending,
                 Ok(Packet::Closed) | Err(_) => return Exec::Done,

@@ -10,7 +10,6 @@
 //! read. Its end is what its parent sees: the job dies with its guard, and the supervisor tells
 //! that the guard is gone.
 
-use std::os::fd::AsFd as _;
 use std::panic::{PanicHookInfo, set_hook};
 use std::sync::RwLock;
 
@@ -19,6 +18,7 @@ use super::message::{Level, Message};
 use crate::exit;
 use crate::sys::process::{exit_now, pid};
 use crate::sys::signals::without_being_stopped;
+use crate::sys::stderr::write_past_locks;
 
 /// How the line is written until the command line is read.
 static STYLE: RwLock<Style> = RwLock::new(Style {
@@ -78,10 +78,9 @@ fn message(panic: &PanicHookInfo<'_>) -> Message {
 /// Past all locks and queues: this thread, or one that waits for a terminal, may hold them.
 fn say(line: &str) {
     if stderr_takes_a_line() {
-        let stderr = std::io::stderr();
         without_being_stopped(|| {
             // If it can't be written, nothing is left to tell it to.
-            let _ = nix::unistd::write(stderr.as_fd(), line.as_bytes());
+            let _ = write_past_locks(line.as_bytes());
         });
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::refusals::refusal_word;
 use crate::run::ending::{Ending, JobEnd, Unstarted};
 use crate::run::event::Granted;
+use crate::sys::open_flags::NO_WAIT;
 use crate::token::{ClientId, GroupName, Outcome, Refusal, SessionId};
 
 /// What `--report` writes.
@@ -108,7 +109,7 @@ impl<'a> RunReport<'a> {
             // A pipe that nobody reads is an error, and nothing to wait for.
             let mut there = std::fs::OpenOptions::new()
                 .write(true)
-                .custom_flags(nix::libc::O_NONBLOCK)
+                .custom_flags(NO_WAIT)
                 .open(path)?;
             return there.write_all(&self.text()?);
         }

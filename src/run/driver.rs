@@ -10,8 +10,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use nix::libc;
-
 use super::ending::Ending;
 use super::environment;
 use super::event::{Action, Event, Note};
@@ -29,6 +27,7 @@ use crate::sys::clock::LocalClock;
 use crate::sys::poll::{Sources, wait_readable};
 use crate::sys::procfs;
 use crate::sys::random;
+use crate::sys::signal_numbers::{SIGCHLD, asks_for_end};
 use crate::sys::signals::SignalFd;
 use crate::sys::timer::Timer;
 use crate::token::{Evidence, Row};
@@ -363,17 +362,13 @@ impl Driver<'_> {
             let Some(received) = self.signals.read() else {
                 break;
             };
-            if received.signal == libc::SIGCHLD {
+            if received.signal == SIGCHLD {
                 self.guarding.child_ended();
                 continue;
             }
-            let stop = matches!(
-                received.signal,
-                libc::SIGTERM | libc::SIGINT | libc::SIGHUP | libc::SIGQUIT
-            );
             self.tell(Event::Signal {
                 signal: received.signal,
-                stop,
+                stop: asks_for_end(received.signal),
             })?;
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use crate::exit;
 use crate::store::{StoreError, Trouble};
+use crate::sys::signal_numbers::{SIGINT, SIGQUIT};
 use crate::sys::wait::Status;
 use crate::token::{Clause, OnceMark, Outcome, Refusal, RunEnd};
 
@@ -212,5 +213,5 @@ fn of_job(end: &JobEnd, stopped_by: Option<i32>) -> exit::Exit {
 }
 
 const fn ends_loops(signal: i32) -> bool {
-    matches!(signal, nix::libc::SIGINT | nix::libc::SIGQUIT)
+    matches!(signal, SIGINT | SIGQUIT)
 }

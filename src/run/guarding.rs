@@ -5,9 +5,6 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::libc;
-
 use super::ending::NotStarted;
 use super::event::{Event, GuardNews};
 use super::outside::Outside;
@@ -16,9 +13,11 @@ use crate::job::handle::{GuardHandle, Received, TreeEnd};
 use crate::job::locks::JobLock;
 use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
 use crate::moment::Moment;
+use crate::sys::errno::Errno;
 use crate::sys::fds::let_go_of_inherited;
 use crate::sys::poll::wait_closed;
 use crate::sys::procfs;
+use crate::sys::signal_numbers::{SIGCONT, SIGKILL};
 
 /// How long a guard that leaves may take to.
 const LEAVING: Duration = Duration::from_millis(100);
@@ -178,14 +177,14 @@ impl Guarding {
 
     pub(super) fn continue_guard(&mut self) {
         // If it is gone, that is noticed by itself.
-        let _ = self.handle.signal_guard(libc::SIGCONT);
+        let _ = self.handle.signal_guard(SIGCONT);
         self.in_doubt = true;
     }
 
     /// The guard counts as gone: it is killed, and so is its tree. The job has a
     /// parent-death signal, so a grace would be a promise that is not kept.
     pub(super) fn end_alone(&mut self) {
-        let _ = self.handle.signal_guard(libc::SIGKILL);
+        let _ = self.handle.signal_guard(SIGKILL);
         self.state = State::Alone {
             again_at: Moment::default(),
         };
@@ -315,6 +314,7 @@ impl Guarding {
             }
             FromGuard::NotStarted { stage, errno, what } => {
                 self.state = State::Finished;
+                let errno = Errno::from_raw(errno);
                 Heard::Event(Event::JobNotStarted(not_started(stage, errno, &what)))
             }
             FromGuard::Ack { .. } | FromGuard::Ending | FromGuard::Expired => {
@@ -336,12 +336,12 @@ impl Guarding {
     }
 }
 
-fn not_started(stage: Stage, errno: i32, what: &str) -> NotStarted {
-    let reason = Errno::from_raw(errno).desc();
+fn not_started(stage: Stage, errno: Errno, what: &str) -> NotStarted {
+    let reason = errno.description();
     match stage {
         Stage::TooLate => NotStarted::TooLate,
         Stage::Fork => NotStarted::NoProcess(format!("{what}: {reason}")),
-        Stage::Exec if errno == libc::ENOENT => NotStarted::NotFound(reason.to_owned()),
+        Stage::Exec if errno == Errno::ENOENT => NotStarted::NotFound(reason.to_owned()),
         Stage::Exec => NotStarted::NotExecutable(reason.to_owned()),
     }
 }

@@ -11,10 +11,10 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 
-use nix::libc;
 use serde::{Deserialize, Serialize};
 
 use crate::sys::ofd;
+use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
 use crate::token::{GroupName, SessionId};
 
 /// The byte that is locked.
@@ -62,7 +62,7 @@ impl RuntimeFile {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .custom_flags(NO_FOLLOW | NO_WAIT)
             .open(path)?;
         if !file.metadata()?.is_file() || contents(&mut file)? == Some(None) {
             let text = "it is something else; name a file of its own";
@@ -132,7 +132,7 @@ impl RuntimeFile {
 /// The file can't be read.
 pub fn held_session(path: &Path) -> io::Result<Option<SessionId>> {
     let mut options = OpenOptions::new();
-    let opened = options.read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let opened = options.read(true).custom_flags(NO_WAIT).open(path);
     let mut file = match opened {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened?,

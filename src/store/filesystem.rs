@@ -7,10 +7,9 @@
 
 use std::path::Path;
 
-use nix::sys::statfs::{Statfs, statfs};
-
 use super::StoreError;
-use crate::sys::filesystem::FileSystem;
+use crate::sys::errno::Errno;
+use crate::sys::filesystem::{FileSystem, Volume, mount_of};
 
 /// Nothing, or why a store must not lie on it, to be read after the path.
 fn objection(file_system: FileSystem) -> Option<String> {
@@ -23,12 +22,12 @@ fn objection(file_system: FileSystem) -> Option<String> {
     })
 }
 
-fn ask(path: &Path) -> Result<Statfs, StoreError> {
-    statfs(path).map_err(|errno| {
+fn ask(path: &Path) -> Result<Volume, StoreError> {
+    Volume::of_path(path).map_err(|errno| {
         let what = format!("{}: can't tell its file system: {errno}", path.display());
         match errno {
-            nix::Error::EACCES => StoreError::denied(what).remedy("let this user search it"),
-            nix::Error::ENOENT | nix::Error::ENOTDIR => StoreError::misconfigured(what),
+            Errno::EACCES => StoreError::denied(what).remedy("let this user search it"),
+            Errno::ENOENT | Errno::ENOTDIR => StoreError::misconfigured(what),
             _ => StoreError::unavailable(what),
         }
     })
@@ -40,11 +39,10 @@ fn ask(path: &Path) -> Result<Statfs, StoreError> {
 /// [`super::Trouble::Misconfigured`] names the path, the file system, why it is
 /// refused and what to do.
 pub fn check(directory: &Path) -> Result<FileSystem, StoreError> {
-    judge(directory, &ask(directory)?)
+    judge(directory, ask(directory)?.kind)
 }
 
-fn judge(path: &Path, found: &Statfs) -> Result<FileSystem, StoreError> {
-    let file_system = FileSystem::of(found);
+fn judge(path: &Path, file_system: FileSystem) -> Result<FileSystem, StoreError> {
     match objection(file_system) {
         None => Ok(file_system),
         Some(why) => Err(StoreError::misconfigured(format!(
@@ -62,11 +60,9 @@ fn judge(path: &Path, found: &Statfs) -> Result<FileSystem, StoreError> {
 /// As [`check`], and for a file that is mounted by itself.
 pub fn check_file(file: &Path, directory: &Path) -> Result<FileSystem, StoreError> {
     let (of_file, of_directory) = (ask(file)?, ask(directory)?);
-    judge(directory, &of_directory)?;
-    let checked = judge(file, &of_file)?;
-    let one = FileSystem::of(&of_directory) == checked
-        && of_file.filesystem_id() == of_directory.filesystem_id();
-    if one && mount_of(file) == mount_of(directory) {
+    judge(directory, of_directory.kind)?;
+    let checked = judge(file, of_file.kind)?;
+    if of_file == of_directory && mount_of(file) == mount_of(directory) {
         return Ok(checked);
     }
     Err(StoreError::misconfigured(format!(
@@ -75,20 +71,12 @@ pub fn check_file(file: &Path, directory: &Path) -> Result<FileSystem, StoreErro
     )).remedy("mount its directory instead"))
 }
 
-/// The mount that a path lies on; `None` if the kernel (before 5.8) does not tell.
-fn mount_of(path: &Path) -> Option<u64> {
-    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
-    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
-    let told = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
-    told.then_some(found.stx_mnt_id)
-}
-
 /// Whether a path that exists lies on the overlay file system.
 ///
 /// # Errors
 /// If its file system can't be told.
 pub fn is_overlay(path: &Path) -> Result<bool, StoreError> {
-    Ok(FileSystem::of(&ask(path)?).is_overlay())
+    Ok(ask(path)?.kind.is_overlay())
 }
 
 #[cfg(test)]

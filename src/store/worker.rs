@@ -8,9 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use nix::sys::eventfd::{EfdFlags, EventFd};
-
 use super::{Answer, Notifier, Request, Store, StoreError};
+use crate::sys::eventfd::Bell;
 
 /// A store, and the thread that it moves to when a request would have to wait, or
 /// might. Dropping it does not wait for the store.
@@ -111,7 +110,7 @@ fn hang(notifier: &Mutex<Option<Notifier>>, request: &Request, store: &mut dyn S
 struct Thread {
     requests: Sender<Request>,
     answers: Receiver<Answer>,
-    ready: Arc<EventFd>,
+    ready: Arc<Bell>,
     /// The request that is out.
     out: Option<Request>,
 }
@@ -124,8 +123,7 @@ impl Thread {
         let (door, entrance) = channel::<Box<dyn Store>>();
         let (requests, inbox) = channel::<Request>();
         let (outbox, answers) = channel();
-        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        let ready = Arc::new(EventFd::from_value_and_flags(0, flags)?);
+        let ready = Arc::new(Bell::new()?);
         let notifier = Arc::clone(&ready);
         thread::Builder::new()
             .name("store".into())
@@ -138,7 +136,7 @@ impl Thread {
                     let answer = request.carry_out(store.as_mut());
                     hang(&queue, &request, store.as_mut());
                     // Whoever asked may be gone by now.
-                    if outbox.send(answer).is_err() || notifier.write(1).is_err() {
+                    if outbox.send(answer).is_err() || notifier.ring().is_err() {
                         break;
                     }
                 }
@@ -157,13 +155,13 @@ impl Thread {
         if self.requests.send(request).is_err() {
             // The thread is gone; the answer says so. Ringing cannot fail in a
             // way that matters: the notifier's counter is far from full.
-            let _ = self.ready.write(1);
+            let _ = self.ready.ring();
         }
     }
 
     fn answer(&mut self) -> Option<Answer> {
         // Whether the notifier rang is not needed to know; it is reset for the next poll.
-        let _ = self.ready.read();
+        self.ready.quiet();
         match self.answers.try_recv() {
             Ok(answer) => {
                 self.out = None;
@@ -182,7 +180,7 @@ impl Thread {
 mod tests {
     use super::*;
     use crate::store::model::ModelStore;
-    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use crate::sys::poll::Sources;
 
     #[test]
     fn an_answer_is_announced_on_the_descriptor() {
@@ -190,8 +188,8 @@ mod tests {
         assert!(worker.answer().is_none());
         let request = Request::Read(crate::token::GroupName::new("g").unwrap());
         worker.send(request, true);
-        let mut fds = [PollFd::new(worker.fd().unwrap(), PollFlags::POLLIN)];
-        assert_eq!(poll(&mut fds, PollTimeout::NONE).unwrap(), 1);
+        let sources = Sources::new().and((), worker.fd().unwrap());
+        assert!(sources.wait(None).unwrap().has(&()));
         assert!(matches!(worker.answer(), Some(Answer::Read(Ok(_)))));
         assert!(worker.answer().is_none());
     }

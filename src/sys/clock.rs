@@ -1,4 +1,4 @@
-//! The clock that deadlines are counted on.
+//! The host's clocks, and the one that deadlines are counted on.
 
 use std::time::Duration;
 
@@ -40,6 +40,28 @@ impl LocalClock {
         let by_raw = raw.saturating_sub(self.raw_origin);
         Moment(by_boot.max(by_raw))
     }
+}
+
+/// The milliseconds that CLOCK_BOOTTIME says, with the shift of this process's time namespace.
+#[must_use]
+pub fn boot_millis() -> i64 {
+    millis(ClockId::CLOCK_BOOTTIME)
+}
+
+/// The milliseconds since 1970 by the wall clock.
+#[must_use]
+pub fn wall_millis() -> i64 {
+    millis(ClockId::CLOCK_REALTIME)
+}
+
+/// A clock's milliseconds. Linux has had both clocks since 2.6.39, so that the
+/// call can't fail; if it did, 0 would lie before every stamp, and what lies in
+/// the future of a clock is never judged by it.
+fn millis(clock: ClockId) -> i64 {
+    clock_gettime(clock).map_or(0, |at| {
+        let millis = i128::from(at.tv_sec()) * 1_000 + i128::from(at.tv_nsec()) / 1_000_000;
+        i64::try_from(millis).unwrap_or(i64::MAX)
+    })
 }
 
 /// What CLOCK_BOOTTIME says.

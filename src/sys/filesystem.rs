@@ -3,8 +3,12 @@
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 
-use nix::sys::statfs::{Statfs, fstatfs};
+use nix::sys::statfs::{Statfs, fstatfs, statfs};
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+
+use super::errno::Errno;
 
 /// A file system, by the magic number that `statfs(2)` gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,11 +69,17 @@ impl FileSystem {
         Self { magic }
     }
 
-    /// The file system that was found.
-    #[must_use]
-    pub fn of(found: &Statfs) -> Self {
+    fn of(found: &Statfs) -> Self {
         // The kernel's number has 32 bits; its C type is signed on some platforms.
         Self::from_magic(found.filesystem_type().0 as u32)
+    }
+
+    /// The file system that a path lies on.
+    ///
+    /// # Errors
+    /// What statfs(2) says: ENOENT if there is no such path.
+    pub fn of_path(path: &Path) -> Result<Self, Errno> {
+        Ok(Self::of(&statfs(path)?))
     }
 
     /// The file system that an open file lies on.
@@ -103,4 +113,35 @@ impl fmt::Display for FileSystem {
             Known::Nothing => write!(f, "an unknown file system (magic number {:#x})", self.magic),
         }
     }
+}
+
+/// A file system that is there: of two of one kind this tells which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Volume {
+    /// Which kind it is of.
+    pub kind: FileSystem,
+    id: nix::sys::statfs::fsid_t,
+}
+
+impl Volume {
+    /// The one that a path lies on.
+    ///
+    /// # Errors
+    /// As [`FileSystem::of_path`].
+    pub fn of_path(path: &Path) -> Result<Self, Errno> {
+        let found = statfs(path)?;
+        Ok(Self {
+            kind: FileSystem::of(&found),
+            id: found.filesystem_id(),
+        })
+    }
+}
+
+/// The number of the mount that a path lies on; `None` if the kernel (before 5.8) does not
+/// tell.
+#[must_use]
+pub fn mount_of(path: &Path) -> Option<u64> {
+    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+    let told = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+    told.then_some(found.stx_mnt_id)
 }

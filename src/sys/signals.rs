@@ -12,6 +12,7 @@ use nix::sys::signal::{
 use nix::sys::signalfd::{self, SfdFlags};
 
 use super::file_size::FileSizeLimit;
+use super::signal_numbers::asks_for_end;
 
 /// The signals that tokenrun acts on or passes on to its job. Their numbers are
 /// the kernel's.
@@ -35,14 +36,6 @@ const SYNCHRONOUS: [Signal; 7] = [
     Signal::SIGTRAP,
     Signal::SIGABRT,
     Signal::SIGSYS,
-];
-
-/// They ask for the end.
-const STOPS: [Signal; 4] = [
-    Signal::SIGTERM,
-    Signal::SIGINT,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
 ];
 
 /// They stop tokenrun together with its job.
@@ -140,8 +133,9 @@ impl Inherited {
         }
         // SAFETY: it is a set that the kernel gave.
         let pending = unsafe { SigSet::from_sigset_t_unchecked(pending) };
+        let mut stops = PASSED.iter().filter(|it| asks_for_end(**it as i32));
         let has_come = |stop: &Signal| pending.contains(*stop) && !self.ignored.contains(*stop);
-        STOPS.iter().any(has_come)
+        stops.any(has_come)
     }
 
     /// The limit on the size of files that this process was given.

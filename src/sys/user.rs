@@ -1,14 +1,14 @@
-//! Who runs this process.
+//! Users: the one that runs this process, and what the system knows of each.
 
-use nix::unistd::{User, getuid};
+use std::path::PathBuf;
+
+use nix::unistd::{Uid, User, geteuid, getuid};
 
 /// The user's name, or its number if it has none; behind sudo, who called that as well.
 /// It is told, never believed: a user may set what sudo says.
 #[must_use]
 pub fn name() -> String {
-    let uid = getuid();
-    let found = User::from_uid(uid).ok().flatten();
-    let name = found.map_or_else(|| format!("uid {uid}"), |user| user.name);
+    let name = name_of(getuid().as_raw());
     let caller = std::env::var("SUDO_USER").ok();
     let caller = caller.map(|text| text.chars().filter(|c| !c.is_control()).take(100).collect());
     match caller.filter(|caller: &String| !caller.is_empty() && *caller != name) {
@@ -17,8 +17,40 @@ pub fn name() -> String {
     }
 }
 
+/// The name of the user with this number, or "uid" and the number if it has none.
+#[must_use]
+pub fn name_of(uid: u32) -> String {
+    let found = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+    found.map_or_else(|| format!("uid {uid}"), |user| user.name)
+}
+
+/// An entry in the system's list of users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The user's name.
+    pub name: String,
+    /// The user's home directory.
+    pub home: PathBuf,
+}
+
+/// The user that this process acts as; `None` if it is not in the list.
+#[must_use]
+pub fn effective() -> Option<Account> {
+    let user = User::from_uid(geteuid()).ok()??;
+    Some(Account {
+        name: user.name,
+        home: user.dir,
+    })
+}
+
+/// The number of the user that this process acts as.
+#[must_use]
+pub fn effective_id() -> u32 {
+    geteuid().as_raw()
+}
+
 /// Whether this process has root's rights.
 #[must_use]
 pub fn is_root() -> bool {
-    nix::unistd::geteuid().is_root()
+    geteuid().is_root()
 }

@@ -10,13 +10,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nix::libc;
 use serde::{Deserialize, Serialize};
 
 use super::{JobLock, LockName, Probed, RunLock, probe, remove, sweep_if_due, take};
+use crate::sys::errno::Errno;
 use crate::sys::fds::{close_all_except, silence_standard};
 use crate::sys::poll::wait_readable;
 use crate::sys::process::{Forked, exit_now, fork, set_name, signal_child};
+use crate::sys::signal_numbers::SIGKILL;
 use crate::sys::signals::{Inherited, block_all};
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::ends_within;
@@ -122,12 +123,12 @@ impl Clerk {
                 };
                 match self.answer()? {
                     (Told::Job, Some(job)) => Ok((run, JobLock(File::from(job)))),
-                    _ => Err(io::Error::from_raw_os_error(libc::EMFILE)),
+                    _ => Err(Errno::EMFILE.into()),
                 }
             }
             (Told::NotTaken { why }, _) => Err(io::Error::other(why)),
             // A descriptor was lost on its way, for want of free ones.
-            _ => Err(io::Error::from_raw_os_error(libc::EMFILE)),
+            _ => Err(Errno::EMFILE.into()),
         }
     }
 
@@ -171,7 +172,7 @@ impl Clerk {
             return None;
         }
         if hangs {
-            let _ = signal_child(pid, libc::SIGKILL);
+            let _ = signal_child(pid, SIGKILL);
         }
         Some(pid)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::fs::{AtFlags, StatxFlags, statx};
+use crate::sys::inode::{Device, Inode};
 
 /// What the name of a file begins with before it is locked.
 pub(super) const DRAFT: &str = "new-";
@@ -82,38 +82,24 @@ impl fmt::Display for LockName {
 /// the file system keeps that, which nobody can set.
 #[derive(Debug)]
 pub(super) struct Identity {
-    device: (u32, u32),
-    inode: u64,
-    born: Option<(i64, u32)>,
-    /// Its permissions.
-    pub(super) mode: u16,
-    /// Whether it is a file, not a directory, device or socket.
-    pub(super) is_file: bool,
+    pub(super) inode: Inode,
 }
 
 impl Identity {
     /// Of an open file.
     pub(super) fn of(file: impl AsFd) -> io::Result<Self> {
-        let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::BTIME;
-        let found = statx(file, "", AtFlags::EMPTY_PATH, wanted)?;
-        let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
-        let kind = u32::from(found.stx_mode) & nix::libc::S_IFMT;
         Ok(Self {
-            device: (found.stx_dev_major, found.stx_dev_minor),
-            inode: found.stx_ino,
-            born: has_birth.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec)),
-            mode: found.stx_mode & 0o7777,
-            is_file: kind == nix::libc::S_IFREG,
+            inode: Inode::of(file)?,
         })
     }
 }
 
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (major, minor) = self.device;
-        let (seconds, nanos) = self.born.unwrap_or_default();
-        write!(f, "{major:x}.{minor:x}-{:x}-", self.inode)?;
-        write!(f, "{:x}.{nanos:x}", seconds.cast_unsigned())
+        let Device { major, minor } = self.inode.device;
+        let born = self.inode.born.unwrap_or_default();
+        write!(f, "{major:x}.{minor:x}-{:x}-", self.inode.number)?;
+        write!(f, "{:x}.{:x}", born.seconds.cast_unsigned(), born.nanos)
     }
 }
 

@@ -5,12 +5,11 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use nix::libc;
-
 use super::name::{Identity, LockName};
 use super::{JOB_BYTE, RUN_BYTE};
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
+use crate::sys::open_flags::{NO_FOLLOW, NO_TERMINAL, NO_WAIT};
 
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +32,7 @@ pub fn probe(directory: &Path, name: &LockName) -> Option<Probed> {
 
 fn judge(file: &File, name: &LockName) -> Option<Probed> {
     let identity = Identity::of(file).ok()?;
-    let is_that_file = identity.is_file && name.is_of(&identity);
+    let is_that_file = identity.inode.is_file && name.is_of(&identity);
     let is_trusted = is_that_file && FileSystem::of_file(file).ok()?.is_local();
     if is_trusted { look(file) } else { None }
 }
@@ -46,7 +45,7 @@ pub fn remove(directory: &Path, name: &LockName) {
 
 pub(super) fn open(path: &Path) -> Option<File> {
     // Whatever lies there: nothing is followed, waited for, or made this process's terminal.
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let flags = NO_FOLLOW | NO_WAIT | NO_TERMINAL;
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     opened.ok()
 }

@@ -8,10 +8,9 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use nix::libc;
-
 use super::name::{DRAFT, LockName};
 use super::probe::{Probed, look, open};
+use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
 
 /// How old a file must be, and how often is swept. A run that is granted names its file
 /// at once, and takeover-after is a day at most: what an older file could prove, silence
@@ -65,7 +64,7 @@ fn open_mark(mark: &Path) -> io::Result<File> {
         .create(true)
         .truncate(false)
         .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .custom_flags(NO_FOLLOW | NO_WAIT)
         .open(mark)
 }
 

@@ -7,15 +7,13 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use nix::errno::Errno;
-use nix::libc;
-use nix::sys::statfs::statfs;
-
 use super::name::{DRAFT, Identity, LockName, SPARE};
 use super::{JOB_BYTE, RUN_BYTE};
 use crate::sys::apart;
+use crate::sys::errno::Errno;
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
+use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
 
 /// The supervisor's own lock. Its file stays when it is dropped: then it proves that
 /// the run is dead.
@@ -66,8 +64,8 @@ pub fn take(directory: &Path, bits: u128, inherited: bool) -> io::Result<(RunLoc
 /// take as long as its server likes.
 fn check_kind(directory: &Path) -> io::Result<()> {
     for path in directory.ancestors() {
-        match statfs(path) {
-            Ok(found) => return trusted(FileSystem::of(&found)),
+        match FileSystem::of_path(path) {
+            Ok(found) => return trusted(found),
             Err(Errno::ENOENT) => {}
             Err(errno) => return Err(errno.into()),
         }
@@ -136,7 +134,7 @@ fn open(draft: &Path, new: bool) -> io::Result<File> {
         .write(true)
         .create_new(new)
         .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .custom_flags(NO_FOLLOW | NO_WAIT)
         .open(draft)
 }
 
@@ -156,10 +154,10 @@ fn lock_both(file: &File, draft: &Path) -> io::Result<(Identity, File)> {
     // It may have been mounted meanwhile.
     trusted(FileSystem::of_file(file)?)?;
     let identity = Identity::of(file)?;
-    if !identity.is_file {
+    if !identity.inode.is_file {
         return Err(io::Error::other("what lies there is no file"));
     }
-    if identity.mode != 0o600 {
+    if identity.inode.mode != 0o600 {
         // The umask took something away that the next call needs.
         file.set_permissions(Permissions::from_mode(0o600))?;
     }

@@ -4,15 +4,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, CWD, accessat};
-
 use super::Check;
 use crate::store::Trouble;
-
-/// Whether this process, as who it acts as, may do this with a path; why not else.
-pub(in crate::store) fn may(path: &Path, access: Access) -> Result<(), std::io::Error> {
-    Ok(accessat(CWD, path, access, AtFlags::EACCESS)?)
-}
+use crate::sys::access::{self, Access};
+use crate::sys::user;
 
 /// Whether a directory is there, or can be made, and files can be made in it.
 pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
@@ -33,7 +28,7 @@ pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
             return Check::fail(step, Trouble::Misconfigured, found, "give another path");
         }
     };
-    if let Err(error) = may(existing, Access::WRITE_OK | Access::EXEC_OK) {
+    if let Err(error) = access::check(existing, Access::MakeFiles) {
         let what = if is_there { "written to" } else { "made" };
         return Check::fail(
             step,
@@ -62,9 +57,7 @@ pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
 
 /// Whose a path is, and its mode.
 pub(in crate::store) fn owner(path: &Path, found: &fs::Metadata) -> String {
-    let uid = found.uid();
-    let name = nix::unistd::User::from_uid(uid.into()).ok().flatten();
-    let name = name.map_or_else(|| format!("uid {uid}"), |user| user.name);
+    let name = user::name_of(found.uid());
     let kind = if path.is_dir() { "directory" } else { "file" };
     format!("a {kind} of {name}, mode {:04o}", found.mode() & 0o7777)
 }

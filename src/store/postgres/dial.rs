@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout_at};
@@ -20,6 +19,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 use super::conninfo::settings::{Address, ChannelBinding, Host, Keepalives, Settings, SslMode};
 use super::fault::{Activity, Fault, Insecure, of_login};
 use super::tls;
+use crate::sys::tcp::{self, Keepalive};
 
 pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
@@ -256,22 +256,16 @@ fn copy_of(stream: &impl AsFd) -> Result<OwnedFd, Fault> {
 
 fn prepare(stream: &TcpStream, keepalives: &Keepalives) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let fd = stream.as_fd();
     if keepalives.on {
-        setsockopt(&fd, sockopt::KeepAlive, &true)?;
-        if let Some(seconds) = keepalives.idle {
-            setsockopt(&fd, sockopt::TcpKeepIdle, &seconds)?;
-        }
-        if let Some(seconds) = keepalives.interval {
-            setsockopt(&fd, sockopt::TcpKeepInterval, &seconds)?;
-        }
-        if let Some(count) = keepalives.count {
-            setsockopt(&fd, sockopt::TcpKeepCount, &count)?;
-        }
+        let probes = Keepalive {
+            idle: keepalives.idle,
+            interval: keepalives.interval,
+            count: keepalives.count,
+        };
+        tcp::keep_alive(stream, probes)?;
     }
     if let Some(limit) = keepalives.user_timeout {
-        let ms = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
-        setsockopt(&fd, sockopt::TcpUserTimeout, &ms)?;
+        tcp::set_user_timeout(stream, limit)?;
     }
     Ok(())
 }

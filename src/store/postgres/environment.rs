@@ -3,9 +3,8 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use nix::unistd::{User, geteuid};
-
 use super::conninfo::resolve::{Environment, Secrecy};
+use crate::sys::user;
 
 /// The environment of this process.
 #[derive(Debug, Clone, Copy)]
@@ -37,12 +36,12 @@ impl Environment for ProcessEnvironment {
     }
 
     fn user(&self) -> Option<String> {
-        User::from_uid(geteuid()).ok()?.map(|user| user.name)
+        user::effective().map(|user| user.name)
     }
 
     fn home(&self) -> Option<PathBuf> {
         let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
         home.map(PathBuf::from)
-            .or_else(|| Some(User::from_uid(geteuid()).ok()??.dir))
+            .or_else(|| user::effective().map(|user| user.home))
     }
 }

@@ -4,13 +4,13 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use ::postgres::{Client, NoTls};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::server::{Database, Server};
 use super::{PostgresStore, settings};
 use crate::store::conformance::acts::act_on;
 use crate::store::conformance::{claim, version};
 use crate::store::{Marks, Queue, Reading, Records, Tokens, Trouble};
+use crate::sys::poll::Sources;
 use crate::token::operator::Act;
 use crate::token::record::fixture::run_of;
 use crate::token::swap::{grant, heartbeat, release};
@@ -260,9 +260,8 @@ fn assert_rings(
     let Swapped::Done(_) = holder.swap(&make(&held, &now)).unwrap() else {
         panic!("the swap should have happened");
     };
-    let mut rung = [PollFd::new(notifier.0.as_fd(), PollFlags::POLLIN)];
-    let timeout = PollTimeout::try_from(TIMEOUT).unwrap();
-    assert_eq!(poll(&mut rung, timeout).unwrap(), 1, "{what}");
+    let sources = Sources::new().and((), notifier.0.as_fd());
+    assert!(sources.wait(Some(TIMEOUT)).unwrap().has(&()), "{what}");
     waiter.leave(&held.group, &session).unwrap();
 }
 

@@ -9,9 +9,8 @@ use std::fs;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use nix::time::{ClockId, clock_gettime};
-
-use crate::sys::procfs;
+use crate::sys::clock::{boot_millis, wall_millis};
+use crate::sys::{procfs, random};
 use crate::token::{ClockEpoch, Stamp, StoreTime};
 
 /// What a store tells the time by.
@@ -64,25 +63,15 @@ impl HostClock {
 
 impl Clock for HostClock {
     fn now(&self) -> StoreTime {
-        let tick_ms = read(ClockId::CLOCK_BOOTTIME).saturating_sub(self.origin.offset_ms);
+        let tick_ms = boot_millis().saturating_sub(self.origin.offset_ms);
         StoreTime {
             epoch: self.origin.epoch.clone(),
             stamp: Stamp {
                 tick_ms,
-                wall_ms: read(ClockId::CLOCK_REALTIME),
+                wall_ms: wall_millis(),
             },
         }
     }
-}
-
-/// A clock's milliseconds. Linux has had both clocks since 2.6.39, so that the
-/// call can't fail; if it did, 0 would lie before every stamp, and what lies in
-/// the future of a clock is never judged by it.
-fn read(clock: ClockId) -> i64 {
-    clock_gettime(clock).map_or(0, |at| {
-        let millis = i128::from(at.tv_sec()) * 1_000 + i128::from(at.tv_nsec()) / 1_000_000;
-        i64::try_from(millis).unwrap_or(i64::MAX)
-    })
 }
 
 fn read_origin() -> Origin {
@@ -92,7 +81,7 @@ fn read_origin() -> Origin {
     let offsets = procfs::read_short("/proc/self/timens_offsets");
     let boot = procfs::read_short("/proc/sys/kernel/random/boot_id").ok();
     let offset_ms = offset(&offsets, || (link("time"), link("time_for_children")));
-    origin(boot.as_deref(), offset_ms, random)
+    origin(boot.as_deref(), offset_ms, own_number)
 }
 
 /// The shift of this process's CLOCK_BOOTTIME; `None` if it can't be told.
@@ -149,15 +138,13 @@ fn origin(boot: Option<&str>, offset_ms: Option<i64>, random: impl FnOnce() -> u
     }
 }
 
-fn random() -> u128 {
-    let mut bytes = [0; 16];
-    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    if filled.is_ok_and(|n| n == bytes.len()) {
-        return u128::from_ne_bytes(bytes);
-    }
-    // Unlikely enough to be another process's, which is all that is asked for.
-    let pid = u128::from(std::process::id());
-    (pid << 64) | u128::from(read(ClockId::CLOCK_REALTIME).unsigned_abs())
+/// A number that no other process has.
+fn own_number() -> u128 {
+    random::bits128().unwrap_or_else(|_| {
+        // Unlikely enough to be another process's, which is all that is asked for.
+        let pid = u128::from(std::process::id());
+        (pid << 64) | u128::from(wall_millis().unsigned_abs())
+    })
 }
 
 #[cfg(test)]

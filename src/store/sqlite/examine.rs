@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
-use rustix::fs::{Access, CWD, Mode, OFlags, openat};
 
 use super::SqliteStore;
 use super::clock::{Clock as _, HostClock};
@@ -22,6 +21,8 @@ use super::schema::stored_version;
 use crate::duration::rounded;
 use crate::store::checkup::{Check, Tell, advice, directory};
 use crate::store::{StoreError, Tokens as _, Trouble, filesystem};
+use crate::sys::access::{self, Access};
+use crate::sys::unnamed_file;
 use crate::token::{GroupName, Timing};
 
 /// How often the lock is taken, and a page written.
@@ -183,7 +184,7 @@ fn file(location: &Location, found: &Metadata) -> Check {
             "the log's index beside it (-shm)",
         ),
     ] {
-        match directory::may(&path, Access::READ_OK | Access::WRITE_OK) {
+        match access::check(&path, Access::ReadAndWrite) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => {
@@ -319,8 +320,7 @@ fn open(path: &Path, limit: Duration) -> rusqlite::Result<Connection> {
 /// where the file system has no such files.
 fn page_written(path: &Path) -> Option<Duration> {
     let parent = path.parent()?;
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let mut file = File::from(openat(CWD, parent, flags, Mode::RUSR | Mode::WUSR).ok()?);
+    let mut file = unnamed_file::create_in(parent).ok()?;
     let begun = Instant::now();
     file.write_all(&PAGE).ok()?;
     file.sync_data().ok()?;

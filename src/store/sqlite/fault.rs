@@ -11,6 +11,8 @@ use super::lock_owner::lock_owner;
 use crate::store::error::copy_of;
 use crate::store::sql::cell::BadColumn;
 use crate::store::{StoreError, Trouble};
+use crate::sys::access::{self, Access};
+use crate::sys::errno::Errno;
 use crate::sys::file_size;
 
 /// A store's location, which every message names.
@@ -40,8 +42,7 @@ pub(super) fn shown(path: &Path) -> String {
 
 /// What kind of trouble an error of the operating system is.
 fn trouble_of(error: &io::Error) -> Trouble {
-    use nix::errno::Errno;
-    match error.raw_os_error().map(Errno::from_raw) {
+    match Errno::of(error) {
         Some(Errno::EACCES | Errno::EPERM | Errno::EROFS) => Trouble::Denied,
         Some(
             Errno::ENOTDIR
@@ -57,8 +58,7 @@ fn trouble_of(error: &io::Error) -> Trouble {
 
 /// What to do about it.
 fn advice_for(error: &io::Error) -> &'static str {
-    use nix::errno::Errno;
-    match error.raw_os_error().map(Errno::from_raw) {
+    match Errno::of(error) {
         Some(Errno::EACCES | Errno::EPERM) => {
             "run as its owner, or give another store with --store"
         }
@@ -193,16 +193,15 @@ impl Location {
 
     /// SQLite says no more than that it can't open one of its files.
     fn cannot_open(&self, doing: &str) -> StoreError {
-        use rustix::fs::{Access, access};
         let mut files = vec![self.path.parent().map(Path::to_owned)];
         files.push(Some(self.path.clone()));
         files.extend(["-wal", "-shm"].map(|end| Some(companion(&self.path, end))));
         for file in files.into_iter().flatten() {
-            if let Err(errno) = access(&file, Access::READ_OK | Access::WRITE_OK) {
-                let error = io::Error::from(errno);
-                if trouble_of(&error) == Trouble::Denied {
-                    return self.io("write to", &file, &error);
-                }
+            let checked = access::check_as_real_user(&file, Access::ReadAndWrite);
+            if let Err(error) = checked
+                && trouble_of(&error) == Trouble::Denied
+            {
+                return self.io("write to", &file, &error);
             }
         }
         self.unavailable(format!(

@@ -79,7 +79,7 @@ const NOBODY: u32 = 65_534;
 /// Runs one test as the user `nobody`, and returns the error that it says.
 fn error_of_nobody(test: &str, file: &Path) -> String {
     assert!(
-        nix::unistd::geteuid().is_root(),
+        crate::sys::user::is_root(),
         "root is needed, to become another user; run the tests in a container"
     );
     let mut command = TestProcess::command(test, file);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
@@ -12,7 +12,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OpenFlags};
-use rustix::fs::{FlockOperation, flock};
 
 use super::clock::Clock;
 use super::companion::companion;
@@ -329,10 +328,10 @@ fn fill(
     found: &Metadata,
 ) -> Result<bool, StoreError> {
     let refused = |error: io::Error| location.io("make", &location.path, &error);
-    match flock(empty, FlockOperation::NonBlockingLockExclusive) {
+    match empty.try_lock() {
         Ok(()) => {}
-        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
-        Err(errno) => return Err(refused(errno.into())),
+        Err(TryLockError::WouldBlock) => return Ok(false),
+        Err(TryLockError::Error(error)) => return Err(refused(error)),
     }
     match fs::metadata(&location.path) {
         Ok(now) if FileId::of(&now) == FileId::of(found) && now.len() == 0 => {}

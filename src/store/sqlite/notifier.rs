@@ -9,13 +9,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
-
 use crate::store::Notifier;
+use crate::sys::inotify::CloseWatch;
 
 /// A watch on a log.
 pub(super) struct LogWatch {
-    inotify: Inotify,
+    closes: CloseWatch,
     notifier: Arc<OwnedFd>,
 }
 
@@ -23,15 +22,14 @@ impl LogWatch {
     /// Watches the log at this path. `None` if the kernel gives no watch: then looking
     /// every second is all.
     pub(super) fn new(log: &Path) -> Option<Self> {
-        let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
-        inotify.add_watch(log, AddWatchFlags::IN_CLOSE).ok()?;
-        let notifier = Arc::new(inotify.as_fd().try_clone_to_owned().ok()?);
-        Some(Self { inotify, notifier })
+        let closes = CloseWatch::new(log).ok()?;
+        let notifier = Arc::new(closes.as_fd().try_clone_to_owned().ok()?);
+        Some(Self { closes, notifier })
     }
 
     /// Forgets what rang.
     pub(super) fn quiet(&self) {
-        while self.inotify.read_events().is_ok() {}
+        self.closes.quiet();
     }
 
     /// What becomes readable.

@@ -1,0 +1,66 @@
+//! A descriptor by which one thread wakes another.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+/// An eventfd: readable from a ring to the next [`Bell::quiet`]. Nonblocking and closed on
+/// exec.
+#[derive(Debug)]
+pub struct Bell(EventFd);
+
+impl Bell {
+    /// One that has not rung.
+    ///
+    /// # Errors
+    /// What eventfd(2) says: out of descriptors or memory.
+    pub fn new() -> io::Result<Self> {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        Ok(Self(EventFd::from_value_and_flags(0, flags)?))
+    }
+
+    /// Makes it readable.
+    ///
+    /// # Errors
+    /// EAGAIN after 2⁶⁴ − 2 rings without a [`Bell::quiet`].
+    pub fn ring(&self) -> io::Result<()> {
+        self.0.write(1)?;
+        Ok(())
+    }
+
+    /// Forgets what rang.
+    pub fn quiet(&self) {
+        // It fails if nothing rang.
+        let _ = self.0.read();
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::poll::Sources;
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn it_is_readable_from_a_ring_until_it_is_quiet() {
+        let bell = Bell::new().unwrap();
+        let rings = || {
+            let sources = Sources::new().and((), bell.as_fd());
+            sources.wait(Some(Duration::ZERO)).unwrap().has(&())
+        };
+        bell.quiet();
+        assert!(!rings());
+        bell.ring().unwrap();
+        bell.ring().unwrap();
+        assert!(rings());
+        bell.quiet();
+        assert!(!rings());
+    }
+}
