@@ -8,7 +8,7 @@
 
 // The fixture for the tests; not all of it is used here.
 #[allow(dead_code, unused_imports, clippy::panic)]
-#[path = "../tests/support/postgres.rs"]
+#[path = "../src/store/postgres/test_server.rs"]
 mod server;
 
 use std::path::Path;

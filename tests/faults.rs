@@ -37,7 +37,7 @@ mod postgres;
 mod proxy;
 #[path = "faults/random.rs"]
 mod random;
-#[path = "support/postgres.rs"]
+#[path = "../src/store/postgres/test_server.rs"]
 #[allow(dead_code)]
 mod server;
 #[path = "faults/stamps.rs"]

@@ -16,7 +16,7 @@ mod machine;
 #[path = "support/programs.rs"]
 #[allow(dead_code)]
 mod programs;
-#[path = "support/postgres.rs"]
+#[path = "../src/store/postgres/test_server.rs"]
 #[allow(dead_code)]
 mod server;
 #[allow(dead_code, unused_imports)]

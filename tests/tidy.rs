@@ -2,14 +2,19 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+#[path = "tidy/crates.rs"]
+mod crates;
 #[path = "tidy/imports.rs"]
 mod imports;
+#[path = "tidy/inclusions.rs"]
+mod inclusions;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use imports::{Sources, circles};
+use inclusions::included;
 
 /// The layers, from the bottom up. A module imports from its own and lower ones.
 const LAYERS: [&[&str]; 9] = [
@@ -261,6 +266,92 @@ fn what_is_unsafe_lives_in_the_system_layer() {
             path.display()
         );
     }
+}
+
+/// A unit test may: what it prepares is none of the program's business with the kernel.
+#[test]
+fn only_the_system_layer_names_the_crates_of_system_calls() {
+    let sources = Sources::read(&src(), &sources(&src()));
+    let mut in_layer = 0;
+    for (module, code) in sources.code() {
+        let path = module.join("::");
+        if module.first().is_some_and(|first| first == "sys") {
+            in_layer += crates::named(code).len();
+            let given_on = crates::given_on(code);
+            assert!(given_on.is_empty(), "{path} gives on {given_on:?}");
+        } else {
+            let named = crates::named(code);
+            assert!(named.is_empty(), "{path} names {named:?}");
+        }
+    }
+    assert!(in_layer > 20, "only {in_layer} are named in src/sys");
+}
+
+#[test]
+fn a_system_call_elsewhere_would_be_found() {
+    for code in [
+        "use nix::unistd::geteuid;",
+        "use {std::io, nix::unistd};",
+        "use libc as c;",
+        "pub use rustix;",
+        "extern crate libc;",
+        "use ::nix::unistd;",
+        "fn f() { let _ = ::rustix::process::getpid(); }",
+        "fn f() -> i32 { libc::SIGKILL }",
+    ] {
+        assert_eq!(crates::named(code).len(), 1, "{code}");
+    }
+    for code in [
+        "use crate::sys::errno::Errno;",
+        "use std::os::unix::fs::OpenOptionsExt as _;",
+        "const LIBRARY: &str = \"musl libc\";",
+        "fn f() { unix::nix_like(phoenix::NEW) }",
+    ] {
+        assert_eq!(crates::named(code), [""; 0], "{code}");
+    }
+    assert_eq!(
+        crates::given_on("use nix::libc;\npub use nix::errno::Errno;\n"),
+        ["nix"]
+    );
+    assert_eq!(
+        crates::given_on("use nix::libc;\npub use super::Errno;\n"),
+        [""; 0]
+    );
+}
+
+/// What both need lies in `src`: `tests/` may compile a file of it.
+#[test]
+fn the_program_includes_no_file_of_its_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut looked_at = 0;
+    for path in sources(&src()) {
+        for included in included(&code(&path), &path, root) {
+            looked_at += 1;
+            assert!(
+                included.starts_with(src()),
+                "{} includes {}",
+                path.display(),
+                included.display()
+            );
+        }
+    }
+    assert!(looked_at > 20, "only {looked_at} inclusions were found");
+}
+
+#[test]
+fn a_file_of_the_tests_would_be_found() {
+    let root = Path::new("/package");
+    let file = root.join("src/store/postgres.rs");
+    for code in [
+        "#[path = \"../../tests/support/server.rs\"]\nmod server;",
+        "include!(\"./../../tests/support/server.rs\");",
+        "include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/tests/\", \"support/server.rs\"));",
+    ] {
+        let found = included(code, &file, root);
+        assert_eq!(found, [root.join("tests/support/server.rs")], "{code}");
+    }
+    let own = included("#[path = \"own_tests.rs\"]\nmod tests;", &file, root);
+    assert_eq!(own, [root.join("src/store/own_tests.rs")]);
 }
 
 /// Markdown files of the repository, without those that are only fetched or built.

@@ -5,7 +5,7 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/postgres.rs"]
+#[path = "../src/store/postgres/test_server.rs"]
 #[allow(dead_code)]
 mod server;
 #[path = "postgres/site.rs"]

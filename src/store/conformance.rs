@@ -31,7 +31,7 @@ use self::swaps::*;
 use super::kv::KvStore;
 use super::kv::memory::MemoryKv;
 use super::model::ModelStore;
-use super::postgres::server::{Database, Server};
+use super::postgres::test_server::{Database, Server};
 use super::postgres::{PostgresStore, settings};
 use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;

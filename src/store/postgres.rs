@@ -39,12 +39,11 @@ mod tokens;
 #[cfg(test)]
 mod incarnation_tests;
 #[cfg(test)]
-#[path = "../../tests/support/postgres.rs"]
+mod swap_tests;
+#[cfg(test)]
 // Shared with the tests of the program, which use more of it.
 #[allow(dead_code)]
-pub(crate) mod server;
-#[cfg(test)]
-mod swap_tests;
+pub(crate) mod test_server;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -51,6 +51,11 @@ impl Sources {
         sources
     }
 
+    /// Each module, with the code of its file that the program is made of.
+    pub(crate) fn code(&self) -> impl Iterator<Item = (&Module, &str)> {
+        self.code.iter().map(|(module, code)| (module, &**code))
+    }
+
     /// Each module, with those that it imports.
     pub(crate) fn graph(&self) -> BTreeMap<Module, BTreeSet<Module>> {
         let mut graph = BTreeMap::new();

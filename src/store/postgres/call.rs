@@ -145,7 +145,7 @@ async fn answer<F: Future>(sent: Poll<F::Output>, request: Pin<&mut F>) -> F::Ou
 
 #[cfg(test)]
 mod tests {
-    use super::super::server::Server;
+    use super::super::test_server::Server;
     use super::*;
 
     /// A client that is gone without a word after it has sent a part of a call.

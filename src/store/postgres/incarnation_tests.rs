@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::server::{Database, Server};
+use super::test_server::{Database, Server};
 use super::{PostgresStore, settings};
 use crate::store::{Reading, Tokens};
 use crate::token::{Doubt, GroupName, Served, Swapped, Version};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::postgres::{Client, NoTls};
 
 use crate::store::conformance::{claim, version};
-use crate::store::postgres::server::{Database, Server};
+use crate::store::postgres::test_server::{Database, Server};
 use crate::store::postgres::{PostgresStore, settings};
 use crate::store::{Records, Retention, Tokens};
 use crate::token::swap::{grant, heartbeat};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::postgres::{Client, NoTls};
 
-use super::server::{Database, Server};
+use super::test_server::{Database, Server};
 use super::{PostgresStore, settings};
 use crate::store::conformance::acts::act_on;
 use crate::store::conformance::{claim, version};

@@ -1,5 +1,8 @@
 //! A real PostgreSQL server of the tests' own, in a temporary directory. It ends when the
 //! process that started it does, however that ends: another process waits for that.
+//!
+//! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So
+//! it imports nothing of the crate.
 
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
