@@ -132,8 +132,6 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
         });
         return Ok(());
     }
-    let name = settings.argv.first().cloned().unwrap_or_default();
-    let name = name.to_string_lossy();
     // What was sent to the group until now its process throws away, if it is there.
     while ears.signals.read().is_some() {}
     let fresh = || get_ready(ears, settings, start.lock.as_ref())?.go(&start.env);
@@ -142,7 +140,7 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
         Some(Ok(started)) => Ok(started),
         Some(Err(_)) | None => fresh(),
     };
-    let (pid, report) = match started {
+    let started = match started {
         Ok(started) => started,
         Err(err) => {
             link.say(&not_started(Stage::Fork, &err, "fork"));
@@ -156,13 +154,13 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
         link.as_fd(),
         ears.signals.as_fd(),
         ears.timer.as_fd(),
-        report.as_fd(),
+        started.report.as_fd(),
     ];
     let lock = start.lock.as_ref().map(|lock| lock.fd.as_fd());
     close_all_except(&ours.into_iter().chain(lock).collect::<Vec<_>>());
 
     let watch = Watch::new(start.deadline);
-    Running::new(link, ears, settings, &name, watch, pid, report).watch_over()
+    Running::new(link, ears, settings, watch, started).watch_over()
 }
 
 fn not_started(stage: Stage, err: &io::Error, what: &str) -> FromGuard {

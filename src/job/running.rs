@@ -12,7 +12,7 @@ use super::link::{Heard, Link};
 use super::messages::{FromGuard, Stage, Survivor, ToGuard};
 use super::reaping::Reaping;
 use super::settings::{GuardSettings, Leftovers};
-use super::spawn::{Exec, ExecReport};
+use super::spawn::{Exec, ExecReport, Started};
 use super::tree::{self, Tree};
 use super::walk::living;
 use super::watch::{Due, Watch};
@@ -52,7 +52,6 @@ pub(super) struct Running<'a> {
     link: Link,
     ears: &'a Ears,
     settings: &'a GuardSettings,
-    program: &'a str,
     watch: Watch,
     asking: Asking,
     killing: Killing,
@@ -79,21 +78,19 @@ enum Main {
 }
 
 impl<'a> Running<'a> {
-    /// A guard of the job whose main process, just forked, is `pid`.
+    /// A guard of the job whose main process was just started.
     pub(super) fn new(
         link: Link,
         ears: &'a Ears,
         settings: &'a GuardSettings,
-        program: &'a str,
         watch: Watch,
-        pid: i32,
-        report: ExecReport,
+        started: Started,
     ) -> Self {
+        let Started { pid, report } = started;
         Self {
             link,
             ears,
             settings,
-            program,
             watch,
             asking: Asking::default(),
             killing: Killing::default(),
@@ -146,7 +143,7 @@ impl<'a> Running<'a> {
             Main::NeverRan { errno } => Some(FromGuard::NotStarted {
                 stage: Stage::Exec,
                 errno,
-                what: self.program.to_owned(),
+                what: self.settings.program(),
             }),
         }
     }

@@ -29,3 +29,12 @@ pub struct GuardSettings {
     /// The clock that deadlines are on.
     pub clock: LocalClock,
 }
+
+impl GuardSettings {
+    /// The job's program, as messages call it.
+    #[must_use]
+    pub fn program(&self) -> String {
+        let name = self.argv.first().map(|name| name.to_string_lossy());
+        name.unwrap_or_default().into_owned()
+    }
+}

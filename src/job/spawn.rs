@@ -29,6 +29,14 @@ pub(super) struct Ready {
     socket: Option<Packets>,
 }
 
+/// A child that was told to execute its program.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) pid: i32,
+    /// What becomes of the exec.
+    pub(super) report: ExecReport,
+}
+
 /// How the exec of a child goes, told through a socket that the exec closes. It is
 /// asked about, never waited for: an exec on a file system that hangs must not
 /// hold up the guard.
@@ -90,11 +98,11 @@ impl Ready {
     }
 
     /// Has the child execute the program, with these variables besides those of this
-    /// process. Returns its pid, and how to learn what becomes of that.
+    /// process.
     ///
     /// # Errors
     /// The variables can't be handed over: the child is killed.
-    pub(super) fn go(mut self, env: &[(String, String)]) -> io::Result<(i32, ExecReport)> {
+    pub(super) fn go(mut self, env: &[(String, String)]) -> io::Result<Started> {
         let Some(socket) = self.socket.as_ref() else {
             return Err(Errno::EINVAL.into());
         };
@@ -105,7 +113,10 @@ impl Ready {
         }
         socket.send(&serde_json::to_vec(env)?, None)?;
         match self.socket.take() {
-            Some(socket) => Ok((self.pid, ExecReport::new(socket))),
+            Some(socket) => Ok(Started {
+                pid: self.pid,
+                report: ExecReport::new(socket),
+            }),
             None => Err(Errno::EINVAL.into()),
         }
     }

@@ -41,6 +41,14 @@ enum Job {
     },
 }
 
+/// How the job's own process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Exited {
+    status: Status,
+    /// Whether it was made to.
+    forced: bool,
+}
+
 /// A session with the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
@@ -55,8 +63,8 @@ pub struct Holding {
     /// Whether the guard has said that the job runs.
     started: bool,
     guard: Guard,
-    /// How the job's own process ended, and whether it was made to.
-    exited: Option<(Status, bool)>,
+    /// How the job's own process ended.
+    exited: Option<Exited>,
     stopped_by: Option<i32>,
 }
 
@@ -146,7 +154,7 @@ impl Holding {
             | Event::Rung => {}
             Event::JobStarted => self.started(step),
             Event::JobNotStarted(why) => return self.not_started(step, why),
-            Event::JobExited { status, forced } => self.exited = Some((status, forced)),
+            Event::JobExited { status, forced } => self.exited = Some(Exited { status, forced }),
             Event::TreeGone => return self.tree_gone(step),
             Event::GuardAnswered => {}
             Event::GuardGone => self.guard_gone(step),
@@ -280,9 +288,9 @@ impl Holding {
             Job::Starting | Job::Running { .. } => None,
         };
         let end = match (self.exited, why) {
-            (Some((status, false)), _) => JobEnd::Itself(status),
-            (Some((status, true)), Some(Why::Timeout)) => JobEnd::TimedOut(status),
-            (Some((status, true)), Some(Why::Signal(_) | Why::HandedOff)) => JobEnd::Itself(status),
+            (Some(exited), _) if !exited.forced => JobEnd::Itself(exited.status),
+            (Some(exited), Some(Why::Timeout)) => JobEnd::TimedOut(exited.status),
+            (Some(exited), Some(Why::Signal(_) | Why::HandedOff)) => JobEnd::Itself(exited.status),
             (_, Some(Why::Loss(loss))) => JobEnd::Lost(loss),
             // The guard ended it although nobody told it to: its deadline had
             // passed, or nobody knows how it ended.
@@ -315,9 +323,9 @@ impl Holding {
 
     fn release_early_if_mutated(&mut self, step: &mut Step<'_>) -> Next {
         if is_mutant(Mutant::ReleaseBeforeReaped)
-            && let Some((status, _)) = self.exited
+            && let Some(exited) = self.exited
         {
-            return self.finish(step, JobEnd::Itself(status));
+            return self.finish(step, JobEnd::Itself(exited.status));
         }
         Next::Stay
     }

@@ -20,6 +20,15 @@ pub struct Sent {
     pub at: Moment,
 }
 
+/// A store time that an answer has brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenTime {
+    /// What the store said.
+    pub time: StoreTime,
+    /// When the request for it was sent, on the session's own clock.
+    pub asked_at: Moment,
+}
+
 /// Own swaps whose fate is not known yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Unsettled(Vec<Sent>);
@@ -97,8 +106,8 @@ pub struct Lease {
     unsettled: Unsettled,
     /// All of them.
     written: Written,
-    /// The last store time seen, and when the request for it was sent.
-    seen: (StoreTime, Moment),
+    /// The last store time seen.
+    seen: SeenTime,
     /// The record of the run that it was granted for: a session knows it whole, whatever
     /// becomes of what the store has of it.
     run: RunRecord,
@@ -108,7 +117,7 @@ impl Lease {
     /// The lease that a swap of ours gives, which happened: `row` is what it wrote, and `run`
     /// the record that began with it.
     #[must_use]
-    pub fn new(row: Row, run: RunRecord, own: Sent, seen: (StoreTime, Moment)) -> Self {
+    pub fn new(row: Row, run: RunRecord, own: Sent, seen: SeenTime) -> Self {
         let granted_at_ms = row.acquired_at().map(|stamp| stamp.wall_ms);
         let started_at_ms = granted_at_ms.unwrap_or(run.started_at_ms);
         Self {
@@ -175,7 +184,7 @@ impl Lease {
     }
 
     fn expiry(&self, now: Moment, timing: &Timing) -> Until {
-        let (time, asked_at) = &self.seen;
+        let SeenTime { time, asked_at } = &self.seen;
         let passed: Duration = now.since(*asked_at);
         time.until(passed.saturating_add(timing.store_timeout))
     }
@@ -185,19 +194,22 @@ impl Lease {
         self.row.version = sent.version;
         self.row.document.session_version = Some(sent.version);
         self.own = sent;
-        self.seen = (now, sent.at);
+        self.seen = SeenTime {
+            time: now,
+            asked_at: sent.at,
+        };
         self.unsettled = Unsettled::new();
     }
 
     /// Whether a store time is of another clock epoch than the last one.
     #[must_use]
     pub fn is_elsewhere(&self, time: &StoreTime) -> bool {
-        self.seen.0.epoch != time.epoch
+        self.seen.time.epoch != time.epoch
     }
 
     /// A swap expired: what is learnt is the store's time.
     pub fn saw_time(&mut self, time: StoreTime, asked_at: Moment) {
-        self.seen = (time, asked_at);
+        self.seen = SeenTime { time, asked_at };
     }
 
     /// The store has forgotten this session's last heartbeats, and not its grant: the session goes
@@ -238,7 +250,7 @@ impl Lease {
         };
         let renewed = sent.at > self.own.at;
         self.own = sent;
-        self.seen = (time, asked_at);
+        self.seen = SeenTime { time, asked_at };
         if row.version != self.row.version {
             // What is unsettled starts from a version that is gone for good: it
             // can't happen any more. From one that stands it still can.

@@ -11,7 +11,7 @@ use self::looking::Watch;
 use self::waiting::{AWAY, Queued, no_answer_in_time};
 use super::ending::{Ending, Unstarted};
 use super::event::{Event, Note};
-use super::lease::Unsettled;
+use super::lease::{SeenTime, Unsettled};
 use super::machine::{Next, Step, Wait};
 use crate::moment::Moment;
 use crate::store::{StoreError, Trouble};
@@ -56,6 +56,17 @@ pub(super) enum SeekingState {
     },
 }
 
+/// Failures of the store, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StoreFailures {
+    /// When the first came.
+    since: Moment,
+    /// How many have come.
+    count: u32,
+    /// What the last one said.
+    pub(super) last: StoreError,
+}
+
 /// A session without the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seeking {
@@ -65,8 +76,8 @@ pub struct Seeking {
     pub(super) unsettled: Unsettled,
     /// The last of them.
     last_grant: Option<Box<Grant>>,
-    /// Since when the store has been failing, how often, and with what.
-    pub(super) trouble: Option<(Moment, u32, StoreError)>,
+    /// `None` while the store answers.
+    pub(super) trouble: Option<StoreFailures>,
     /// Why no job shall be started any more.
     stopped: Option<Unstarted>,
     /// The locks were taken, or can't be.
@@ -213,7 +224,7 @@ impl Seeking {
                 let ends_at = self.wait_ends_at(step.limits.wait);
                 let is_over = ends_at.is_some_and(|at| step.now >= at);
                 let error = match self.trouble.take() {
-                    Some((_, _, error)) if is_over => error,
+                    Some(trouble) if is_over => trouble.last,
                     None if is_over => no_answer_in_time(),
                     _ => {
                         let waited = humantime::format_duration(patience(step.claim));
@@ -307,7 +318,10 @@ impl Seeking {
             (SeekingState::Claiming { mut grant }, Swapped::Done(time)) => {
                 // What the store stamped is carried on by every heartbeat.
                 grant.row.stamped = time.clone();
-                let seen = (time, grant.sent.at);
+                let seen = SeenTime {
+                    time,
+                    asked_at: grant.sent.at,
+                };
                 self.hold(step, *grant, seen)
             }
             // Another was quicker, or the grant came too late: start over at clause 1.
@@ -356,7 +370,9 @@ impl Seeking {
         {
             return self.leave(step, ending_of(why));
         }
-        let (since, failures, _) = self.trouble.take().unwrap_or((step.now, 0, error.clone()));
+        let before = self.trouble.take();
+        let since = before.as_ref().map_or(step.now, |it| it.since);
+        let failures = before.map_or(0, |it| it.count);
         let has_reason = !self.unsettled.is_empty() || self.watch.is_some();
         let waits = step.limits.wait != Wait::No;
         let patient = waits || has_reason && step.now < since.plus(patience(step.claim));
@@ -376,7 +392,11 @@ impl Seeking {
             let error = error.clone();
             step.say(Note::StoreAway { error });
         }
-        self.trouble = Some((since, failures.saturating_add(1), error));
+        self.trouble = Some(StoreFailures {
+            since,
+            count: failures.saturating_add(1),
+            last: error,
+        });
         self.queued.since.get_or_insert(step.now);
         let until = step.now.plus(step.pause_after(failures));
         self.state = SeekingState::Waiting { until };

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::environment::{warn_of_overlay, warn_of_unknown_variables};
 use super::node;
-use super::stores::{open_in_time, store_url};
+use super::stores::{StoreOfRun, open_in_time, store_url};
 use crate::cli::{self, RunRequest};
 use crate::commands;
 use crate::commands::run::Run;
@@ -17,6 +17,7 @@ use crate::run::ending::{Codes, Ending};
 use crate::run::machine::Limits;
 use crate::run::outside::{LockSettings, Outside};
 use crate::store::Retention;
+use crate::store::open::Opened;
 use crate::sys::clock::LocalClock;
 use crate::sys::service_manager::ServiceManager;
 use crate::sys::signals::Inherited;
@@ -33,27 +34,25 @@ pub(crate) fn run_to_its_end(
     let url = store_url(&request.store)?;
     warn_of_overlay(&url, log);
     let claim = node::claim(&request)?;
-    let application = format!("tokenrun:{}", request.group);
     let timeout = request.timing.store_timeout;
-    let (store, lock_directory) = open_in_time(
-        &url,
+    let store = StoreOfRun {
+        url: &url,
         timeout,
-        &application,
-        request.wait,
+        application: &format!("tokenrun:{}", request.group),
+        wait: request.wait,
         clock,
-        log,
-        || {
-            if let Some(manager) = manager.as_deref_mut() {
-                manager.at_work();
-            }
-        },
-    )?;
+    };
+    let Opened { store, locks } = open_in_time(&store, log, || {
+        if let Some(manager) = manager.as_deref_mut() {
+            manager.at_work();
+        }
+    })?;
     let job = Run {
         claim,
         limits: Limits {
             timeout: request.timeout,
             wait: request.wait,
-            locks: lock_directory.is_some(),
+            locks: locks.is_some(),
             yields: request.yields,
         },
         codes: Codes {
@@ -75,7 +74,7 @@ pub(crate) fn run_to_its_end(
                 once: request.once_retain,
             },
             locks: LockSettings {
-                directory: lock_directory,
+                directory: locks,
                 inherited: !request.close_lock,
                 patience: url.file().is_none().then(|| patience_for(timeout)),
             },

@@ -1,6 +1,5 @@
 //! Opening the store that a command line names.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -15,7 +14,7 @@ use crate::exit::{self, Exit};
 use crate::report::log::Log;
 use crate::run::machine::Wait;
 use crate::store::Store;
-use crate::store::open::{OpenError, Opening};
+use crate::store::open::{OpenError, Opened, Opening};
 use crate::store::url::{StoreUrl, state_directory};
 use crate::sys::clock::LocalClock;
 
@@ -48,26 +47,35 @@ pub(crate) fn store_url(store: &StoreRequest) -> Result<StoreUrl> {
     })
 }
 
+/// The store of a run.
+pub(crate) struct StoreOfRun<'a> {
+    pub(crate) url: &'a StoreUrl,
+    /// How long a call may take.
+    pub(crate) timeout: Duration,
+    /// The name that the server shows.
+    pub(crate) application: &'a str,
+    /// For how long the run may wait, from the start of its clock on.
+    pub(crate) wait: Wait,
+    pub(crate) clock: LocalClock,
+}
+
 /// As [`open`]; who may wait in the queue waits for the store too. A stop ends this process by
 /// itself meanwhile.
 pub(crate) fn open_in_time(
-    url: &StoreUrl,
-    timeout: Duration,
-    application: &str,
-    wait: Wait,
-    clock: LocalClock,
+    store: &StoreOfRun<'_>,
     log: &mut Log,
     mut at_work: impl FnMut(),
-) -> Result<(Box<dyn Store>, Option<PathBuf>)> {
-    let left = || match wait {
+) -> Result<Opened> {
+    let timeout = store.timeout;
+    let left = || match store.wait {
         Wait::No => None,
         Wait::Forever => Some(Duration::MAX),
-        Wait::For(limit) => Some(limit.saturating_sub(clock.now().0)),
+        Wait::For(limit) => Some(limit.saturating_sub(store.clock.now().0)),
     };
     loop {
         at_work();
         let opening = left().map_or(timeout, |left| timeout.min(left).max(SHORTEST_OPENING));
-        let opened = open(url, timeout, opening, application, log);
+        let opened = open(store.url, timeout, opening, store.application, log);
         // Only now: the attempt has taken some of it.
         match (opened, left()) {
             (Err(error), Some(left)) if code_of(&error) == exit::UNAVAILABLE && !left.is_zero() => {
@@ -78,14 +86,14 @@ pub(crate) fn open_in_time(
     }
 }
 
-/// A store, and the directory for the locks of its runs on this host.
+/// The store that this URL names. A call takes at most `timeout`, its opening at most `limit`.
 pub(crate) fn open(
     url: &StoreUrl,
     timeout: Duration,
     limit: Duration,
     application: &str,
     log: &mut Log,
-) -> Result<(Box<dyn Store>, Option<PathBuf>)> {
+) -> Result<Opened> {
     let state = state_directory(&node_environment()).ok();
     let opening = Opening {
         timeout,
@@ -94,8 +102,7 @@ pub(crate) fn open(
         state: state.as_deref(),
     };
     let mut warn = |text: &str| warn(log, "store_settings", text.to_owned());
-    let opened = url.open(&opening, &mut warn).map_err(not_opened)?;
-    Ok((opened.store, opened.locks))
+    url.open(&opening, &mut warn).map_err(not_opened)
 }
 
 fn not_opened(error: OpenError) -> anyhow::Error {
@@ -110,7 +117,7 @@ fn not_opened(error: OpenError) -> anyhow::Error {
 
 /// A store that must be there already: what is asked of it makes none.
 pub(crate) fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>> {
-    Ok(known_store_with_locks(store, LISTING_TIMEOUT, log)?.0)
+    Ok(known_store_with_locks(store, LISTING_TIMEOUT, log)?.store)
 }
 
 /// The same, with the directory for the locks of its runs on this host.
@@ -118,7 +125,7 @@ pub(crate) fn known_store_with_locks(
     store: &StoreRequest,
     timeout: Duration,
     log: &mut Log,
-) -> Result<(Box<dyn Store>, Option<PathBuf>)> {
+) -> Result<Opened> {
     let url = store_url(store)?;
     if let Some(path) = url.file()
         && !path.exists()

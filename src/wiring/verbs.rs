@@ -14,6 +14,7 @@ use crate::report::log::Log;
 use crate::run::locking::evidence_of;
 use crate::run::runtime_file::held_session;
 use crate::store::Reading;
+use crate::store::open::Opened;
 use crate::sys::{process, user};
 use crate::token::{Actor, Claim, Evidence, Row};
 
@@ -60,7 +61,7 @@ pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit> {
 
 /// What the rule says to a run that this process could be.
 pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit> {
-    let (mut store, locks) = known_store_with_locks(&request.store, LISTING_TIMEOUT, log)?;
+    let Opened { mut store, locks } = known_store_with_locks(&request.store, LISTING_TIMEOUT, log)?;
     let host = process::host_name().ok();
     let client = client_id(request.client_id.as_ref(), host.as_deref())?;
     let mut claim = bystander(&request.group, client)?;
@@ -78,7 +79,6 @@ const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The names of groups, for a shell.
 pub(crate) fn groups(request: &GroupsRequest, log: &mut Log) -> Result<Exit> {
-    let store = known_store_with_locks(&request.store, COMPLETION_TIMEOUT, log)?.0;
-    let mut store = store;
-    commands::groups::groups(store.as_mut())
+    let mut opened = known_store_with_locks(&request.store, COMPLETION_TIMEOUT, log)?;
+    commands::groups::groups(opened.store.as_mut())
 }

@@ -68,15 +68,10 @@ enum Ask {
 
 #[derive(Debug, Serialize, Deserialize)]
 enum Told {
-    Taken {
-        name: String,
-    },
+    Taken { name: String },
     Job,
-    NotTaken {
-        why: String,
-    },
-    /// Whether run lock and job lock are held.
-    Probed(Option<(bool, bool)>),
+    NotTaken { why: String },
+    Probed(Option<Probed>),
 }
 
 impl Clerk {
@@ -137,10 +132,7 @@ impl Clerk {
     pub fn probe(&mut self, name: &LockName) -> Option<Probed> {
         let name = name.to_string();
         match self.ask(&Ask::Probe { name }).ok()?.0 {
-            Told::Probed(Some((run_lock_held, job_lock_held))) => Some(Probed {
-                run_lock_held,
-                job_lock_held,
-            }),
+            Told::Probed(found) => found,
             _ => None,
         }
     }
@@ -283,7 +275,6 @@ fn carry_out(socket: &Packets, directory: &Path, number: u64, ask: Ask) -> io::R
         }
         Ask::Probe { name } => {
             let found = LockName::parse(&name).and_then(|name| probe(directory, &name));
-            let found = found.map(|it| (it.run_lock_held, it.job_lock_held));
             send(socket, number, &Told::Probed(found), None)
         }
         Ask::Remove { name } => {

@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::name::{Identity, LockName};
 use super::{JOB_BYTE, RUN_BYTE};
 use crate::sys::filesystem::FileSystem;
@@ -12,7 +14,7 @@ use crate::sys::ofd;
 use crate::sys::open_flags::{NO_FOLLOW, NO_TERMINAL, NO_WAIT};
 
 /// What was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probed {
     /// The supervisor lives.
     pub run_lock_held: bool,

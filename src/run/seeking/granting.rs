@@ -7,7 +7,7 @@ use crate::run::ending::{JobEnd, Unstarted};
 use crate::run::event::{Action, Granted, Note};
 use crate::run::finishing::Finishing;
 use crate::run::holding::Holding;
-use crate::run::lease::{Lease, Sent};
+use crate::run::lease::{Lease, SeenTime, Sent};
 use crate::run::machine::{Next, Step};
 use crate::store::Reading;
 use crate::store::Request;
@@ -18,7 +18,7 @@ use crate::token::{GrantKind, OnceMark, Row, RunRecord, SessionId, StoreTime, sw
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::run) struct Held {
     pub(super) grant: Grant,
-    seen: (StoreTime, Moment),
+    seen: SeenTime,
 }
 
 /// A grant that the rule allows.
@@ -136,7 +136,11 @@ impl Seeking {
         let mut grant = self.last_grant.take()?;
         grant.row = row.clone();
         grant.sent = sent;
-        Some(self.hold(step, *grant, (reading.now.clone(), asked_at)))
+        let seen = SeenTime {
+            time: reading.now.clone(),
+            asked_at,
+        };
+        Some(self.hold(step, *grant, seen))
     }
 
     /// No job is started for a key that can't be asked after: in the end it is too late.
@@ -157,12 +161,7 @@ impl Seeking {
     }
 
     /// The token is ours. With a key for `--once` it is asked once more whether that is done.
-    pub(super) fn hold(
-        &mut self,
-        step: &mut Step<'_>,
-        grant: Grant,
-        seen: (StoreTime, Moment),
-    ) -> Next {
+    pub(super) fn hold(&mut self, step: &mut Step<'_>, grant: Grant, seen: SeenTime) -> Next {
         if let Some(since) = self.queued.since {
             let waited = step.now.since(since);
             step.say(Note::Waited { waited });

@@ -29,6 +29,13 @@ const LAST_TURN: Duration = Duration::from_millis(100);
 /// Without an answer for so long the store counts as away.
 pub(super) const AWAY: Duration = Duration::from_secs(1);
 
+/// A store time, and when it was heard of on the session's own clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct HeardTime {
+    time: StoreTime,
+    heard_at: Moment,
+}
+
 /// A session's wait in the queue.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Queued {
@@ -38,8 +45,8 @@ pub(super) struct Queued {
     joined: bool,
     /// When the next sign of life is due; `None` while none is to be given.
     stamp_at: Option<Moment>,
-    /// The last store time seen, and when it was heard of: what is sent expires by it.
-    seen: Option<(StoreTime, Moment)>,
+    /// The last store time seen: what is sent expires by it.
+    seen: Option<HeardTime>,
     /// The last refusal, with its clause.
     last: Option<(Clause, Refusal)>,
     /// How many were before it then.
@@ -95,14 +102,17 @@ impl Queued {
     /// Notes the store's time that a look has brought, for who waits.
     pub(super) fn saw_time(&mut self, step: &Step<'_>, time: &StoreTime) {
         if step.limits.wait != Wait::No {
-            self.seen = Some((time.clone(), step.now));
+            self.seen = Some(HeardTime {
+                time: time.clone(),
+                heard_at: step.now,
+            });
         }
     }
 
     /// Gets into the line, or stays in it. A part of the pause until the next time is left
     /// to chance, so that many do not come at once.
     pub(super) fn stamp(&mut self, step: &mut Step<'_>) {
-        let Some((time, heard_at)) = &self.seen else {
+        let Some(HeardTime { time, heard_at }) = &self.seen else {
             // Only a look leads into the line.
             return step.read();
         };
@@ -231,7 +241,7 @@ impl Seeking {
             perhaps_granted,
         };
         let ending = match (self.trouble.take(), self.queued.last.take()) {
-            (Some((_, _, error)), _) => store_failed(error),
+            (Some(trouble), _) => store_failed(trouble.last),
             (None, Some((clause, why))) if unanswered < AWAY => Ending::Refused { clause, why },
             (None, _) => store_failed(no_answer_in_time()),
         };

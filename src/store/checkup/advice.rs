@@ -32,12 +32,19 @@ pub fn precise(duration: Duration) -> String {
     rounded(duration)
 }
 
-/// The middle one and the longest of several; zero if there are none.
-fn spread(round_trips: &[Duration]) -> (Duration, Duration) {
+/// How long several tries took; zero if there were none.
+struct Spread {
+    middle: Duration,
+    longest: Duration,
+}
+
+fn spread(round_trips: &[Duration]) -> Spread {
     let mut sorted = round_trips.to_vec();
     sorted.sort_unstable();
-    let middle = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
-    (middle, sorted.last().copied().unwrap_or_default())
+    Spread {
+        middle: sorted.get(sorted.len() / 2).copied().unwrap_or_default(),
+        longest: sorted.last().copied().unwrap_or_default(),
+    }
 }
 
 /// Whether a call has time enough, if it may have to try so many servers. `what` takes so
@@ -45,7 +52,7 @@ fn spread(round_trips: &[Duration]) -> (Duration, Duration) {
 #[must_use]
 pub fn round_trip(what: &str, round_trips: &[Duration], timing: &Timing, servers: usize) -> Check {
     const STEP: &str = "round_trip";
-    let (middle, longest) = spread(round_trips);
+    let Spread { middle, longest } = spread(round_trips);
     let found = format!(
         "{what} {} in the middle and {} at most, in {} tries",
         precise(middle),

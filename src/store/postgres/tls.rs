@@ -21,7 +21,7 @@ use rustls::{
 use tokio_postgres::tls::TlsConnect;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::conninfo::settings::{Roots, SslMode, Tls};
+use super::conninfo::settings::{ClientCertificate, Roots, SslMode, Tls};
 
 /// What is verified about the server's certificate.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ pub(super) fn connector(tls: &Tls) -> Result<MakeRustlsConnect, String> {
         .with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = match &tls.client {
         None => builder.with_no_client_auth(),
-        Some((certificate, key)) => {
+        Some(ClientCertificate { certificate, key }) => {
             let own = certificates(certificate)?;
             let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| {
                 format!("the private key {} can't be used: {error}", key.display())

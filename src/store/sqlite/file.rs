@@ -169,7 +169,7 @@ pub(super) fn open(
     connect: impl FnOnce(&Path) -> rusqlite::Result<Connection>,
 ) -> Result<(Connection, OpenFile), StoreError> {
     let mut open = open_files();
-    let (found, has_log) = find_or_make(location, timeout, clock, &open)?;
+    let StoreFile { found, has_log } = find_or_make(location, timeout, clock, &open)?;
     let id = FileId::of(&found);
     let connection =
         connect(&location.path).map_err(|error| location.sqlite("open it", &error, timeout))?;
@@ -189,12 +189,19 @@ pub(super) fn open(
 /// that takes some milliseconds.
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// A file that is a store.
+struct StoreFile {
+    found: Metadata,
+    /// Whether its header says that there is a log (WAL).
+    has_log: bool,
+}
+
 fn find_or_make(
     location: &Location,
     timeout: Duration,
     clock: &dyn Clock,
     open: &BTreeMap<FileId, usize>,
-) -> Result<(Metadata, bool), StoreError> {
+) -> Result<StoreFile, StoreError> {
     let mut waited = Duration::ZERO;
     loop {
         let found = match fs::metadata(&location.path) {
@@ -218,13 +225,17 @@ fn find_or_make(
         filesystem::check_file(&location.path, directory(&location.path))?;
         if open.contains_key(&FileId::of(&found)) {
             // Its header can't be read now: SQLite is asked before the first write.
-            return Ok((found, false));
+            return Ok(StoreFile {
+                found,
+                has_log: false,
+            });
         }
         let refused = |error: &io::Error| location.io("read", &location.path, error);
         let mut file = File::open(&location.path).map_err(|error| refused(&error))?;
         let found = file.metadata().map_err(|error| refused(&error))?;
         if found.len() > 0 {
-            return Ok((found, check_header(location, &mut file)?));
+            let has_log = check_header(location, &mut file)?;
+            return Ok(StoreFile { found, has_log });
         }
         if !fill(location, clock, &file, &found)? {
             if waited >= timeout {

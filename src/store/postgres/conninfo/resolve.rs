@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::ConninfoError;
 use super::options::{ALL, Fate, SCHEMA, known};
 use super::settings::{
-    Address, ChannelBinding, Host, Keepalives, Roots, Secret, Settings, SslMode, Tls,
+    Address, ChannelBinding, ClientCertificate, Host, Keepalives, Roots, Secret, Settings, SslMode,
+    Tls,
 };
 use super::text::Pairs;
 use super::{passfile, service};
@@ -481,7 +482,7 @@ fn version(options: &Options<'_>, name: &str) -> Result<Option<u8>, ConninfoErro
 fn client_certificate(
     options: &Options<'_>,
     mode: SslMode,
-) -> Result<Option<(PathBuf, PathBuf)>, ConninfoError> {
+) -> Result<Option<ClientCertificate>, ConninfoError> {
     if mode == SslMode::Disable {
         return Ok(None);
     }
@@ -498,7 +499,7 @@ fn client_certificate(
     };
     let shown = key.display();
     match options.around.secrecy(&key) {
-        Secrecy::Kept | Secrecy::RootsGroup => Ok(Some((certificate, key))),
+        Secrecy::Kept | Secrecy::RootsGroup => Ok(Some(ClientCertificate { certificate, key })),
         Secrecy::Open => Err(ConninfoError::new(format!(
             "others may read the private key file {shown}: chmod 600 {shown}"
         ))),

@@ -85,6 +85,13 @@ pub enum ChannelBinding {
     Require,
 }
 
+/// The files of the client's own certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCertificate {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
 /// How TLS is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
@@ -92,8 +99,8 @@ pub struct Tls {
     pub mode: SslMode,
     /// Whom to trust; `None`: there is no such file, so no chain is verified.
     pub roots: Option<Roots>,
-    /// The client's own certificate and key.
-    pub client: Option<(PathBuf, PathBuf)>,
+    /// By what the client proves who it is.
+    pub client: Option<ClientCertificate>,
     /// Whether the server is told the host's name.
     pub sni: bool,
     /// Not TLS 1.2.

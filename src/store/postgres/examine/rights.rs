@@ -54,7 +54,10 @@ pub(super) fn examine(server: &mut Server<'_, '_>, settings: &Settings) -> Resul
     let statement = server.statements.schema_version();
     if let Some(row) = server.ask("schema", &statement)? {
         let cell = |at: usize| row.try_get::<_, Option<String>>(at).ok().flatten();
-        let versions = (cell(0), cell(1));
+        let versions = Versions {
+            own: cell(0),
+            oldest_reader: cell(1),
+        };
         let check = of_schema(&rights, &settings.schema, Some(versions));
         let serves = !matches!(check.verdict, crate::store::checkup::Verdict::Fail(_));
         server.tell(check);
@@ -133,18 +136,20 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// `versions`: what the table meta says of its own version and its oldest reader.
-fn of_schema(
-    rights: &Rights,
-    schema: &str,
-    versions: Option<(Option<String>, Option<String>)>,
-) -> Check {
+/// What the table meta says of the schema.
+struct Versions {
+    own: Option<String>,
+    /// The oldest version of a program that it serves.
+    oldest_reader: Option<String>,
+}
+
+fn of_schema(rights: &Rights, schema: &str, versions: Option<Versions>) -> Check {
     const STEP: &str = "schema";
-    let Some((version, oldest_reader)) = versions else {
+    let Some(versions) = versions else {
         return without_versions(rights, schema);
     };
     let misconfigured = Trouble::Misconfigured;
-    match oldest_reader.map(|text| text.parse::<i64>()) {
+    match versions.oldest_reader.map(|text| text.parse::<i64>()) {
         Some(Ok(oldest)) if oldest <= schema::VERSION => {}
         Some(Ok(oldest)) => {
             let knows = schema::VERSION;
@@ -160,7 +165,7 @@ fn of_schema(
             return Check::fail(STEP, misconfigured, found, remedy);
         }
     }
-    let version = version.unwrap_or_default();
+    let version = versions.own.unwrap_or_default();
     let found = format!(
         "{schema:?} has version {version}, and this tokenrun knows {}",
         schema::VERSION
@@ -235,8 +240,11 @@ mod tests {
         }
     }
 
-    fn known(version: &str, oldest: &str) -> Option<(Option<String>, Option<String>)> {
-        Some((Some(version.into()), Some(oldest.into())))
+    fn known(version: &str, oldest: &str) -> Option<Versions> {
+        Some(Versions {
+            own: Some(version.into()),
+            oldest_reader: Some(oldest.into()),
+        })
     }
 
     const DENIED: Verdict = Verdict::Fail(Trouble::Denied);
@@ -292,7 +300,11 @@ mod tests {
         assert!(future.found.contains("99"), "{future:?}");
         assert_eq!(future.remedy.as_deref(), Some("install a newer tokenrun"));
         assert_eq!(of_schema(&whole(), "s", known("2", "many")).verdict, WRONG);
-        assert_eq!(of_schema(&whole(), "s", Some((None, None))).verdict, WRONG);
+        let silent = Some(Versions {
+            own: None,
+            oldest_reader: None,
+        });
+        assert_eq!(of_schema(&whole(), "s", silent).verdict, WRONG);
     }
 
     #[test]
