@@ -21,6 +21,8 @@ pub mod seeking;
 mod watch;
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod search;
 #[cfg(test)]
 mod simulation;

@@ -10,8 +10,12 @@
 //! differ. How often each may happen is bounded; everything else is not.
 
 mod explore;
+mod invariants;
 mod key;
+mod network;
+mod processes;
 mod steps;
+mod store;
 mod world;
 
 use std::time::{Duration, Instant};

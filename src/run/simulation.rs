@@ -7,15 +7,21 @@
 //! A failing seed prints the steps that lead to it. `TOKENRUN_SEED=N cargo test
 //! --lib simulation::one_seed -- --nocapture` shows them all.
 
+mod dice;
 mod faults;
+mod guards;
+mod happening;
+mod invariants;
+mod jobs;
+mod network;
 mod nights;
+mod nodes;
 mod processes;
 mod waiting;
 mod world;
 
 use crate::token::mutant::{Mutant, with_mutant};
 use crate::token::swap::EPOCH_FENCE_STEP;
-pub(super) use processes::{is_shown_to_hold, takes_it_for_lost};
 use world::World;
 
 /// Runs one seed to its end. `Err` says what was violated.

@@ -5,7 +5,8 @@
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::world::{Out, World};
+use super::network::Out;
+use super::world::World;
 use crate::run::event::Event;
 use crate::store::Request;
 use crate::token::Swap;
@@ -57,16 +58,25 @@ impl Scribe {
             // The state of the row's stamps is the store's: of its own copy the
             // machine uses nothing but the version.
             self.text.clear();
-            let _ = write!(self.text, "{:?}", process.machine.phase());
+            let _ = write!(self.text, "{:?}", process.run.machine.phase());
             self.scan(world, true);
-            self.write(world, &format_args!("{:?}{:?}", process.guard, process.job));
+            let run = &process.run;
+            self.write(world, &format_args!("{:?}{:?}", run.guard, run.job));
             match &process.out {
                 None => {}
-                Some(Out::Sent { request, at }) => {
+                Some(Out {
+                    request,
+                    at,
+                    answer: None,
+                }) => {
                     self.write(world, &format_args!("?{at:?}"));
                     self.request(world, request);
                 }
-                Some(Out::Answered { event, at }) => {
+                Some(Out {
+                    at,
+                    answer: Some(event),
+                    ..
+                }) => {
                     self.write(world, &format_args!("!{at:?}"));
                     self.event(world, event);
                 }

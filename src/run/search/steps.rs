@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::Scenario;
-use super::world::{Job, Out, World};
-use crate::sys::wait::Status;
+use super::world::World;
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::{ClientId, Others, Pause, Version};
 
@@ -73,12 +72,12 @@ impl World {
             let Some(process) = process else { continue };
             may(n == 0 && self.left.killed > 0 && awake, Action::Kill(n));
             may(n == 0 && self.left.off > 0, Action::PowerOff(n));
-            may(awake && process.job == Job::Runs, Action::MainExits(n));
-            may(awake && process.job == Job::Leftovers, Action::TreeEnds(n));
+            may(awake && process.job_runs(), Action::MainExits(n));
+            may(awake && process.has_leftovers(), Action::TreeEnds(n));
             let Some(out) = &process.out else { continue };
             // Where nothing is slow, or suspended, a call is one step: what others
             // write before its answer comes, they might as well write after it.
-            let sent = matches!(out, Out::Sent { .. });
+            let sent = out.answer.is_none();
             may(sent && awake, Action::Exchange(n));
             may(
                 sent && (!awake || (n == 0 && self.left.slow > 0)),
@@ -123,7 +122,7 @@ impl World {
             Action::Arrive(n) => next.arrive(n),
             Action::Deliver(n) => next.deliver(n),
             Action::MainExits(n) => {
-                next.main_exits(n, Status::Exited(0));
+                next.main_exits(n);
                 if !scenario.leftovers {
                     next.tree_ends(n);
                 }

@@ -1,6 +1,8 @@
 //! What goes wrong, and what operators do in between.
 
-use super::world::{Planned, What, World, group};
+use super::happening::{Planned, What};
+use super::world::World;
+use crate::run::model::group;
 use crate::store::model::ModelData;
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::swap::EPOCH_FENCE_STEP;
@@ -35,7 +37,7 @@ impl World {
         let sound: Vec<usize> = (0..self.processes.len())
             .filter(|i| {
                 let p = &self.processes[*i];
-                let guard = p.guard.as_ref().is_some_and(|g| !g.stopped);
+                let guard = p.run.guard.is_some() && !p.guard_stopped;
                 p.died_at.is_none() && !p.stopped && guard && !self.nodes[p.node].suspended
             })
             .collect();
@@ -61,9 +63,7 @@ impl World {
         let Some(process) = self.pick() else { return };
         self.say(|| format!("p{process} is stopped (its guard: {guard})"));
         if guard {
-            if let Some(guard) = &mut self.processes[process].guard {
-                guard.stopped = true;
-            }
+            self.processes[process].guard_stopped = true;
         } else {
             self.processes[process].stopped = true;
         }
@@ -223,8 +223,11 @@ impl World {
         let longest = row.map(|row| row.document.longest_takeover_after);
         let asked = self.nodes.iter().map(|node| node.timing.takeover_after);
         let known = longest.max(asked.min()).unwrap_or_default();
-        let mut processes = self.processes.iter().filter(|process| process.job_alive());
-        processes.all(|p| p.machine.claim().timing.takeover_after <= known)
+        let mut processes = self
+            .processes
+            .iter()
+            .filter(|process| process.run.job_alive());
+        processes.all(|p| p.run.claim().timing.takeover_after <= known)
     }
 
     pub(super) fn operator(&mut self) {

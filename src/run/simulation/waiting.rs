@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use super::world::{World, group};
+use super::world::World;
 use crate::run::ending::Ending;
 use crate::run::machine::Wait;
+use crate::run::model::group;
 use crate::token::queue::{LIVES, position};
-use crate::token::{
-    Evidence, Look, Memory, QueueEntry, QueuePosition, Row, StoreTime, Until, Waiter,
-};
+use crate::token::{Evidence, Look, Memory, QueueEntry, QueuePosition, Row, StoreTime, Waiter};
 
 /// Clocks of nodes are wrong by a part in this at most, so a waiting process that has not reached
 /// the store since it was started is wrong about the store's time by that part of its life.
@@ -17,15 +16,14 @@ pub(super) const SLEWED: u64 = 25;
 const ALLOWED: Duration = Duration::from_secs(2);
 
 impl World {
-    pub(super) fn join(
+    /// What a session that asked to join the queue, or to stay in it, may not have got.
+    pub(super) fn check_join(
         &mut self,
         process: usize,
         waiter: &Waiter,
-        expiry: &Until,
+        was_alive: bool,
         now: &StoreTime,
     ) {
-        let was_alive = self.is_in_queue(waiter, now);
-        self.store.join(&group(), waiter, expiry, now);
         if !self.is_in_queue(waiter, now) {
             return;
         }
@@ -41,7 +39,7 @@ impl World {
         }
     }
 
-    fn is_in_queue(&self, waiter: &Waiter, now: &StoreTime) -> bool {
+    pub(super) fn is_in_queue(&self, waiter: &Waiter, now: &StoreTime) -> bool {
         let queue = self.store.queue_of(&group());
         let mut own = queue.iter().filter(|entry| entry.waiter == *waiter);
         own.any(|entry| entry.is_alive(now))
@@ -50,7 +48,7 @@ impl World {
     /// Nobody is granted the token past somebody who has been in the queue since before the
     /// look, and whom the rule would have let in then, and would now.
     pub(super) fn check_queue(&mut self, process: usize, before: &Row, now: &StoreTime) {
-        let claim = self.processes[process].machine.claim().clone();
+        let claim = self.processes[process].run.claim().clone();
         let handed = before.document.handoff.as_ref().map(|handoff| &handoff.to);
         if handed == Some(&claim.client) {
             return;
@@ -109,12 +107,12 @@ impl World {
     pub(super) fn check_wait(&mut self, process: usize) {
         let p = &self.processes[process];
         let Wait::For(limit) = p.wait else { return };
-        let ran = matches!(p.machine.ending(), Some(Ending::Ran { .. }));
+        let ran = matches!(p.run.machine.ending(), Some(Ending::Ran { .. }));
         let since_heal = self.healed && p.born >= super::world::HEAL_AT + 10_000;
         if !since_heal || ran || p.stopped {
             return;
         }
-        let timing = p.machine.claim().timing;
+        let timing = p.run.claim().timing;
         let latest = limit.max(Duration::from_secs(1)) + timing.store_timeout * 2 + LIVES;
         let took = self.moment(process).0;
         if took > latest {

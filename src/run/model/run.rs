@@ -1,0 +1,116 @@
+//! The three processes of a run.
+
+use super::{Guard, Job};
+use crate::moment::Moment;
+use crate::run::ending::{Loss, Why};
+use crate::run::event::{Action, Event, Note};
+use crate::run::machine::{Limits, Machine};
+use crate::sys::wait::Status;
+use crate::token::{Claim, SessionId};
+
+/// A supervisor's machine, its guard and its job.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    pub(crate) machine: Machine,
+    /// `None`: it is gone.
+    pub(crate) guard: Option<Guard>,
+    /// `None`: no process of it is alive.
+    pub(crate) job: Option<Job>,
+}
+
+/// What a machine makes of an event.
+#[derive(Debug)]
+pub(crate) struct Stepped {
+    pub(crate) actions: Vec<Action>,
+    /// It was shown its own token, and takes it for another's.
+    pub(crate) forsakes: bool,
+}
+
+/// How the job's own process ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exit {
+    pub(crate) status: Status,
+    /// The guard had begun to end the tree, or is gone.
+    pub(crate) forced: bool,
+}
+
+impl From<Exit> for Event {
+    fn from(Exit { status, forced }: Exit) -> Self {
+        Self::JobExited { status, forced }
+    }
+}
+
+impl Run {
+    /// A run that has just begun: it has a guard, and no job yet.
+    pub(crate) fn new(claim: Claim, limits: Limits) -> Self {
+        Self {
+            machine: Machine::new(claim, limits),
+            guard: Some(Guard::default()),
+            job: None,
+        }
+    }
+
+    pub(crate) const fn claim(&self) -> &Claim {
+        self.machine.claim()
+    }
+
+    pub(crate) const fn session(&self) -> &SessionId {
+        &self.machine.claim().session
+    }
+
+    /// Whether the supervisor is to exit.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.machine.ending().is_some()
+    }
+
+    pub(crate) const fn job_alive(&self) -> bool {
+        self.job.is_some()
+    }
+
+    /// Gives an event to the machine.
+    pub(crate) fn step(
+        &mut self,
+        now: Moment,
+        event: Event,
+        draw: &mut dyn FnMut() -> u64,
+    ) -> Stepped {
+        let holds = is_shown_to_hold(&event, self.claim());
+        let actions = self.machine.step(now, event, draw);
+        let forsakes = holds && actions.iter().any(takes_it_for_lost);
+        Stepped { actions, forsakes }
+    }
+
+    /// The job's own process comes to its end, if it has not yet.
+    pub(crate) fn exit(&mut self) -> Option<Exit> {
+        let status = self.job.as_mut()?.exit()?;
+        let forced = self.guard.as_ref().is_none_or(Guard::forces);
+        Some(Exit { status, forced })
+    }
+
+    /// The job's own process is killed, if it has not ended yet.
+    pub(crate) fn kill(&mut self) -> Option<Exit> {
+        let status = self.job.as_mut()?.kill()?;
+        let forced = true;
+        Some(Exit { status, forced })
+    }
+}
+
+/// Whether an event shows the session its own token.
+fn is_shown_to_hold(event: &Event, claim: &Claim) -> bool {
+    let Event::Looked(Ok((reading, _))) = event else {
+        return false;
+    };
+    let session = reading.row.as_ref().and_then(|row| row.session());
+    session == Some(&claim.session)
+}
+
+/// Whether this says that the token is another's.
+const fn takes_it_for_lost(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Say(Note::Stopping {
+            why: Why::Loss(Loss::Taken),
+            ..
+        })
+    )
+}
