@@ -20,7 +20,7 @@ pub(crate) struct Guard {
 /// What a guard does at once when it is given an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Obeyed {
-    /// It starts the job, which a guard that is right never does late.
+    /// It starts the job; late, only if it is a mutant.
     Starts { late: bool },
     /// It is too late to start the job.
     Refuses,

@@ -5,7 +5,6 @@ use crate::moment::Moment;
 use crate::run::ending::{Loss, Why};
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Machine};
-use crate::sys::wait::Status;
 use crate::token::{Claim, SessionId};
 
 /// A supervisor's machine, its guard and its job.
@@ -23,21 +22,7 @@ pub(crate) struct Run {
 pub(crate) struct Stepped {
     pub(crate) actions: Vec<Action>,
     /// It was shown its own token, and takes it for another's.
-    pub(crate) forsakes: bool,
-}
-
-/// How the job's own process ended.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Exit {
-    pub(crate) status: Status,
-    /// The guard had begun to end the tree, or is gone.
-    pub(crate) forced: bool,
-}
-
-impl From<Exit> for Event {
-    fn from(Exit { status, forced }: Exit) -> Self {
-        Self::JobExited { status, forced }
-    }
+    pub(crate) disowns: bool,
 }
 
 impl Run {
@@ -67,7 +52,7 @@ impl Run {
         self.job.is_some()
     }
 
-    /// Gives an event to the machine.
+    /// Gives an event to the machine; `draw` gives it random bits.
     pub(crate) fn step(
         &mut self,
         now: Moment,
@@ -76,22 +61,23 @@ impl Run {
     ) -> Stepped {
         let holds = is_shown_to_hold(&event, self.claim());
         let actions = self.machine.step(now, event, draw);
-        let forsakes = holds && actions.iter().any(takes_it_for_lost);
-        Stepped { actions, forsakes }
+        let disowns = holds && actions.iter().any(takes_it_for_lost);
+        Stepped { actions, disowns }
     }
 
-    /// The job's own process comes to its end, if it has not yet.
-    pub(crate) fn exit(&mut self) -> Option<Exit> {
+    /// The job's own process comes to its end, if it has not yet. Forced is that if the guard
+    /// has begun to end the tree, or is gone.
+    pub(crate) fn exit(&mut self) -> Option<Event> {
         let status = self.job.as_mut()?.exit()?;
         let forced = self.guard.as_ref().is_none_or(Guard::forces);
-        Some(Exit { status, forced })
+        Some(Event::JobExited { status, forced })
     }
 
     /// The job's own process is killed, if it has not ended yet.
-    pub(crate) fn kill(&mut self) -> Option<Exit> {
+    pub(crate) fn kill(&mut self) -> Option<Event> {
         let status = self.job.as_mut()?.kill()?;
         let forced = true;
-        Some(Exit { status, forced })
+        Some(Event::JobExited { status, forced })
     }
 }
 

@@ -48,7 +48,7 @@ impl Scribe {
             for adrift in &client.adrift {
                 self.write(
                     world,
-                    &format_args!("~{:?}{:?}", adrift.sent_at, adrift.died_at),
+                    &format_args!("~{:?}{:?}", adrift.sent_at, adrift.sender.died_at),
                 );
                 self.swap(world, &adrift.swap);
             }

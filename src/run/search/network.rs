@@ -33,19 +33,29 @@ impl Out {
 }
 
 /// Where a swap comes from.
+#[derive(Debug, Clone)]
 pub(super) struct Sender {
     pub(super) client: usize,
     pub(super) session: SessionId,
     pub(super) died_at: Option<Moment>,
 }
 
+impl Sender {
+    const fn alive(client: usize, session: SessionId) -> Self {
+        Self {
+            client,
+            session,
+            died_at: None,
+        }
+    }
+}
+
 /// A swap that its sender waits for no more, but that may still arrive.
 #[derive(Debug, Clone)]
 pub(super) struct Adrift {
     pub(super) swap: Swap,
-    pub(super) session: SessionId,
+    pub(super) sender: Sender,
     pub(super) sent_at: Moment,
-    pub(super) died_at: Option<Moment>,
 }
 
 impl World {
@@ -66,18 +76,18 @@ impl World {
         self.moment() >= out.at.plus(SECOND)
     }
 
-    pub(super) fn set_adrift(&mut self, client: usize, session: &SessionId, out: Option<Out>) {
+    pub(super) fn set_adrift(&mut self, client: usize, session: SessionId, out: Option<Out>) {
         if let Some(Out {
             request: Request::Swap(swap),
-            at,
+            at: sent_at,
             answer: None,
         }) = out
         {
+            let (swap, sender) = (*swap, Sender::alive(client, session));
             self.clients[client].adrift = vec![Adrift {
-                swap: *swap,
-                session: session.clone(),
-                sent_at: at,
-                died_at: None,
+                swap,
+                sender,
+                sent_at,
             }];
         }
     }
@@ -92,7 +102,7 @@ impl World {
             return;
         };
         let event = unanswered(&out.request);
-        self.set_adrift(client, &session, Some(out));
+        self.set_adrift(client, session, Some(out));
         self.tell(client, event);
     }
 
@@ -107,11 +117,7 @@ impl World {
         };
         let answer = match &out.request {
             Request::Swap(swap) => {
-                let sender = Sender {
-                    client,
-                    session,
-                    died_at: None,
-                };
+                let sender = Sender::alive(client, session);
                 Event::Swapped(Ok(self.swap(&sender, swap)))
             }
             Request::Note(swap) => Event::Swapped(Ok(self.note(swap))),
@@ -140,12 +146,7 @@ impl World {
 
     pub(super) fn arrive_adrift(&mut self, client: usize) {
         if let Some(adrift) = self.clients[client].adrift.pop() {
-            let sender = Sender {
-                client,
-                session: adrift.session,
-                died_at: adrift.died_at,
-            };
-            self.swap(&sender, &adrift.swap);
+            self.swap(&adrift.sender, &adrift.swap);
             self.forget_history();
         }
     }

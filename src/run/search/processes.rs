@@ -48,7 +48,7 @@ impl World {
             return;
         };
         let stepped = process.run.step(now, event, &mut draw);
-        if stepped.forsakes {
+        if stepped.disowns {
             self.violated("a session ended for a token that it still held");
         }
         for action in stepped.actions {
@@ -117,8 +117,8 @@ impl World {
 
     fn killed(&mut self, client: usize) {
         let process = self.clients[client].process.as_mut();
-        if let Some(exit) = process.and_then(|process| process.run.kill()) {
-            self.tell(client, exit.into());
+        if let Some(exited) = process.and_then(|process| process.run.kill()) {
+            self.tell(client, exited);
         }
         self.tree_ends(client);
     }
@@ -126,8 +126,8 @@ impl World {
     /// The job's own process ends by itself.
     pub(super) fn main_exits(&mut self, client: usize) {
         let process = self.clients[client].process.as_mut();
-        if let Some(exit) = process.and_then(|process| process.run.exit()) {
-            self.tell(client, exit.into());
+        if let Some(exited) = process.and_then(|process| process.run.exit()) {
+            self.tell(client, exited);
         }
     }
 
@@ -146,11 +146,11 @@ impl World {
             return;
         };
         let session = run.session().clone();
-        self.set_adrift(client, &session, out);
+        self.set_adrift(client, session.clone(), out);
         let this = &mut self.clients[client];
         for adrift in &mut this.adrift {
-            if adrift.session == session && !by_itself {
-                adrift.died_at.get_or_insert(now);
+            if adrift.sender.session == session && !by_itself {
+                adrift.sender.died_at.get_or_insert(now);
             }
         }
         let grace = run.claim().timing.kill_grace;

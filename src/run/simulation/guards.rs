@@ -52,7 +52,7 @@ impl World {
             return;
         };
         match guard.obey(order, now) {
-            // It is nobody's job any more.
+            // Its supervisor is gone.
             Obeyed::Starts { .. } | Obeyed::Refuses if p.died_at.is_some() => p.run.guard = None,
             Obeyed::Starts { late } => self.start_job(process, late),
             Obeyed::Refuses => self.tell(process, Event::JobNotStarted(NotStarted::TooLate)),

@@ -43,10 +43,10 @@ impl World {
         if self.nodes[node].suspended {
             return self.after(1_000, What::JobEnds(process));
         }
-        let Some(exit) = self.processes[process].run.exit() else {
+        let exited = self.processes[process].run.exit();
+        let Some(Event::JobExited { status, forced }) = exited else {
             return;
         };
-        let (status, forced) = (exit.status, exit.forced);
         self.say(|| format!("p{process}'s job ends: {status:?}, forced: {forced}"));
         self.tally.successes += u64::from(status == Status::Exited(0) && !forced);
         let leftovers = self.dice.one_in(4);
@@ -54,7 +54,7 @@ impl World {
             let delay = self.dice.within(1, 1_000);
             self.after(delay, What::TreeEnds(process));
         }
-        self.tell(process, exit.into());
+        self.tell(process, Event::JobExited { status, forced });
         if !leftovers {
             self.tree_ends(process);
         }
@@ -65,8 +65,8 @@ impl World {
         if !self.processes[process].run.job_alive() {
             return;
         }
-        if let Some(exit) = self.processes[process].run.kill() {
-            self.tell(process, exit.into());
+        if let Some(exited) = self.processes[process].run.kill() {
+            self.tell(process, exited);
         }
         self.tree_ends(process);
     }

@@ -82,7 +82,7 @@ impl World {
         let dice = &mut self.dice;
         let p = &mut self.processes[process];
         let stepped = p.run.step(now, event, &mut || dice.next());
-        if stepped.forsakes {
+        if stepped.disowns {
             self.violated(format!("p{process} ends for a token that it still holds"));
         }
         for action in stepped.actions {

@@ -1,4 +1,4 @@
-//! The world of the simulation: true time, the store, the network, the invariants.
+//! The world of the simulation: true time, what is to happen, the store and the nodes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
