@@ -65,7 +65,7 @@ impl Run {
         Stepped { actions, disowns }
     }
 
-    /// The job's own process comes to its end, if it has not yet. Forced is that if the guard
+    /// The job's own process comes to its end, if it has not yet. The end is forced if the guard
     /// has begun to end the tree, or is gone.
     pub(crate) fn exit(&mut self) -> Option<Event> {
         let status = self.job.as_mut()?.exit()?;
