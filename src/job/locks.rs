@@ -13,16 +13,9 @@
 //! finds both free has a proof that the run is dead, and no pid, boot or namespace was
 //! looked at.
 //!
-//! # Used again
-//!
-//! A run that is over, and that no row names any more, leaves its file to the next one,
-//! which takes it under a name of its own. Who opened it by the old name, because of a
-//! row read before, may see the next run's locks, or none: it is refused once too often,
-//! or sends a swap for a row that has changed since, which does nothing.
-//!
 //! # That very file
 //!
-//! The file has a random name. It is made, or taken, under another, locked, and then renamed:
+//! The file has a random name. It is made under another, locked, and then renamed:
 //! under its own name it is never seen unlocked while its run lives. The token's row names it,
 //! without its directory, because another container may have mounted that elsewhere: it is
 //! looked for in the looker's own directory for the same store. The name also says which

@@ -284,9 +284,7 @@ mod tests {
         fn files(&self) -> usize {
             let names = std::fs::read_dir(self.folder.path()).unwrap();
             let names = names.map(|entry| entry.unwrap().file_name());
-            names
-                .filter(|name| name != "swept" && name != "spare")
-                .count()
+            names.filter(|name| name != "swept").count()
         }
     }
 

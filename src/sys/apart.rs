@@ -13,10 +13,9 @@ use nix::libc;
 use super::process::{exit_now, signal_child};
 use super::wait::ends_within;
 
-/// Renames a file. What takes longer than `limit` happens later, or not at all.
-pub fn rename(from: &Path, to: &Path, limit: Duration) {
-    let text = |path: &Path| CString::new(path.as_os_str().as_bytes());
-    let (Ok(from), Ok(to)) = (text(from), text(to)) else {
+/// Removes a file. What takes longer than `limit` happens later, or not at all.
+pub fn remove(path: &Path, limit: Duration) {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
         return;
     };
     // SAFETY: until it leaves, the child makes system calls and nothing else, which is
@@ -28,8 +27,8 @@ pub fn rename(from: &Path, to: &Path, limit: Duration) {
             // It may outlive this process, and is to keep nothing of it open.
             // SAFETY: it takes numbers only.
             unsafe { libc::syscall(libc::SYS_close_range, 0u32, u32::MAX, 0u32) };
-            // SAFETY: both are strings that live until the child leaves.
-            unsafe { libc::rename(from.as_ptr(), to.as_ptr()) };
+            // SAFETY: it is a string that lives until the child leaves.
+            unsafe { libc::unlink(path.as_ptr()) };
             exit_now(0)
         }
         child if ends_within(child, limit) => {}
@@ -44,11 +43,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_renamed() {
+    fn a_file_is_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let [from, to] = ["from", "to"].map(|name| folder.path().join(name));
-        std::fs::write(&from, "x").unwrap();
-        rename(&from, &to, Duration::from_secs(60));
-        assert!(!from.exists() && to.exists());
+        let path = folder.path().join("file");
+        std::fs::write(&path, "x").unwrap();
+        remove(&path, Duration::from_secs(60));
+        assert!(!path.exists());
     }
 }

@@ -66,9 +66,7 @@ impl Store {
     pub(crate) fn lock_files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.locks()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names
-            .filter(|name| name != "swept" && name != "spare")
-            .collect()
+        names.filter(|name| name != "swept").collect()
     }
 
     /// tokenrun with these words and nothing else.
@@ -182,9 +180,9 @@ impl Store {
         self.edit(&all.join(", "));
     }
 
-    /// A cell of the group's row, as the view shows it.
+    /// A cell of the group's row: a column, or an expression of columns.
     pub(crate) fn cell<T: rusqlite::types::FromSql>(&self, column: &str) -> T {
-        let sql = format!("SELECT {column} FROM token_status WHERE token_group = '{GROUP}'");
+        let sql = format!("SELECT {column} FROM tokens WHERE token_group = '{GROUP}'");
         self.sql().query_row(&sql, [], |row| row.get(0)).unwrap()
     }
 

@@ -9,9 +9,6 @@ use crate::sys::inode::{Device, Inode};
 /// What the name of a file begins with before it is locked.
 pub(super) const DRAFT: &str = "new-";
 
-/// The name of a file that a run which is over has left for the next one.
-pub(super) const SPARE: &str = "spare";
-
 const LOCKED: &str = "run-";
 const NOT_INHERITED: &str = "-closed";
 

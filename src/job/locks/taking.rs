@@ -5,9 +5,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use super::name::{DRAFT, Identity, LockName, SPARE};
+use super::name::{DRAFT, Identity, LockName};
 use super::{JOB_BYTE, RUN_BYTE};
 use crate::sys::apart;
 use crate::sys::errno::Errno;
@@ -43,13 +43,6 @@ impl AsFd for JobLock {
 /// full, descriptors have run out, or the kernel has no such locks. Nothing is left then.
 pub fn take(directory: &Path, bits: u128, inherited: bool) -> io::Result<(RunLock, JobLock)> {
     check_kind(directory)?;
-    let spare = directory.join(SPARE);
-    match reuse(directory, &spare, bits, inherited) {
-        Ok(taken) => return Ok(taken),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        // What an earlier job left behind still holds its lock, or another run was quicker.
-        Err(_) => drop(fs::remove_file(&spare)),
-    }
     let draft = directory.join(format!("{DRAFT}{bits:032x}"));
     let taken = make(directory, &draft)
         .and_then(|file| lock_and_name(file, directory, &draft, bits, inherited));
@@ -94,28 +87,6 @@ fn lock_and_name(
     let path = directory.join(name.as_str());
     fs::rename(draft, &path)?;
     Ok((RunLock { file, path, name }, JobLock(job)))
-}
-
-/// Takes the file that an earlier run has left for the next one: only one can lock it.
-fn reuse(
-    directory: &Path,
-    spare: &Path,
-    bits: u128,
-    inherited: bool,
-) -> io::Result<(RunLock, JobLock)> {
-    let file = open(spare, false)?;
-    // What sweeps goes by age.
-    file.set_modified(SystemTime::now())?;
-    let taken = lock_and_name(file, directory, spare, bits, inherited)?;
-    let (run, _) = &taken;
-    // Before it was locked another may have had it, and a third have left its own there.
-    let named = open(&run.path, false).and_then(Identity::of);
-    if named.is_ok_and(|named| run.name.is_of(&named)) {
-        return Ok(taken);
-    }
-    // Nobody has it: it was left for the next run, and is not locked by this one.
-    let _ = fs::remove_file(&run.path);
-    Err(io::Error::other("another file was put in its place"))
 }
 
 fn make(directory: &Path, draft: &Path) -> io::Result<File> {
@@ -186,18 +157,15 @@ impl RunLock {
         ofd::is_locked(self.file.as_fd(), JOB_BYTE)
     }
 
-    /// Gives the lock up, and the file to the next run: to make one and to remove it is
-    /// dear, above all on ext4, which looks at every inode that was freed in the last
-    /// seconds. Nothing is proven by the old name from then on.
+    /// Gives the lock up and removes its file. Its name proves nothing from then on.
     pub fn remove(self) {
-        let spare = self.path.with_file_name(SPARE);
-        // One that can't be moved is swept some day.
-        let _ = fs::rename(&self.path, spare);
+        // A file that can't be removed is swept a day later.
+        let _ = fs::remove_file(&self.path);
     }
 
-    /// The same where the file system may hang: it is waited for as long as `limit`.
+    /// The same where the file system may hang: waits for at most `limit`.
     pub fn remove_apart(self, limit: Duration) {
-        apart::rename(&self.path, &self.path.with_file_name(SPARE), limit);
+        apart::remove(&self.path, limit);
     }
 }
 
@@ -226,58 +194,21 @@ mod tests {
         drop(job);
         assert!(!run.is_job_lock_held().unwrap());
         run.remove();
-        assert_eq!(names(&directory), [SPARE]);
+        assert!(names(&directory).is_empty());
     }
 
     #[test]
-    fn a_file_is_used_again_under_another_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let directory = folder.path();
-        let inode = |name: &str| fs::metadata(directory.join(name)).unwrap().ino();
-        let (run, job) = take(directory, 1, true).unwrap();
-        let (first, made) = (run.name().clone(), inode(run.name().as_str()));
-        drop(job);
-        run.remove();
-        let old = SystemTime::UNIX_EPOCH;
-        File::options()
-            .write(true)
-            .open(directory.join(SPARE))
-            .unwrap()
-            .set_modified(old)
-            .unwrap();
-        let (run, job) = take(directory, 2, true).unwrap();
-        assert_ne!(run.name(), &first);
-        assert_eq!(inode(run.name().as_str()), made);
-        let taken = fs::metadata(directory.join(run.name().as_str())).unwrap();
-        assert_ne!(taken.modified().unwrap(), old, "its age counts anew");
-        assert!(run.is_job_lock_held().unwrap());
-        // There is only one.
-        let (other, _job) = take(directory, 3, true).unwrap();
-        assert_ne!(inode(other.name().as_str()), made);
-        run.remove();
-        // The first one's job has left something behind.
-        let (other, other_job) = take(directory, 4, true).unwrap();
-        assert_ne!(inode(other.name().as_str()), made);
-        assert!(other.is_job_lock_held().unwrap());
-        drop((job, other_job));
-    }
-
-    #[test]
-    fn what_was_put_in_the_place_of_a_file_is_not_used() {
+    fn a_link_in_the_place_of_the_draft_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("locks");
         fs::create_dir(&directory).unwrap();
         let victim = folder.path().join("victim");
         fs::write(&victim, "precious").unwrap();
-        std::os::unix::fs::symlink(&victim, directory.join(SPARE)).unwrap();
-        let (run, _job) = take(&directory, 1, true).unwrap();
-        assert_eq!(names(&directory), [run.name().as_str()]);
+        let draft = directory.join(format!("{DRAFT}{:032x}", 1));
+        std::os::unix::fs::symlink(&victim, &draft).unwrap();
+        let refused = take(&directory, 1, true).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
-        let fifo = directory.join(SPARE);
-        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let (other, _job) = take(&directory, 2, true).unwrap();
-        assert_eq!(names(&directory).len(), 2);
-        assert!(other.is_job_lock_held().unwrap());
     }
 
     #[test]

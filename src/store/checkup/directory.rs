@@ -91,10 +91,7 @@ pub fn locks(directory: Option<&Path>) -> Check {
         return Check::warn(STEP, format!("{error}; {LESS}"), "use a local file system");
     }
     let names = fs::read_dir(directory).into_iter().flatten().flatten();
-    let own = names.filter(|entry| {
-        let name = entry.file_name();
-        name != "swept" && name != "spare"
-    });
+    let own = names.filter(|entry| entry.file_name() != "swept");
     match own.count() {
         0 => check,
         count => Check::fine(STEP, format!("{}; {count} of runs are in it", check.found)),

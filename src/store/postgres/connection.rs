@@ -12,6 +12,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Row;
 
+use tokio_postgres::error::{DbError, SqlState};
+
 use super::call::{Question, ask};
 use super::conninfo::settings::Settings;
 use super::dial::{self, Deadline, Ends, Link, dial};
@@ -40,8 +42,6 @@ pub(super) struct Failed {
     pub(super) error: StoreError,
     /// The tables are not there: nothing has happened.
     pub(super) no_schema: bool,
-    /// The server's code for it.
-    pub(super) code: Option<String>,
     /// What went wrong, in words, without store and server.
     pub(super) words: String,
 }
@@ -53,8 +53,14 @@ impl Failed {
             words: error.what.clone(),
             error,
             no_schema: false,
-            code: None,
         }
+    }
+
+    /// Whether the server has answered with this SQLSTATE.
+    pub(super) fn is(&self, code: &SqlState) -> bool {
+        let source = self.error.source.as_deref();
+        let said = source.and_then(|it| it.downcast_ref::<DbError>());
+        said.is_some_and(|said| said.code() == code)
     }
 
     /// The same, where it is known that nothing has happened.
@@ -264,7 +270,6 @@ impl Connection {
         Failed {
             error: fault.told(&self.store_name, &host),
             no_schema: fault.is_missing_schema(),
-            code: fault.code().map(|code| code.code().to_owned()),
             words: fault.words(),
         }
     }
@@ -282,10 +287,15 @@ impl Connection {
             [] => return Failed::by(StoreError::misconfigured("the store has no server")),
             // The server that was to be asked has refused nothing of the statement.
             [_] => {
+                let failed = each.remove(0);
+                let error = StoreError {
+                    source: None,
+                    ..failed.error
+                };
                 return Failed {
                     no_schema: false,
-                    code: None,
-                    ..each.remove(0)
+                    error,
+                    ..failed
                 };
             }
             [first, rest @ ..] if rest.iter().all(|it| it == first) => *first,

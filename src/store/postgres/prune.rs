@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use tokio_postgres::Row;
 
+use tokio_postgres::error::SqlState;
+
 use super::PostgresStore;
 use super::cells::{Cells, millis};
 use super::connection::Failed;
@@ -17,9 +19,6 @@ use crate::token::{Fence, GroupName};
 /// Where a run begins in an answer of `prune_look.sql`: after the time and the note.
 const RUN: usize = 4;
 
-/// What the server says where the role has fewer rights than `grants.sql` gives.
-const DENIED: &str = "42501";
-
 impl PostgresStore {
     /// Where the role may not leave a note, nothing is pruned.
     pub(super) fn prune_if_possible(
@@ -28,7 +27,7 @@ impl PostgresStore {
         retention: Retention,
     ) -> Result<(), Failed> {
         match self.prune_a_batch(group, retention) {
-            Err(failed) if failed.code.as_deref() == Some(DENIED) => Ok(()),
+            Err(failed) if failed.is(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(()),
             answer => answer,
         }
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio_postgres::error::SqlState;
+
 use super::connection::{Connection, Failed};
 use super::statements::{Statements, sql};
 use crate::store::{StoreError, Trouble};
@@ -32,13 +34,10 @@ pub(super) fn make(
     match connection.batch(limit, &batch) {
         Ok(()) => Ok(()),
         // Another was quicker: the lock made this one wait for it.
-        Err(failed) if failed.code.as_deref() == Some(DUPLICATE_TABLE) => Ok(()),
+        Err(failed) if failed.is(&SqlState::DUPLICATE_TABLE) => Ok(()),
         Err(failed) => Err(not_made(failed, schema)),
     }
 }
-
-/// What the server says where a table is there already.
-const DUPLICATE_TABLE: &str = "42P07";
 
 fn not_made(failed: Failed, schema: &str) -> StoreError {
     if failed.error.trouble != Trouble::Denied {

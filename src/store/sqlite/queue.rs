@@ -17,7 +17,7 @@ use crate::token::{ClockEpoch, GroupName, QueueEntry, SessionId, StoreTime, Unti
 /// The columns, in the order of the statements.
 pub(super) const COLUMNS: &[&str] = &[
     "token_group",
-    "location",
+    "position",
     "session",
     "seen_at",
     "seen_tick",

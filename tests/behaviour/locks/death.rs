@@ -22,7 +22,7 @@ fn killed_with_guard_and_job_it_is_taken_over_by_the_next_look() {
     let store = Store::new();
     let run = start(&store);
     let job = store.until_begun("node-a");
-    let file: String = store.cell("lock_file");
+    let file: String = store.cell("document ->> '$.run.lock_file'");
     kill_both(run);
     until_dead(job);
     assert!(store.lock_files().contains(&file));
@@ -86,7 +86,7 @@ fn a_supervisor_that_is_merely_stopped_is_not_dead_and_holds_up_nobody_once_it_i
     until_stopped(run.pid());
     store.until_job_gone();
     until_dead(guard);
-    let file: String = store.cell("lock_file");
+    let file: String = store.cell("document ->> '$.run.lock_file'");
 
     let ended = super::once_silent(&super::contender(&store)).with_code(0);
     assert!(ended.stderr.contains("whose holder is silent"), "{ended:?}");
