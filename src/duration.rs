@@ -8,10 +8,10 @@ pub const ACCEPTED: &str = "write for example 90s, 5m, 2h 30m, or a plain number
 /// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// It can't be read.
+    /// The text is not a duration.
     #[error("is not a duration: {ACCEPTED}")]
     Unreadable,
-    /// `5M` would be five months to some and five minutes to others.
+    /// `5M` is ambiguous: five months or five minutes.
     #[error("uses {0:?}, which would be months: write m for minutes ({ACCEPTED})")]
     Months(String),
     /// A year has no fixed length.
@@ -47,8 +47,7 @@ pub fn exact(duration: Duration) -> String {
     humantime::format_duration(duration).to_string()
 }
 
-/// Writes a duration for people: whole seconds from ten seconds on, else with
-/// one digit behind the point; never more precise than anybody wants to know.
+/// Writes a duration for people: whole seconds from ten seconds on, below that with one decimal.
 #[must_use]
 pub fn rounded(duration: Duration) -> String {
     let shown = if duration < Duration::from_secs(10) {
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_shown_as_precisely_as_people_want() {
+    fn durations_are_rounded_for_people() {
         assert_eq!(rounded(Duration::from_millis(1_234)), "1.3s");
         assert_eq!(rounded(Duration::from_millis(3_000)), "3s");
         assert_eq!(rounded(Duration::from_millis(291_700)), "4m 51s");

@@ -11,7 +11,7 @@ pub const BUG: u8 = 70;
 pub const SYSTEM: u8 = 71;
 /// The job succeeded, but that could not be recorded (`--once` only).
 pub const UNRECORDED: u8 = 74;
-/// Not now: held, bound, reserved, handed off, too soon, paused, behind others.
+/// Not now: held, bound, reserved, handed off, too soon, paused, or behind others.
 pub const NOT_NOW: u8 = 75;
 /// The job was stopped because its token was lost or could no longer be guarded.
 pub const LOST: u8 = 76;

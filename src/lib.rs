@@ -39,8 +39,8 @@ use report::last_words;
 use report::log::Log;
 use sys::signals::Inherited;
 
-/// Does what the command line asks for, and says how the process ends. It is called
-/// before any thread is made.
+/// Does what the command line asks for. Returns how the process ends. Must be called before any
+/// thread exists.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> Exit {
     last_words::install();
@@ -76,7 +76,7 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit> {
     wiring::dispatch(request, arguments, inherited, log)
 }
 
-/// Prints what takes the place of a request: a page, or why there is no request.
+/// Prints the page that replaces a request, or the error.
 fn explained(unusable: Unusable) -> Result<Exit> {
     if unusable.asked_for {
         return commands::print(&unusable.text);

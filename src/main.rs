@@ -1,7 +1,7 @@
-//! tokenrun: calls the library, and ends by one door.
+//! tokenrun: calls the library, and ends in one place.
 //!
-//! `main` is C's, not Rust's: Rust's own would ignore SIGPIPE before anybody could
-//! see what tokenrun was given, and the job must get back just that.
+//! `main` is C's, not Rust's: Rust's own would ignore SIGPIPE before tokenrun could see the signal
+//! dispositions that it was given, and the job must get exactly those.
 #![no_main]
 
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn main(argc: c_int, argv: *const *const c_char) -> c_int 
     // SAFETY: the caller promises what `words` asks for.
     let ending = catch_unwind(|| tokenrun::run(&unsafe { words(argc, argv) }));
     match ending {
-        // Nothing is left to be done at an exit: everything was flushed by who wrote it.
+        // An exit leaves nothing to do: each writer has flushed its output.
         Ok(Exit::Code(code)) => exit_now(c_int::from(code)),
         Ok(Exit::Signal(signal)) => die_of(signal),
         Err(_) => c_int::from(exit::BUG),

@@ -5,9 +5,8 @@
 //! One row per group, in a database that every node reaches, is the group's
 //! *token*. A *session* (one invocation of tokenrun) that wants to run the group's
 //! job reads the row, lets the *rule* decide, and, if it may, writes a new row in
-//! which the token is its own. While its job runs it writes a *heartbeat* now and
-//! then. When no process of the job is left it writes the run's outcome and gives
-//! the token up, in one swap.
+//! which the token is its own. While its job runs it writes *heartbeats*. When no process of the
+//! job is left it writes the run's outcome and releases the token, in one swap.
 //!
 //! ```text
 //!             first look, another is expected            grant (clauses 8, 9, 15, 16)
@@ -27,17 +26,17 @@
 //! - The **store** decides nothing. It carries out a [`Swap`] if the row's version
 //!   is still the one that was read and the swap has not expired, and puts its own
 //!   time into the stamps.
-//! - The **rule** ([`decide`]) decides who may have the token, from the row, the
-//!   claim, the line, the evidence and the store's time. It lives here once, never
-//!   in SQL. Contenders honour the *holder's* terms, which stand in the row.
+//! - The **rule** ([`decide`]) decides which session may have the token, from the row, the claim,
+//!   the queue, the evidence and the store's time. It lives here once, never in SQL. Contenders
+//!   honour the *holder's* terms, which the row carries.
 //! - The **holder** decides until when it trusts its lease: until takeover-after,
 //!   less a [margin](Timing::margin), after it *sent* the last swap that is known to
 //!   have happened. By then the job is gone, with everything that it started.
 //!   Takeover-after counts from when the store *stamped* that swap, which was later.
 //!   So the job is gone before the token can be another's.
-//! - An **operator** may pause, hand off, revoke or free a token. He never stamps a
-//!   heartbeat and never touches `session_version`, so that a holder can tell its own
-//!   swaps from his. What he does is recorded in the same swap.
+//! - An **operator** may pause, hand off, revoke or free a token. An operator's swap never stamps a
+//!   heartbeat and never touches `session_version`, so that a holder can tell its own swaps from
+//!   the operator's. The swap also records the act.
 //!
 //! # Three properties of a swap
 //!
@@ -45,9 +44,9 @@
 //!   repeats, and a heartbeat "from version 1" would overwrite another's grant.
 //! - *A swap expires*, in the store's own time. One that was abandoned and arrives
 //!   late changes nothing, so that no token is granted to a ghost.
-//! - *`session_version` is the last version that the session itself wrote.* After an
-//!   unclear answer the session reads: only that version says which of its swaps
-//!   happened. That the row carries its session proves nothing about a heartbeat.
+//! - *`session_version` is the last version that the session itself wrote.* After an unclear answer
+//!   the session reads the row: only that version says which of its swaps happened. The session's
+//!   id in the row proves nothing about a heartbeat.
 //!
 //! # The rule
 //!
@@ -55,12 +54,12 @@
 //!
 //! | | the row | the claim is from | verdict |
 //! |---|---|---|---|
-//! | 0 | whatever it says, absent too, while the store may have forgotten a grant ([`incarnation`]) and has not been observed for the longer of the claimant's takeover-after and the group's longest ever | anyone but 1 | observe the store, write nothing to the token, then start over |
+//! | 0 | any, also absent, while the store may have forgotten a grant ([`incarnation`]) and has not been observed for the longer of the claimant's takeover-after and the group's longest ever | any, except in clause 1 | observe the store, write nothing to the token, then start over |
 //! | 1 | running, and this process runs inside of it | a process under the session's guard | run under the outer lease |
 //! | 2 | running, provably dead | a process on that host | *open*: go on at 6 |
-//! | 3 | the verdict needs an age that can't be told: the stamp is of another clock epoch, or of the future | anyone | observe: that age counts as reached once the version stood unchanged for its whole length on the looker's own clock |
-//! | 4 | running, silent for less than the holder's takeover-after (or, where that can't be told, heard while the looker watched) | anyone | refused: held. The expected client with failback: handed off to itself besides, unless a hand-off is there |
-//! | 5 | running, silent longer | anyone, unless something of the run is alive on this host (then refused) | *open*: go on at 6 |
+//! | 3 | the verdict needs an unknown age: the stamp is of another clock epoch, or of the future | anyone | observe: that age counts as reached once the version stood unchanged for its whole length on the reader's own clock |
+//! | 4 | running, silent for less than the holder's takeover-after (or, where that age is unknown, heard while the reader watched) | anyone | refused: held. The expected client with failback: handed off to itself besides, unless a hand-off is there |
+//! | 5 | running, silent longer | anyone, unless a process of the run is alive on this host (then refused) | *open*: go on at 6 |
 //! | 6 | paused | anyone | refused |
 //! | 7 | free, idle or open, younger than not-before since its grant, however that run ended | anyone | refused: too soon |
 //! | 8 | handed off, not running or open | the target | grant: handoff |
@@ -70,13 +69,13 @@
 //! | 12 | idle, younger than keep | the expected client with failback | refused, and handed off to itself |
 //! | 13 | idle, younger than keep | another, unless first in the queue | refused: bound |
 //! | 14 | never granted, younger than takeover-after, a client is expected | another | refused: reserved |
-//! | 15 | open | the preferred client, the expected one with failback, the first in the queue, or anyone if nobody is preferred | grant |
+//! | 15 | open | the preferred client, the expected one with failback, the first in the queue, or anyone if no client is preferred | grant |
 //! | 16 | open | another | wait the head start; if the version is unchanged then, grant: takeover |
 //!
-//! The line of clause 10 ([`mod@line`]) is made of those who wait, by arrival, as far as they
-//! have given a sign of life within 2.5 seconds, by the store's clock (it expires, as a swap
-//! does), and as the rule would let each of them in if it came first: whom it refuses holds up
-//! nobody.
+//! The queue of clause 10 ([`mod@queue`]) holds the waiters by arrival. A waiter counts while its
+//! last heartbeat is at most 2.5 seconds old by the store's clock (a heartbeat expires, as a swap
+//! does), and while the rule would let it in if it came first: a waiter that the rule refuses
+//! delays no other.
 //!
 //! *Open* is a token that is free, idle for longer than keep, silent for longer than
 //! takeover-after, or whose holder is provably dead. The head start is counted from
@@ -93,13 +92,13 @@
 //! | a swap expires | neither conflict nor loss: take the store's time from the answer, try again |
 //! | the store hangs or is gone | heartbeats are retried with pauses; at trusted-until less the grace the job's tree gets TERM, at trusted-until KILL |
 //! | the token is lost | the job's tree is ended at once; the session closes its own record, truthfully |
-//! | the success of a run with a key for `--once` can't be recorded | it is tried for as long as the lease can be trusted; then that is said, and the exit code is 74 |
-//! | the supervisor is killed | the guard ends the tree at once; the row stays until takeover-after, or until somebody on that host finds both locks free |
-//! | supervisor and guard are killed at once | what is left of the job holds its lock: nobody on that host takes over while it lives, others do after takeover-after |
+//! | the success of a run with a key for `--once` can't be recorded | it is tried for as long as the lease can be trusted; then a message says so, and the exit code is 74 |
+//! | the supervisor is killed | the guard ends the tree at once; the row stays until takeover-after, or until a claimant on that host finds both locks free |
+//! | supervisor and guard are killed at once | what is left of the job holds its lock: no claimant on that host takes over while a process of the job lives; others do after takeover-after |
 //! | the supervisor is stopped | the guard ends the tree at the deadline |
-//! | the guard is killed, stopped or hung | it is told to continue, else the supervisor kills it and the tree |
-//! | the host is suspended | the clocks count on; on wake-up the deadline is looked at first |
-//! | the store's clock starts anew | ages are observed, not compared; a live holder's next heartbeat ends that |
+//! | the guard is killed, stopped or hung | the supervisor sends it CONT; if that does not help, it kills the guard and the tree |
+//! | the host is suspended | the clocks count on; on wake-up the deadline is checked first |
+//! | the store's clock restarts | ages are observed, not compared; a live holder's next heartbeat ends that |
 //! | the store loses its last commits | nothing is granted until every lease is over that may be forgotten (clause 0). A holder whose grant was lost finds that at its next heartbeat and ends its job; one that finds a version of its own in the row, however old, goes on from there. Versions do not repeat, and the fence rises all the same |
 
 pub mod act_record;

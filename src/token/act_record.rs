@@ -27,21 +27,20 @@ pub struct ActRecord {
     /// When, by the store's wall clock, in milliseconds since 1970. The store sets it, in the same
     /// swap.
     pub at_ms: i64,
-    /// The version that the act wrote into the row.
     pub version: Version,
     /// What was done: the word of [`super::operator::Act`] or [`super::operator::Judgement`].
     pub act: String,
-    /// The client that it is about: the new expected one, the one that the token is
-    /// handed off to, or the one that it was taken from.
+    /// The client that the act concerns: the new expected client, the target of the hand-off, or
+    /// the client that lost the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientId>,
     /// Until when a pause lasts, in milliseconds since 1970.
     #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
     pub until_wall_ms: Option<i64>,
-    /// The key of `--once` that is forgotten, in the same swap.
+    /// The key of `--once` that the same swap forgets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_key: Option<String>,
-    /// The store's incarnation that it is about.
+    /// The store's incarnation that the act concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<Incarnation>,
     /// The fence that the row had; the new one, if the act raised it.
@@ -52,7 +51,6 @@ pub struct ActRecord {
 }
 
 impl ActRecord {
-    /// Whether the act changed the fence.
     #[must_use]
     pub fn raised_fence(&self) -> bool {
         self.act == RAISE

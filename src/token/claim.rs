@@ -9,11 +9,11 @@ use super::row::Row;
 use super::time::StoreTime;
 use super::timing::Timing;
 
-/// Who asks for a group's token, and on which terms.
+/// The claimant of a group's token, and its terms.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Claim {
     pub group: GroupName,
-    /// Who the node is.
+    /// The node's id.
     pub client: ClientId,
     pub session: SessionId,
     /// The configured primary, to be recorded when the group is first seen.
@@ -24,27 +24,27 @@ pub struct Claim {
     pub nested_in: Option<SessionId>,
     /// The durations of the run.
     pub timing: Timing,
-    /// What is written down about the run, and never judged.
+    /// Facts that are recorded about the run; no decision uses them.
     pub about: About,
 }
 
-/// What is written down about a run, and never judged.
+/// Facts that are recorded about a run; no decision uses them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct About {
     pub host: Option<String>,
-    /// The supervisor's pid there.
+    /// The supervisor's pid on that host.
     pub pid: Option<i32>,
-    /// The file whose locks prove that the run lives.
+    /// The file whose locks prove that the run is alive.
     pub lock_file: Option<String>,
-    /// What the user calls the run.
+    /// The user's name for the run.
     pub label: Option<String>,
     /// The program's name.
     pub program: String,
-    /// The key that `--once` gave it.
+    /// The key of `--once`.
     pub once_key: Option<String>,
 }
 
-/// One look at a group, and what the looker knows beside the row.
+/// One look at a group: the row, and what the reader knows besides.
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
     /// The row; `None` if the group has never been seen.
@@ -53,28 +53,28 @@ pub struct Look<'a> {
     pub now: &'a StoreTime,
     /// What the store may have forgotten.
     pub memory: &'a Memory,
-    /// This session's place among those who wait.
+    /// This session's position in the queue.
     pub position: QueuePosition,
     /// What this host can prove about the run in the row.
     pub evidence: &'a Evidence,
-    /// How long the row's version has stood unchanged, at least, on the looker's own clock.
+    /// How long the row's version has stood unchanged, at least, on the reader's own clock.
     pub unchanged_for: Duration,
-    /// The session in the row has written while the looker watched: however old its
-    /// stamp is, it was alive when the version last changed.
+    /// The session in the row has written while this session watched: however old the stamp is, the
+    /// holder was alive when the version last changed.
     pub heard: bool,
 }
 
-/// A session's place among those who wait for a token.
+/// A session's position in the queue for a token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct QueuePosition {
-    /// How many come before.
+    /// How many waiters come before.
     pub ahead: usize,
-    /// Whether this session waits itself.
+    /// Whether this session itself is a waiter.
     pub waiting: bool,
 }
 
 impl QueuePosition {
-    /// Whether this session waits, and nobody before it does.
+    /// Whether this session is a waiter and none comes before it.
     #[must_use]
     pub const fn is_first(self) -> bool {
         self.waiting && self.ahead == 0
@@ -101,8 +101,8 @@ impl Evidence {
             (false, _) if is_mutant(Mutant::DeathOfSupervisorAlone) => Self::Dead,
             (_, true) => Self::Alive(holders),
             (false, false) => Self::Dead,
-            // A supervisor that is merely stopped, its job ended: holds up nobody
-            // once it is silent, and is no proof of death before.
+            // The supervisor is merely stopped and its job has ended. It delays no claimant once it
+            // is silent; before that its death is not proven.
             (true, false) => Self::None,
         }
     }

@@ -12,7 +12,7 @@ pub enum Clause {
     Nested = 1,
     /// The run is provably dead.
     ProvenDead = 2,
-    /// An age can't be told.
+    /// An age is unknown.
     UnknownAge = 3,
     /// The holder was heard recently.
     Held = 4,
@@ -64,7 +64,6 @@ impl Clause {
         Self::HeadStart,
     ];
 
-    /// Its number in the table of `token.rs`.
     #[must_use]
     pub const fn number(self) -> u8 {
         self as u8

@@ -1,8 +1,8 @@
-//! What a token carries and no store looks into: one document, which stores keep as JSON.
+//! The part of a token that only tokenrun understands: one document, which stores keep as JSON.
 //!
-//! A new field of a token is a line in here. Programs of two versions use one store side by side:
-//! what this one does not know it carries through its swaps (`other`), at the top, and in each
-//! part that is replaced as a whole, because it lives as long as that part does.
+//! Every field of a token is declared here. Programs of two versions use one store side by side: a
+//! program carries fields that it does not know through its swaps (`other`), at the top and in each
+//! part that is replaced as a whole, because such a field lives as long as its part.
 
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ pub type Others = Map<String, Value>;
 /// The version of the document that this program reads and writes.
 pub const VERSION: u32 = 1;
 
-/// What the token's stamp is the time of.
+/// The event that the token's stamp records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StampOf {
     /// The first look at the group, which found no token.
     #[default]
     Created,
-    /// A grant, which is the session's first sign of life.
+    /// A grant, which is the session's first heartbeat.
     Granted,
-    /// A later sign of life.
+    /// A later heartbeat.
     Heartbeat,
     /// The end of a run.
     Released,
@@ -43,12 +43,12 @@ pub struct Run {
     pub lock_file: Option<String>,
     /// The program's name. Arguments are never stored: they can hold secrets.
     pub program: String,
-    /// The key that `--once` gave it.
+    /// The key of `--once`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_key: Option<String>,
-    /// How the client came by the token.
+    /// How the client got the token.
     pub grant: GrantKind,
-    /// Whose the token was before, if another's.
+    /// The client that the token belonged to before, if another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_client: Option<ClientId>,
     /// What a newer program has added.
@@ -56,10 +56,10 @@ pub struct Run {
     pub other: Others,
 }
 
-/// New grants have been stopped by an operator.
+/// An operator has stopped new grants.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pause {
-    /// Who stopped them.
+    /// The operator.
     pub by: String,
     pub reason: String,
     /// Until when, in milliseconds since 1970; `None` until an operator resumes them.
@@ -70,15 +70,15 @@ pub struct Pause {
     pub other: Others,
 }
 
-/// The token goes to a certain client when it is next granted.
+/// The token goes to a certain client at its next grant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Handoff {
     pub to: ClientId,
-    /// When that was asked for, in milliseconds since 1970.
+    /// The time of the hand-off, in milliseconds since 1970.
     #[serde(rename = "at_ms")]
     pub at_wall_ms: i64,
-    /// The target left it itself, for its failback. An operator's ends a run that yields; this
-    /// one waits until the token is idle, since failback ends no run.
+    /// The target itself requested the hand-off, for its failback. An operator's hand-off ends a
+    /// run that yields; this one waits until the token is idle, since failback ends no run.
     #[serde(default, skip_serializing_if = "is_false")]
     pub for_failback: bool,
     /// What a newer program has added.
@@ -98,25 +98,25 @@ pub struct Counters {
     pub takeovers: i64,
     /// Runs that lost their token or vanished.
     pub losses: i64,
-    // How runs have ended, where the counts above do not tell: each is counted once, in the swap
-    // that takes its token. What its session records later changes history alone.
-    /// Whose job succeeded.
+    // Endings that the counts above do not separate. Each run is counted once, in the swap that
+    // takes its token. A later record by its session changes history alone.
+    /// The job succeeded.
     pub succeeded: i64,
-    /// Whose job was killed by a signal. A failure.
+    /// A signal killed the job. Also a failure.
     pub signalled: i64,
-    /// Whose job was stopped at its time-out. A failure.
+    /// The job was stopped at its time-out. Also a failure.
     pub timed_out: i64,
-    /// Whose job was not started.
+    /// The job was not started.
     pub not_started: i64,
-    /// That vanished: another was granted their token. A loss.
+    /// The run vanished: another session was granted the token. Also a loss.
     #[serde(rename = "vanished")]
     pub unknown: i64,
-    /// Whose token an operator freed by force.
+    /// An operator freed the token by force.
     pub forced: i64,
 }
 
 impl Counters {
-    /// Counts a grant; `takes_over`: to a client other than the one that the token belonged to.
+    /// Counts a grant. `takes_over`: the token belonged to another client.
     pub const fn count_grant(&mut self, takes_over: bool) {
         self.runs = self.runs.saturating_add(1);
         if takes_over {
@@ -124,7 +124,7 @@ impl Counters {
         }
     }
 
-    /// Counts a run that ended like this.
+    /// Counts a run with this outcome.
     pub fn count_end(&mut self, outcome: Outcome) {
         let counters: &mut [&mut i64] = match outcome {
             Outcome::Succeeded => &mut [&mut self.succeeded],
@@ -141,8 +141,8 @@ impl Counters {
         }
     }
 
-    /// The runs that are over, by outcome in a word. `running`: the last one is not over. The
-    /// last word stands for those that an older tokenrun ended, which kept no such counts.
+    /// The runs that are over, by the word of their outcome. `running`: the last run is not over.
+    /// The word `other` counts the runs that an older tokenrun ended without such counts.
     #[must_use]
     pub fn by_outcome(&self, running: bool) -> [(&'static str, i64); 9] {
         let Self {
@@ -177,13 +177,13 @@ impl Counters {
     }
 }
 
-/// Everything of a token that stores only carry.
+/// The part of a token that stores carry without reading it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Document {
-    /// The oldest version of a program that may act on it: [`VERSION`].
+    /// The oldest version of a program that may act on the token: [`VERSION`].
     pub reader: u32,
-    /// What the token's stamp is the time of.
+    /// The event that the token's stamp records.
     pub stamp_of: StampOf,
     /// The last version that the running session itself wrote; operators keep it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,23 +191,23 @@ pub struct Document {
     /// The clock epoch that the last grant was made in. `None`: never granted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granted_epoch: Option<ClockEpoch>,
-    /// When the token was created, unless the token's stamp says it.
+    /// When the token was created, unless the token's stamp records it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<Stamp>,
-    /// When the token was last granted, in `granted_epoch`, unless the token's stamp says it.
+    /// When the token was last granted, in `granted_epoch`, unless the token's stamp records it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acquired: Option<Stamp>,
     /// How long the holder may be silent.
     #[serde(rename = "takeover_after_ms", with = "millis")]
     pub takeover_after: Duration,
-    /// The longest that any holder of this group was ever allowed to be silent. It never falls: a
-    /// grant that the store has forgotten may have been on older terms.
+    /// The longest takeover-after of any holder of this group. It never falls: a grant that the
+    /// store has forgotten may have had longer terms.
     #[serde(rename = "longest_takeover_after_ms", with = "millis")]
     pub longest_takeover_after: Duration,
     /// How long after a run other clients are refused outright.
     #[serde(rename = "keep_ms", with = "millis")]
     pub keep: Duration,
-    /// How long a client that is not preferred waits.
+    /// How long a client without preference waits.
     #[serde(rename = "head_start_ms", with = "millis")]
     pub head_start: Duration,
     /// The least time from the last grant to the next. Zero for none.
@@ -219,7 +219,7 @@ pub struct Document {
     /// The holder's (or last holder's) supervisor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
-    /// What the holder calls its run.
+    /// The holder's name for its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// New grants are stopped.
@@ -231,10 +231,8 @@ pub struct Document {
     /// The holder is asked to end its job and to free the token.
     #[serde(rename = "revoke", skip_serializing_if = "is_false")]
     pub revoke_requested: bool,
-    /// How the last run ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_outcome: Option<Outcome>,
-    /// What has been counted.
     #[serde(flatten)]
     pub counters: Counters,
     /// What a newer program has added.
@@ -242,7 +240,7 @@ pub struct Document {
     pub other: Others,
 }
 
-/// What must be there: without it another value would be guessed.
+/// The fields that every document must have: a default would be a guess.
 const NEEDED: [&str; 6] = [
     "reader",
     "stamp_of",
@@ -252,16 +250,16 @@ const NEEDED: [&str; 6] = [
     "not_before_ms",
 ];
 
-/// Where the run that holds the token stands in the document.
+/// The key of the run that holds the token.
 const RUN: &str = "run";
 
-/// A document that is none of tokenrun's: which field, and what is wrong with it.
+/// Why a text is not a token's document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {what}")]
 pub struct BadDocument {
     /// The field's name in the JSON; `document` for all of it.
     pub field: String,
-    /// What is wrong with it, to be read after the field.
+    /// What is wrong with it; reads after the field's name.
     pub what: String,
 }
 
@@ -295,7 +293,7 @@ impl Document {
         let whole = Whole { document, run };
         // Maps have texts as keys, and numbers are whole: nothing in it can fail.
         if self.needs_newer_program() {
-            // What was carried on stands in the place of what it could not be understood as.
+            // A part that this program could not read replaces its default.
             let value = serde_json::to_value(&whole).unwrap_or_default();
             return value.to_string();
         }
@@ -304,10 +302,10 @@ impl Document {
 
     /// The document that a store keeps, and the run that holds the token.
     ///
-    /// Of one that needs a newer program, what can't be understood is carried on as it is.
+    /// In a document that needs a newer program, an unreadable part is carried on as it is.
     ///
     /// # Errors
-    /// What is wrong with a malformed text.
+    /// Says what is wrong with a malformed text.
     pub fn from_json(text: &str) -> Result<(Self, Option<Run>), BadDocument> {
         let bad = |error: serde_json::Error| BadDocument::of("document", error);
         let mut fields: Others = serde_json::from_str(text).map_err(bad)?;
@@ -319,7 +317,7 @@ impl Document {
         }
         let run = match fields.remove(RUN) {
             None => None,
-            Some(run) if is_newer => Some(run_of_the_future(run)?),
+            Some(run) if is_newer => Some(newer_run(run)?),
             Some(run) => {
                 Some(serde_json::from_value(run).map_err(|why| BadDocument::of(RUN, why))?)
             }
@@ -340,8 +338,8 @@ impl Document {
     }
 }
 
-/// The run of a document that needs a newer program: its session, and what else can be understood.
-fn run_of_the_future(run: Value) -> Result<Run, BadDocument> {
+/// The run of a document that needs a newer program: its session, and every other readable field.
+fn newer_run(run: Value) -> Result<Run, BadDocument> {
     let bad = |why: serde_json::Error| BadDocument::of(RUN, why);
     let fields: Others = serde_json::from_value(run).map_err(bad)?;
     let plain = json!({"program": "?", "grant": GrantKind::Bind, "session": fields.get("session")});
@@ -360,7 +358,7 @@ fn run_of_the_future(run: Value) -> Result<Run, BadDocument> {
     Ok(run)
 }
 
-/// Whether one field alone can be understood.
+/// Whether this field alone is readable.
 fn understood(fields: &Others, field: &str) -> serde_json::Result<()> {
     let alone = fields
         .get(field)
@@ -399,7 +397,7 @@ mod tests {
     const PLAIN: &str = r#"{"reader": 1, "stamp_of": "granted", "takeover_after_ms": 300000,
         "keep_ms": 0, "head_start_ms": 10000, "not_before_ms": 0}"#;
 
-    /// A document with these fields besides, as it is after it was read and written.
+    /// The document with these additional fields, after it was read and written.
     fn carried(more: &Value) -> Others {
         let mut document = fields(PLAIN);
         document.extend(serde_json::from_value::<Others>(more.clone()).unwrap());
@@ -409,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_the_future_are_carried_on_in_every_part() {
+    fn unknown_fields_are_carried_on_in_every_part() {
         let more = json!({
             "colour": {"shade": [1, null]},
             "run": {"session": "s", "program": "p", "grant": "bind", "colour": 1},
@@ -423,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_the_future_are_carried_on_where_a_newer_program_is_needed() {
+    fn unknown_words_are_carried_on_where_a_newer_program_is_needed() {
         let more = json!({
             "reader": 2,
             "last_outcome": "transcended",
@@ -440,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_program_should_know_is_not_guessed() {
+    fn a_missing_or_wrong_field_is_an_error_and_not_guessed() {
         for (field, value) in [
             ("last_outcome", json!("transcended")),
             ("keep_ms", json!("a while")),
@@ -466,7 +464,7 @@ mod tests {
             let text = Value::Object(document).to_string();
             assert!(Document::from_json(&text).is_err(), "{needed}");
         }
-        // Of a newer program's run at least the session must be known.
+        // The session of a newer program's run must be readable.
         let mut document = fields(PLAIN);
         document.extend(fields(r#"{"reader": 2, "run": {"session": 5}}"#));
         let text = Value::Object(document).to_string();
@@ -474,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_replaced_takes_its_fields_of_the_future_with_it() {
+    fn a_replaced_part_takes_its_unknown_fields_with_it() {
         let mut document = fields(PLAIN);
         let run = r#"{"run": {"session": "s", "program": "p", "grant": "bind", "colour": 1}}"#;
         document.extend(fields(run));

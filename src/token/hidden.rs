@@ -1,8 +1,8 @@
-//! Characters that a person does not see, or that change how others are seen.
+//! Characters that are invisible, or that change how others are displayed.
 
-/// First and last of each range, in order, control characters aside. Those that Unicode calls
-/// Default_Ignorable (zero width, writing direction, variation selectors, fillers, tags), the
-/// format controls beside them, the blanks that look like a space, and what ends a line.
+/// First and last of each range, in order, without control characters: Unicode's Default_Ignorable
+/// (zero width, writing direction, variation selectors, fillers, tags), the format controls beside
+/// them, the blanks that look like a space, and line ends.
 const RANGES: [(char, char); 22] = [
     ('\u{a0}', '\u{a0}'),
     ('\u{ad}', '\u{ad}'),
@@ -28,8 +28,8 @@ const RANGES: [(char, char); 22] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Whether a character is not seen, or changes how others are seen: a control character, one
-/// of another writing direction, a blank other than the space.
+/// Whether a character is invisible or changes how others are displayed: a control character, a
+/// change of the writing direction, a blank other than the space.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_seen_is_hidden() {
+    fn invisible_characters_are_hidden() {
         for c in [
             '\n',
             '\u{1b}',

@@ -1,11 +1,12 @@
-//! What a store may have forgotten. After a promotion that lost commits, or from a restored copy,
-//! the last grant may be missing: the row is older than the truth, or gone, and its holder goes on
-//! until it no longer trusts its lease. So a store says which *incarnation* it is, one *note* in it
-//! says which one was seen last and since when, and nothing is granted before the present one has
-//! been observed for as long as a forgotten lease may last (clause 0 of the rule).
+//! Whether a store may have forgotten grants. After a promotion that lost commits, or in a restored
+//! copy, the last grant may be missing: the row is outdated or gone, and its holder goes on until
+//! it no longer trusts its lease. So a store reports which *incarnation* it is, and one *note* in
+//! the store names the last incarnation seen, and since when. No token is granted before the
+//! present incarnation has been observed for as long as a forgotten lease may last (clause 0 of the
+//! rule).
 //!
 //! Only the last note counts. It is never looked up by the incarnation that it names: a store that
-//! was another in between may come back without what happened there.
+//! was another incarnation in between may come back without what happened there.
 
 use std::time::Duration;
 
@@ -18,20 +19,19 @@ use super::names::{Incarnation, Version};
 use super::row::Row;
 use super::time::{ClockEpoch, Stamp, StoreTime, Until};
 
-/// How long an incarnation has surely stood without having forgotten anything.
+/// The time that an incarnation has certainly existed without forgetting a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Served {
     /// For this long.
     For(Duration),
-    /// Nothing was granted before it.
+    /// No grant came before this incarnation.
     Everything,
 }
 
 impl Served {
-    /// Not at all.
     pub const NOTHING: Self = Self::For(Duration::ZERO);
 
-    /// What is missing to this length.
+    /// The time that is missing to this length.
     #[must_use]
     pub const fn missing_to(self, length: Duration) -> Duration {
         match self {
@@ -80,42 +80,42 @@ impl<'a> Deserialize<'a> for Served {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
-    /// It has no past: what holds its tokens was made with the note.
+    /// The store has no past: its tables were made together with the note.
     New,
-    /// It has a past, and no note.
+    /// The store has a past, and no note.
     Unnoted,
-    /// It is another incarnation than the one before: a promotion, a restored or copied store.
+    /// The store is another incarnation than before: promoted, restored or copied.
     Another,
-    /// It was started anew, and may have lost its last commits.
+    /// The store was restarted, and may have lost its last commits.
     Restarted,
-    /// It does not say which incarnation it is.
+    /// The store does not report its incarnation.
     Unknown,
     /// An operator distrusts it.
     Distrusted,
     /// An operator knows that nothing was lost.
     Settled,
-    /// Its note can't be read.
+    /// The note is unreadable.
     Unreadable,
-    /// What a newer program knows.
+    /// A reason that only a newer program knows.
     #[serde(other)]
     Newer,
 }
 
-/// The note of the incarnation that was seen last: one in a store.
+/// The note of the incarnation that was seen last: one per store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct IncarnationNote {
-    /// Changes with every write; drawn by the writer.
+    /// Changes with every write; the writer draws it.
     pub version: Version,
     pub incarnation: Incarnation,
     /// The clock of [`Self::first_seen`].
     pub epoch: ClockEpoch,
     /// The store's time when the incarnation was first seen in that clock epoch.
     pub first_seen: Stamp,
-    /// Whether its commits would have survived a crash then.
+    /// Whether the store's commits would have survived a crash then.
     pub durable_then: bool,
-    /// For how long it had stood before that, or was verified to since.
+    /// The time that it had served before that, or that was verified since.
     pub served: Served,
-    /// Why it had to be observed, if it had to.
+    /// Why the store had to be observed, if it had to.
     pub why: Doubt,
     /// What a newer program has added.
     #[serde(flatten)]
@@ -123,7 +123,7 @@ pub struct IncarnationNote {
 }
 
 impl IncarnationNote {
-    /// The note of a store without a past: it is written in the transaction that makes the tables.
+    /// The note of a store without a past: the transaction that makes the tables writes it.
     #[must_use]
     pub fn of_new(
         incarnation: Incarnation,
@@ -143,16 +143,14 @@ impl IncarnationNote {
         }
     }
 
-    /// The text that a store keeps.
     #[must_use]
     pub fn to_json(&self) -> String {
         // Maps have texts as keys, and numbers are whole: nothing in it can fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The note that a store keeps, by the version that the store keeps beside it. A text that is
-    /// not a note counts as a note of another incarnation: what it is must be observed, and it is
-    /// replaced.
+    /// The stored note; the store keeps its version beside it. A malformed text counts as the note
+    /// of another incarnation: the store must be observed, and the note is replaced.
     #[must_use]
     pub fn from_json(text: &str, version: Version) -> Self {
         let note = serde_json::from_str(text).unwrap_or_else(|_| Self {
@@ -177,38 +175,38 @@ impl IncarnationNote {
 pub struct NoteSwap {
     /// The version that was read; `None` if there was no note.
     pub from: Option<Version>,
-    /// The new note. Its version was drawn for this swap.
+    /// The new note, with a version that was drawn for this swap.
     pub to: IncarnationNote,
-    /// After this time, and in another clock epoch, the store carries the swap out no more.
+    /// The store rejects the swap after this time, and in another clock epoch.
     pub expiry: Until,
-    /// The act of an operator, which is recorded in the same transaction. The store sets its time.
+    /// The act of an operator, recorded in the same transaction. The store sets its time.
     pub act: Option<Box<ActRecord>>,
 }
 
-/// An observation of the store that is not over.
+/// An unfinished observation of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {
-    /// For how much longer nothing is granted.
+    /// How much longer no token is granted.
     pub wait: Duration,
     /// Why the store is observed.
     pub doubt: Doubt,
 }
 
-/// What a reading says of the store's memory, in one snapshot with the row and the time.
+/// What a read reports of the store's memory, in one snapshot with the row and the time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Memory {
-    /// Which incarnation the store is; `None`: it does not say.
+    /// The store's incarnation; `None`: the store does not report one.
     pub incarnation: Option<Incarnation>,
-    /// Whether its commits survive a crash, as it is set now.
+    /// Whether the store's commits survive a crash, by its present settings.
     pub durable: bool,
-    /// The last note. One that was itself restored names no incarnation that there is.
+    /// The last note. A note that was itself restored names an incarnation that no longer exists.
     pub note: Option<IncarnationNote>,
-    /// For how long it has stood if there is no note: nothing, unless it surely has no past.
+    /// What counts as served without a note: nothing, unless the store certainly has no past.
     pub unnoted: Served,
 }
 
 impl Memory {
-    /// Of a store that surely has forgotten nothing.
+    /// A store that has certainly forgotten nothing.
     #[cfg(test)]
     pub(crate) const SOUND: Self = Self {
         incarnation: None,
@@ -217,7 +215,7 @@ impl Memory {
         unnoted: Served::Everything,
     };
 
-    /// For how long the present incarnation has been observed, and why it has to be.
+    /// How long the present incarnation has been observed, and why that is necessary.
     #[must_use]
     pub fn observed(&self, now: &StoreTime) -> (Served, Doubt) {
         let Some(note) = &self.note else {
@@ -247,7 +245,7 @@ impl Memory {
         (!wait.is_zero()).then_some(Observation { wait, doubt })
     }
 
-    /// What becomes of what was served when the note is another incarnation's, or of another start.
+    /// What remains of the served time when the note names another incarnation or clock epoch.
     fn carried(&self, note: &IncarnationNote, incarnation: &Incarnation) -> (Served, Doubt) {
         if note.incarnation != *incarnation {
             let doubt = if note.incarnation.0.is_empty() {
@@ -266,8 +264,8 @@ impl Memory {
         (note.served, note.why)
     }
 
-    /// The note to write before anything is decided; `None` if the last one names this
-    /// incarnation and clock epoch, or the store does not say which it is.
+    /// The note to write before any decision; `None` if the last note names this incarnation and
+    /// clock epoch, or the store does not report its incarnation.
     #[must_use]
     pub fn next_note(
         &self,
@@ -301,8 +299,8 @@ impl Memory {
         })
     }
 
-    /// Whether the store is observed since the row's last grant, by the same clock: then another
-    /// grant may have been forgotten, although the clock says nothing of it.
+    /// Whether the observation of the store began after the row's last grant, by the same clock:
+    /// then another grant may have been forgotten, although the clock epoch does not show it.
     #[must_use]
     pub fn is_newer_than_grant(&self, row: &Row) -> bool {
         let of_grant = row.document.granted_epoch.as_ref();
@@ -316,7 +314,7 @@ impl Memory {
         })
     }
 
-    /// What it will say when [`Self::next_note`] is written: for commands that write nothing.
+    /// This memory as if [`Self::next_note`] were written: for commands that only read.
     #[must_use]
     pub fn noted(&self, now: &StoreTime) -> Self {
         let note = self.next_note(now, || Version::from_random(0));
@@ -326,9 +324,9 @@ impl Memory {
         }
     }
 
-    /// The note that says what a grant has verified: that the incarnation has stood for this
-    /// length. So a restart that loses nothing does not begin the observation anew. `None` if the
-    /// note says it, or it has not stood for so long.
+    /// The note that records what a grant has verified: that the incarnation has existed for this
+    /// length. So a restart that loses nothing does not begin the observation again. `None` if the
+    /// note records it already, or the incarnation is younger.
     #[must_use]
     pub fn raised(
         &self,
@@ -349,7 +347,7 @@ impl Memory {
         })
     }
 
-    /// The swap of the last note for this one.
+    /// The swap from the last note to this one.
     #[must_use]
     pub fn swap(&self, to: IncarnationNote, now: &StoreTime, limit: Duration) -> NoteSwap {
         NoteSwap {
@@ -360,7 +358,7 @@ impl Memory {
         }
     }
 
-    /// The note by which an operator says that nothing was lost, or begins an observation.
+    /// The note by which an operator declares that nothing was lost, or begins an observation.
     #[must_use]
     pub fn judged(
         &self,

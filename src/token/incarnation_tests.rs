@@ -19,7 +19,7 @@ fn version() -> Version {
     Version::from_random(7)
 }
 
-/// The incarnation `i` was noted at 100 s in the clock epoch `d`, after it had served for so long.
+/// The incarnation `i`, noted at 100 s in the clock epoch `d` with this served time.
 fn noted(served: Served) -> Memory {
     let new = IncarnationNote::of_new(named("i"), true, &at("d", 100), version());
     Memory {
@@ -30,7 +30,7 @@ fn noted(served: Served) -> Memory {
     }
 }
 
-/// What the next note says, once it is written.
+/// The memory after its next note is written.
 fn after(memory: &Memory, now: &StoreTime) -> Memory {
     let note = memory.next_note(now, version).unwrap();
     but(memory.clone(), |memory| memory.note = Some(note))
@@ -41,7 +41,7 @@ fn observed(memory: &Memory, now: &StoreTime) -> Served {
 }
 
 #[test]
-fn the_same_incarnation_has_been_observed_for_the_longer_of_its_age_and_what_it_had_served() {
+fn the_same_incarnation_is_observed_for_the_longer_of_its_age_and_its_served_time() {
     let memory = noted(Served::For(s(20)));
     assert_eq!(memory.next_note(&at("d", 110), version), None);
     assert_eq!(observed(&memory, &at("d", 110)), Served::For(s(20)));
@@ -56,7 +56,7 @@ fn the_same_incarnation_has_been_observed_for_the_longer_of_its_age_and_what_it_
 }
 
 #[test]
-fn a_restart_that_is_sure_keeps_what_was_served_and_begins_the_age_anew() {
+fn a_durable_restart_keeps_the_served_time_and_restarts_the_age() {
     let memory = after(&noted(Served::For(s(20))), &at("e", 5));
     assert_eq!(observed(&memory, &at("e", 6)), Served::For(s(20)));
     assert_eq!(observed(&memory, &at("e", 35)), Served::For(s(30)));
@@ -65,7 +65,7 @@ fn a_restart_that_is_sure_keeps_what_was_served_and_begins_the_age_anew() {
 }
 
 #[test]
-fn a_restart_that_may_have_lost_commits_has_served_nothing() {
+fn a_restart_that_may_have_lost_commits_resets_the_served_time() {
     for (then, now) in [(false, true), (true, false)] {
         let memory = but(noted(Served::Everything), |memory| {
             memory.durable = now;
@@ -78,7 +78,7 @@ fn a_restart_that_may_have_lost_commits_has_served_nothing() {
 }
 
 #[test]
-fn another_incarnation_has_served_nothing_and_coming_back_is_another_too() {
+fn another_incarnation_has_served_nothing_nor_has_one_that_comes_back() {
     let of =
         |memory: &Memory, name: &str| but(memory.clone(), |m| m.incarnation = Some(named(name)));
     let first = noted(Served::Everything);
@@ -125,7 +125,7 @@ fn without_a_note_only_a_store_without_a_past_is_trusted() {
 }
 
 #[test]
-fn a_store_that_does_not_say_which_it_is_is_observed_and_not_noted() {
+fn a_store_without_an_incarnation_is_observed_and_not_noted() {
     let memory = but(noted(Served::Everything), |memory| {
         memory.incarnation = None
     });
@@ -137,7 +137,7 @@ fn a_store_that_does_not_say_which_it_is_is_observed_and_not_noted() {
 }
 
 #[test]
-fn a_grant_raises_what_was_served_to_what_it_verified_and_never_lowers_it() {
+fn a_grant_raises_the_served_time_to_what_it_verified_and_never_lowers_it() {
     let memory = noted(Served::For(s(20)));
     let raised = |at: &StoreTime, length| memory.raised(at, length, version);
     assert_eq!(raised(&at("d", 110), s(20)), None, "it says so");
@@ -171,7 +171,7 @@ fn an_operator_settles_and_distrusts() {
 }
 
 #[test]
-fn a_note_comes_back_as_written_with_what_a_newer_program_added() {
+fn a_note_is_read_as_written_with_the_fields_of_a_newer_program() {
     for served in [Served::Everything, Served::NOTHING, Served::For(MS * 1_234)] {
         let note = noted(served).note.unwrap();
         let read = IncarnationNote::from_json(&note.to_json(), note.version);
@@ -183,7 +183,7 @@ fn a_note_comes_back_as_written_with_what_a_newer_program_added() {
 }
 
 #[test]
-fn a_note_that_cant_be_read_is_observed_and_replaced() {
+fn an_unreadable_note_is_observed_and_replaced() {
     let sound = noted(Served::Everything);
     for text in ["", "{}", "nothing", "{\"version\":\"x\"}"] {
         let note = IncarnationNote::from_json(text, Version::from_stored(7));
@@ -205,7 +205,7 @@ fn a_note_that_cant_be_read_is_observed_and_replaced() {
 }
 
 #[test]
-fn a_grant_from_before_the_note_is_followed_by_one_that_leaps() {
+fn after_a_grant_that_is_older_than_the_note_the_next_fence_leaps() {
     let row = running("a");
     let granted = row.acquired_at().unwrap();
     let of_epoch = row.document.granted_epoch.clone().unwrap();
@@ -218,7 +218,7 @@ fn a_grant_from_before_the_note_is_followed_by_one_that_leaps() {
     };
     assert!(noted_at(1, &of_epoch).is_newer_than_grant(&row));
     assert!(!noted_at(-1, &of_epoch).is_newer_than_grant(&row));
-    // There the clock epoch itself says it.
+    // There the clock epoch itself shows it.
     assert!(!noted_at(1, &ClockEpoch("other".into())).is_newer_than_grant(&row));
     let now = StoreTime {
         epoch: of_epoch,
@@ -237,7 +237,7 @@ fn a_grant_from_before_the_note_is_followed_by_one_that_leaps() {
 }
 
 #[test]
-fn a_doubt_that_a_newer_program_knows_is_read() {
+fn an_unknown_doubt_of_a_newer_program_is_read() {
     let note = noted(Served::Everything).note.unwrap();
     let newer = note.to_json().replacen("\"new\"", "\"cloned\"", 1);
     let read = IncarnationNote::from_json(&newer, note.version);

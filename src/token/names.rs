@@ -1,4 +1,4 @@
-//! Who and what: the validated names and numbers of the protocol.
+//! The validated names and numbers of the protocol.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use super::hidden::is_hidden;
 /// The longest name that is accepted, in characters.
 pub const NAME_MAX: usize = 200;
 
-/// Why a text is no name. Reads after "the group" or "the client id".
+/// Why a text is not a name. Reads after "the group" or "the client id".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing, or nothing but blanks.
+    /// Empty, or only blanks.
     #[error("is empty")]
     Empty,
     /// More than [`NAME_MAX`] characters.
@@ -21,10 +21,10 @@ pub enum NameError {
     /// A character that would break a log line or a table.
     #[error("has a control character ({0:?}); use printable characters")]
     Control(char),
-    /// White space at an end: two names would look equal and be two.
+    /// White space at an end: two different names would look equal.
     #[error("begins or ends with a blank; leave it out")]
     Blank,
-    /// A character that is not seen: two names would look equal and be two.
+    /// An invisible character: two different names would look equal.
     #[error("has an invisible character (U+{:04X}); use visible ones", u32::from(*.0))]
     Hidden(char),
 }
@@ -44,7 +44,7 @@ fn validated(text: &str) -> Result<String, NameError> {
     }
 }
 
-/// Stricter than what a store may hold: the person that gives a name must see all of it.
+/// Stricter than what a store may hold: the person who gives a name must see all of it.
 fn visible(text: &str) -> Result<String, NameError> {
     let valid = validated(text)?;
     match valid.chars().find(|c| is_hidden(*c)) {
@@ -77,8 +77,8 @@ macro_rules! name {
                 validated(text).map(Self)
             }
 
-            /// Takes what a person or a configuration gives as a name: as
-            /// [`Self::new`], and nothing invisible is in it.
+            /// Takes a name that a person or a configuration gives: as [`Self::new`], without
+            /// invisible characters.
             ///
             /// # Errors
             /// Says what is wrong with any other text.
@@ -86,7 +86,6 @@ macro_rules! name {
                 visible(text).map(Self)
             }
 
-            /// The text that was given.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -109,26 +108,26 @@ macro_rules! name {
 }
 
 name!(
-    /// The name of what must run on one node at a time.
+    /// The name of the job that must run on one node at a time.
     GroupName
 );
 name!(
-    /// Who a node is.
+    /// The id of a node.
     ClientId
 );
 name!(
-    /// One invocation: a random id. Two containers that were started with one
-    /// client id are two sessions, so they never both run.
+    /// The random id of one invocation. Two containers with one client id are two sessions, so they
+    /// never both run.
     SessionId
 );
 
 name!(
-    /// What `--once` is not to run again.
+    /// The key of `--once`: what must not run again.
     OnceKey
 );
 
 name!(
-    /// What a job writes to and that can't check a fence itself.
+    /// The name of something that a job writes to and that cannot check a fence itself.
     ResourceName
 );
 
@@ -154,20 +153,20 @@ impl Version {
         Self((bits >> 1).cast_signed())
     }
 
-    /// The version that a store had written down.
+    /// The version that a store has recorded.
     #[must_use]
     pub const fn from_stored(number: i64) -> Self {
         Self(number)
     }
 
-    /// The number as a store writes it down.
+    /// The number as a store records it.
     #[must_use]
     pub const fn number(self) -> i64 {
         self.0
     }
 }
 
-/// The fencing token: rises at every grant, never at a heartbeat. 0 is "never granted".
+/// The fencing token: rises at every grant, never at a heartbeat. 0 means "never granted".
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -190,8 +189,8 @@ impl TryFrom<i64> for Fence {
 }
 
 impl Fence {
-    /// The highest that a person may name: every reader of JSON keeps it exact, and as
-    /// milliseconds since 1970 it is far away.
+    /// The highest fence that a person may give: every reader of JSON keeps it exact, and as
+    /// milliseconds since 1970 it is far in the future.
     pub const MAX: i64 = (1 << 53) - 1;
 }
 
@@ -201,9 +200,10 @@ impl fmt::Display for Fence {
     }
 }
 
-/// What a store says it is. Two that may know different grants are two. After a promotion the
-/// store's clock epoch is another too, so that what was judged on one expires on the other; a restore into the
-/// same server, or of the same file's data, is seen by the note alone.
+/// What a store reports as its identity. Two stores that may know different grants have two
+/// incarnations. After a promotion the store's clock epoch changes too, so that a decision made on
+/// one expires on the other. A restore into the same server, or of the same file's data, shows in
+/// the note alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Incarnation(pub String);
 
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_given_has_nothing_invisible_in_it() {
+    fn a_given_name_has_no_invisible_character() {
         let hidden = "night\u{200b}ly";
         assert_eq!(GroupName::given(hidden), Err(NameError::Hidden('\u{200b}')));
         let text = NameError::Hidden('\u{200b}').to_string();

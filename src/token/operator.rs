@@ -1,5 +1,5 @@
-//! What operators do to a token. They never stamp a heartbeat, and they keep
-//! `session_version`, so that a holder can tell its own swaps from theirs.
+//! The acts of operators on a token. They never stamp a heartbeat, and they keep `session_version`,
+//! so that a holder can tell its own swaps from theirs.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use super::row::{Row, State};
 use super::swap::{Swap, raised_fence};
 use super::time::StoreTime;
 
-/// The group that acts on the whole store are recorded for.
+/// The group name under which acts on the whole store are recorded.
 pub const EVERY_GROUP: &str = "*";
 
-/// What an operator knows of a store that may have forgotten a grant.
+/// An operator's judgement of a store that may have forgotten a grant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Judgement {
     /// This incarnation has lost nothing.
     Settle(Incarnation),
-    /// It may have, which it does not show.
+    /// It may have lost a grant, although it does not show that.
     Distrust,
 }
 
 impl Judgement {
-    /// The act in a word, for history.
+    /// The act's word in history.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -35,8 +35,8 @@ impl Judgement {
         }
     }
 
-    /// What history keeps of it. `None` if no group may be called [`EVERY_GROUP`], which does not
-    /// happen.
+    /// The act's record in history. `None` if [`EVERY_GROUP`] is not a valid group name, which does
+    /// not happen.
     #[must_use]
     pub fn record(&self, note: &IncarnationNote, actor: Actor) -> Option<ActRecord> {
         Some(ActRecord {
@@ -59,7 +59,7 @@ impl Judgement {
 pub enum Act {
     /// Stop new grants; a running job goes on.
     Pause(Pause),
-    /// Allow them again.
+    /// Allow new grants again.
     Resume,
     /// The token goes to this client next.
     Handoff(ClientId),
@@ -69,7 +69,7 @@ pub enum Act {
     Revoke,
     /// Forget that this key of `--once` is done.
     Forget(String),
-    /// Raise the fence, to this one at least: what was granted so far is stale.
+    /// Raise the fence, at least to this one: every earlier grant becomes stale.
     Raise(Option<Fence>),
     /// Free the token now. From a running session only with force.
     Release {
@@ -79,7 +79,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// The act in a word, for history.
+    /// The act's word in history.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl Act {
         }
     }
 
-    /// What history keeps of this act on a row that was read at `now`.
+    /// The record in history of this act on a row that was read at `now`.
     #[must_use]
     pub fn record(&self, row: &Row, now: &StoreTime, version: Version, actor: Actor) -> ActRecord {
         let fence = match self {
@@ -134,7 +134,7 @@ impl Act {
 /// The result of an act, before a store has carried it out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// This swap, after which the old job may still run for this long.
+    /// This swap. After it the old job may still run for this long.
     Swap {
         /// What to write.
         swap: Box<Swap>,
@@ -143,7 +143,7 @@ pub enum Effect {
     },
     /// A running token is not freed without force.
     Running,
-    /// There is nobody to revoke it from.
+    /// No session runs that could be revoked.
     NotRunning,
 }
 
@@ -170,7 +170,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         Act::Revoke if !running => return Effect::NotRunning,
         Act::Revoke => to.document.revoke_requested = true,
         Act::Forget(_) => {}
-        // Its heartbeats and its record go by the fence that it was granted.
+        // The session's heartbeats and its record carry the fence of its grant.
         Act::Raise(_) if running => return Effect::Running,
         Act::Raise(to_fence) => to.fence = raised_fence(row, now, *to_fence),
         Act::Release { force: false } if running => return Effect::Running,
@@ -179,7 +179,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
             ended = RunRecord::vanished(row);
             let counters = &mut to.document.counters;
             counters.forced = counters.forced.saturating_add(i64::from(running));
-            // Afterwards the state no longer tells it.
+            // Afterwards the state no longer shows what the stamp records.
             to.keep_stamp();
             to.state = State::Free;
             to.document.session_version = None;
@@ -198,8 +198,8 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
     Effect::Swap { swap, old_job_for }
 }
 
-/// How long the session in the row may go on trusting its lease. A heartbeat
-/// that is on its way conflicts with the act, so what the row says is the most.
+/// How long the session in the row may go on trusting its lease. A heartbeat that is on its way
+/// conflicts with the act, so the row gives the upper bound.
 fn still_trusted(row: &Row, now: &StoreTime) -> Duration {
     if row.run().is_none() {
         return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! What operators write, and what they must leave alone.
+//! What operators write, and what they must not change.
 
 use super::*;
 use crate::store::model::ModelData;
@@ -49,7 +49,7 @@ fn operators_draw_a_version_and_stamp_nothing() {
 }
 
 #[test]
-fn a_fence_is_raised_while_nobody_runs_and_never_falls() {
+fn a_fence_is_raised_while_no_session_runs_and_never_falls() {
     let running = seen(running("a")).after(s(30));
     assert!(matches!(
         effect(&Act::Raise(None), &running),
@@ -103,7 +103,7 @@ fn each_act_changes_its_own_field() {
 }
 
 #[test]
-fn nobody_is_revoked_between_two_runs() {
+fn an_idle_token_cannot_be_revoked() {
     for row in [created(), free(), idle("a")] {
         assert_eq!(effect(&Act::Revoke, &seen(row)), Effect::NotRunning);
     }
@@ -113,14 +113,14 @@ fn nobody_is_revoked_between_two_runs() {
 fn a_running_token_is_not_released_without_force() {
     let release = Act::Release { force: false };
     assert_eq!(effect(&release, &seen(running("a"))), Effect::Running);
-    // Nor is one whose holder has long been silent.
+    // A holder that has long been silent is not released either.
     let silent = seen(running("a")).after(s(9_999));
     assert_eq!(effect(&release, &silent), Effect::Running);
     assert_eq!(swapped(&release, &seen(idle("a"))).to.state, State::Free);
 }
 
 #[test]
-fn a_forced_release_frees_it_and_forgets_the_session() {
+fn a_forced_release_frees_the_token_and_forgets_the_session() {
     let row = but(running("a"), |row| *lock_file(row) = Some("lock".into()));
     let to = swapped(&Act::Release { force: true }, &seen(row)).to;
     assert_eq!((to.state, to.document.session_version), (State::Free, None));
@@ -137,7 +137,7 @@ fn a_forced_release_says_how_long_the_old_job_may_run() {
     assert_eq!(for_how_long(&after(s(30))), TAKEOVER_AFTER - s(30));
     assert_eq!(for_how_long(&after(s(999))), s(0));
     assert_eq!(for_how_long(&seen(idle("a"))), s(0));
-    // Where the age can't be told, it may have been stamped a moment ago.
+    // An unknown age counts as zero: the stamp may be a moment old.
     assert_eq!(for_how_long(&after(s(999)).elsewhere()), TAKEOVER_AFTER);
     assert_eq!(
         for_how_long(&seen(running("a")).before(s(5))),
@@ -149,7 +149,7 @@ fn a_forced_release_says_how_long_the_old_job_may_run() {
 }
 
 #[test]
-fn a_heartbeat_that_is_on_its_way_conflicts_with_any_act() {
+fn a_heartbeat_on_its_way_conflicts_with_any_act() {
     for act in acts() {
         let now = seen(running("a")).now;
         let mut store = ModelData::default();

@@ -1,14 +1,14 @@
-//! How a run ended, and how its client came by the token: words in stores, tables and JSON.
+//! How a run ended, and how its client got the token: words in stores, tables and JSON.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How a run ended, or that it has not.
+/// How a run ended, or that it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It has not ended.
+    /// The run goes on.
     Running,
     /// The job exited with 0.
     Succeeded,
@@ -26,32 +26,32 @@ pub enum Outcome {
     Unknown,
 }
 
-/// How a client came by the token.
+/// How a client got the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantKind {
-    /// It belonged to no client.
+    /// The token belonged to no client.
     Bind,
-    /// It belonged to this client.
+    /// The token belonged to this client.
     Renew,
-    /// It belonged to another.
+    /// The token belonged to another client.
     Takeover,
-    /// It belonged to another, and this client is the expected one.
+    /// The token belonged to another client, and this client is the expected one.
     Failback,
-    /// It was handed off to this client.
+    /// The token was handed off to this client.
     Handoff,
 }
 
 macro_rules! words {
     ($type:ty { $($variant:ident => $word:literal),+ $(,)? }) => {
         impl $type {
-            /// The word for it in stores, tables and JSON.
+            /// The word in stores, tables and JSON.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
 
-            /// The value that a store's word stands for.
+            /// The value of a store's word.
             #[must_use]
             pub fn from_word(word: &str) -> Option<Self> {
                 match word { $($word => Some(Self::$variant),)+ _ => None }

@@ -1,8 +1,8 @@
-//! The line: who waits for a token, and who of them comes before whom. Pure.
+//! The queue: the waiters for a token, and their order. Pure.
 //!
-//! Arrival order holds among those whom the rule would let in: somebody in the queue whom it
-//! refuses (it is paused for all, reserved for another, too soon) stands there, and holds
-//! up nobody. Whether it would is asked of the rule itself, as if that one came first.
+//! Arrival order holds among the waiters that the rule would let in. A waiter that the rule refuses
+//! (paused for all, reserved for another, too soon) keeps its position and delays no other. The
+//! rule itself decides that, as if the waiter came first.
 
 use std::time::Duration;
 
@@ -11,49 +11,46 @@ use super::names::{ClientId, SessionId};
 use super::rule::{Verdict, decide};
 use super::time::{ClockEpoch, Stamp, StoreTime, Until};
 
-/// How often who waits says that it lives, at most; the rest of a second is left to chance.
+/// The longest pause between two heartbeats of a waiter; the rest of a second is random.
 pub const STAMP_EVERY: Duration = Duration::from_millis(800);
 
-/// Who has not said for so long that it lives is not in the queue any more: two signs of life
-/// may be late, and a dead one is gone within three seconds; within five if its last one was
-/// still under way.
+/// A waiter without a heartbeat for so long leaves the queue. Two heartbeats may be late. A dead
+/// waiter is gone within three seconds; within five if its last heartbeat was still under way.
 pub const LIVES: Duration = Duration::from_millis(2_500);
 
-/// Until when a sign of life may reach the store that is sent `passed` after the store's time
-/// was `seen`. One that is under way for longer than [`LIVES`] proves nothing: who has sent it
-/// may be dead by then.
+/// The expiry of a heartbeat that is sent `passed` after the store's time was `seen`. A heartbeat
+/// that is under way for longer than [`LIVES`] proves nothing: its sender may be dead by then.
 #[must_use]
 pub fn expiry(seen: &StoreTime, passed: Duration, store_timeout: Duration) -> Until {
     seen.until(passed.saturating_add(store_timeout.min(LIVES)))
 }
 
-/// After so long without a sign of life a place is given up for good.
+/// After so long without a heartbeat an entry is deleted.
 pub const FORGOTTEN: Duration = Duration::from_mins(1);
 
-/// Who waits.
+/// A session that waits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Waiter {
     pub session: SessionId,
-    /// Which client it is of.
     pub client: ClientId,
-    /// Whether it takes the token back as the expected client.
+    /// Whether the waiter takes the token back as the expected client.
     pub failback: bool,
 }
 
-/// Somebody's position in the queue, as a store keeps it.
+/// A waiter's entry in the queue, as a store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct QueueEntry {
     pub waiter: Waiter,
-    /// The order of arrival: who has a lower number comes first.
+    /// The order of arrival: a lower number comes first.
     pub number: i64,
-    /// The last sign of life.
+    /// The time of the last heartbeat.
     pub seen_at: Stamp,
-    /// Which clock stamped it.
+    /// The clock epoch of that time.
     pub epoch: ClockEpoch,
 }
 
 impl Waiter {
-    /// Who waits with this claim.
+    /// The waiter with this claim.
     #[must_use]
     pub fn of(claim: &Claim) -> Self {
         Self {
@@ -63,7 +60,7 @@ impl Waiter {
         }
     }
 
-    /// The claim that it would make, with the terms of another: the rule judges none of those.
+    /// The waiter's claim, with the terms of another: the rule judges none of those here.
     fn claim(&self, like: &Claim) -> Claim {
         Claim {
             group: like.group.clone(),
@@ -79,14 +76,14 @@ impl Waiter {
 }
 
 impl QueueEntry {
-    /// Whether it is still in the queue. A sign of life by another clock counts as none: who
-    /// lives gives the next within a second.
+    /// Whether the waiter is still in the queue. A heartbeat of another clock epoch does not count:
+    /// a live waiter sends the next within a second.
     #[must_use]
     pub fn is_alive(&self, now: &StoreTime) -> bool {
         !self.lives_for(now).is_zero()
     }
 
-    /// How much longer it is, if it gives no further sign of life.
+    /// How much longer the waiter stays without a further heartbeat.
     #[must_use]
     pub fn lives_for(&self, now: &StoreTime) -> Duration {
         let age = now.age_of(self.seen_at, Some(&self.epoch));
@@ -94,7 +91,7 @@ impl QueueEntry {
     }
 }
 
-/// Those in the queue who live and have come before this session; all who live, if it does not wait.
+/// The live waiters before this session; all live waiters, if this session is none of them.
 pub fn before<'a>(
     session: &'a SessionId,
     queue: &'a [QueueEntry],
@@ -109,7 +106,7 @@ pub fn before<'a>(
         .filter(move |entry| own.as_ref().is_none_or(|own| rank(entry) < *own))
 }
 
-/// The claimant's place among those whom the rule would let in after this look.
+/// The claimant's position among the waiters that the rule would let in after this look.
 #[must_use]
 pub fn position(claim: &Claim, look: &Look<'_>, queue: &[QueueEntry]) -> QueuePosition {
     let first = Look {

@@ -23,7 +23,7 @@ fn look<'a>(seen: &'a f::Seen, row: &'a Row) -> Look<'a> {
     }
 }
 
-/// Where `name` stands if these have come, in this order.
+/// The position of `name` in this queue.
 fn stands(name: &str, queue: &[&str], seen: &f::Seen) -> QueuePosition {
     let queue: Vec<QueueEntry> = (1..)
         .zip(queue)
@@ -47,7 +47,7 @@ const fn outside(ahead: usize) -> QueuePosition {
 }
 
 #[test]
-fn who_came_first_comes_first() {
+fn the_first_arrival_comes_first() {
     let open = seen(free());
     for (name, entry) in [("b", 0), ("c", 1), ("d", 2)] {
         assert_eq!(stands(name, &["b", "c", "d"], &open), at(entry));
@@ -55,14 +55,14 @@ fn who_came_first_comes_first() {
 }
 
 #[test]
-fn who_does_not_wait_is_behind_all() {
+fn a_session_outside_the_queue_is_behind_all_waiters() {
     let open = seen(free());
     assert_eq!(stands("a", &["b", "c", "d"], &open), outside(3));
     assert_eq!(stands("a", &[], &open), outside(0));
 }
 
 #[test]
-fn the_bound_client_waits_behind_those_who_came_before() {
+fn the_bound_client_waits_behind_earlier_waiters() {
     let idle = seen(idle("a"));
     assert_eq!(stands("a", &["b", "a"], &idle), at(1));
     let queue = stands("a", &["b"], &idle);
@@ -71,7 +71,7 @@ fn the_bound_client_waits_behind_those_who_came_before() {
 }
 
 #[test]
-fn who_gives_no_sign_of_life_is_not_in_the_queue_any_more() {
+fn a_waiter_without_a_recent_heartbeat_leaves_the_queue() {
     let then = seen(free());
     let queue = [entry("b", 1, &then), entry("c", 2, &then)];
     let stand_after = |by: Duration| {
@@ -84,7 +84,7 @@ fn who_gives_no_sign_of_life_is_not_in_the_queue_any_more() {
 }
 
 #[test]
-fn a_sign_of_life_by_another_clock_or_of_the_future_counts_as_none() {
+fn a_heartbeat_of_another_clock_epoch_or_of_the_future_does_not_count() {
     let then = seen(free());
     let queue = [entry("b", 1, &then), entry("c", 2, &then)];
     for now in [then.clone().elsewhere(), then.clone().before(MS)] {
@@ -94,8 +94,8 @@ fn a_sign_of_life_by_another_clock_or_of_the_future_counts_as_none() {
 }
 
 #[test]
-fn whom_the_rule_refuses_holds_up_nobody() {
-    // New, and reserved for a: b may stand before it.
+fn a_waiter_that_the_rule_refuses_delays_no_other() {
+    // New, and reserved for a: b is in the queue before it.
     let new = seen(expecting(created(), "a"));
     assert_eq!(stands("a", &["b", "a"], &new), at(0));
     assert_eq!(
@@ -103,14 +103,14 @@ fn whom_the_rule_refuses_holds_up_nobody() {
         at(0),
         "and both are refused"
     );
-    // No longer reserved.
+    // The reservation is over.
     let old = seen(expecting(created(), "a")).after(TAKEOVER_AFTER);
     assert_eq!(stands("a", &["b", "a"], &old), at(1));
 }
 
 #[test]
-fn who_leaves_a_head_start_holds_its_place() {
-    // Handed off to somebody who does not come: b waits for a moment, and c behind it.
+fn a_waiter_in_a_head_start_keeps_its_position() {
+    // Handed off to a client that does not come: b waits for a moment, and c behind it.
     let handed = seen(handed_to(idle("a"), "z"));
     assert_eq!(stands("c", &["b", "c"], &handed), at(1));
     let first = but(handed, |seen| seen.position = at(0));
@@ -118,7 +118,7 @@ fn who_leaves_a_head_start_holds_its_place() {
 }
 
 #[test]
-fn a_waiter_takes_what_is_kept_for_another() {
+fn a_waiter_takes_a_token_that_is_kept_for_another() {
     let kept = seen(idle("a"));
     assert_eq!(stands("b", &["b", "c"], &kept), at(0));
     assert_eq!(stands("c", &["b", "c"], &kept), at(1));
@@ -130,7 +130,7 @@ fn a_waiter_takes_what_is_kept_for_another() {
 }
 
 #[test]
-fn nobody_is_held_up_by_the_line_of_a_token_that_is_held_or_paused() {
+fn the_queue_of_a_held_or_paused_token_refuses_no_claim() {
     for row in [running("a"), paused(idle("a"))] {
         let seen = seen(row);
         assert_eq!(stands("c", &["b", "c"], &seen), at(0));
@@ -145,7 +145,7 @@ fn nobody_is_held_up_by_the_line_of_a_token_that_is_held_or_paused() {
 }
 
 #[test]
-fn a_dead_holders_token_goes_to_the_first_in_the_queue() {
+fn the_token_of_a_dead_holder_goes_to_the_first_in_the_queue() {
     let dead = seen(running("a")).dead();
     assert_eq!(stands("b", &["b", "c"], &dead), at(0));
     assert_eq!(stands("c", &["b", "c"], &dead), at(1));

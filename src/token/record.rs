@@ -8,7 +8,7 @@ use super::outcome::{GrantKind, Outcome};
 use super::row::{Row, State};
 use super::time::StoreTime;
 
-/// How a session says that its own run ended.
+/// How a run ended, reported by its own session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RunEnd {
     /// How it ended; never [`Outcome::Running`] or [`Outcome::Unknown`].
@@ -19,24 +19,23 @@ pub struct RunEnd {
     pub signal: Option<i32>,
 }
 
-/// What became of a session's own record of its run ([`crate::store::Records::record`]).
+/// The result of writing a session's own record of its run ([`crate::store::Records::record`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Recorded {
-    /// History has it now, and the run's key is done if it succeeded with one.
+    /// History has the record, and the run's key is done if the run succeeded with one.
     Written,
-    /// The session had written it before: nothing changed.
+    /// The session had written the record before: nothing changed.
     Already,
 }
 
 /// A key of `--once` whose run has succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OnceMark {
-    /// In which group.
     #[serde(rename = "token_group")]
     pub group: GroupName,
     #[serde(rename = "once_key")]
     pub key: String,
-    /// When, by the store's wall clock, in milliseconds since 1970.
+    /// The time, by the store's wall clock, in milliseconds since 1970.
     pub done_at_ms: i64,
     /// The fence of the run's grant.
     pub fence: Fence,
@@ -44,40 +43,40 @@ pub struct OnceMark {
     pub client: ClientId,
 }
 
-/// One run. While it runs its token is its record ([`RunRecord::of`]); history keeps it when it is
-/// over.
+/// One run. While it runs, the token is its record ([`RunRecord::of`]); afterwards history keeps
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunRecord {
     #[serde(rename = "token_group")]
     pub group: GroupName,
-    /// The fence of the run's grant. After a failover to a clock that is behind it may repeat.
+    /// The fence of the run's grant. It may repeat after a failover to a clock that is behind.
     pub fence: Fence,
-    /// Which invocation. With the fence it is unique in the history of a group.
+    /// The invocation. With the fence it is unique in a group's history.
     pub session: SessionId,
     pub client: ClientId,
-    /// Whose the token was before, if another's.
+    /// The client that the token belonged to before, if another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_client: Option<ClientId>,
-    /// The host it ran on.
+    /// The host of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The supervisor's pid there.
+    /// The supervisor's pid on that host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
-    /// What the user calls the run.
+    /// The user's name for the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The program's name. Arguments are never stored: they can hold secrets.
     pub program: String,
-    /// The key that `--once` gave it.
+    /// The key of `--once`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_key: Option<String>,
-    /// How the client came by the token.
+    /// How the client got the token.
     pub grant: GrantKind,
     /// When it was granted, by the store's wall clock, in milliseconds since 1970.
     pub started_at_ms: i64,
-    /// When it ended, or was last heard of, likewise. `None` in what is to be written: the store
-    /// sets its own time.
+    /// The time of the end, or of the last heartbeat, likewise. `None` in a record to be written:
+    /// the store sets its own time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at_ms: Option<i64>,
     /// How it ended.
@@ -122,8 +121,8 @@ impl RunRecord {
         })
     }
 
-    /// The run that a token is taken from: its session has not said how it ended. What is known is
-    /// its last sign of life.
+    /// The run that loses the token to another session: its own session has not reported its end.
+    /// Its last heartbeat is all that is known.
     #[must_use]
     pub fn vanished(row: &Row) -> Option<Self> {
         let heard_at = row.heartbeat_at()?;
@@ -134,7 +133,7 @@ impl RunRecord {
         })
     }
 
-    /// The record of this run, ended like this. The store sets the time of the end.
+    /// The record of this run with this end. The store sets the time of the end.
     #[must_use]
     pub fn ended(self, end: RunEnd) -> Self {
         Self {
@@ -145,13 +144,13 @@ impl RunRecord {
         }
     }
 
-    /// Whether the key that `--once` gave the run is done with its end.
+    /// Whether the run's end makes its key of `--once` done.
     #[must_use]
     pub fn makes_key_done(&self) -> bool {
         self.once_key.is_some() && self.outcome == Outcome::Succeeded
     }
 
-    /// The mark that the run leaves if it makes its key done.
+    /// The mark of the run's key, if the run makes it done.
     #[must_use]
     pub fn once_mark(&self, done_at_ms: i64) -> Option<OnceMark> {
         let key = self.once_key.clone().filter(|_| self.makes_key_done())?;
@@ -165,7 +164,7 @@ impl RunRecord {
         })
     }
 
-    /// The run as it is kept, written at `now`.
+    /// The run as the store keeps it, written at `now`.
     #[must_use]
     pub fn written(self, now: &StoreTime) -> Self {
         Self {
@@ -174,8 +173,8 @@ impl RunRecord {
         }
     }
 
-    /// Whether its session itself has said how it ended: then nothing replaces the record.
-    /// Another's word for it is *unknown*, which the session's own replaces.
+    /// Whether the run's own session has reported the end: then no other record replaces it.
+    /// Another session records *unknown*, which the session's own record replaces.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         !matches!(self.outcome, Outcome::Running | Outcome::Unknown)
@@ -191,7 +190,7 @@ pub(crate) mod fixture {
         RunRecord::of(row).unwrap()
     }
 
-    /// The whole record of a run that the store knows nothing of.
+    /// The whole record of a run that the store does not know.
     pub(crate) fn unheld_run(group: &GroupName, fence: i64) -> RunRecord {
         RunRecord {
             group: group.clone(),

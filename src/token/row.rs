@@ -1,4 +1,5 @@
-//! The token: one row per group, with what a store sees of it and the document that it carries.
+//! The token: one row per group, with the columns that a store reads and the document that it
+//! carries.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use super::document::{Document, Pause, Run, StampOf};
 use super::names::{ClientId, Fence, GroupName, SessionId, Version};
 use super::time::{Stamp, StoreTime};
 
-/// Whether the group's job runs, and what is true only then.
+/// Whether the group's job runs, with the data that exist only then.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum State {
     /// The token belongs to no client.
@@ -14,29 +15,22 @@ pub enum State {
     /// The token belongs to a client that is between two runs.
     Idle { client: ClientId },
     /// A session holds the token.
-    Running {
-        /// The client that the token belongs to.
-        client: ClientId,
-        /// The run that holds it.
-        run: Box<Run>,
-    },
+    Running { client: ClientId, run: Box<Run> },
 }
 
 /// One group's token.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// What must run on one node at a time.
     pub group: GroupName,
     /// Changes with every swap.
     pub version: Version,
     /// Rises at every grant. 0: never granted.
     pub fence: Fence,
-    /// Whether the job runs.
     pub state: State,
     /// The configured primary; a failover does not change it.
     pub expected_client: Option<ClientId>,
-    /// The store's time of the last swap that stamps, of which [`Document::stamp_of`] tells the
-    /// kind. An operator's stamps nothing.
+    /// The store's time of the last swap that stamps; [`Document::stamp_of`] tells of which kind
+    /// that swap was. An operator's swap does not stamp.
     pub stamped: StoreTime,
     /// Everything else.
     pub document: Document,
@@ -73,7 +67,7 @@ impl Row {
         self.client_bound().or(self.expected_client.as_ref())
     }
 
-    /// The last sign of life of the session that holds the token.
+    /// The last heartbeat of the session that holds the token.
     #[must_use]
     pub const fn heartbeat_at(&self) -> Option<Stamp> {
         match self.state {
@@ -107,8 +101,8 @@ impl Row {
         created.unwrap_or(self.stamped.stamp)
     }
 
-    /// Writes into the document what only the stamp says, before another takes its place, or
-    /// before the state no longer tells what it is the stamp of.
+    /// Copies into the document what only the stamp records, before another stamp replaces it, or
+    /// before the state no longer shows which event it records.
     pub fn keep_stamp(&mut self) {
         let stamp = self.stamped.stamp;
         match self.document.stamp_of {
@@ -128,7 +122,7 @@ impl Row {
         paused.filter(|pause| pause.until_wall_ms.is_none_or(|u| now.stamp.wall_ms < u))
     }
 
-    /// The age of the stamp. `None` if that can't be told.
+    /// The age of the stamp; `None` if unknown.
     #[must_use]
     pub fn age(&self, now: &StoreTime) -> Option<std::time::Duration> {
         now.age_of(self.stamped.stamp, Some(&self.stamped.epoch))
@@ -141,9 +135,8 @@ impl Row {
         document.longest_takeover_after.max(document.takeover_after)
     }
 
-    /// Whether a running session has been silent for longer than it may be, as
-    /// far as can be told for showing it: where its stamp is of another clock epoch,
-    /// by the wall clock. The rule never asks this.
+    /// Whether a running session has been silent for longer than allowed, as far as a display can
+    /// know: with a stamp of another clock epoch, by the wall clock. The rule never uses this.
     #[must_use]
     pub fn is_silent(&self, now: &StoreTime) -> bool {
         let StoreTime { epoch, stamp } = &self.stamped;

@@ -12,15 +12,14 @@ use super::names::{ClientId, SessionId};
 use super::outcome::GrantKind;
 use super::row::{Row, State};
 
-/// What the rule says, and which of its clauses says it.
+/// The rule's verdict, with the clause that gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     pub clause: Clause,
-    /// What it says.
     pub verdict: Verdict,
 }
 
-/// What a session is to do.
+/// What a session must do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Run the job under the outer session's lease.
@@ -31,8 +30,8 @@ pub enum Verdict {
         wait: Duration,
         doubt: Doubt,
     },
-    /// Write nothing, stay, look again: a stamp's age can't be told, but the
-    /// row counts as old once it has stood unchanged for this much longer.
+    /// Write nothing, stay, look again: a stamp's age is unknown, but the row counts as old once it
+    /// has stood unchanged for this much longer.
     Observe(Duration),
     /// Leave the preferred client its head start: look again after this long.
     Wait(Duration),
@@ -51,13 +50,11 @@ pub enum Verdict {
 pub enum Refusal {
     /// Another session holds the token.
     Held {
-        /// Its client.
         by: ClientId,
-        /// Which invocation of it.
         session: SessionId,
-        /// It has this session's own client id: two live instances share one.
+        /// The holder has this session's own client id: two live instances share one.
         same_client: bool,
-        /// How old its last sign of life is.
+        /// The age of the holder's last heartbeat.
         silent_for: Duration,
         /// How long until it could be taken over.
         takeover_in: Duration,
@@ -72,7 +69,7 @@ pub enum Refusal {
         wait: Duration,
     },
     /// The store may have forgotten a grant, and has not been observed for long enough. The rule
-    /// observes; a session whose time to wait is over says this.
+    /// observes; a session reports this when its waiting time is over.
     Forgetful {
         /// How much longer it must be observed.
         wait: Duration,
@@ -94,7 +91,7 @@ pub enum Refusal {
     },
 }
 
-/// Decides what the session that claims is to do after this look.
+/// Decides what the claimant must do after this look.
 #[must_use]
 pub fn decide(claim: &Claim, look: &Look<'_>) -> Decision {
     if is_nested(claim, look.row) {
@@ -119,22 +116,22 @@ const fn refused(clause: Clause, why: Refusal) -> Decision {
     decision(clause, Verdict::Refused(why))
 }
 
-/// Whether the claim comes from inside of the run in the row: clause 1.
+/// Whether the claimant runs inside the run in the row: clause 1.
 #[must_use]
 pub fn is_nested(claim: &Claim, row: Option<&Row>) -> bool {
     let session = row.and_then(Row::session);
     session.is_some() && session == claim.nested_in.as_ref()
 }
 
-/// For how long a store must have been observed before this claim is granted anything: no lease
-/// that it may have forgotten lasts longer.
+/// How long a store must have been observed before this claim is granted: no forgotten lease lasts
+/// longer.
 #[must_use]
 pub fn forgotten_lease(claim: &Claim, row: Option<&Row>) -> Duration {
     let longest = row.map(Row::longest_lease).unwrap_or_default();
     claim.timing.takeover_after.max(longest)
 }
 
-/// Clause 0. It comes before proof of death: what the row names may not be the last run.
+/// Clause 0. It comes before proof of death: the row may not name the last run.
 fn forgetful(claim: &Claim, look: &Look<'_>) -> Option<Verdict> {
     if is_mutant(Mutant::ForgottenGrantGranted) {
         return None;
@@ -144,7 +141,7 @@ fn forgetful(claim: &Claim, look: &Look<'_>) -> Option<Verdict> {
     Some(Verdict::ObserveStore { wait, doubt })
 }
 
-/// A group that was never seen: it is created for the expected client first.
+/// The first look at a group: the row is created for the expected client first.
 fn first_look(claim: &Claim) -> Decision {
     match &claim.expected {
         Some(expected) if *expected != claim.client => decision(Clause::Reserved, Verdict::Create),
@@ -165,8 +162,8 @@ fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Decision, Decisi
             Verdict::Grant(GrantKind::Handoff),
         ));
     }
-    // Clause 9 makes the target the preferred client; what it adds is a head
-    // start, never a right: somebody whom 10 to 14 refuse stays refused.
+    // Clause 9 makes the target the preferred client. That gives a head start, never a right: a
+    // claimant that 10 to 14 refuse stays refused.
     let handed_to_another = handed_to_me == Some(false);
     if look.position.ahead > 0 {
         let ahead = look.position.ahead;
@@ -178,16 +175,16 @@ fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Decision, Decisi
 
 /// Whether enough time has passed since the stamp.
 enum Passed {
-    /// Yes; if the age could not be told, because the version stood unchanged for this long.
+    /// Yes. If the age is unknown: the version stood unchanged for this long.
     Yes { observed: Duration },
-    /// Not yet; it will have in `wait`.
+    /// Not yet; in `wait`.
     No { age: Duration, wait: Duration },
-    /// That can't be told, but it will be in `wait`, if nothing changes.
+    /// Unknown, but yes in `wait` if the row does not change.
     Unknown { wait: Duration },
 }
 
-/// Clause 3: an age that can't be told counts as reached once the version stood
-/// unchanged for its whole length on the looker's own clock.
+/// Clause 3: an unknown age counts as reached once the version stood unchanged for its whole length
+/// on the reader's own clock.
 fn passed(look: &Look<'_>, row: &Row, length: Duration) -> Passed {
     match row.age(look.now) {
         Some(age) if age < length => Passed::No {
@@ -204,7 +201,7 @@ fn passed(look: &Look<'_>, row: &Row, length: Duration) -> Passed {
     }
 }
 
-/// Clauses 2 to 5. Returns how long had to be observed to find the token open.
+/// Clauses 2 to 5. Returns how long the claimant had to observe to find the token open.
 fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decision> {
     let State::Running { client, run } = &row.state else {
         return Ok(Duration::ZERO);
@@ -219,7 +216,7 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
     };
     let session = &run.session;
     match passed(look, row, takeover_after) {
-        // The holder was heard: what stood unchanged since is its age.
+        // The holder was heard: the time without a change since then is its age.
         Passed::Unknown { wait } if look.heard => Err(held(
             claim,
             row,
@@ -228,8 +225,8 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
             wait,
         )),
         Passed::Unknown { wait } => {
-            // Whatever the age turns out to be, a paused token is refused, and so is one whose
-            // --at-least lasts longer than the observation: no need to stay.
+            // Whatever the age is, a paused token is refused, and so is one whose --at-least lasts
+            // longer than the observation: the claimant need not stay.
             paused(look, row)?;
             match too_soon(look, row) {
                 Some(longer) if longer >= wait => at_least(look, row)?,
@@ -248,8 +245,8 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
     }
 }
 
-/// Clause 4. The expected client that takes the token back leaves a hand-off to itself: else
-/// one whose clock is late would come into a running job at each slot, and never have it.
+/// Clause 4. An expected client that takes the token back requests a hand-off to itself. Otherwise
+/// one whose clock is late would meet a running job at each slot, and never get the token.
 fn held(
     claim: &Claim,
     row: &Row,
@@ -283,7 +280,7 @@ fn paused(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
     }
 }
 
-/// Clause 7, however the last run ended: one that crashed may have done its work.
+/// Clause 7, however the last run ended: a crashed run may have done its work.
 fn at_least(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
     match too_soon(look, row) {
         Some(wait) => Err(refused(Clause::TooSoon, Refusal::TooSoon { wait })),
@@ -298,7 +295,7 @@ fn too_soon(look: &Look<'_>, row: &Row) -> Option<Duration> {
     (age < row.document.not_before).then(|| row.document.not_before.saturating_sub(age))
 }
 
-/// Clauses 11 to 14. Returns how long had to be observed to find the token open.
+/// Clauses 11 to 14. Returns how long the claimant had to observe to find the token open.
 fn between_runs(
     claim: &Claim,
     look: &Look<'_>,
@@ -392,7 +389,7 @@ fn takes_back(claim: &Claim, row: &Row) -> bool {
     claim.failback && row.expected_client.as_ref() == Some(&claim.client)
 }
 
-/// What a grant to the claimant is, unless it was handed off to it.
+/// The kind of a grant to the claimant, other than a hand-off.
 fn kind_of(claim: &Claim, row: &Row) -> GrantKind {
     match row.client_bound() {
         None => GrantKind::Bind,

@@ -1,5 +1,5 @@
-//! The rule's table, clause by clause, with its boundaries; then what holds of
-//! any row, claim and look.
+//! The rule's table, clause by clause, with its boundaries; then properties of any row, claim and
+//! look.
 
 #[path = "rule_tests/between.rs"]
 mod between;

@@ -11,27 +11,27 @@ use super::time::{StoreTime, Until};
 
 use super::names::Fence;
 
-/// What rises the fence through a failover to a clock that is behind: one minute.
+/// The step that keeps the fence rising through a failover to a clock that is behind: one minute.
 pub const EPOCH_FENCE_STEP: i64 = 60_000;
 
-/// Writes a new row if the version is still the one that was read.
+/// Writes a new row if the row's version is still the one that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Swap {
     /// The version that was read; `None` if there was no row.
     pub from: Option<Version>,
-    /// The new row. Its version was drawn for this swap.
+    /// The new row, with a version that was drawn for this swap.
     pub to: Row,
-    /// What the store's time of the swap is the time of: it becomes the row's stamp. `None`: the
-    /// row keeps its stamp.
+    /// The event that the row's new stamp records; the stamp is the store's time of the swap.
+    /// `None`: the row keeps its stamp.
     pub stamp: Option<StampOf>,
-    /// After this time the store carries the swap out no more.
+    /// The store rejects the swap after this time.
     pub expiry: Until,
-    /// The run whose session leaves the token. It is written in the same transaction, unless
-    /// its own session has said how it ended, and makes its key done.
+    /// The run that loses or releases the token. The same transaction records it, unless its own
+    /// session has reported its end, and marks its key as done.
     pub ended: Option<Box<RunRecord>>,
     /// The session that leaves the queue in the same transaction.
     pub leaves: Option<SessionId>,
-    /// The act of an operator, which is recorded in the same transaction. The store sets its time.
+    /// The act of an operator, recorded in the same transaction. The store sets its time.
     pub act: Option<Box<ActRecord>>,
 }
 
@@ -40,9 +40,9 @@ pub struct Swap {
 pub enum Swapped {
     /// The row is written.
     Done(StoreTime),
-    /// Another wrote since the row was read: nothing happened.
+    /// Another client wrote since the row was read: nothing happened.
     Conflict,
-    /// It came too late: nothing happened. That is neither a conflict nor a loss.
+    /// The swap came too late: nothing happened. The token is not lost by that.
     Expired(StoreTime),
 }
 
@@ -59,8 +59,8 @@ impl Swap {
         self.to.version
     }
 
-    /// Gives a grant the fence of the first one in a clock epoch: the store may have forgotten grants
-    /// in this one.
+    /// Gives a grant the fence of the first grant in a clock epoch: the store may have forgotten
+    /// grants in this one.
     pub(crate) fn leap(&mut self, now: &StoreTime) {
         let ahead = now.stamp.wall_ms.saturating_add(EPOCH_FENCE_STEP);
         self.to.fence = self.to.fence.max(Fence(ahead));
@@ -142,7 +142,7 @@ pub fn grant(
     }
 }
 
-/// A sign of life of the session in the row.
+/// A heartbeat of the session in the row.
 #[must_use]
 pub fn heartbeat(row: &Row, version: Version, expiry: Until) -> Swap {
     let mut to = next_of(row);
@@ -160,8 +160,8 @@ pub fn heartbeat(row: &Row, version: Version, expiry: Until) -> Swap {
     }
 }
 
-/// The end of `run`, whose record says how it ended: the token goes to its client until the next
-/// run, or to no client if its keep is zero or an operator revoked it.
+/// The end of `run`, whose record says how it ended. The token stays with its client until the next
+/// run; without keep, or after a revoke, it belongs to no client.
 #[must_use]
 pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Swap {
     let mut to = next_of(row);
@@ -188,8 +188,8 @@ pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Sw
     }
 }
 
-/// The expected client, refused while the job runs or in the slot that has just run, has
-/// the token handed off to itself for its next look at an idle token.
+/// A hand-off that the expected client requests for itself, when it is refused while the job runs
+/// or in the slot that has just run. It gets the token at its next look at an idle one.
 #[must_use]
 pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Version) -> Swap {
     let mut to = row.clone();
@@ -211,20 +211,20 @@ pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Versi
     }
 }
 
-/// The row to write over this one with a new stamp.
+/// The row that follows this one, to be stamped anew.
 fn next_of(row: &Row) -> Row {
     let mut to = row.clone();
     to.keep_stamp();
     to
 }
 
-/// `max(fence + 1, the store's time in ms since 1970)` in the clock epoch of the last grant. In another
-/// one (or if the row has never been granted: it may have been, in what a failover lost) the
-/// store's time counts with a minute more: no fence that was granted before is so far ahead of its
-/// clock. So the fence rises through any number of failovers and through restored backups, whatever
-/// they lost, as long as the new clock is less than a minute behind. That minute is used up by
-/// the first grant after a failover: for the next minute, a further failover may be behind by what has
-/// passed since. Failovers without a grant in between have the one minute together.
+/// `max(fence + 1, the store's time in ms since 1970)` in the clock epoch of the last grant. In
+/// another clock epoch the store's time counts with a minute more: no earlier fence is so far ahead
+/// of its clock. The same holds for a row that was never granted, since a failover may have lost a
+/// grant. So the fence rises through any number of failovers and restored backups, whatever they
+/// lost, as long as the new clock is less than a minute behind. The first grant after a failover
+/// uses that minute up: for the next minute, a further failover may only be behind by the time that
+/// has passed since. Failovers without a grant in between share the one minute.
 fn next_fence(row: &Row, now: &StoreTime) -> Fence {
     let same = row.document.granted_epoch.as_ref() == Some(&now.epoch);
     let lead = if same { 0 } else { EPOCH_FENCE_STEP };
@@ -232,8 +232,8 @@ fn next_fence(row: &Row, now: &StoreTime) -> Fence {
     Fence(row.fence.0.saturating_add(1).max(time))
 }
 
-/// The fence that an operator raises the row's to: `to`, or a minute more than the next grant
-/// would have. It never falls.
+/// The fence that an operator sets: `to`, or a minute more than the next grant would get. It never
+/// falls.
 pub(super) fn raised_fence(row: &Row, now: &StoreTime, to: Option<Fence>) -> Fence {
     let risen = row.fence.0.saturating_add(1).max(now.stamp.wall_ms);
     to.map_or(Fence(risen.saturating_add(EPOCH_FENCE_STEP)), |to| {
@@ -258,7 +258,7 @@ fn new_row(claim: &Claim, now: &StoreTime, version: Version) -> Row {
     }
 }
 
-/// The terms that contenders honour are the holder's.
+/// The terms that contenders honour: the holder's.
 fn set_terms(document: &mut Document, claim: &Claim) {
     document.takeover_after = claim.timing.takeover_after;
     let longest = &mut document.longest_takeover_after;

@@ -1,4 +1,4 @@
-//! What a swap writes, and what it leaves alone.
+//! What a swap writes, and what it does not change.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ fn released(row: &Row, outcome: Outcome) -> Swap {
 // A grant.
 
 #[test]
-fn a_grant_writes_who_holds_it_and_from_when() {
+fn a_grant_writes_the_holder_and_the_time() {
     let now = at(s(5));
     let swap = grant_to("a", &free(), &now);
     assert_eq!(swap.from, Some(free().version));
@@ -63,13 +63,13 @@ fn a_grant_writes_who_holds_it_and_from_when() {
 }
 
 #[test]
-fn a_grant_expires_a_store_timeout_after_the_look() {
+fn a_grant_expires_one_store_timeout_after_the_look() {
     let swap = grant_to("a", &free(), &at(s(5)));
     assert_eq!(swap.expiry, until(s(5) + timing().store_timeout));
 }
 
 #[test]
-fn a_grant_writes_the_terms_that_others_honour() {
+fn a_grant_writes_the_terms_that_contenders_honour() {
     let new_terms = but(claim("b"), |c| {
         c.timing.takeover_after = s(200);
         c.timing.keep = s(0);
@@ -105,7 +105,7 @@ fn a_grant_writes_the_terms_that_others_honour() {
 }
 
 #[test]
-fn a_grant_ends_what_was_asked_for_and_keeps_what_is_configured() {
+fn a_grant_clears_requests_and_keeps_the_configuration() {
     let row = expecting(handed_to(running("a"), "b"), "c");
     let row = but(row, |row| row.document.revoke_requested = true);
     let swap = grant_to("b", &row, &at(TAKEOVER_AFTER));
@@ -133,7 +133,7 @@ fn a_grant_to_another_client_counts_as_a_takeover_and_names_the_previous_one() {
 }
 
 #[test]
-fn a_grant_over_a_running_session_says_that_it_vanished() {
+fn a_grant_over_a_running_session_records_that_it_vanished() {
     let swap = grant_to("b", &running("a"), &at(TAKEOVER_AFTER));
     assert_eq!(swap.to.document.counters.losses, 1);
     assert_eq!(swap.to.document.last_outcome, Some(Outcome::Unknown));
@@ -171,7 +171,7 @@ fn a_heartbeat_changes_nothing_but_the_versions() {
 }
 
 #[test]
-fn a_heartbeat_is_stamped_in_the_stores_epoch_and_nothing_else_is() {
+fn a_heartbeat_alone_moves_the_stamp_to_the_stores_epoch() {
     let row = running("a");
     let now = seen(row.clone()).after(s(30)).elsewhere().now;
     let stamped = heartbeat(&row, row.version, now.until(s(0))).written(&now);
@@ -195,7 +195,7 @@ fn a_release_keeps_the_token_for_its_client() {
 }
 
 #[test]
-fn a_release_frees_it_without_keep_or_after_a_revoke() {
+fn a_release_frees_the_token_without_keep_or_after_a_revoke() {
     let no_keep = but(running("a"), |row| row.document.keep = Duration::ZERO);
     assert_eq!(released(&no_keep, Outcome::Succeeded).to.state, State::Free);
     let revoked = but(running("a"), |row| row.document.revoke_requested = true);
@@ -224,7 +224,7 @@ fn a_release_leaves_the_fence_the_handoff_and_the_pause() {
 }
 
 #[test]
-fn a_release_forgets_the_lock_file_and_counts_how_it_ended() {
+fn a_release_forgets_the_lock_file_and_counts_the_outcome() {
     let row = but(running("a"), |row| *lock_file(row) = Some("lock".into()));
     for (outcome, failures, losses) in [
         (Outcome::Succeeded, 0, 0),
@@ -246,7 +246,7 @@ fn a_release_forgets_the_lock_file_and_counts_how_it_ended() {
 // Creation, and the handoff to oneself.
 
 #[test]
-fn a_creation_grants_nothing_and_remembers_who_is_expected() {
+fn a_creation_grants_nothing_and_records_the_expected_client() {
     let first = but(claim("b"), |c| {
         c.expected = Some(client("a"));
         c.about.lock_file = Some("lock".into());
@@ -285,10 +285,10 @@ fn a_handoff_to_oneself_changes_the_handoff_alone() {
     assert_eq!((swap.from, swap.stamp), (Some(row.version), None));
 }
 
-// What a store makes of a swap, whichever it is.
+// What a store does with a swap of any kind.
 
 #[test]
-fn of_two_grants_from_one_look_one_happens() {
+fn only_one_of_two_grants_from_one_look_happens() {
     let mut store = ModelData::default();
     store.rows.insert(free().group, free());
     let first = grant_to("a", &free(), &at(s(0)));

@@ -1,5 +1,5 @@
-//! Two doors to time: [`Moment`](crate::moment::Moment) for deadlines, on the holder's own clock;
-//! [`StoreTime`] for rows, on the store's. Neither is ever turned into the other.
+//! Two kinds of time: [`Moment`](crate::moment::Moment) for deadlines, on the holder's own clock;
+//! [`StoreTime`] for rows, on the store's. Neither is ever converted into the other.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::mutant::{Mutant, is_mutant};
 
-/// Where a time stamp comes from: a store's clock in one incarnation.
-/// Stamps of two clock epochs are never compared.
+/// The clock that a stamp belongs to: a store's clock in one incarnation. Stamps of two clock
+/// epochs are never compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ClockEpoch(pub String);
 
@@ -22,24 +22,22 @@ impl fmt::Display for ClockEpoch {
 /// A time stamp in a row, in its row's clock epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Milliseconds on the store's clock that ages are judged by. It has no
-    /// meaning outside its clock epoch.
+    /// Milliseconds on the store's clock that measures ages. Meaningless outside its clock epoch.
     pub tick_ms: i64,
-    /// Milliseconds since 1970 on the store's wall clock: for people, and for
-    /// what is meant by the calendar.
+    /// Milliseconds since 1970 on the store's wall clock: for people, and for durations that are
+    /// meant by the calendar.
     pub wall_ms: i64,
 }
 
 /// The store's time at one instant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StoreTime {
-    /// Which clock, in which incarnation.
     pub epoch: ClockEpoch,
     pub stamp: Stamp,
 }
 
-/// How long a store may carry a request out: handed out with its time, and carried by the rule and
-/// by a run, which do not look into it.
+/// How long a store may carry a request out. It comes with the store's time; the rule and a run
+/// carry it without reading it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Until {
     epoch: ClockEpoch,
@@ -47,7 +45,7 @@ pub struct Until {
 }
 
 impl Until {
-    /// The clock that it is a time of: by another one it is over.
+    /// The clock epoch of the time: in another one the time has passed.
     #[must_use]
     pub const fn epoch(&self) -> &ClockEpoch {
         &self.epoch
@@ -61,8 +59,8 @@ impl Until {
 }
 
 impl StoreTime {
-    /// How old a stamp of `clock_epoch` is. `None` if that can't be told: the stamp
-    /// is of another clock epoch, or lies in the future.
+    /// The age of a stamp of `clock_epoch`. `None` if unknown: the stamp belongs to another clock
+    /// epoch, or lies in the future.
     #[must_use]
     pub fn age_of(&self, stamp: Stamp, epoch: Option<&ClockEpoch>) -> Option<Duration> {
         if epoch != Some(&self.epoch) && !is_mutant(Mutant::AgesAcrossEpochs) {
@@ -71,8 +69,8 @@ impl StoreTime {
         millis_between(stamp.tick_ms, self.stamp.tick_ms)
     }
 
-    /// How old a stamp is by the calendar: by the judged clock where the clock epoch
-    /// is the same, by the wall clock elsewhere. A stamp in the future counts as now.
+    /// The age of a stamp by the calendar: by the tick clock within one clock epoch, by the wall
+    /// clock elsewhere. A stamp in the future counts as now.
     #[must_use]
     pub fn calendar_age_of(&self, stamp: Stamp, epoch: Option<&ClockEpoch>) -> Duration {
         let by_wall = || millis_between(stamp.wall_ms, self.stamp.wall_ms).unwrap_or_default();
@@ -92,7 +90,7 @@ impl StoreTime {
         }
     }
 
-    /// The wall time that lies so far back, in milliseconds since 1970.
+    /// The wall time `back` before now, in milliseconds since 1970.
     #[must_use]
     pub fn wall_ms_before(&self, back: Duration) -> i64 {
         let back = i64::try_from(back.as_millis()).unwrap_or(i64::MAX);
@@ -109,8 +107,8 @@ impl StoreTime {
         }
     }
 
-    /// Whether a request may no longer be carried out now. Of two clock epochs nothing is known, so that
-    /// counts as too late.
+    /// Whether a request is too late now. Two clock epochs can't be compared, so another one counts
+    /// as too late.
     #[must_use]
     pub fn is_past(&self, until: &Until) -> bool {
         self.epoch != until.epoch || self.stamp.tick_ms > until.tick_ms

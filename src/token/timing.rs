@@ -7,16 +7,16 @@ use crate::moment::Moment;
 /// A dead holder must be taken over on the same day.
 pub const TAKEOVER_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a user may ask for. What is `None` gets its default.
+/// The durations that a user gives; `None` gets its default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wishes {
-    /// Time between two signs of life.
+    /// Time between two heartbeats.
     pub heartbeat: Option<Duration>,
     /// How long a running session may be silent.
     pub takeover_after: Option<Duration>,
     /// How long after a run other clients are refused outright.
     pub keep: Option<Duration>,
-    /// How long a client that is not preferred waits before it takes an open token.
+    /// How long a client without preference waits before it takes an open token.
     pub head_start: Option<Duration>,
     /// The least time between two grants.
     pub at_least: Option<Duration>,
@@ -26,17 +26,17 @@ pub struct Wishes {
     pub store_timeout: Option<Duration>,
 }
 
-/// The durations of a run. Whoever has one knows that they fit each other:
-/// `heartbeat + 2 × store_timeout + kill_grace + margin < takeover_after`.
+/// The durations of a run. A value of this type satisfies `heartbeat + 2 × store_timeout +
+/// kill_grace + margin < takeover_after`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Timing {
-    /// Time between two signs of life.
+    /// Time between two heartbeats.
     pub heartbeat: Duration,
     /// How long a running session may be silent.
     pub takeover_after: Duration,
     /// How long after a run other clients are refused outright. Zero releases at exit.
     pub keep: Duration,
-    /// How long a client that is not preferred waits before it takes an open token.
+    /// How long a client without preference waits before it takes an open token.
     pub head_start: Duration,
     /// The least time between two grants. Zero for none.
     pub at_least: Duration,
@@ -46,10 +46,10 @@ pub struct Timing {
     pub store_timeout: Duration,
 }
 
-/// Which duration can't be used, and what would work. Reads after nothing.
+/// Which duration does not fit, and which value would. Reads as a whole sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
-    /// A duration that must not be zero is.
+    /// A zero duration where zero is not allowed.
     #[error("{0} must be longer than 0; give for example {0} {1}")]
     Zero(&'static str, &'static str),
     /// Longer than a day.
@@ -58,7 +58,7 @@ pub enum TimingError {
         humantime::format_duration(*.0)
     )]
     TakeoverTooLong(Duration),
-    /// The relation does not hold, and a longer takeover-after would mend it.
+    /// The relation does not hold; a longer takeover-after would fix that.
     #[error(
         "--takeover-after {} is too short for --heartbeat {} + 2 x --store-timeout {} + --kill-grace {} + the margin {}: give --takeover-after {} or more",
         humantime::format_duration(.given.takeover_after),
@@ -69,12 +69,12 @@ pub enum TimingError {
         humantime::format_duration(*.least)
     )]
     TakeoverTooShort {
-        /// What was asked for.
+        /// The given durations.
         given: Box<Timing>,
-        /// The least takeover-after that works, in whole seconds.
+        /// The least takeover-after that fits, in whole seconds.
         least: Duration,
     },
-    /// The relation does not hold, and no takeover-after of a day or less mends it.
+    /// The relation does not hold, and no takeover-after of a day or less fixes that.
     #[error(
         "{option} {} is too long: with --takeover-after at its most, 24h, it can be at most {}",
         humantime::format_duration(*.given),
@@ -83,9 +83,9 @@ pub enum TimingError {
     TooLong {
         /// The longest of the options in the relation.
         option: &'static str,
-        /// What was asked for.
+        /// The given duration.
         given: Duration,
-        /// The most that works, in whole seconds.
+        /// The greatest value that fits, in whole seconds.
         most: Duration,
     },
 }
@@ -184,9 +184,8 @@ impl Timing {
         sum.is_some_and(|sum| sum < self.takeover_after)
     }
 
-    /// The least takeover-after, in whole seconds, that works with the other
-    /// wishes. What must fit into it grows slower than it does, so the first
-    /// that works is found by bisection.
+    /// The least takeover-after, in whole seconds, that fits the other wishes. The durations that
+    /// it must hold grow slower than it does, so bisection finds it.
     fn least_takeover_after(wishes: &Wishes) -> Option<Duration> {
         let works = |secs| Self::filled_in(wishes, Duration::from_secs(secs)).fits();
         bisect(1, TAKEOVER_AFTER_MAX.as_secs(), works).map(Duration::from_secs)
@@ -222,14 +221,14 @@ impl Timing {
         }
     }
 
-    /// What the holder's own deadline lies before takeover-after.
+    /// The distance of the holder's own deadline from takeover-after.
     #[must_use]
     pub const fn margin(&self) -> Duration {
         margin_of(self.takeover_after)
     }
 
-    /// Until when the holder may trust its lease, on its own clock, if the swap
-    /// that was sent at `sent_at` happened.
+    /// How long the holder may trust its lease, on its own clock, if the swap that was sent at
+    /// `sent_at` happened.
     #[must_use]
     pub const fn trusted_until(&self, sent_at: Moment) -> Moment {
         sent_at.plus(self.takeover_after.saturating_sub(self.margin()))
@@ -243,7 +242,7 @@ impl Timing {
     }
 }
 
-/// The least number in `low..=high` that works, if all above one that works do too.
+/// The least number in `low..=high` that works, if all greater ones work too.
 fn bisect(low: u64, high: u64, works: impl Fn(u64) -> bool) -> Option<u64> {
     if !works(high) {
         return None;
@@ -294,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_takeover_after_that_is_too_short_names_the_least_that_works() {
+    fn a_takeover_after_that_is_too_short_names_the_least_value() {
         let wishes = Wishes {
             takeover_after: secs(20),
             ..Wishes::default()
@@ -308,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_takeover_after_can_hold_is_named_with_the_most_that_works() {
+    fn an_option_that_no_takeover_after_can_hold_is_named_with_its_greatest_value() {
         let wishes = Wishes {
             heartbeat: secs(90_000),
             ..Wishes::default()
@@ -365,7 +364,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_named_least_works_and_a_second_less_does_not(
+        fn the_named_least_value_works_and_a_second_less_does_not(
             heartbeat in 0u64..200_000, takeover in 0u64..200_000,
             grace in 0u64..200_000, timeout in proptest::option::of(0u64..200_000),
         ) {

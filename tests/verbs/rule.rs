@@ -21,7 +21,7 @@ stories!(
     clause_7_a_run_too_soon_is_refused_on_both_nodes,
     clause_7_a_run_that_crashed_too_soon_is_refused_on_both_nodes,
     clause_8_a_handoff_is_granted_within_keep,
-    clause_9_a_target_that_is_dead_stalls_nobody,
+    clause_9_a_dead_target_blocks_no_client,
     clause_10_who_does_not_wait_comes_after_who_does,
     clause_11_a_kept_token_is_renewed_by_its_node,
     clause_12_the_primary_does_not_run_the_same_slot_again,
@@ -287,7 +287,7 @@ fn clause_8_a_handoff_is_granted_within_keep(site: &Site) {
     refused(short(site, "node-a"), &["belongs to node-b"]);
 }
 
-fn clause_9_a_target_that_is_dead_stalls_nobody(site: &Site) {
+fn clause_9_a_dead_target_blocks_no_client(site: &Site) {
     ran(keeping(site, "node-a", "1s"));
     let handoff = ["handoff", "-g", GROUP, "--to", "node-dead"];
     site.verb(&handoff).end().with_code(0);

@@ -51,7 +51,7 @@ fn clause_7_refuses_after_a_proven_death_until_at_least_has_passed() {
 }
 
 #[test]
-fn clause_7_refuses_at_once_what_an_observation_would_end_with() {
+fn clause_7_refuses_at_once_without_an_observation() {
     let row = |at_least| but(running("a"), |row| row.document.not_before = at_least);
     let elsewhere = |at_least| seen(row(at_least)).elsewhere();
     let long = TAKEOVER_AFTER + s(60);
@@ -75,7 +75,7 @@ fn clause_7_goes_by_the_calendar_in_another_epoch() {
 }
 
 #[test]
-fn clause_7_goes_by_the_judged_clock_within_a_epoch() {
+fn clause_7_goes_by_the_tick_clock_within_an_epoch() {
     let row = but(idle("a"), |row| row.document.not_before = s(600));
     let stepped = but(seen(row).after(s(10)), |seen| {
         seen.now.stamp.wall_ms += 86_400_000;
@@ -98,7 +98,11 @@ fn clause_8_binds_the_client_that_it_was_handed_off_to() {
     let handoff = grants(8, GrantKind::Handoff);
     for row in [free(), idle("a"), created()] {
         let young = seen(handed_to(row, "b")).behind(3);
-        assert_eq!(young.by(&claim("b")), handoff, "within keep, out of line");
+        assert_eq!(
+            young.by(&claim("b")),
+            handoff,
+            "within keep, outside the queue"
+        );
     }
     let from_dead = seen(handed_to(running("a"), "b")).after(TAKEOVER_AFTER);
     assert_eq!(from_dead.by(&claim("b")), handoff);
@@ -106,7 +110,7 @@ fn clause_8_binds_the_client_that_it_was_handed_off_to() {
 }
 
 #[test]
-fn clause_9_everybody_else_waits_the_head_start() {
+fn clause_9_other_clients_wait_the_head_start() {
     let open = seen(handed_to(idle("a"), "b")).after(KEEP);
     assert_eq!(open.by(&claim("c")), waits(9, HEAD_START));
     assert_eq!(
@@ -119,7 +123,7 @@ fn clause_9_everybody_else_waits_the_head_start() {
 }
 
 #[test]
-fn clause_9_a_target_that_is_dead_stalls_nobody() {
+fn clause_9_a_dead_target_blocks_no_client() {
     let open = seen(handed_to(idle("a"), "b"))
         .after(KEEP)
         .watched(HEAD_START);
@@ -133,12 +137,12 @@ fn clause_9_is_no_right_within_keep_others_stay_refused() {
     assert_eq!(young.by(&claim("c")), refuses(13, bound(KEEP - s(1))));
     let watched = young.watched(s(1));
     assert_eq!(watched.by(&claim("c")), refuses(13, bound(KEEP - s(1))));
-    // Nor is the client that it belongs to refused: it has to wait, that is all.
+    // The client that the token belongs to is not refused: it waits, no more.
     assert_eq!(watched.by(&claim("a")), waits(9, HEAD_START - s(1)));
 }
 
 #[test]
-fn clause_9_outweighs_failback_and_the_first_place_in_the_line() {
+fn clause_9_outweighs_failback_and_the_first_position_in_the_queue() {
     let open = seen(expecting(handed_to(idle("a"), "b"), "c")).after(KEEP);
     assert_eq!(open.by(&failback("c")), waits(9, HEAD_START));
     let first = open.first_in_the_queue();
@@ -153,7 +157,7 @@ fn clause_10_refuses_while_others_are_in_the_queue_before() {
         assert_eq!(open.by(&claim("b")), behind);
         assert_eq!(seen(idle("a")).behind(ahead).by(&claim("a")), behind);
     }
-    // Who does not wait is behind those who do.
+    // A session outside the queue is behind the waiters.
     let passing = but(seen(free()), |seen| seen.position.ahead = 2);
     let behind = refuses(10, Refusal::Behind { ahead: 2 });
     assert_eq!(passing.by(&claim("b")), behind);
@@ -186,7 +190,7 @@ fn clause_12_refuses_failback_in_the_slot_and_hands_off_for_the_next_look() {
     let mutant = Mutant::FailbackInSameSlot;
     let mutant = with_mutant(mutant, || young.by(&failback("a")));
     assert_eq!(mutant, grants(12, GrantKind::Failback), "caught");
-    // The next look, after the handoff was written.
+    // The next look, after the hand-off was written.
     let next = seen(handed_to(row, "a")).after(s(1));
     assert_eq!(next.by(&failback("a")), grants(8, GrantKind::Handoff));
 }
@@ -223,7 +227,7 @@ fn clause_13_honours_the_holders_keep() {
 }
 
 #[test]
-fn clause_13_who_is_first_in_the_queue_is_no_late_clock() {
+fn clause_13_lets_the_first_in_the_queue_in() {
     let first = seen(idle("a")).first_in_the_queue();
     assert_eq!(first.by(&claim("b")), grants(15, GrantKind::Takeover));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Small builders of rows, claims and looks. A test says only what differs.
+//! Small builders of rows, claims and looks. A test states only its differences.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::token::{
     State, StoreTime, Timing, Version, Wishes, decide, document::VERSION,
 };
 
-/// When everything in a fresh row happened.
+/// The time of every event in a fresh row.
 pub(crate) const THEN: Stamp = Stamp {
     tick_ms: 5_000_000,
     wall_ms: 1_790_000_000_000,
@@ -131,7 +131,7 @@ pub(crate) fn lock_file(row: &mut Row) -> &mut Option<String> {
     }
 }
 
-/// A token that was granted once and belongs to nobody.
+/// A token that was granted once and belongs to no client.
 pub(crate) fn free() -> Row {
     granted(State::Free, StampOf::Released)
 }
@@ -185,7 +185,7 @@ fn millis(by: Duration) -> i64 {
     i64::try_from(by.as_millis()).unwrap()
 }
 
-/// A look at a row, with everything that the looker knows.
+/// A look at a row, with everything that the reader knows.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) row: Row,
@@ -196,7 +196,7 @@ pub(crate) struct Seen {
     pub(crate) memory: Memory,
 }
 
-/// A first look at the row, in its own clock epoch, in the moment of its stamps.
+/// A first look at the row, in its own clock epoch, at the time of its stamps.
 pub(crate) fn seen(row: Row) -> Seen {
     Seen {
         row,
@@ -212,7 +212,7 @@ pub(crate) fn seen(row: Row) -> Seen {
 }
 
 impl Seen {
-    /// The look is made later on the store's clock; nobody has been watching.
+    /// The look is made later on the store's clock, without watching.
     pub(crate) fn after(self, by: Duration) -> Self {
         but(self, |seen| seen.now = seen.now.plus(by))
     }
@@ -225,18 +225,18 @@ impl Seen {
         })
     }
 
-    /// The looker has watched the version stand still for so long.
+    /// The reader has watched the version stand still for so long.
     pub(crate) fn watched(self, by: Duration) -> Self {
         but(self, |seen| seen.unchanged_for = by)
     }
 
-    /// Time passes for the store and for the looker, and nothing is written.
+    /// Time passes for the store and for the reader, and the row does not change.
     pub(crate) fn wait(self, by: Duration) -> Self {
         let watched = self.unchanged_for.saturating_add(by);
         self.after(by).watched(watched)
     }
 
-    /// The store has another clock by now.
+    /// The store's clock epoch has changed.
     pub(crate) fn elsewhere(self) -> Self {
         but(self, |seen| seen.now.epoch = epoch("other"))
     }
@@ -264,7 +264,7 @@ impl Seen {
         self.behind(0)
     }
 
-    /// What the rule says to this claim.
+    /// The rule's decision on this claim.
     pub(crate) fn by(&self, claim: &Claim) -> Decision {
         decide(
             claim,

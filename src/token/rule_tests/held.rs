@@ -1,4 +1,4 @@
-//! Clauses 1 to 6: while somebody runs, or seems to.
+//! Clauses 1 to 6: while a session runs, or seems to.
 
 use std::time::Duration;
 
@@ -32,10 +32,10 @@ fn clause_1_runs_under_the_lease_of_the_session_it_is_inside_of() {
         verdict: Verdict::Nested,
     };
     assert_eq!(seen(running("a")).by(&inside("a0")), nested);
-    // Whatever else is true of the row: the outer session guards this process.
+    // The rest of the row does not matter: the outer session guards this process.
     let strange = seen(paused(running("a"))).after(2 * TAKEOVER_AFTER);
     assert_eq!(strange.elsewhere().by(&inside("a0")), nested);
-    // A session that is not in the row any more lends nothing.
+    // A session that is no longer in the row lends nothing.
     assert_eq!(seen(running("a")).by(&inside("a9")).clause.number(), 4);
     assert_eq!(
         seen(idle("a")).by(&inside("a0")),
@@ -71,7 +71,7 @@ fn clause_4_the_expected_client_with_failback_leaves_a_handoff_to_itself() {
     // Two live instances of the expected client: the token is its own already.
     let twin = seen(expecting(running("a"), "a")).by(&failback("a"));
     assert!(matches!(twin.verdict, Verdict::Refused(_)), "{twin:?}");
-    // The next night is its own.
+    // The client's next run at its slot gets the token.
     let idle = seen(handed_to(expecting(idle("a"), "b"), "b"));
     assert_eq!(idle.by(&failback("b")), grants(8, GrantKind::Handoff));
     assert_eq!(idle.by(&claim("a")), waits(9, HEAD_START));
@@ -110,7 +110,7 @@ fn clause_2_needs_both_locks_free() {
     assert_eq!(of(false, false), Evidence::Dead);
     assert_eq!(of(false, true), Evidence::Alive(vec!["job (7)".into()]));
     assert_eq!(of(true, true), Evidence::Alive(vec!["job (7)".into()]));
-    // A supervisor that is merely stopped, its job ended by the guard.
+    // A merely stopped supervisor whose job the guard has ended.
     assert_eq!(of(true, false), Evidence::None);
 }
 
@@ -130,7 +130,7 @@ fn clause_3_an_age_of_another_epoch_is_observed_for_its_whole_length() {
     let both = TAKEOVER_AFTER + HEAD_START;
     assert_eq!(other(both - MS).by(&b), waits(16, MS));
     assert_eq!(other(both).by(&b), grants(16, GrantKind::Takeover));
-    // The bound client needs no head start, but to observe like everybody.
+    // The bound client needs no head start, but observes like any other.
     assert_eq!(
         other(TAKEOVER_AFTER - MS).by(&claim("a")),
         observes(MS),
@@ -146,7 +146,7 @@ fn clause_3_an_age_of_another_epoch_is_observed_for_its_whole_length() {
 fn clause_3_a_heartbeat_in_the_future_is_observed_too() {
     let early = seen(running("a")).before(MS);
     assert_eq!(early.by(&claim("b")), observes(TAKEOVER_AFTER));
-    // In the very instant of its stamp it is no longer of the future.
+    // At the very time of its stamp the heartbeat is no longer in the future.
     assert_eq!(seen(running("a")).by(&claim("b")), held(s(0)));
 }
 
@@ -206,14 +206,14 @@ fn clause_4_refuses_the_same_client_in_another_session_and_says_so() {
 }
 
 #[test]
-fn clause_4_refuses_whoever_is_first_in_the_queue_handed_to_or_expected() {
+fn clause_4_refuses_the_first_in_the_queue_the_target_and_the_expected_client() {
     let row = handed_to(expecting(running("a"), "b"), "b");
     let decision = seen(row).first_in_the_queue().by(&failback("b"));
     assert_eq!(decision, held(s(0)), "a running job is never pre-empted");
 }
 
 #[test]
-fn clause_4_does_not_care_for_what_is_alive_here() {
+fn clause_4_ignores_live_processes_on_this_host() {
     assert_eq!(seen(running("a")).alive().by(&claim("b")), held(s(0)));
 }
 
@@ -235,7 +235,7 @@ fn clause_5_refuses_while_something_of_the_old_run_is_alive_here() {
 }
 
 #[test]
-fn clause_6_refuses_everybody_while_paused() {
+fn clause_6_refuses_every_client_while_paused() {
     for row in [created(), free(), idle("a"), handed_to(idle("a"), "a")] {
         let decision = seen(paused(row)).by(&claim("a"));
         assert_eq!(decision, paused_by_admin());

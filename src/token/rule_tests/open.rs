@@ -5,7 +5,7 @@ use super::{grants, waits};
 use crate::token::GrantKind;
 
 #[test]
-fn clause_15_binds_anyone_if_nobody_is_preferred() {
+fn clause_15_binds_any_client_if_none_is_preferred() {
     assert_eq!(seen(free()).by(&claim("b")), grants(15, GrantKind::Bind));
     assert_eq!(seen(created()).by(&claim("b")), grants(15, GrantKind::Bind));
 }
@@ -17,7 +17,7 @@ fn clause_15_binds_the_expected_client_of_a_free_token() {
 }
 
 #[test]
-fn clause_15_whose_it_is_comes_before_who_is_expected() {
+fn clause_15_prefers_the_bound_client_to_the_expected_one() {
     let silent = seen(expecting(running("b"), "a")).after(TAKEOVER_AFTER);
     assert_eq!(silent.by(&claim("b")), grants(15, GrantKind::Renew));
     assert_eq!(silent.by(&claim("a")), waits(16, HEAD_START));
@@ -50,8 +50,8 @@ fn clause_16_no_head_start_is_taken_at_once() {
 }
 
 #[test]
-fn clause_16_whoever_watched_while_it_was_held_has_waited_already() {
-    // The head start counts from the looker's first look at this version.
+fn clause_16_watching_while_it_was_held_counts_as_head_start() {
+    // The head start counts from the session's first look at this version.
     let watched = seen(running("a")).after(TAKEOVER_AFTER - s(1));
     let watched = watched.watched(HEAD_START - s(1)).wait(s(1));
     assert_eq!(watched.by(&claim("b")), grants(16, GrantKind::Takeover));
@@ -67,7 +67,7 @@ fn clause_16_the_head_start_is_added_to_what_had_to_be_observed() {
         other(KEEP + s(9)).by(&claim("b")),
         grants(16, GrantKind::Takeover)
     );
-    // Who needs no head start needs only the observation.
+    // A client that needs no head start needs only the observation.
     let back = expecting(row.clone(), "c");
     let observed = seen(back).elsewhere().watched(KEEP);
     assert_eq!(observed.by(&failback("c")), grants(15, GrantKind::Failback));

@@ -1,4 +1,4 @@
-//! What holds of any row, claim and look.
+//! Properties of any row, claim and look.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ prop_compose! {
             row.stamped = StoreTime { stamp: stamped, epoch: epoch(epochs.0) };
             let acquired = match state {
                 State::Free => acquired_at,
-                // Whatever is bound has been granted.
+                // A bound token has been granted.
                 _ => Some(acquired_at.unwrap_or(created_at)),
             };
             row.document.granted_epoch = acquired.map(|_| epoch(epochs.1));
@@ -117,8 +117,8 @@ prop_compose! {
     }
 }
 
-/// Whether a stamp of the row lies in the future of the looker: by its clock epoch's
-/// clock, or by the wall clock. Clocks that go on never leave one behind.
+/// Whether a stamp of the row lies in the reader's future: by its clock epoch's clock, or by the
+/// wall clock. Clocks that go on never leave such a stamp.
 fn has_a_stamp_in_the_future(seen: &Seen) -> bool {
     let row = &seen.row;
     let ahead = |stamp: Stamp, same: bool| {
@@ -136,7 +136,7 @@ const fn is_grant(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Grant(_))
 }
 
-/// The duration that a verdict names.
+/// The duration in a verdict.
 fn named(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
     match verdict {
         Verdict::Observe(wait) | Verdict::Wait(wait) | Verdict::ObserveStore { wait, .. } => {
@@ -163,7 +163,7 @@ fn age_of_heartbeat(seen: &Seen) -> Option<Duration> {
     seen.row.run().and_then(|_| seen.row.age(&seen.now))
 }
 
-/// Follows the rule's words alone until the token is granted; how many looks that took.
+/// Follows the verdicts alone until the token is granted. Returns the number of looks.
 #[allow(clippy::result_large_err)] // of no matter in a test
 fn looks_until_granted(mut seen: Seen, claim: &Claim) -> Result<usize, Seen> {
     for look in 1..=60 {
@@ -192,7 +192,7 @@ proptest! {
     })]
 
     #[test]
-    fn whatever_the_numbers_nothing_panics(
+    fn no_numbers_make_it_panic(
         seen in any_seen(), claim in any_claim(),
         ticks in prop::array::uniform4(any::<i64>()),
         lengths in prop::array::uniform5(any::<u64>()),
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn a_holder_of_unknown_age_is_never_robbed_before_it_was_watched_for_so_long(
+    fn a_holder_of_unknown_age_is_never_robbed_before_it_was_watched_for_takeover_after(
         seen in any_seen(), claim in any_claim(),
     ) {
         let running = seen.row.session().is_some() && seen.evidence != Evidence::Dead;
@@ -262,7 +262,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_observed_where_every_age_can_be_told(
+    fn nothing_is_observed_where_every_age_is_known(
         seen in any_seen(), claim in any_claim(),
     ) {
         let here = seen.row.stamped.epoch == seen.now.epoch;
@@ -271,10 +271,10 @@ proptest! {
         }
     }
 
-    /// Only a stamp in the future breaks this: watched for long it counts as old,
-    /// and once the clock has reached it, it is known to be young.
+    /// Only a stamp in the future breaks this: after a long observation it counts as old, and once
+    /// the clock has reached it, its age is known and small.
     #[test]
-    fn what_is_granted_now_is_granted_later_if_nothing_changes(
+    fn a_grant_now_is_a_grant_later_if_nothing_changes(
         seen in any_seen(), claim in any_claim(), later in short(),
     ) {
         let now = seen.by(&claim);
@@ -290,7 +290,7 @@ proptest! {
         if let (Some(wait), false) = (named(&now.verdict, &seen.now), future) {
             prop_assert!(!wait.is_zero(), "{now:?}");
             let just_before = seen.clone().wait(wait - MS).by(&claim);
-            // A pause and --at-least answer for an age that can't be told, and give way to it.
+            // A pause and --at-least decide before an unknown age does.
             let gives_way = matches!(now.clause.number(), 6 | 7);
             prop_assert!(gives_way || just_before.clause == now.clause, "{just_before:?}");
             prop_assert!(!is_grant(&just_before.verdict));
@@ -302,7 +302,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_does_as_it_is_told_gets_the_token_if_nobody_else_wants_it(
+    fn a_lone_client_that_follows_the_verdicts_gets_the_token(
         seen in any_seen(), claim in any_claim(),
     ) {
         let alone = but(seen, |seen| {
@@ -314,15 +314,15 @@ proptest! {
                 seen.row.document.paused = None;
             }
         });
-        // A clock that was set back makes one wait again: `--at-least` counts anew
-        // until the calendar has reached the grant.
+        // After a clock was set back, the wait starts again: `--at-least` counts anew until the
+        // calendar has reached the grant.
         let at_most = if has_a_stamp_in_the_future(&alone) { 60 } else { 6 };
         let looks = looks_until_granted(alone, &claim);
         prop_assert!(looks.as_ref().is_ok_and(|looks| *looks <= at_most), "{looks:?}");
     }
 
-    /// Within the head start at most one client gets the token at once, whoever looks.
-    /// After it the swap decides: both start from the version that they saw.
+    /// Within the head start at most one client gets the token at once. After it the swap decides:
+    /// both clients start from the version that they read.
     #[test]
     fn two_clients_get_it_at_once_only_if_none_is_preferred(
         seen in any_seen(), one in any_claim(), other in any_claim(),

@@ -45,8 +45,8 @@ fn the_epoch_that_counts_for_the_fence_is_that_of_the_last_grant() {
 }
 
 #[test]
-fn failovers_do_not_add_up() {
-    // Else a backup from before would not rise above what they granted.
+fn the_minutes_of_failovers_do_not_add_up() {
+    // Otherwise an older backup would not rise above the fences that they granted.
     let mut row = free();
     for boot in 0..5 {
         let now = StoreTime {
@@ -59,20 +59,20 @@ fn failovers_do_not_add_up() {
 }
 
 #[test]
-fn a_fence_at_the_end_of_numbers_does_not_overflow() {
+fn the_greatest_fence_does_not_overflow() {
     let row = but(free(), |row| row.fence = Fence(i64::MAX));
     let other = seen(row.clone()).elsewhere().now;
     assert_eq!(grant_to("a", &row, &other).to.fence.0, i64::MAX);
 }
 
-/// One grant of a sequence: the store's clock, and how it came to be another.
+/// One grant of a sequence, with the change of the store's clock before it.
 #[derive(Debug, Clone, Copy)]
 struct Leap {
     /// True time since the last grant.
     passed_ms: i64,
     /// Another clock epoch, and its wall clock so far behind the true one.
     behind_ms: Option<i64>,
-    /// Whether the last grant is lost in it.
+    /// Whether that change loses the last grant.
     lossy: bool,
 }
 
@@ -89,9 +89,9 @@ fn leap() -> impl Strategy<Value = Leap> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-    /// Clocks may be behind each other by less than a minute, commits may be lost
-    /// with a failover; each failover comes a minute or more after the first grant
-    /// since the last one, as that uses the minute up.
+    /// Clocks may be behind each other by less than a minute, and a failover may lose commits. Each
+    /// failover comes a minute or more after the first grant since the last one, as that grant uses
+    /// the minute up.
     #[test]
     fn the_fence_rises_through_any_sequence_of_grants(
         leaps in prop::collection::vec(leap(), 1..40),
@@ -124,7 +124,7 @@ proptest! {
     /// that lost commits, there and back again, a restart, a restored backup. Failovers follow each
     /// other as fast as grants do.
     #[test]
-    fn the_fence_rises_whatever_is_lost_if_the_clocks_agree(
+    fn the_fence_rises_through_any_loss_if_the_clocks_agree(
         failovers in prop::collection::vec(
             (1i64..100_000, any::<prop::sample::Index>(), 1usize..20),
             1..20,
@@ -150,9 +150,9 @@ proptest! {
         }
     }
 
-    /// Nothing is lost: then no clock and no clock epoch makes it fall.
+    /// Nothing is lost: then no clock and no clock epoch makes the fence fall.
     #[test]
-    fn the_fence_rises_whatever_the_clock_says_if_nothing_is_lost(
+    fn the_fence_rises_with_any_clock_if_nothing_is_lost(
         times in prop::collection::vec((any::<i32>(), 0..3), 1..40),
     ) {
         let mut row = created();
