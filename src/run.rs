@@ -1,8 +1,8 @@
 //! A run: from the first look at the group to the release of its token.
 //!
-//! [`machine`] is the pure state machine: it is told what happened and when, and
-//! says what to do. [`driver`] gives it a real clock, a real store and a real
-//! guard; the simulation gives it simulated ones.
+//! [`machine`] is the pure state machine: it takes events with their time, and returns actions.
+//! [`driver`] gives it a real clock, a real store and a real guard; the simulation gives it
+//! simulated ones.
 
 pub mod driver;
 pub mod ending;

@@ -1,10 +1,9 @@
-//! Gives the machine of a run a real clock, a real store, a real guard and real
-//! signals. It decides nothing: it carries out what the machine says, and tells it
-//! what happened.
+//! Gives the machine of a run a real clock, a real store, a real guard and real signals. The driver
+//! decides nothing: it carries out the machine's actions and reports events to it.
 //!
-//! The first look is made before there is a guard, a thread or anything else: to be
-//! refused costs a read and no more. If the machine then wants to go on, the guard
-//! is forked, while there is one thread, and the store moves to a thread of its own.
+//! The first look comes before the guard and before any thread: a refusal costs one read and no
+//! more. If the machine then goes on, the driver forks the guard, while there is one thread, and
+//! the store moves to a thread of its own.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -32,36 +31,36 @@ use crate::sys::signals::SignalFd;
 use crate::sys::timer::Timer;
 use crate::token::{Evidence, Row};
 
-/// Deadlines are looked at at least this often, whatever the timer does.
+/// Deadlines are checked at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// How many signals are read at once.
+/// How many signals one read takes.
 const MOST_SIGNALS: usize = 64;
 
-/// A run that took longer looks after the old ones.
+/// A run that took longer prunes history.
 const PRUNE_AFTER: Duration = Duration::from_secs(1);
 
-/// So does one in so many of the others.
+/// One in so many of the other runs prunes too.
 const PRUNE_ONE_IN: u64 = 16;
 
-/// How long that may hold up the end of tokenrun.
+/// How long pruning may delay the end of tokenrun.
 const PRUNE_WAIT: Duration = Duration::from_secs(1);
 
-/// Who hears what happens. `detached` says that somebody holds a deadline, so that
-/// the listener must not wait for anybody.
+/// Receives the run's notes. `detached`: a deadline is held in this process, so the listener must
+/// not block.
 pub trait Listener {
-    /// The run says something.
+    /// Takes a note of the run.
     fn hear(&mut self, note: &Note, detached: bool);
-    /// The guard says something of the job's processes.
+    /// Takes the guard's news of the job's processes.
     fn hear_guard(&mut self, news: &super::event::GuardNews);
-    /// The supervisor is at work. Said at least every second, once it has a guard.
+    /// The supervisor is at work. Called at least every second once there is a guard.
     fn at_work(&mut self) {}
 }
 
 /// Drives a run to its end.
 ///
 /// # Errors
-/// The operating system refused what tokenrun needs: descriptors, a process, a thread.
+/// The operating system refuses what tokenrun needs: descriptors, a process, a thread.
 pub fn drive(
     mut machine: Machine,
     mut store: Box<dyn Store>,
@@ -87,10 +86,11 @@ pub fn drive(
     if !procfs::is_ours() {
         pending.insert(0, Action::Say(Note::Blind));
     }
-    // Until here a stop ends this process by itself: nothing was taken, and nothing said.
+    // Until here a stop signal ends this process by itself: nothing was taken and no message
+    // written.
     outside.inherited.block()?;
     let guarding = Guarding::fork(outside, machine.claim().timing.kill_grace)?;
-    // After the guard: it is to know nothing of the clerk.
+    // After the guard, so that the guard knows nothing of the clerk.
     locking.fork_clerk(outside.inherited);
     let mut driver = Driver {
         signals: SignalFd::new(&outside.inherited)?,
@@ -110,16 +110,16 @@ pub fn drive(
         driver.locking.finish(ending);
         driver.prune(ending, outside.retention);
     }
-    // The process ends now: closing the store would only be work, and a store that
-    // hangs could hold the end up.
+    // The process ends now. Closing the store would only cost work, and a store that hangs could
+    // delay the end.
     std::mem::forget(driver.worker);
     ending
 }
 
-/// Everything that a driver reads: bits, from the kernel, each time.
+/// The random bits that a driver takes from the kernel.
 fn draw() -> u64 {
-    // The kernel refuses only a buffer that is not ours. Were it to, the version
-    // would repeat, and the swap that writes it conflict: nothing is granted twice.
+    // The kernel refuses only an invalid buffer. If it did refuse, the version would repeat and the
+    // swap that writes it would conflict: nothing is granted twice.
     random::bits64().unwrap_or_default()
 }
 
@@ -132,8 +132,8 @@ struct First<'a, 'b> {
 }
 
 impl First<'_, '_> {
-    /// Returns what the machine wants done after it, and said: whoever reads that tokenrun
-    /// waits may stop it, and is to be told what became of that.
+    /// Returns the machine's actions after the look, with notes delivered before them: a reader who
+    /// sees that tokenrun waits may stop it, and must then see the result.
     fn look(&mut self) -> Vec<Action> {
         let mut event = Event::Tick;
         let mut rest = Vec::new();
@@ -165,9 +165,9 @@ impl First<'_, '_> {
     }
 }
 
-/// A session that the environment names may have leaked there, through ssh, a daemon or a
-/// container: it counts only if its guard is an ancestor. To be asked of every answer
-/// before the machine hears it.
+/// Checks a session that the environment names. It may have leaked there, through ssh, a daemon or
+/// a container: it counts only if its guard is an ancestor. To be called with every answer before
+/// the machine takes it.
 fn prove_nesting(machine: &mut Machine, answer: &Answer) {
     let (Some(session), Answer::Read(read)) = (machine.claim().nested_in.clone(), answer) else {
         return;
@@ -182,8 +182,8 @@ fn prove_nesting(machine: &mut Machine, answer: &Answer) {
     }
 }
 
-/// What has been read is what the locks are asked about: a look at them from before
-/// would prove nothing about a run that was granted since.
+/// The locks are checked for the row that was just read: an earlier check would prove nothing about
+/// a run that was granted since.
 fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Event {
     match answer {
         Answer::Read(result) => Event::Looked(result.map(|reading| {
@@ -197,13 +197,13 @@ fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Eve
         Answer::Left(result) => Event::Left(result),
         Answer::Swapped(result) => Event::Swapped(result),
         Answer::Once(result) => Event::OnceLooked(result),
-        // Nobody waits for it.
+        // No phase waits for this answer.
         Answer::Pruned(_) => Event::Tick,
         Answer::Recorded(result) => Event::Recorded(result),
     }
 }
 
-/// What the driver waits for.
+/// The file descriptors that the driver polls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Source {
     Signals,
@@ -213,12 +213,12 @@ enum Source {
     Notifier,
 }
 
-/// Why the driver woke up, beside what it looks at each time.
+/// Why the driver woke up, besides the checks of every round.
 struct Woken {
     /// The store has answered.
     answered: bool,
-    /// The store's notifier rings.
-    rung: bool,
+    /// The store's notifier has signalled.
+    notified: bool,
 }
 
 struct Driver<'a> {
@@ -248,33 +248,33 @@ impl Driver<'_> {
             let woken = if self.worker.has_early_answer() {
                 Woken {
                     answered: true,
-                    rung: false,
+                    notified: false,
                 }
             } else {
                 self.take_locks_ahead();
                 self.sleep()?
             };
             if self.guarding.has_answered()? {
-                // A supervisor that was kept from reading it must not miss it.
+                // A supervisor that was delayed must not miss an answer that is already there.
                 self.tell(Event::GuardAnswered)?;
             }
-            // First of all, whatever the reason to wake up.
+            // Deadlines come first, whatever the reason to wake up.
             self.tell(Event::Tick)?;
-            // Before the store: no job is started once a stop was asked for. Before the
-            // guard: a job may have died of the very signal that came to this process too.
+            // Before the store: no job starts after a stop signal. Before the guard: a job may have
+            // died of the same signal that this process received.
             self.hear_signals()?;
             if woken.answered {
                 self.hear_store()?;
             }
-            if woken.rung {
-                self.tell(Event::Rung)?;
+            if woken.notified {
+                self.tell(Event::Notified)?;
             }
             self.hear_guard()?;
             self.look_for_others();
         }
     }
 
-    /// Under an outer session's lease that session looks.
+    /// Looks for other primaries. Under an outer session's lease that session does it.
     fn look_for_others(&mut self) {
         if self.guarding.has_job()
             && self.machine.claim().nested_in.is_none()
@@ -284,8 +284,7 @@ impl Driver<'_> {
         }
     }
 
-    /// While there is nothing to do but to wait for the token: who is granted it then has
-    /// less to do before its job starts.
+    /// While the run only waits for the token: a grant then has less to do before its job starts.
     fn take_locks_ahead(&mut self) {
         if self.machine.seeks() && self.machine.claim().nested_in.is_none() {
             self.locking.take_ahead(&mut self.guarding);
@@ -357,7 +356,7 @@ impl Driver<'_> {
     }
 
     fn hear_signals(&mut self) -> io::Result<()> {
-        // Signals that come as quickly as they are read hold up nothing.
+        // Signals that arrive as fast as they are read must not delay the rest.
         for _ in 0..MOST_SIGNALS {
             let Some(received) = self.signals.read() else {
                 break;
@@ -374,8 +373,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Now and then, when nobody waits for anything any more: what is too old goes. After
-    /// a run that took its time nobody feels it; of the short ones each is one of many.
+    /// Prunes history now and then, at the end, when nothing waits for this process any more. After
+    /// a long run it costs little; among short runs only one of many does it.
     fn prune(&mut self, ending: &Ending, retention: Retention) {
         let is_over = matches!(ending, Ending::Ran { recorded: true, .. });
         let took_its_time = self.clock.now() >= Moment(PRUNE_AFTER);
@@ -387,7 +386,7 @@ impl Driver<'_> {
         if !self.worker.has_early_answer()
             && let Some(fd) = self.worker.fd()
         {
-            // What does not come is not waited for: it may happen all the same, or not.
+            // No wait beyond this: the pruning may happen or not.
             let _ = wait_readable(fd, Some(PRUNE_WAIT));
         }
     }
@@ -405,11 +404,11 @@ impl Driver<'_> {
                 Source::Notifier,
                 notifier.as_ref().map(|notifier| notifier.0.as_fd()),
             );
-        // Nothing is ready after a stop and a continuation: nothing else gets through.
+        // Nothing is ready after a stop and a continuation: no other error gets through.
         let ready = sources.wait(None)?;
         let woken = Woken {
             answered: ready.has(&Source::Store),
-            rung: ready.has(&Source::Notifier),
+            notified: ready.has(&Source::Notifier),
         };
         if ready.has(&Source::Timer) {
             self.timer.clear();
@@ -418,8 +417,8 @@ impl Driver<'_> {
         Ok(woken)
     }
 
-    /// Sets the timer to the next thing that is due. One that fires too early costs
-    /// a wake-up; setting it for every event would cost a system call each.
+    /// Sets the timer to the next deadline. One that fires too early costs a wake-up; setting it
+    /// for every event would cost a system call each.
     fn arm(&mut self) -> io::Result<()> {
         let latest = self.clock.now().plus(LONGEST_SLEEP);
         let due = [self.machine.wake_at(), self.guarding.wake_at()];

@@ -9,11 +9,11 @@ use crate::token::{Clause, OnceMark, Outcome, Refusal, RunEnd};
 /// Why the job was not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotStarted {
-    /// There is no such command.
+    /// The command does not exist.
     NotFound(String),
-    /// It can't be executed.
+    /// The command can't be executed.
     NotExecutable(String),
-    /// The operating system gave no process.
+    /// The operating system can't create a process.
     NoProcess(String),
     /// The lease would have ended before the job's grace.
     TooLate,
@@ -22,24 +22,24 @@ pub enum NotStarted {
 /// Why a job is being ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// tokenrun was told to stop, by this signal.
+    /// tokenrun received this stop signal.
     Signal(i32),
-    /// It ran longer than `--timeout`.
+    /// The job ran longer than `--timeout`.
     Timeout,
     /// An operator handed the token off to another client, and the run yields.
     HandedOff,
-    /// Its token was lost or can no longer be guarded.
+    /// The token is lost or can no longer be guarded.
     Loss(Loss),
 }
 
 /// How a token is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// The row is another session's, or nobody's.
+    /// The row belongs to another session, or to none.
     Taken,
-    /// The store was removed or replaced: others may be using another in its place.
+    /// The store was removed or replaced: other nodes may use another in its place.
     StoreGone,
-    /// An operator asked for it.
+    /// An operator revoked the token.
     Revoked,
     /// The lease could not be renewed in time.
     Untrusted,
@@ -47,34 +47,34 @@ pub enum Loss {
     GuardGone,
 }
 
-/// What became of the job, once no process of it is left.
+/// The end of the job, once none of its processes is left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobEnd {
-    /// It ended with this status, by itself or after a stop signal.
+    /// The job ended with this status, by itself or after a stop signal.
     Itself(Status),
-    /// It was ended because it ran too long.
+    /// The job was ended because it ran too long.
     TimedOut(Status),
-    /// It was ended because of its token.
+    /// The job was ended because of its token.
     Lost(Loss),
-    /// It was never started.
+    /// The job was never started.
     NotStarted(Unstarted),
 }
 
-/// Why a granted token saw no job.
+/// Why a granted token started no job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unstarted {
     /// The guard could not start it.
     Guard(NotStarted),
-    /// tokenrun was told to stop before, by this signal.
+    /// tokenrun received this stop signal first.
     Signal(i32),
-    /// The guard was gone before.
+    /// The guard was gone first.
     GuardGone,
     /// A run with the same key had succeeded in the meantime.
     Done(Box<OnceMark>),
 }
 
 impl JobEnd {
-    /// What history says of it.
+    /// The end as history records it.
     #[must_use]
     pub const fn record(&self) -> RunEnd {
         let (outcome, status) = match self {
@@ -111,22 +111,20 @@ pub enum Ending {
     Done(Box<OnceMark>),
     /// A signal asked for the end before the token was taken.
     Stopped(i32),
-    /// The store could not be used before the token was taken.
+    /// The store was unusable before the token was taken.
     StoreFailed {
-        /// What it said.
         error: StoreError,
-        /// A grant was sent whose fate is unknown.
+        /// A grant was sent, and its result is unknown.
         perhaps_granted: bool,
     },
     /// The guard was gone before the token was taken.
     NoGuard,
-    /// The token was taken, and this became of the job.
+    /// The token was taken.
     Ran {
-        /// What became of it.
         end: JobEnd,
         /// Signals that asked for the end and that tokenrun received too.
         stopped_by: Option<i32>,
-        /// Whether history says so.
+        /// Whether history has the record.
         recorded: bool,
     },
 }
@@ -138,7 +136,7 @@ pub struct Codes {
     pub not_now: u8,
     /// For a key of `--once` that is done.
     pub done: u8,
-    /// Whether the run has such a key: then success that is not written down is none.
+    /// Whether the run has a key of `--once`: then a success that is not recorded is none.
     pub once: bool,
 }
 
@@ -171,7 +169,7 @@ impl Ending {
     }
 }
 
-/// The exit code for a store that could not be used.
+/// The exit code for a store that is unusable.
 #[must_use]
 pub const fn of_trouble(trouble: Trouble) -> u8 {
     match trouble {
@@ -188,8 +186,8 @@ fn of_job(end: &JobEnd, stopped_by: Option<i32>) -> exit::Exit {
     use exit::Exit::{Code, Signal};
     match end {
         JobEnd::Itself(Status::Exited(code)) => Code(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
-        // A job that dies of the INT or QUIT that tokenrun received too: the
-        // shell's loop around tokenrun must end as it would around the job.
+        // The job died of an INT or QUIT that tokenrun received too: the shell's loop around
+        // tokenrun must end as it would around the job.
         JobEnd::Itself(Status::Signalled(signal))
             if stopped_by == Some(*signal) && ends_loops(*signal) =>
         {

@@ -1,4 +1,4 @@
-//! What the job may know of its run, in its environment.
+//! The variables by which the job knows its run.
 
 use super::event::Granted;
 use crate::token::Claim;
@@ -17,12 +17,12 @@ pub const JOB_VARIABLES: [&str; 7] = [
     "TOKENRUN_ONCE_KEY",
 ];
 
-/// The variable that tells what `hold --on-change` runs what has happened: gain or loss.
+/// The variable with the kind of change for the command of `hold --on-change`: gain or loss.
 pub const CHANGE: &str = "TOKENRUN_CHANGE";
 
-/// Names and values for the job's environment. What does not apply is empty if
-/// tokenrun's own environment has it, so that nothing of an outer run shows
-/// through. Under the outer run's lease what it said goes on to be true.
+/// Names and values for the job's environment. A variable that does not apply is emptied if
+/// tokenrun's own environment has it, so that no value of an outer run shows through. Under the
+/// outer run's lease the outer values stay, because they are still true.
 #[must_use]
 pub fn of(claim: &Claim, granted: &Granted) -> Vec<(String, String)> {
     let previous = granted.previous_client.as_ref();

@@ -1,4 +1,4 @@
-//! Everything that the parts of a run say to each other.
+//! The events, actions and notes that the parts of a run exchange.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::token::{
     Row, SessionId, StoreTime, Swapped, Verdict,
 };
 
-/// What happened.
+/// An event of a run.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// Time passed.
@@ -22,8 +22,8 @@ pub enum Event {
     Looked(Result<(Box<Reading>, Evidence), StoreError>),
     /// The answer to [`Request::Leave`].
     Left(Result<(), StoreError>),
-    /// The token that is waited for may have become free.
-    Rung,
+    /// The notifier has signalled: the token that is waited for may be free.
+    Notified,
     /// The answer to [`Action::TakeLocks`]: the file's name, or why there is none.
     LocksTaken(Result<String, String>),
     /// The answer to [`Request::Swap`] or [`Request::Note`].
@@ -36,199 +36,186 @@ pub enum Event {
     JobStarted,
     /// The guard could not start the job.
     JobNotStarted(NotStarted),
-    /// The job's own process has ended. Others of its tree may be alive.
+    /// The job's own process has ended. Other processes of its tree may be alive.
     JobExited {
         status: Status,
         /// The guard had begun to end the tree before that, by order or by deadline.
         forced: bool,
     },
-    /// No process of the job is left, or they were told to be left alone.
+    /// No process of the job is left, or the remaining ones are left alone by order.
     TreeGone,
     /// The guard has answered: it is neither stopped nor hung.
     GuardAnswered,
-    /// The guard is gone without having said that the tree is.
+    /// The guard is gone and has not reported the end of the tree.
     GuardGone,
     /// tokenrun received a signal.
     Signal {
         signal: i32,
-        /// Whether it asks for the end: TERM, INT, HUP or QUIT.
+        /// Whether it is a stop signal: TERM, INT, HUP or QUIT.
         stop: bool,
     },
 }
 
-/// What is to be done.
+/// An action that the machine wants.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Ask the store. One request is out at a time.
+    /// Send a request to the store. One request is out at a time.
     Send(Request),
-    /// Take the locks that prove that the run lives, before the row names their file.
+    /// Take the locks that prove that the run is alive, before the row names their file.
     TakeLocks,
     /// Have the guard start the job.
     StartJob {
-        /// When it must be gone; `None` under an outer session's lease.
+        /// When the job must be gone; `None` under an outer session's lease.
         deadline: Option<Deadline>,
-        /// What the job may know.
+        /// What the job learns of its grant.
         granted: Granted,
     },
-    /// Tell the guard the new deadline.
+    /// Give the guard the new deadline.
     Extend(Deadline),
     /// Pass a signal on to the job's own process, unless it has received it already.
     Pass(i32),
     /// End the job's tree.
     End {
-        /// TERM to every process of the tree now; else its own process was told already.
+        /// TERM to every process of the tree now; otherwise its own process has received a stop
+        /// signal already.
         term_tree: bool,
         /// KILL to every process of the tree.
         kill_at: Moment,
     },
-    /// The guard does not answer: it may have been stopped, let it continue.
+    /// The guard does not answer: it may be stopped, so send it CONT.
     ContinueGuard,
-    /// The guard is gone, or as good as gone: end it and the tree from here, then report that it is gone.
+    /// The guard is gone or counts as gone: end it and the tree from here, then report that it is
+    /// gone.
     EndWithoutGuard,
-    /// Tell people.
+    /// Report a note to people.
     Say(Note),
 }
 
-/// What the guard says of the job's processes, for people.
+/// The guard's news of the job's processes, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuardNews {
-    /// The job left these behind, and they are being ended.
+    /// The job left these processes behind, and they are being ended.
     Leftovers {
-        /// How many; 0 if that can't be seen.
+        /// How many; 0 if unknown.
         count: usize,
         /// The names of some.
         names: Vec<String>,
     },
-    /// These could not be killed; empty once they are gone after all.
+    /// These processes could not be killed; empty once they are gone after all.
     Survivors(Vec<Survivor>),
 }
 
-/// The grant, as the job may know it.
+/// The grant, as the job learns of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Granted {
     /// The session that holds the token.
     pub session: SessionId,
     /// The fencing token.
     pub fence: Fence,
-    /// How the client came by the token; `None` under an outer session's lease.
+    /// How the client got the token; `None` under an outer session's lease.
     pub kind: Option<GrantKind>,
-    /// Whose it was before, if another's.
+    /// The client that the token belonged to before, if another.
     pub previous_client: Option<ClientId>,
 }
 
-/// What people may want to know. What each becomes in words is not decided here.
+/// What people may want to know. The wording is decided elsewhere.
 #[derive(Debug, Clone)]
 pub enum Note {
-    /// A look at the group, and what the rule said. For those who want every step.
+    /// A look at the group and the rule's decision. For people who want every step.
     Decided {
-        /// The row that was seen.
         row: Option<Box<Row>>,
         /// The store's time.
         now: StoreTime,
-        /// The clause that decided.
         clause: Clause,
-        /// What it said.
         verdict: Verdict,
     },
     /// Waiting before the next look (an observation or a head start).
     Staying {
-        /// The row that was seen.
         row: Box<Row>,
         /// The store's time.
         now: StoreTime,
-        /// The clause that decided.
         clause: Clause,
-        /// Whether it is an age that can't be told; else a head start.
+        /// Whether an unknown age is observed; otherwise it is a head start.
         observing: bool,
-        /// For how long.
         wait: Duration,
     },
-    /// Watching the store before anything is granted: it may have forgotten a grant. Said once for
-    /// each incarnation.
+    /// The store is observed before any grant: it may have forgotten one. Sent once for each
+    /// incarnation.
     ObservingStore {
-        /// Which incarnation it is; `None`: it does not say.
+        /// The store's incarnation; `None`: the store does not report one.
         incarnation: Option<Incarnation>,
-        /// Why it may have.
+        /// Why it may have forgotten a grant.
         doubt: Doubt,
         /// The store's time.
         now: StoreTime,
-        /// For how much longer.
+        /// How much longer it is observed.
         wait: Duration,
     },
-    /// Refused for now: in the queue until that changes. Told after every look.
+    /// Refused for now: in the queue until that changes. Sent after every look.
     Queued {
-        /// The row that was seen.
         row: Option<Box<Row>>,
         /// The store's time.
         now: StoreTime,
-        /// Why not now.
         why: Refusal,
-        /// How many have come before and wait too.
+        /// How many waiters come before.
         ahead: usize,
-        /// How much longer it will be waited, at most.
+        /// How much longer the session waits, at most.
         left: Option<Duration>,
-        /// It has just begun.
+        /// The wait has just begun.
         newly: bool,
     },
-    /// The store can't be used, and is waited for.
-    StoreAway {
-        /// What it said.
-        error: StoreError,
-    },
-    /// The wait is over: the token is ours.
-    Waited {
-        /// How long it was.
-        waited: Duration,
-    },
-    /// No locks could be taken: that this run is dead will be proven by nothing.
+    /// The store is unusable, and the session waits for it.
+    StoreAway { error: StoreError },
+    /// The wait is over: the session has the token.
+    Waited { waited: Duration },
+    /// No locks could be taken: nothing will prove the death of this run.
     NoLocks { why: String },
-    /// The token is ours.
+    /// The session has the token.
     Acquired {
         granted: Granted,
-        /// The session that was running when it was taken over.
+        /// The session that was running and lost the token.
         vanished: Option<SessionId>,
-        /// It was provably dead; else silent.
+        /// That session was provably dead; otherwise silent.
         proven: bool,
     },
-    /// /proc is missing or shows another pid namespace, so that a part of the job can't
-    /// be found. Said before there is one.
+    /// /proc is missing or shows another pid namespace, so that a part of the job can't be found.
+    /// Sent before there is a job.
     Blind,
     /// The job runs.
     Started,
     /// A heartbeat was written.
     Renewed {
-        /// Until when the lease can be trusted, from now.
+        /// How long the lease can be trusted, from now.
         trusted_for: Duration,
     },
-    /// Another wrote the row, and this session's swap is in it still.
+    /// Another client wrote the row, and this session's swap is still in it.
     Adopted,
-    /// The store can't be used; the job goes on.
+    /// The store is unusable; the job goes on.
     TroubleBegan {
-        /// What it said.
         error: StoreError,
         /// How long the job may go on without it.
         job_ends_in: Option<Duration>,
     },
-    /// The store can be used again.
+    /// The store is usable again.
     TroubleEnded,
-    /// Each of these servers of the store can be written to, so it is two stores.
+    /// Several servers of the store accept writes, so it is two stores.
     Split {
-        /// The one in use first.
+        /// Those servers, the one in use first.
         primaries: Vec<String>,
     },
     /// The job is being ended.
     Stopping {
         why: Why,
-        /// When it is killed, from now.
+        /// When the job is killed, from now.
         kill_in: Duration,
     },
-    /// The job ended while the token was already another's.
+    /// The job ended after the token had been lost.
     LostAfterEnd,
-    /// The run is over, and that could not be written down.
+    /// The run is over, and that could not be recorded.
     NotRecorded {
-        /// What the store said last.
+        /// The store's last error.
         error: Option<StoreError>,
-        /// The job succeeded, and with that a key of `--once` would be done.
+        /// The job succeeded, and that would have made a key of `--once` done.
         once: bool,
     },
     /// The run is over.

@@ -1,5 +1,5 @@
-//! After the job: no process of it is left. Its outcome is recorded and the token
-//! released in one swap; a token that is lost already leaves the record to close.
+//! After the job: none of its processes is left. One swap records its outcome and releases the
+//! token; for a token that is lost already, only the record is left to write.
 
 use super::ending::{Ending, JobEnd};
 use super::event::{Action, Event, Note};
@@ -11,41 +11,40 @@ use crate::store::Request;
 use crate::store::{Reading, StoreError, Trouble};
 use crate::token::{Recorded, RunRecord, Swapped};
 
-/// How many store time-outs the end of a run may be tried to be written down.
+/// How many store time-outs long the end of a run is retried.
 const PATIENCE: u32 = 6;
 
-/// What is going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FinishingState {
     /// A heartbeat or a read from before is out.
     Heart(Heart),
     /// The release is out.
     Releasing { sent_at: Moment },
-    /// A read is out: did the release happen?
+    /// A read is out, to learn whether the release happened.
     Asking { sent_at: Moment },
-    /// The record's closing is out.
+    /// The record is out.
     Recording,
     /// Nothing is out until the next try.
     Waiting { until: Moment, then: Then },
 }
 
-/// What the next try is.
+/// The next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Ask,
     Record,
 }
 
-/// A run that is being written down.
+/// A run that is being recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finishing {
     /// The record of the run, which is over.
     run: RunRecord,
-    /// A release was sent whose answer did not come: it may have happened.
+    /// A release was sent and its answer did not come: it may have happened.
     perhaps_released: bool,
-    /// The warning that the token was lost before the release was given.
-    told_of_loss: bool,
-    /// `None` once the token is known to be another's, or nobody's.
+    /// The warning that the token was lost has been sent.
+    warned_of_loss: bool,
+    /// `None` once the token is known to belong to another session, or to none.
     lease: Option<Lease>,
     end: JobEnd,
     stopped_by: Option<i32>,
@@ -68,7 +67,7 @@ impl Finishing {
         Next::Finish(Box::new(this))
     }
 
-    /// The job is gone, and so is the token: only the record is left to close.
+    /// The job is gone, and so is the token: only the record is left to write.
     pub(crate) fn lost(
         step: &mut Step<'_>,
         lease: Lease,
@@ -77,7 +76,7 @@ impl Finishing {
     ) -> Next {
         let mut this = Self::new(step, lease, end, stopped_by);
         this.lease = None;
-        this.told_of_loss = true;
+        this.warned_of_loss = true;
         this.record(step);
         Next::Finish(Box::new(this))
     }
@@ -108,7 +107,7 @@ impl Finishing {
         let timing = &step.claim.timing;
         let run = lease.run().clone().ended(end.record());
         let give_up_at = if run.makes_key_done() {
-            // Nobody else runs the job while the lease can be trusted: it is worth trying.
+            // No other node runs the job while the lease can be trusted: retrying is worthwhile.
             let trusted_until = lease.deadline(timing).kill_at;
             trusted_until.max(step.now.plus(timing.store_timeout))
         } else {
@@ -117,7 +116,7 @@ impl Finishing {
         Self {
             run,
             perhaps_released: false,
-            told_of_loss: false,
+            warned_of_loss: false,
             lease: Some(lease),
             end,
             stopped_by,
@@ -145,8 +144,8 @@ impl Finishing {
             Event::Looked(Ok((reading, _))) => self.looked(step, &reading),
             Event::Recorded(Ok(recorded)) => {
                 if recorded == Recorded::Written {
-                    // No release has closed the record: the token was lost before one could.
-                    self.tell_of_loss(step);
+                    // No release has written the record: the token was lost before one could.
+                    self.warn_of_loss(step);
                 }
                 self.ended(true)
             }
@@ -154,8 +153,8 @@ impl Finishing {
                 self.failed(step, error, Then::Ask)
             }
             Event::Recorded(Err(error)) => self.failed(step, error, Then::Record),
-            // The job is over: a stop now asks for no more than not to linger. It may
-            // be what the job died of, heard of after its end.
+            // The job is over: a stop signal now only means not to linger. It may be the signal
+            // that the job died of, received after its end.
             Event::Signal { stop: true, signal } => {
                 self.stopped_by.get_or_insert(signal);
                 self.give_up_at = self
@@ -166,7 +165,7 @@ impl Finishing {
             Event::Signal { .. }
             | Event::LocksTaken(_)
             | Event::Left(_)
-            | Event::Rung
+            | Event::Notified
             | Event::OnceLooked(_)
             | Event::JobStarted
             | Event::JobNotStarted(_)
@@ -203,7 +202,7 @@ impl Finishing {
         Next::Stay
     }
 
-    /// Ends the run although the store does not say that it wrote it down.
+    /// Ends the run although the store has not confirmed the record.
     fn gives_up(&self, step: &mut Step<'_>) -> Next {
         step.say(Note::NotRecorded {
             error: self.error.clone(),
@@ -233,9 +232,9 @@ impl Finishing {
     }
 
     /// A job that was ended for the loss needs no warning.
-    fn tell_of_loss(&mut self, step: &mut Step<'_>) {
-        let told = std::mem::replace(&mut self.told_of_loss, true);
-        if !told && matches!(self.end, JobEnd::Itself(_)) {
+    fn warn_of_loss(&mut self, step: &mut Step<'_>) {
+        let warned = std::mem::replace(&mut self.warned_of_loss, true);
+        if !warned && matches!(self.end, JobEnd::Itself(_)) {
             step.say(Note::LostAfterEnd);
         }
     }
@@ -271,8 +270,8 @@ impl Finishing {
         Next::Stay
     }
 
-    /// The row shows whether it is still ours to release. If it is not, another
-    /// may be in it by now: what settles the release is the run's record.
+    /// The row shows whether the token is still this session's to release. If not, another run may
+    /// be in the row by now: then the run's record shows whether the release happened.
     fn looked(&mut self, step: &mut Step<'_>, reading: &Reading) -> Next {
         let sent_at = match self.state {
             FinishingState::Asking { sent_at }
@@ -290,7 +289,7 @@ impl Finishing {
             Some(Found::Lost) | None => {
                 self.lease = None;
                 if !self.perhaps_released {
-                    self.tell_of_loss(step);
+                    self.warn_of_loss(step);
                 }
                 self.record(step);
             }

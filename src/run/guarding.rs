@@ -1,5 +1,5 @@
-//! The guard, as a run sees it: what the machine says becomes messages, and what
-//! the guard says becomes events. When the guard is gone, its work is done here.
+//! The supervisor's side of the guard: actions of the machine become messages, and messages of the
+//! guard become events. When the guard is gone, the supervisor does its work here.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -19,17 +19,17 @@ use crate::sys::poll::wait_closed;
 use crate::sys::procfs;
 use crate::sys::signal_numbers::{SIGCONT, SIGKILL};
 
-/// How long a guard that leaves may take to.
+/// How long a guard may take to leave.
 const LEAVING: Duration = Duration::from_millis(100);
 
-/// How often it is noted who among this process's children is a stranger to the job.
+/// How often children of this process that do not belong to the job are recorded.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// For how long a job runs before its supervisor lets go of what both inherited: who reads
-/// such a pipe waits that much longer at most, and a run that is shorter is spared the work.
+/// How long a job runs before its supervisor closes inherited pipes. The reader of such a pipe
+/// waits that much longer at most, and a shorter run is spared the work.
 const LET_GO_AFTER: Duration = Duration::from_millis(50);
 
-/// What comes from the guard.
+/// What the guard sends.
 #[derive(Debug)]
 pub(super) enum Heard {
     /// For the machine.
@@ -38,49 +38,49 @@ pub(super) enum Heard {
     News(GuardNews),
 }
 
-/// How the guard is.
+/// The state of the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// It waits for the job's start.
     Waiting,
-    /// It was told to start the job.
+    /// It has the order to start the job.
     Guarding,
-    /// It has said its last word.
+    /// It has sent its last message.
     Finished,
-    /// It is gone, or as good as gone: its tree is ended from here.
+    /// It is gone, or counts as gone: the supervisor ends its tree.
     Alone { again_at: Moment },
-    /// That is done.
+    /// The tree is gone.
     Over,
 }
 
-/// The guard.
 #[derive(Debug)]
 pub(super) struct Guarding {
     handle: GuardHandle,
     state: State,
     sequence: u64,
-    /// What the job's main process did, once that is known.
+    /// The end of the job's main process, once known.
     heard: Vec<Heard>,
     closed: bool,
-    /// For how long the guard had run when it was asked for the answer that it owes.
+    /// How long the guard had run when it was asked for the answer that it owes.
     had_run: Option<Duration>,
-    /// Whether it was told to continue since.
+    /// Whether it was sent CONT since.
     in_doubt: bool,
-    /// When this process's other children are looked at next.
+    /// When the other children of this process are checked next.
     look_at: Moment,
     inherited: Inheritance,
 }
 
-/// The pipes and sockets that this process inherited and the job has too.
+/// The pipes and sockets that this process and the job inherited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Inheritance {
     /// The job may still need them.
     Kept,
     /// The job has just been started.
     Handed,
-    /// The job has them. Held here too, a pipe would stay open that the job closes.
+    /// The job has them. A pipe that the job closes would stay open as long as this process holds
+    /// it.
     KeptUntil(Moment),
-    /// They are let go of.
+    /// This process has closed them.
     LetGo,
 }
 
@@ -111,7 +111,7 @@ impl Guarding {
         matches!(self.state, State::Guarding | State::Alone { .. })
     }
 
-    /// What to poll; `None` once the guard will say nothing more.
+    /// The descriptor to poll; `None` once the guard will send nothing more.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         (!self.closed).then(|| self.handle.fd())
     }
@@ -125,13 +125,13 @@ impl Guarding {
         [own, self.handle.reap_at()].into_iter().flatten().min()
     }
 
-    /// Hands the job's lock to the guard, and closes it here: else a supervisor that is
-    /// merely stopped would hold it. To be called before [`Self::start`].
+    /// Hands the job's lock to the guard, and closes it here: otherwise a supervisor that is merely
+    /// stopped would hold it. To be called before [`Self::start`].
     pub(super) fn hand_over(&mut self, lock: JobLock, inherited: bool) -> io::Result<()> {
         self.handle.send_lock(lock.as_fd(), inherited)
     }
 
-    /// This child of the supervisor's is not the job's.
+    /// Records a child of the supervisor that does not belong to the job.
     pub(super) fn disown(&mut self, pid: i32) {
         self.handle.disown(pid);
     }
@@ -139,8 +139,8 @@ impl Guarding {
     pub(super) fn start(&mut self, deadline: Option<Deadline>, env: Vec<(String, String)>) {
         self.state = State::Guarding;
         if let Err(error) = self.handle.send(&ToGuard::Start { deadline, env }) {
-            // An environment that is too large, or a guard that is gone: either way
-            // the job is not started.
+            // The environment is too large, or the guard is gone: either way the job is not
+            // started.
             let why = NotStarted::NoProcess(error.to_string());
             self.heard.push(Heard::Event(Event::JobNotStarted(why)));
         }
@@ -160,15 +160,15 @@ impl Guarding {
         self.ask(&ToGuard::End { kill_at, term_tree });
     }
 
-    /// Says something that is to be answered.
+    /// Sends a message that the guard must answer.
     fn ask(&mut self, message: &ToGuard) {
         self.had_run = procfs::run_time(self.handle.pid());
         self.in_doubt = false;
         self.send(message);
     }
 
-    /// A guard that can't take a message does not answer either, which the machine
-    /// notices: what could not be said is not said again.
+    /// Sends a message once. A guard that can't take it does not answer either, which the machine
+    /// notices.
     fn send(&mut self, message: &ToGuard) {
         if self.state == State::Guarding {
             let _ = self.handle.send(message);
@@ -181,8 +181,8 @@ impl Guarding {
         self.in_doubt = true;
     }
 
-    /// The guard counts as gone: it is killed, and so is its tree. The job has a
-    /// parent-death signal, so a grace would be a promise that is not kept.
+    /// Treats the guard as gone: kills it and its tree. The job has a parent-death signal, so a
+    /// grace could not be kept.
     pub(super) fn end_alone(&mut self) {
         let _ = self.handle.signal_guard(SIGKILL);
         self.state = State::Alone {
@@ -198,13 +198,14 @@ impl Guarding {
         }
     }
 
-    /// The run is over: a guard that waits leaves, one that has finished is reaped.
+    /// The run is over: a waiting guard leaves, a finished one is reaped.
     pub(super) fn dismiss(&mut self) {
         if self.state == State::Waiting {
             self.send_anyway(&ToGuard::Kill);
         }
-        // It has said its last word and is leaving: an outer run must not find it
-        // among what its job left behind. One that was stopped just now is not waited for.
+        // The guard has sent its last message and is leaving: an outer run must not find it among
+        // the processes that its job left behind. A guard that was stopped just now is not waited
+        // for.
         if !self.closed {
             wait_closed(self.handle.fd(), LEAVING);
         }
@@ -212,12 +213,12 @@ impl Guarding {
     }
 
     fn send_anyway(&mut self, message: &ToGuard) {
-        // If it can't be told it hears the end of the file soon.
+        // A guard that can't take the message reads the end of file soon.
         let _ = self.handle.send(message);
     }
 
-    /// Whether the guard has answered since the last call, or is seen to be at work. What
-    /// else it has said is kept for [`Self::events`].
+    /// Whether the guard has answered since the last call, or has evidently run. Its other messages
+    /// are kept for [`Self::events`].
     pub(super) fn has_answered(&mut self) -> io::Result<bool> {
         self.receive()?;
         let is_answer = |heard: &Heard| matches!(heard, Heard::Event(Event::GuardAnswered));
@@ -228,10 +229,9 @@ impl Guarding {
         Ok(has_answered)
     }
 
-    /// Whether a guard that did not answer in time has run since it was asked. It is not
-    /// stopped then and does not hang, but has much to do for the processor that the
-    /// job's processes leave it: it ends hundreds of them, say. It is better at that than
-    /// this process is.
+    /// Whether a guard that did not answer in time has run since it was asked. Then it is neither
+    /// stopped nor hung, but busy on a processor that the job's processes load: it may be ending
+    /// hundreds of them. It does that better than this process could.
     fn has_run(&self) -> bool {
         let has_run = || procfs::run_time(self.handle.pid());
         self.in_doubt

@@ -1,6 +1,6 @@
-//! While the token is held: the heart beats, and the job runs or is being ended.
-//! The two go side by side: the job is never left to itself because the store
-//! does not answer, and the token is renewed as long as anything of the job lives.
+//! While the token is held: heartbeats go on, and the job runs or is being ended. The two are
+//! independent: a store that does not answer leaves the job guarded, and the token is renewed as
+//! long as any process of the job lives.
 
 mod guard;
 mod heart;
@@ -20,16 +20,16 @@ use crate::sys::wait::Status;
 use crate::token::mutant::{Mutant, is_mutant};
 use crate::token::{Claim, Row};
 
-/// A second stop signal counts only so long after the first: a terminal and a
-/// service manager may both deliver the first one.
+/// A second stop signal counts only so long after the first: a terminal and a service manager may
+/// both deliver the first one.
 const SECOND_STOP_AFTER: Duration = Duration::from_secs(1);
 
-/// How far the guard is with the job.
+/// The progress of the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Job {
-    /// The guard was told to start it.
+    /// The guard has the order to start it.
     Starting,
-    /// It runs, and may until then.
+    /// It runs, and may until `timeout_at`.
     Running { timeout_at: Option<Moment> },
     /// It is being ended.
     Ending {
@@ -55,12 +55,12 @@ pub struct Holding {
     /// `None` under an outer session's lease, which it does not renew.
     lease: Option<Lease>,
     heart: Heart,
-    /// How often in a row a request brought no new trust.
+    /// How many requests in a row brought no new trust.
     fruitless: u32,
-    /// Whether the store failed, and people were told.
+    /// Whether the store failed and a note was sent.
     in_trouble: bool,
     job: Job,
-    /// Whether the guard has said that the job runs.
+    /// Whether the guard has reported the start of the job.
     started: bool,
     guard: Guard,
     /// How the job's own process ended.
@@ -69,7 +69,7 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// The token was granted: have the job started.
+    /// The token was granted: starts the job.
     pub(crate) fn begin(step: &mut Step<'_>, lease: Lease, granted: Granted) -> Next {
         let timing = &step.claim.timing;
         let deadline = lease.deadline(timing);
@@ -81,7 +81,7 @@ impl Holding {
         Next::Hold(Box::new(Self::new(Some(lease), Heart::Resting { until })))
     }
 
-    /// An outer session holds the token: the job runs under its lease.
+    /// An outer session holds the token: starts the job under its lease.
     pub(crate) fn nested(step: &mut Step<'_>, row: &Row) -> Next {
         let Some(session) = row.session() else {
             return Next::Stay;
@@ -138,7 +138,8 @@ impl Holding {
     pub(crate) fn step(&mut self, step: &mut Step<'_>, event: Event) -> Next {
         self.look_at_deadlines(step);
         if matches!(event, Event::GuardAnswered) {
-            // Before an answer is missed: who was kept from reading it is no proof.
+            // Before an answer is missed: a supervisor that was delayed proves nothing about the
+            // guard.
             self.guard_answered();
         }
         self.look_at_guard(step);
@@ -151,7 +152,7 @@ impl Holding {
             | Event::OnceLooked(_)
             | Event::LocksTaken(_)
             | Event::Left(_)
-            | Event::Rung => {}
+            | Event::Notified => {}
             Event::JobStarted => self.started(step),
             Event::JobNotStarted(why) => return self.not_started(step, why),
             Event::JobExited { status, forced } => self.exited = Some(Exited { status, forced }),
@@ -164,7 +165,7 @@ impl Holding {
         self.release_early_if_mutated(step)
     }
 
-    /// Looked at first, whatever the event: the clock may have leapt.
+    /// Checked first, whatever the event: the clock may have leapt.
     fn look_at_deadlines(&mut self, step: &mut Step<'_>) {
         let Some(lease) = &self.lease else {
             return self.look_at_timeout(step);
@@ -212,7 +213,7 @@ impl Holding {
             Job::Starting | Job::Running { .. } => (step.now, kill_at),
         };
         let guard_gone = why == Why::Loss(Loss::GuardGone);
-        // Before, it may turn out that there is no job: nothing false is said of it.
+        // Before the start, there may be no job to report on.
         if self.started || guard_gone {
             step.say(Note::Stopping {
                 why: why.clone(),
@@ -281,7 +282,7 @@ impl Holding {
         }
     }
 
-    /// No process of the job is left. What became of it?
+    /// No process of the job is left. Returns the end of the job.
     fn tree_gone(&mut self, step: &mut Step<'_>) -> Next {
         let why = match &self.job {
             Job::Ending { why, .. } => Some(why.clone()),
@@ -292,8 +293,8 @@ impl Holding {
             (Some(exited), Some(Why::Timeout)) => JobEnd::TimedOut(exited.status),
             (Some(exited), Some(Why::Signal(_) | Why::HandedOff)) => JobEnd::Itself(exited.status),
             (_, Some(Why::Loss(loss))) => JobEnd::Lost(loss),
-            // The guard ended it although nobody told it to: its deadline had
-            // passed, or nobody knows how it ended.
+            // The guard ended the job without an order: its deadline had passed, or the status is
+            // unknown.
             (_, None | Some(Why::Signal(_) | Why::Timeout | Why::HandedOff)) => {
                 JobEnd::Lost(Loss::Untrusted)
             }

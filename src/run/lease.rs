@@ -1,5 +1,5 @@
-//! The lease: what a session knows of the token that it holds, and until when it
-//! may trust that. Trust starts when the swap that happened was *sent*.
+//! The lease: what a session knows of the token that it holds, and how long it may trust that.
+//! Trust starts when the last swap that happened was *sent*.
 
 use std::fmt;
 use std::time::Duration;
@@ -34,31 +34,29 @@ pub struct SeenTime {
 pub struct Unsettled(Vec<Sent>);
 
 impl Unsettled {
-    /// None.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Remembers a swap that is being sent.
+    /// Adds a swap that is being sent.
     pub fn push(&mut self, sent: Sent) {
         self.0.push(sent);
     }
 
-    /// Forgets a swap that is known not to have happened, and not to happen any more.
+    /// Removes a swap that has not happened and can't happen any more.
     pub fn forget(&mut self, version: Version) {
         self.0.retain(|sent| sent.version != version);
     }
 
-    /// Whether nothing is unsettled.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Which of them the row shows to have happened: only `session_version`
-    /// counts. That the row carries this session proves nothing about a
-    /// particular swap (a VM that was cloned while it ran has the same session).
+    /// The one that the row shows to have happened: only `session_version` counts. The session's id
+    /// in the row proves nothing about a particular swap (a VM that was cloned while it ran has the
+    /// same session).
     #[must_use]
     pub fn happened(&self, row: &Row, session: &SessionId) -> Option<Sent> {
         if row.session() != Some(session) {
@@ -70,13 +68,13 @@ impl Unsettled {
 }
 
 /// Every version that a session has written since its grant, or may have. A failover may lose its
-/// last heartbeats: one of these in the row proves that it still holds the token. Eight bytes for each
-/// heartbeat, which are looked through after a failover only.
+/// last heartbeats: one of these versions in the row proves that the session still holds the token.
+/// Eight bytes for each heartbeat, searched only after a failover.
 #[derive(Clone, PartialEq, Eq)]
 struct Written(Vec<i64>);
 
-/// Only how many there are: a row with this session has one of its versions, whichever, so that
-/// the search need not tell states apart by them.
+/// Shows the count alone: a row with this session always has one of its versions, so the search
+/// need not distinguish states by them.
 impl fmt::Debug for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Written")
@@ -86,25 +84,25 @@ impl fmt::Debug for Written {
 /// What a look at the row says about the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// It is still ours; a later swap of ours than was known has happened or not.
+    /// The token is still this session's. A later own swap has happened or not.
     Ours {
         /// Whether trust has grown.
         renewed: bool,
     },
-    /// It is another's, or nobody's.
+    /// The token belongs to another session, or to none.
     Lost,
 }
 
 /// A token that this session holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// The row as it was last known to be.
+    /// The row as last known.
     row: Row,
     /// The last own swap that is known to have happened.
     own: Sent,
-    /// Later ones, whose fate is not known.
+    /// Later own swaps whose result is unknown.
     unsettled: Unsettled,
-    /// All of them.
+    /// Every version that this session wrote.
     written: Written,
     /// The last store time seen.
     seen: SeenTime,
@@ -114,8 +112,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The lease that a swap of ours gives, which happened: `row` is what it wrote, and `run`
-    /// the record that began with it.
+    /// The lease of an own swap that happened: `row` is the row that it wrote, and `run` the record
+    /// that began with it.
     #[must_use]
     pub fn new(row: Row, run: RunRecord, own: Sent, seen: SeenTime) -> Self {
         let granted_at_ms = row.acquired_at().map(|stamp| stamp.wall_ms);
@@ -133,13 +131,13 @@ impl Lease {
         }
     }
 
-    /// The row as it was last known to be.
+    /// The row as last known.
     #[must_use]
     pub const fn row(&self) -> &Row {
         &self.row
     }
 
-    /// The record of the run that the lease was granted for.
+    /// The record of the run of the grant.
     #[must_use]
     pub const fn run(&self) -> &RunRecord {
         &self.run
@@ -160,8 +158,8 @@ impl Lease {
         }
     }
 
-    /// A heartbeat that expires, in the store's own time, soon after the
-    /// request's own time-out: it reads nothing first.
+    /// A heartbeat that expires, in the store's own time, soon after the request's own time-out:
+    /// nothing is read first.
     pub fn heartbeat(&mut self, now: Moment, timing: &Timing, drawn: u64) -> Swap {
         let version = self.draw(drawn);
         self.unsettled.push(Sent { version, at: now });
@@ -189,7 +187,7 @@ impl Lease {
         time.until(passed.saturating_add(timing.store_timeout))
     }
 
-    /// A heartbeat of ours happened: `sent` says which.
+    /// Records that the own heartbeat `sent` happened.
     pub fn renewed(&mut self, sent: Sent, now: StoreTime) {
         self.row.version = sent.version;
         self.row.document.session_version = Some(sent.version);
@@ -201,19 +199,19 @@ impl Lease {
         self.unsettled = Unsettled::new();
     }
 
-    /// Whether a store time is of another clock epoch than the last one.
+    /// Whether a store time belongs to another clock epoch than the last one.
     #[must_use]
     pub fn is_elsewhere(&self, time: &StoreTime) -> bool {
         self.seen.time.epoch != time.epoch
     }
 
-    /// A swap expired: what is learnt is the store's time.
+    /// A swap expired: only the store's time is new.
     pub fn saw_time(&mut self, time: StoreTime, asked_at: Moment) {
         self.seen = SeenTime { time, asked_at };
     }
 
-    /// The store has forgotten this session's last heartbeats, and not its grant: the session goes
-    /// on from the row. Its trust stays where the last confirmed one was sent.
+    /// The store has forgotten this session's last heartbeats, but not its grant: the session goes
+    /// on from the row. Its trust still counts from the last confirmed heartbeat.
     fn rolled_back_to(&self, row: &Row) -> Option<Sent> {
         let version = row.document.session_version?;
         let known = self.written.0.contains(&version.number());
@@ -223,7 +221,7 @@ impl Lease {
         })
     }
 
-    /// What a look at the row, asked for at `asked_at`, says.
+    /// Takes in a look at the row that was requested at `asked_at`.
     pub fn looked(
         &mut self,
         row: Option<&Row>,
@@ -252,8 +250,8 @@ impl Lease {
         self.own = sent;
         self.seen = SeenTime { time, asked_at };
         if row.version != self.row.version {
-            // What is unsettled starts from a version that is gone for good: it
-            // can't happen any more. From one that stands it still can.
+            // An unsettled swap that starts from a version that no longer exists can't happen any
+            // more. One that starts from the row's version still can.
             self.unsettled = Unsettled::new();
         }
         self.row = row.clone();

@@ -1,4 +1,4 @@
-//! The locks of a run, and what those of another run prove.
+//! The locks of this run, and the evidence in the locks of another.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,38 +13,38 @@ use crate::sys::random;
 use crate::sys::signals::Inherited;
 use crate::token::{Evidence, Row, SessionId, StoreTime};
 
-/// How long the end of a run waits until its file is the next one's.
+/// How long the end of a run waits until the next run has its file.
 const LEAVING: Duration = Duration::from_millis(100);
 
-/// Which process does what concerns files.
+/// The process that does file operations.
 #[derive(Debug)]
 enum Hands {
     /// This process.
     Own,
-    /// Another.
+    /// The clerk.
     Clerk(Box<Clerk>),
-    /// Another, which is not there yet, or not any more, or could not be had: why.
+    /// No process: the clerk is not there yet, has left, or could not be forked; with the reason.
     None(&'static str),
 }
 
-/// This run's own lock, and a look at others'.
+/// This run's own lock, and checks of others.
 #[derive(Debug)]
 pub(super) struct Locking<'a> {
     settings: &'a LockSettings,
     hands: Hands,
-    /// This run's, once it is taken.
+    /// This run's own lock, once taken.
     own: Option<RunLock>,
     ahead: Ahead,
-    /// The session that the last look proved dead, and its file.
+    /// The session that the last check proved dead, and its file.
     dead: Option<(SessionId, LockName)>,
 }
 
-/// Whether the locks were taken before they were asked for.
+/// Whether the locks were taken in advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ahead {
     NotYet,
     Taken,
-    /// They could not be, or were asked for meanwhile.
+    /// They could not be taken, or were requested meanwhile.
     Tried,
 }
 
@@ -63,8 +63,8 @@ impl<'a> Locking<'a> {
         }
     }
 
-    /// Forks the clerk, where there is to be one. To be called after the guard's fork, while
-    /// there is one thread.
+    /// Forks the clerk, if the store needs one. To be called after the guard's fork, while there is
+    /// one thread.
     pub(super) fn fork_clerk(&mut self, inherited: Inherited) {
         if let (Some(patience), Some(directory)) =
             (self.settings.patience, &self.settings.directory)
@@ -76,7 +76,7 @@ impl<'a> Locking<'a> {
         }
     }
 
-    /// The job was started: no other is proven anything any more.
+    /// The job has started: this run needs no more evidence about others.
     pub(super) fn dismiss_clerk(&mut self, guarding: &mut Guarding) {
         let hands = std::mem::replace(&mut self.hands, Hands::None("it was dismissed"));
         match hands {
@@ -114,8 +114,8 @@ impl<'a> Locking<'a> {
         }
     }
 
-    /// What this host can prove about the run in the row, which was read before. Only a
-    /// row that is running and names a file costs a look.
+    /// What this host can prove about the run in the row, which was read before. Only a row that is
+    /// running and names a file costs a check.
     pub(super) fn evidence(&mut self, reading: &Reading, own: &SessionId) -> Evidence {
         self.dead = None;
         let Some(row) = &reading.row else {
@@ -137,23 +137,22 @@ impl<'a> Locking<'a> {
         evidence
     }
 
-    /// Takes this run's locks and hands the job's to the guard, which must not have
-    /// started the job. Returns the file's name.
+    /// Takes this run's locks and hands the job's lock to the guard, which must not have started
+    /// the job. Returns the file's name.
     ///
     /// # Errors
-    /// Why there are no locks, in a line.
+    /// Why there are no locks, in one line.
     pub(super) fn take(&mut self, guarding: &mut Guarding) -> Result<String, String> {
         let ahead = std::mem::replace(&mut self.ahead, Ahead::Tried);
         let own = self.own.as_ref().map(|own| own.name().clone());
         match own.filter(|_| ahead == Ahead::Taken) {
-            // Unless somebody has removed it meanwhile.
+            // Unless the file was removed meanwhile.
             Some(own) if self.probe(&own).is_some() => Ok(own.to_string()),
             _ => self.take_now(guarding),
         }
     }
 
-    /// Takes them before they are asked for, once. What keeps them from being taken is told
-    /// when they are asked for.
+    /// Takes the locks in advance, once. A failure is reported when the locks are requested.
     pub(super) fn take_ahead(&mut self, guarding: &mut Guarding) {
         if self.ahead == Ahead::NotYet && self.own.is_none() {
             self.ahead = match self.take_now(guarding) {
@@ -176,7 +175,7 @@ impl<'a> Locking<'a> {
         Ok(self.own.insert(run).name().to_string())
     }
 
-    /// The token was taken from this session. What proved its death proves nothing more.
+    /// The token was taken from this session. The proof of its death is not needed any more.
     pub(super) fn taken_from(&mut self, vanished: &SessionId) {
         let proven = self.dead.take().filter(|(dead, _)| dead == vanished);
         match (proven, &self.hands, &self.settings.directory) {
@@ -186,8 +185,8 @@ impl<'a> Locking<'a> {
         }
     }
 
-    /// The run is over. Its file stays only where the row may still name it: then it
-    /// proves that the run is dead, unless processes that were let be hold its lock.
+    /// The run is over. Its file stays only where the row may still name it: then the file proves
+    /// that the run is dead, unless processes that were left alone hold its lock.
     pub(super) fn finish(&mut self, ending: &Ending) {
         if let Some(own) = self.own.take() {
             let is_over = !may_be_in_row(ending);
@@ -205,7 +204,7 @@ impl<'a> Locking<'a> {
     }
 }
 
-/// What this host can prove about the run in the row that was read, to who is not of it.
+/// What this host can prove about the run in the row that was read, for a process outside that run.
 #[must_use]
 pub fn evidence_of(directory: PathBuf, reading: &Reading, own: &SessionId) -> Evidence {
     let settings = LockSettings {
@@ -216,7 +215,7 @@ pub fn evidence_of(directory: PathBuf, reading: &Reading, own: &SessionId) -> Ev
     Locking::new(&settings).evidence(reading, own)
 }
 
-/// Whether the row may still say that this session runs.
+/// Whether the row may still contain this session.
 const fn may_be_in_row(ending: &Ending) -> bool {
     match ending {
         Ending::Ran { recorded, .. } => !*recorded,
@@ -227,11 +226,11 @@ const fn may_be_in_row(ending: &Ending) -> bool {
     }
 }
 
-/// Who holds a lock is looked up only where it will be told: while the run is not
-/// silent, it is refused by its heartbeat.
+/// Judges locks. Their holders are looked up only where they are shown: while the run is not
+/// silent, its heartbeat decides.
 fn judge(probed: Probed, file: &LockName, is_young: impl FnOnce() -> bool) -> Evidence {
     if !probed.job_lock_held && !file.is_inherited() {
-        // The job may live, whoever else does not.
+        // The job may be alive, whatever the other process does.
         return Evidence::None;
     }
     let holders = match probed.job_lock_held && !is_young() {
@@ -309,7 +308,7 @@ mod tests {
     const YOUNG: Duration = Duration::ZERO;
 
     #[test]
-    fn what_the_locks_prove() {
+    fn the_locks_prove_life_or_death() {
         let host = Host::new();
         let me = session("me");
         for inherited in [true, false] {
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn only_another_session_that_runs_is_looked_at() {
+    fn only_the_locks_of_another_running_session_are_checked() {
         let host = Host::new();
         let (run, job) = host.take(true);
         let file = run.name().clone();
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_a_lock_is_looked_up_only_where_it_will_be_told() {
+    fn the_holders_of_a_lock_are_looked_up_only_where_they_are_shown() {
         let host = Host::new();
         let (run, _job) = host.take(true);
         let me = session("me");
@@ -372,11 +371,11 @@ mod tests {
         assert_eq!(named(running("a"), TAKEOVER_AFTER - a_moment), 0);
         assert_eq!(named(running("a"), TAKEOVER_AFTER), 1);
         let elsewhere = but(running("a"), |row| row.stamped.epoch = epoch("other"));
-        assert_eq!(named(elsewhere, YOUNG), 1, "an age that can't be told");
+        assert_eq!(named(elsewhere, YOUNG), 1, "an unknown age");
     }
 
     #[test]
-    fn the_taker_removes_the_file_of_the_session_that_it_took_from() {
+    fn the_new_holder_removes_the_file_of_the_dead_session() {
         let host = Host::new();
         let (run, job) = host.take(true);
         let read = reading(running("a"), run.name(), YOUNG);
@@ -421,7 +420,7 @@ mod tests {
             locking.finish(&ending);
             assert_eq!(host.files(), left, "{ending:?}");
         }
-        // Processes that were let be must not hold others up.
+        // Processes that were left alone must not delay others.
         let host = Host::new();
         let mut locking = host.locking();
         let (run, _job) = host.take(true);

@@ -1,12 +1,12 @@
-//! The state machine of a run: pure. It is told what happened and when, and says
-//! what to do. Before anything else it looks at its deadlines.
+//! The state machine of a run: pure. It takes events with their time, and returns actions. It
+//! checks its deadlines before anything else.
 //!
 //! ```text
 //!  Seeking ──granted──▶ Holding ──tree gone──▶ Finishing ──recorded──▶ Ended
 //!     └──refused, stopped, store failed───────────────────────────────────▲
 //! ```
 //!
-//! Each phase is a type of its own with the data that is true only in it.
+//! Each phase is a type of its own, with the data that exists only in it.
 
 use super::ending::Ending;
 use super::event::{Action, Event, Note};
@@ -21,7 +21,7 @@ use crate::token::{Claim, IncarnationNote, Until, Version, Waiter};
 
 use std::time::Duration;
 
-/// How long a session that is refused waits in the queue.
+/// How long a refused session waits in the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Wait {
     /// Not at all.
@@ -33,17 +33,17 @@ pub enum Wait {
     Forever,
 }
 
-/// What a run is asked to do beside its claim.
+/// The limits of a run, besides its claim.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// The job's longest run.
     pub timeout: Option<Duration>,
     /// How long a refused session waits in the queue.
     pub wait: Wait,
-    /// Whether locks are to be taken that prove whether the run lives.
+    /// Whether the run takes locks that prove whether it is alive.
     pub locks: bool,
-    /// Whether the job ends as soon as an operator hands the token off to another client;
-    /// else that client has it when the job has ended by itself.
+    /// Whether the job ends as soon as an operator hands the token off to another client; otherwise
+    /// that client gets the token after the job has ended by itself.
     pub yields: bool,
 }
 
@@ -76,7 +76,7 @@ impl Step<'_> {
         self.act(Action::Send(Request::Join(group, waiter, expiry)));
     }
 
-    /// Writes the note of the store's incarnation, as this reading has led to it.
+    /// Writes the note of the store's incarnation that follows from this reading.
     pub(crate) fn note(&mut self, reading: &Reading, to: IncarnationNote) {
         let limit = self.claim.timing.store_timeout;
         let swap = reading.memory.swap(to, &reading.now, limit);
@@ -88,7 +88,7 @@ impl Step<'_> {
         self.act(Action::Send(Request::Leave(group, session)));
     }
 
-    /// Asks whether the run's key is done, if it has one.
+    /// Requests the state of the run's key, if it has one.
     pub(crate) fn ask_once(&mut self) -> bool {
         let Some(key) = self.claim.about.once_key.clone() else {
             return false;
@@ -106,9 +106,8 @@ impl Step<'_> {
         Version::from_random((self.draw)())
     }
 
-    /// How long to leave a store alone that has failed `failures` times in a row:
-    /// doubling from 200 ms to 5 s, half of it by chance, so that many holders do
-    /// not come back at once.
+    /// The pause after `failures` failures of a store in a row: doubling from 200 ms to 5 s, half
+    /// of it random, so that many holders do not return at once.
     pub(crate) fn pause_after(&mut self, failures: u32) -> Duration {
         let longest = self.claim.timing.heartbeat.min(Duration::from_secs(5));
         let doubled = Duration::from_millis(200) * 2u32.saturating_pow(failures.min(10));
@@ -118,7 +117,7 @@ impl Step<'_> {
     }
 }
 
-/// Where a run is.
+/// The phase of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
     Seeking(Box<Seeking>),
@@ -127,7 +126,7 @@ enum Phase {
     Ended(Ending),
 }
 
-/// What a phase says after a step.
+/// The result of a phase's step.
 pub(crate) enum Next {
     Stay,
     Hold(Box<Holding>),
@@ -144,7 +143,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A run that has not looked yet. The first [`Event::Tick`] makes it look.
+    /// A run before its first look. The first [`Event::Tick`] makes it look.
     #[must_use]
     pub fn new(claim: Claim, limits: Limits) -> Self {
         Self {
@@ -154,9 +153,8 @@ impl Machine {
         }
     }
 
-    /// Takes an event at `now` and returns what is to be done, in this order.
-    /// `draw` gives 64 random bits, from the kernel: never from a generator whose
-    /// state a cloned VM would share.
+    /// Takes an event at `now` and returns the actions to carry out, in this order. `draw` gives 64
+    /// random bits from the kernel: never from a generator whose state a cloned VM would share.
     pub fn step(
         &mut self,
         now: Moment,
@@ -204,13 +202,13 @@ impl Machine {
         }
     }
 
-    /// Whether it has not been granted the token yet, and goes on for it.
+    /// Whether the run has no token yet and still seeks one.
     #[must_use]
     pub const fn seeks(&self) -> bool {
         matches!(self.phase, Phase::Seeking(_))
     }
 
-    /// Whether [`Event::Rung`] would make it look: the store's notifier is heard now only.
+    /// Whether [`Event::Notified`] would lead to a look: only then is the store's notifier polled.
     #[must_use]
     pub fn listens(&self) -> bool {
         match &self.phase {
@@ -219,7 +217,7 @@ impl Machine {
         }
     }
 
-    /// How the run ended, once it has.
+    /// How the run ended; `None` while it goes on.
     #[must_use]
     pub const fn ending(&self) -> Option<&Ending> {
         match &self.phase {
@@ -228,13 +226,11 @@ impl Machine {
         }
     }
 
-    /// It turned out that this process does not run inside of the session that
-    /// its environment names.
+    /// This process does not run inside the session that its environment names.
     pub fn is_not_nested(&mut self) {
         self.claim.nested_in = None;
     }
 
-    /// The claim that it was made with.
     #[must_use]
     pub const fn claim(&self) -> &Claim {
         &self.claim

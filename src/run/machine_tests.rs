@@ -16,7 +16,7 @@ mod waiting;
 use super::*;
 
 impl Machine {
-    /// Where the run is, for the search: everything that can change.
+    /// The phase, for the search: everything that can change.
     pub(in crate::run) const fn phase(&self) -> &impl std::fmt::Debug {
         &self.phase
     }

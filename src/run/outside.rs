@@ -1,5 +1,3 @@
-//! What a run needs from outside.
-
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,32 +7,32 @@ use crate::store::Retention;
 use crate::sys::clock::LocalClock;
 use crate::sys::signals::Inherited;
 
-/// What a run needs from outside.
+/// What a run needs from the outside world.
 #[derive(Debug)]
 pub struct Outside {
     /// The clock of supervisor and guard.
     pub clock: LocalClock,
-    /// The signals that the job is given back.
+    /// The signal dispositions that the job gets back.
     pub inherited: Inherited,
     /// The job: its program, then its arguments.
     pub argv: Vec<OsString>,
-    /// What becomes of the processes that it leaves behind.
+    /// What happens to processes that the job leaves behind.
     pub leftovers: Leftovers,
-    /// The locks that prove whether a run lives.
+    /// The locks that prove whether a run is alive.
     pub locks: LockSettings,
-    /// How long what is over is kept.
+    /// How long history is kept.
     pub retention: Retention,
 }
 
-/// Where the locks of a store's runs are, and who inherits this run's.
+/// Where the locks of a store's runs are, and whether the job inherits this run's.
 #[derive(Debug)]
 pub struct LockSettings {
-    /// The directory, which is made when it is needed; `None` where there is no place for it.
+    /// The directory, made on demand; `None` where there is no place for it.
     pub directory: Option<PathBuf>,
     /// Whether the job inherits its lock.
     pub inherited: bool,
-    /// How long its file system is waited for, where it is not the store's own: then another
-    /// process does what may have to wait. A store in a file lies on the same file system,
-    /// and is waited for anyway.
+    /// How long a run waits for the directory's file system, if that is not the store's own: then
+    /// another process does what may block. A store in a file lies on the same file system, and is
+    /// waited for anyway.
     pub patience: Option<Duration>,
 }

@@ -1,6 +1,6 @@
-//! The file by which a process on this host can see that `hold` has a token here, and in
-//! which session. It counts only while its lock is held, and that ends with the process
-//! that holds it, however it ends. The file itself stays, so that nobody removes another's.
+//! The file by which a process on this host can see that `hold` has a token here, and in which
+//! session. It counts only while its lock is held. The lock ends with its process, however that
+//! ends. The file itself stays, so that no process removes another's.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
@@ -20,17 +20,17 @@ use crate::token::{GroupName, SessionId};
 /// The byte that is locked.
 const LOCK: u8 = 0;
 
-/// More than any such file has.
+/// The size limit: real files are much shorter.
 const LONGEST: u64 = 8 * 1024;
 
-/// The longest name of a file, less what a temporary name may add.
+/// The longest name of a file, less the length that a temporary name may add.
 const LONGEST_NAME: usize = 250;
 
-/// What is in it, as a JSON object.
+/// The file's contents, as a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub group: String,
-    /// Who this node is.
+    /// The id of this node.
     pub client_id: String,
     /// The session that holds the token.
     pub session: String,
@@ -46,15 +46,15 @@ impl Holder {
     }
 }
 
-/// Such a file, open.
+/// An open runtime file.
 #[derive(Debug)]
 pub struct RuntimeFile(File);
 
 impl RuntimeFile {
-    /// Opens it for its owner alone, and makes it if need be.
+    /// Opens the file for its owner alone, and makes it if needed.
     ///
     /// # Errors
-    /// What open(2) says; AlreadyExists if there is something else in it.
+    /// Those of open(2); AlreadyExists if the file has other contents.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = OpenOptions::new()
             .read(true)
@@ -72,10 +72,10 @@ impl RuntimeFile {
         Ok(Self(file))
     }
 
-    /// Takes its lock; false if another has it.
+    /// Takes the lock; false if another process has it.
     ///
     /// # Errors
-    /// What fcntl(2) says.
+    /// Those of fcntl(2).
     pub fn lock(&self) -> io::Result<bool> {
         match ofd::lock(self.0.as_fd(), LOCK) {
             Ok(()) => Ok(true),
@@ -84,20 +84,20 @@ impl RuntimeFile {
         }
     }
 
-    /// Writes it. To be called with the lock.
+    /// Writes the file. To be called with the lock.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Those of the file system.
     pub fn write(&mut self, contents: &Holder) -> io::Result<()> {
         self.0.set_len(0)?;
         io::Seek::rewind(&mut self.0)?;
         self.0.write_all(&contents.text()?)
     }
 
-    /// Whether it is the file that lies at this path.
+    /// Whether this is the file at `path`.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Those of the file system.
     pub fn is_at(&self, path: &Path) -> io::Result<bool> {
         let own = self.0.metadata()?;
         match std::fs::symlink_metadata(path) {
@@ -107,26 +107,26 @@ impl RuntimeFile {
         }
     }
 
-    /// Whether this may still be in it: it is as long.
+    /// Whether the file may still have these contents: the length matches.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Those of the file system.
     pub fn has(&self, contents: &Holder) -> io::Result<bool> {
         Ok(self.0.metadata()?.len() == contents.text()?.len() as u64)
     }
 
-    /// The token is given up: every look from now on sees none. What is in the file stays: a
-    /// write would wait for a file system that hangs, and without the lock it says nothing.
+    /// The token is given up: from now on every check sees none. The contents stay: a write would
+    /// wait for a file system that hangs, and without the lock they do not count.
     ///
     /// # Errors
-    /// What fcntl(2) says. The lock ends with the process at the latest.
+    /// Those of fcntl(2). The lock ends with the process at the latest.
     pub fn give_up(&self) -> io::Result<()> {
         ofd::unlock(self.0.as_fd(), LOCK)
     }
 }
 
-/// The session that the agent with this file holds its token in; `None` if it has none
-/// now, or there is no such file.
+/// The session in which the agent with this file holds its token; `None` without a token, or
+/// without such a file.
 ///
 /// # Errors
 /// The file can't be read.
@@ -144,16 +144,17 @@ pub fn held_session(path: &Path) -> io::Result<Option<SessionId>> {
     Ok(held.and_then(|held| SessionId::new(&held.session).ok()))
 }
 
-/// What is in a file: `None` if nothing, `Some(None)` if something else.
+/// The contents of a file: `None` if empty, `Some(None)` if they are not a runtime file's.
 fn contents(file: &mut File) -> io::Result<Option<Option<Holder>>> {
     let mut text = Vec::new();
     file.take(LONGEST).read_to_end(&mut text)?;
     Ok((!text.is_empty()).then(|| serde_json::from_slice(&text).ok()))
 }
 
-/// Where the file of a group is by default, its directory made if need be and `make`.
+/// The default path of a group's file. With `make` its directory is made if needed.
 ///
 /// # Errors
+/// There is no place for it, or the group's name is too long for a file name.
 /// There is no place for it, or the group's name is too long for a file's.
 pub fn default_path(
     is_root: bool,
@@ -186,7 +187,7 @@ pub fn default_path(
 /// Makes the directory of a default path, for its owner alone.
 ///
 /// # Errors
-/// What mkdir(2) says.
+/// Those of mkdir(2).
 pub fn make_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new()
@@ -195,7 +196,7 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
         .create(directory)
 }
 
-/// A group's name as one of a file: what is not plain is written as in a URL.
+/// A group's name as a file name: special characters are escaped as in a URL.
 fn file_name(group: &str) -> String {
     let mut name = String::new();
     for byte in group.bytes() {
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn it_counts_as_long_as_its_lock_is_held() {
+    fn a_runtime_file_counts_as_long_as_its_lock_is_held() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.json");
         assert_eq!(held_session(&path).unwrap(), None);
@@ -236,7 +237,7 @@ mod tests {
         );
         let mut other = RuntimeFile::open(&path).unwrap();
         assert!(!other.lock().unwrap());
-        // It ends without a word.
+        // The process ends without releasing the lock.
         drop(file);
         assert_eq!(held_session(&path).unwrap(), None);
         assert!(other.lock().unwrap());
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_something_else_is_left_alone() {
+    fn a_file_with_other_contents_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes");
         std::fs::write(&path, "mine").unwrap();

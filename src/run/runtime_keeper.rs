@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use super::runtime_file::{Holder, RuntimeFile, make_directory};
 
-/// How long the end of a token's tenure waits for the file system.
+/// How long the end of a hold waits for the file system.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A runtime file that is locked and written, with its thread.
+/// A runtime file that is locked and written, with the thread that keeps it.
 #[derive(Debug)]
 pub struct RuntimeKeeper {
     orders: Sender<Order>,
     answers: Receiver<Answer>,
-    /// A look is out.
+    /// A check is under way.
     looking: bool,
 }
 
@@ -34,10 +34,10 @@ enum Answer {
 }
 
 impl RuntimeKeeper {
-    /// Keeps this file, which has its lock, at this path and with these contents.
+    /// Keeps this locked file at this path with these contents.
     ///
     /// # Errors
-    /// The system refused a thread.
+    /// The system cannot create a thread.
     pub fn start(file: RuntimeFile, path: PathBuf, held: Holder) -> io::Result<Self> {
         let (orders, inbox) = channel();
         let (outbox, answers) = channel();
@@ -62,9 +62,8 @@ impl RuntimeKeeper {
         })
     }
 
-    /// Has the thread look whether the file is still there, and put it there again if not.
-    /// Gives what the last look has come to, if that is known by now. To be called now and
-    /// then.
+    /// Makes the thread check whether the file is still there, and replace it if not. Returns the
+    /// result of the last check, if that is known by now. To be called regularly.
     pub fn look(&mut self) -> Option<io::Result<()>> {
         let last = match self.answers.try_recv() {
             Ok(Answer::Looked(result)) => {
@@ -79,10 +78,10 @@ impl RuntimeKeeper {
         last
     }
 
-    /// The token is given up: every look from now on sees none.
+    /// The token is given up: from now on every check sees none.
     ///
     /// # Errors
-    /// What the file system says, or that it says nothing.
+    /// Those of the file system, or that it does not answer.
     pub fn give_up(self) -> io::Result<()> {
         let silent = || io::Error::new(ErrorKind::TimedOut, "its file system does not answer");
         if self.orders.send(Order::GiveUp).is_err() {
@@ -152,7 +151,7 @@ mod tests {
         RuntimeKeeper::start(file, path.to_owned(), held()).unwrap()
     }
 
-    /// Orders a look, and waits for what it comes to.
+    /// Starts a check and waits for its result.
     fn look(keeper: &mut RuntimeKeeper) -> io::Result<()> {
         assert!(keeper.look().is_none());
         keeper.looking = false;
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_is_there_again_and_locked() {
+    fn a_removed_file_is_replaced_and_locked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("own/job.json");
         make_directory(&path).unwrap();
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_anothers_is_left_alone() {
+    fn a_file_of_another_process_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.json");
         let mut keeper = keeper(&path);

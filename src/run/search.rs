@@ -1,13 +1,12 @@
-//! An exhaustive search: every state that two clients can get into, with the real
-//! rule, the real swaps and the real machine, in steps of a second. States that
-//! differ only in names and in the time of day are one, so the search ends. In
-//! each state the invariants hold: never two jobs alive, no heartbeat over another's
-//! grant, a fence that rises, nothing granted to the long dead, no paused token and
-//! no slot that has just run granted. And from each state the token can still be
-//! granted without a further fault.
+//! An exhaustive search: every state that two clients can reach, with the real rule, the real swaps
+//! and the real machine, in steps of a second. States that differ only in names and in the time of
+//! day count as one, so the search ends. In each state the invariants hold: never two jobs alive,
+//! no heartbeat over a grant of another session, a rising fence, no grant to a session that is long
+//! dead, no grant of a paused token or of a slot that has just run. From each state the token can
+//! still be granted without a further fault.
 //!
-//! The faults are the first client's: the two are alike, except where their terms
-//! differ. How often each may happen is bounded; everything else is not.
+//! The first client has the faults: the clients are alike, except where their terms differ. The
+//! number of each fault is bounded; everything else is not.
 
 mod explore;
 mod invariants;
@@ -27,8 +26,8 @@ use explore::search;
 /// How often each fault may still happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Left {
-    /// A second passes in which `a`'s request or its answer does not come through. After
-    /// it the sender may give up, and the request arrive or not.
+    /// A second passes in which `a`'s request or its answer does not arrive. After it the sender
+    /// may give up, and the request may arrive or not.
     slow: u8,
     /// A supervisor is killed.
     killed: u8,
@@ -38,13 +37,13 @@ struct Left {
     frozen: u8,
     /// An operator writes.
     acts: u8,
-    /// The store gets another clock.
+    /// The store's clock epoch changes.
     clocks: u8,
     /// The store loses its last commit in a failover.
     commits: u8,
     /// The store loses everything in a failover.
     wipes: u8,
-    /// A session is started by `a`, by `b`; no fault.
+    /// A client starts a session, by client; not a fault.
     starts: [u8; 2],
 }
 
@@ -73,7 +72,7 @@ struct Scenario {
     acts: &'static [&'static str],
     /// Which client's sessions wait in the queue.
     waits: [bool; 2],
-    /// How many servers the store fails over to in turn.
+    /// How many servers the store fails over between.
     servers: u8,
     left: Left,
 }
@@ -129,7 +128,7 @@ fn kept() -> Scenario {
     }
 }
 
-/// The first client is expected, and wants the token back.
+/// The first client is expected, and takes the token back.
 fn failback() -> Scenario {
     Scenario {
         expected: Some(0),
@@ -154,7 +153,7 @@ fn waiting(scenario: Scenario) -> Scenario {
     }
 }
 
-/// Only the first client's do.
+/// Only the first client's sessions wait.
 fn one_waits(scenario: Scenario) -> Scenario {
     Scenario {
         waits: [true, false],
@@ -162,7 +161,7 @@ fn one_waits(scenario: Scenario) -> Scenario {
     }
 }
 
-/// A snapshot of the store is put back in place, which nothing shows.
+/// A snapshot of the store is put back in place; the store does not show that.
 fn put_back(left: Left) -> Scenario {
     Scenario {
         servers: 1,
@@ -171,7 +170,7 @@ fn put_back(left: Left) -> Scenario {
     }
 }
 
-/// Two servers take turns.
+/// Two servers alternate.
 fn two_servers(left: Left) -> Scenario {
     Scenario {
         servers: 2,
@@ -200,7 +199,7 @@ const fn slow(slow: u8) -> Left {
     Left { slow, ..NO_FAULTS }
 }
 
-/// Searches to the end. Finding few states means that little happens.
+/// Searches all states. Too few states mean that the scenario does too little.
 fn all_is_well(name: &str, scenario: Scenario, at_least: usize) {
     let start = Instant::now();
     let found = search(&scenario, 200_000);
@@ -258,7 +257,7 @@ searches! {
     an_operator_hands_off: once(&["hand off to b"], kept()), 3_444;
 }
 
-/// The smallest scenario found in which a mutant shows: few sessions are started.
+/// The smallest known scenario that exposes a mutant: few sessions are started.
 fn shows(mutant: Mutant) -> (Scenario, &'static str) {
     use Mutant as M;
     let only_a = Left {

@@ -17,11 +17,10 @@ use crate::moment::Moment;
 use crate::store::{StoreError, Trouble};
 use crate::token::{Claim, Clause, OnceMark, Refusal, Swapped};
 
-/// How much later than the end of the wait the answer to a grant may come, which the store
-/// does not carry out after that end.
+/// How long after the end of the wait the answer to a grant may come; the store rejects the grant
+/// after that end.
 const LAST_ANSWER: Duration = Duration::from_millis(25);
 
-/// What is going on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SeekingState {
     /// Nothing yet.
@@ -30,7 +29,8 @@ pub(super) enum SeekingState {
     Looking { sent_at: Moment },
     /// Nothing is out until the next look.
     Waiting { until: Moment },
-    /// The creation of the row, a handoff to oneself, or the note of the store's incarnation is out.
+    /// The creation of the row, a hand-off to the own client, or the note of the store's
+    /// incarnation is out.
     Marking {
         sent_at: Moment,
         then: Option<(Clause, Refusal)>,
@@ -43,13 +43,13 @@ pub(super) enum SeekingState {
     Leaving {
         by: Moment,
         ending: Box<Ending>,
-        /// The request to leave is out; else another is.
+        /// The request to leave is out; otherwise another request is.
         asked: bool,
     },
-    /// Whether the key of `--once` is done is being asked, before the first look.
+    /// The request for the state of the key of `--once` is out, before the first look.
     AskingOnce { sent_at: Moment },
-    /// The same, with the token held and no job yet: again at `again_at`, if no answer is
-    /// out.
+    /// The same request, with the token held and no job yet: repeated at `again_at`, if no answer
+    /// is out.
     Checking {
         held: Box<Held>,
         again_at: Option<Moment>,
@@ -72,15 +72,15 @@ pub(super) struct StoreFailures {
 pub struct Seeking {
     pub(super) state: SeekingState,
     watch: Option<Watch>,
-    /// Grants that were sent and whose fate is not known.
+    /// Grants that were sent and whose result is unknown.
     pub(super) unsettled: Unsettled,
-    /// The last of them.
+    /// The last of those grants.
     last_grant: Option<Box<Grant>>,
     /// `None` while the store answers.
     pub(super) trouble: Option<StoreFailures>,
     /// Why no job shall be started any more.
     stopped: Option<Unstarted>,
-    /// The locks were taken, or can't be.
+    /// The locks are taken, or can't be.
     locked: bool,
     /// The wait in the queue.
     queued: Queued,
@@ -106,7 +106,7 @@ impl Seeking {
             Event::Looked(_) | Event::Swapped(_) | Event::Left(_) if self.is_leaving() => {
                 self.leave_now(step)
             }
-            Event::Rung if self.listens() => self.rung(step),
+            Event::Notified if self.listens() => self.notified(step),
             Event::Looked(Ok((reading, evidence))) => self.looked(step, &reading, &evidence),
             Event::Looked(Err(error)) | Event::Swapped(Err(error)) => self.failed(step, error),
             Event::OnceLooked(found) => self.once_looked(step, found),
@@ -116,12 +116,12 @@ impl Seeking {
                 self.stop(step, Unstarted::Signal(signal))
             }
             Event::GuardGone => self.stop(step, Unstarted::GuardGone),
-            // Other signals are for the job, which does not exist yet; nor do its
-            // events or a record of it.
+            // Other signals are for the job, which does not exist yet, like the job's events and
+            // its record.
             Event::Signal { .. }
             | Event::Recorded(_)
             | Event::Left(_)
-            | Event::Rung
+            | Event::Notified
             | Event::JobStarted
             | Event::JobNotStarted(_)
             | Event::JobExited { .. }
@@ -136,13 +136,13 @@ impl Seeking {
         due.into_iter().chain(over).min()
     }
 
-    /// When what is going on has gone on for long enough.
+    /// When the present state has lasted long enough.
     fn due(&self, claim: &Claim, wait: Wait) -> Option<Moment> {
         match &self.state {
             SeekingState::Fresh => Some(Moment::default()),
             SeekingState::Locking { .. } => None,
             SeekingState::Waiting { until } => Some(*until),
-            // Who waits in the queue goes on waiting for the store too.
+            // A waiter also waits for the store.
             SeekingState::Looking { .. }
             | SeekingState::Marking { .. }
             | SeekingState::AskingOnce { .. }
@@ -163,7 +163,7 @@ impl Seeking {
                 let over = self.wait_ends_at(wait).map(|over| over.plus(LAST_ANSWER));
                 match wait {
                     Wait::No => Some(patient_until),
-                    // What was stopped waits only to settle the grant.
+                    // A stopped run waits only to settle the grant.
                     _ if self.stopped.is_some() => over.into_iter().chain([patient_until]).min(),
                     Wait::For(_) | Wait::Forever => over,
                 }
@@ -184,7 +184,8 @@ impl Seeking {
         self.wait_ends_at(wait).filter(|_| may_end)
     }
 
-    /// When the time to wait is over. Whoever gives no time at all still has a first look.
+    /// When the waiting time is over. Without any waiting time the session still makes a first
+    /// look.
     pub(super) fn wait_ends_at(&self, wait: Wait) -> Option<Moment> {
         match wait {
             Wait::For(limit) if !self.has_waited() => Some(Moment(limit.max(AWAY))),
@@ -247,8 +248,8 @@ impl Seeking {
         }
     }
 
-    /// Whether the key is done: before the first look, and when the token is held. In
-    /// between another may have run the job.
+    /// The state of the key: read before the first look, and again when the token is held. Another
+    /// session may have run the job in between.
     fn once_looked(
         &mut self,
         step: &mut Step<'_>,
@@ -278,7 +279,7 @@ impl Seeking {
     }
 
     pub(super) fn look(&mut self, step: &mut Step<'_>) -> Next {
-        self.queued.rung = false;
+        self.queued.notified = false;
         if self.queued.is_due(step.now) {
             self.queued.stamp(step);
         } else {
@@ -308,7 +309,7 @@ impl Seeking {
 
     fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
         if !matches!(swapped, Swapped::Expired(_)) {
-            // One that came too late may have been held up by that very trouble.
+            // A swap that came too late may have been delayed by that very failure.
             self.trouble = None;
         }
         match (
@@ -316,7 +317,7 @@ impl Seeking {
             swapped,
         ) {
             (SeekingState::Claiming { mut grant }, Swapped::Done(time)) => {
-                // What the store stamped is carried on by every heartbeat.
+                // Every heartbeat carries the stamp of the store on.
                 grant.row.stamped = time.clone();
                 let seen = SeenTime {
                     time,
@@ -324,7 +325,7 @@ impl Seeking {
                 };
                 self.hold(step, *grant, seen)
             }
-            // Another was quicker, or the grant came too late: start over at clause 1.
+            // Another session was quicker, or the grant came too late: start over at clause 1.
             (SeekingState::Claiming { grant }, Swapped::Conflict | Swapped::Expired(_)) => {
                 self.unsettled.forget(grant.sent.version);
                 self.look(step)
@@ -353,13 +354,13 @@ impl Seeking {
         }
     }
 
-    /// The store failed. If a grant was out, its fate is not known, and if a row is
-    /// being watched, much has been waited for: try again for a while. Else give up.
+    /// The store failed. If a grant was out, its result is unknown; if a row is being watched, much
+    /// waiting is at stake: retry for a while. Otherwise give up.
     fn failed(&mut self, step: &mut Step<'_>, error: StoreError) -> Next {
         if let SeekingState::Claiming { grant } =
             std::mem::replace(&mut self.state, SeekingState::Fresh)
         {
-            // After any other trouble it is known that nothing has happened.
+            // After any other error it is certain that nothing has happened.
             if error.trouble != Trouble::Unavailable {
                 self.unsettled.forget(grant.sent.version);
             }
@@ -378,7 +379,7 @@ impl Seeking {
         let patient = waits || has_reason && step.now < since.plus(patience(step.claim));
         let may_pass = match error.trouble {
             Trouble::Unavailable | Trouble::Refused | Trouble::Locked => true,
-            // Who waits has the time; and it may be this session's own grant that is under way.
+            // A waiter has the time; and this session's own grant may be the transaction under way.
             Trouble::Held => waits || !self.unsettled.is_empty(),
             Trouble::Gone | Trouble::Denied | Trouble::Misconfigured => false,
         };
@@ -404,7 +405,7 @@ impl Seeking {
     }
 }
 
-/// How a run ends that was stopped without the token.
+/// The ending of a run that was stopped without the token.
 fn ending_of(why: Unstarted) -> Ending {
     match why {
         Unstarted::Signal(signal) => Ending::Stopped(signal),
@@ -413,7 +414,7 @@ fn ending_of(why: Unstarted) -> Ending {
     }
 }
 
-/// How long a store may fail to answer, or an unclear grant be asked after.
+/// How long a store may fail to answer, and how long an unclear grant may stay unsettled.
 pub(super) fn patience(claim: &Claim) -> Duration {
     claim.timing.store_timeout.saturating_mul(2)
 }

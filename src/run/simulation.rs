@@ -1,11 +1,10 @@
-//! A deterministic simulation: the real rule and the real machine, over the
-//! memory store's contents, on nodes whose clocks drift, with a network that
-//! loses and delays, processes that are killed, stopped and suspended, a store
-//! that changes its clock or loses its last commits, and operators that write in
-//! between. After every step the invariants are checked.
+//! A deterministic simulation: the real rule and the real machine, over the memory store's
+//! contents, on nodes whose clocks drift, with a network that loses and delays requests, processes
+//! that are killed, stopped and suspended, a store that changes its clock or loses its last
+//! commits, and operators that write in between. The invariants are checked after every step.
 //!
-//! A failing seed prints the steps that lead to it. `TOKENRUN_SEED=N cargo test
-//! --lib simulation::one_seed -- --nocapture` shows them all.
+//! A failing seed prints the steps that lead to it. `TOKENRUN_SEED=N cargo test --lib
+//! simulation::one_seed -- --nocapture` prints all steps of a seed.
 
 mod dice;
 mod faults;
@@ -24,7 +23,7 @@ use crate::token::mutant::{Mutant, with_mutant};
 use crate::token::swap::EPOCH_FENCE_STEP;
 use world::World;
 
-/// Runs one seed to its end. `Err` says what was violated.
+/// Runs one seed to its end. `Err` names the violated invariant.
 fn run(seed: u64) -> Result<World, String> {
     let mut world = World::new(seed, false);
     match world.run() {
@@ -53,7 +52,7 @@ fn thousands_of_seeds_keep_every_invariant() {
         jobs += world.tally.jobs;
         furthest_behind = furthest_behind.max(world.tally.furthest_behind);
     }
-    // What the fence does not cover is not asked of it, and no less than it covers.
+    // The check asks of the fence exactly what its documented limit covers.
     let covered = EPOCH_FENCE_STEP.unsigned_abs();
     let furthest = furthest_behind;
     assert!(furthest < covered, "{furthest} ms behind");
@@ -83,7 +82,7 @@ fn the_same_seed_takes_the_same_steps() {
     assert_eq!(steps(7), steps(7));
 }
 
-/// Whether the simulation goes red within `seeds` seeds, and with which words.
+/// Whether the simulation fails within `seeds` seeds, with one of these messages.
 fn caught(mutant: Mutant, seeds: u64, words: &[&str]) {
     let found = with_mutant(mutant, || (0..seeds).find_map(|seed| run(seed).err()));
     let violation = found.unwrap_or_else(|| panic!("{mutant:?} went unnoticed"));

@@ -1,6 +1,6 @@
-//! While a job runs: whether its store has become two. A thread of its own asks, one look at a
-//! time, and ends with it; its answer is taken up when the driver comes by. So no heartbeat, no
-//! signal, no deadline and no end waits for it, and a run that is short has none.
+//! Whether the store of a running job has become two. A separate thread makes each check and ends
+//! with it; the driver picks up the answer when it comes by. So no heartbeat, signal, deadline or
+//! end waits for a check, and a short run makes none.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -10,18 +10,18 @@ use std::time::Duration;
 use crate::moment::Moment;
 use crate::store::Lookout;
 
-/// How long a job runs at the least before the first look.
+/// How long a job runs at least before the first check.
 const FIRST_AFTER: Duration = Duration::from_secs(1);
 
-/// Looks at the store's other servers, again and again.
+/// Checks the store's other servers, again and again.
 pub(super) struct Watch {
     lookout: Option<Arc<dyn Lookout>>,
     every: Duration,
-    /// When the next look begins; `None` until there is a job.
+    /// When the next check begins; `None` until there is a job.
     next: Option<Moment>,
-    /// Where the answer of a look that has begun will come.
+    /// The channel for the answer of a check under way.
     answer: Option<Receiver<Option<Vec<String>>>>,
-    /// What was found last, and told.
+    /// The last reported finding.
     found: Vec<String>,
 }
 
@@ -36,8 +36,8 @@ impl Watch {
         }
     }
 
-    /// To be called now and then while a job runs. Returns the servers that can be written to, if
-    /// they are several, and others than were found before.
+    /// To be called regularly while a job runs. Returns the servers that accept writes, if there
+    /// are several and the last report named others.
     pub(super) fn look(&mut self, now: Moment) -> Option<Vec<String>> {
         let lookout = self.lookout.as_ref()?;
         let next = *self
@@ -67,7 +67,7 @@ impl Watch {
     }
 }
 
-/// Where the operating system gives no thread, the next look may have one.
+/// If the system cannot create a thread, the next check may succeed.
 fn begin(lookout: &Arc<dyn Lookout>) -> Option<Receiver<Option<Vec<String>>>> {
     let (tell, answer) = channel();
     let lookout = Arc::clone(lookout);
@@ -99,7 +99,7 @@ mod tests {
         Some(names.iter().map(ToString::to_string).collect())
     }
 
-    /// The finding of the look that is due at this second.
+    /// The finding of the check that is due at this second.
     fn look(watch: &mut Watch, second: u64) -> Option<Vec<String>> {
         let now = Moment(Duration::from_secs(second));
         loop {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_is_told_once_until_it_is_over() {
+    fn a_finding_is_reported_once_until_it_is_over() {
         let both = found(&["a", "b"]);
         let answers = vec![
             found(&[]),
@@ -126,7 +126,7 @@ mod tests {
         ];
         let lookout = Arc::new(Answers(Mutex::new(answers)));
         let mut watch = Watch::new(Some(lookout), Duration::from_secs(50));
-        // The first look is not at the start, and none comes before its time.
+        // The first check is not at the start, and none comes before its time.
         assert_eq!(watch.look(Moment::default()), None);
         assert!(watch.answer.is_none());
         assert_eq!(look(&mut watch, 1), None);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_one_server_is_not_looked_at() {
+    fn a_store_of_one_server_is_not_checked() {
         let mut watch = Watch::new(None, Duration::from_secs(50));
         assert_eq!(watch.look(Moment::default()), None);
         assert!(watch.next.is_none());

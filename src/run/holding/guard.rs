@@ -1,4 +1,4 @@
-//! Whether the guard still guards: an answer that it owes and does not give.
+//! Whether the guard still guards: answers that are overdue.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use crate::run::ending::{Loss, Why};
 use crate::run::event::Action;
 use crate::run::machine::Step;
 
-/// The least time that a guard is given to answer. Two context switches take
-/// microseconds; a busy machine may take longer.
+/// The least time that a guard has to answer. Two context switches take microseconds; a busy
+/// machine may take longer.
 const LEAST_ANSWER_TIME: Duration = Duration::from_millis(200);
 
 /// How often the guard is reminded of a tree that should be gone.
 const REMIND_EVERY: Duration = Duration::from_secs(1);
 
-/// What the guard owes.
+/// The answer that the guard owes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Guard {
-    /// Nothing: it has answered.
+    /// None: it has answered.
     Quits,
-    /// Nothing any more.
+    /// None: it is gone.
     Gone,
-    /// An answer. Half-way to `until` it is told to continue, then it counts as gone.
+    /// An answer. Half-way to `until` the guard gets CONT; at `until` it counts as gone.
     Owes {
         since: Moment,
         until: Moment,
@@ -31,7 +31,7 @@ pub(super) enum Guard {
 }
 
 impl Guard {
-    /// When something is to be done about an answer that does not come.
+    /// When an overdue answer needs an action.
     pub(super) fn due(self) -> Option<Moment> {
         match self {
             Self::Quits | Self::Gone => None,
@@ -46,8 +46,8 @@ impl Guard {
 }
 
 impl Holding {
-    /// A guard that was killed, stopped or hung no longer guards: let it
-    /// continue, else do its work.
+    /// A guard that was killed, stopped or hung no longer guards: sends it CONT, then does its
+    /// work.
     pub(super) fn look_at_guard(&mut self, step: &mut Step<'_>) {
         self.remind_guard(step);
         let due = self.guard.due().is_some_and(|at| step.now >= at);
@@ -61,7 +61,8 @@ impl Holding {
                 *continued = true;
                 step.act(Action::ContinueGuard);
                 if !is_hurried {
-                    // Whoever says this late was stopped itself, perhaps with the guard.
+                    // A supervisor that checks this late was stopped itself, perhaps with the
+                    // guard.
                     let half = until.since(*since) / 2;
                     *until = (*until).max(step.now.plus(half));
                 }
@@ -71,8 +72,7 @@ impl Holding {
         }
     }
 
-    /// The tree should be gone by now: a guard that was stopped after it had
-    /// answered is found out like this.
+    /// The tree should be gone by now: this finds a guard that was stopped after it had answered.
     fn remind_guard(&mut self, step: &mut Step<'_>) {
         let Job::Ending {
             why,
@@ -94,10 +94,9 @@ impl Holding {
         self.expect_answer(step.now, until);
     }
 
-    /// Until when a guard that was told to end the job must answer: within a
-    /// heartbeat, but not beyond the moment from which the job may be running
-    /// elsewhere. A stop signal or a time-out has no such moment but the lease's
-    /// own: a busy machine is no reason to take the guard for dead.
+    /// When a guard that has the order to end the job must answer: within a heartbeat, but not
+    /// beyond the time from which the job may be running elsewhere. For a stop signal or a time-out
+    /// that is the end of the lease: a busy machine is no reason to treat the guard as dead.
     pub(super) fn answer_by(&self, step: &Step<'_>, why: &Why, kill_at: Moment) -> Moment {
         let silence = step.now.plus(step.claim.timing.heartbeat);
         let lease = self.lease.as_ref();
@@ -116,7 +115,7 @@ impl Holding {
         }
     }
 
-    /// The guard was told something and is to answer by then.
+    /// The guard got a message and must answer by then.
     pub(super) fn expect_answer(&mut self, now: Moment, until: Moment) {
         if self.guard == Guard::Quits {
             let until = until.max(now.plus(LEAST_ANSWER_TIME));
@@ -132,8 +131,8 @@ impl Holding {
         if std::mem::replace(&mut self.guard, Guard::Gone) == Guard::Gone {
             return;
         }
-        // Without its guard the job dies at once: it has a parent-death signal, and
-        // a grace that nobody enforces would be a risk.
+        // Without its guard the job dies at once: it has a parent-death signal, and an unenforced
+        // grace would be a risk.
         self.end(step, Why::Loss(Loss::GuardGone), step.now);
     }
 }

@@ -1,4 +1,4 @@
-//! The store's side of holding: heartbeats, and what their answers mean.
+//! Heartbeats while the token is held, and what their answers mean.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use crate::store::Request;
 use crate::store::{Reading, StoreError, Trouble};
 use crate::token::{Swapped, Version};
 
-/// The store's side of holding.
+/// The state of the heartbeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heart {
-    /// No request is out; the next is due then.
+    /// No request is out; the next is due at `until`.
     Resting { until: Moment },
     /// A heartbeat is out.
     Beating { sent: Sent },
-    /// A read is out, because a heartbeat conflicted, or the store has another clock.
+    /// A read is out, because a heartbeat conflicted or the store's clock epoch changed.
     Asking { sent_at: Moment },
     /// The note of the store's incarnation is out.
     Noting,
-    /// The lease can no longer be trusted: nothing more is asked until the job is gone.
+    /// The lease can no longer be trusted: no request is sent until the job is gone.
     Lapsed,
-    /// The token is gone; nothing more is asked.
+    /// The token is gone; no more requests.
     Still,
 }
 
@@ -55,7 +55,7 @@ impl Holding {
 
     pub(super) fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) {
         if self.heart == Heart::Noting {
-            // Whether or not another was quicker: the heartbeat is what counts.
+            // Even if another client wrote the note first: the heartbeat is what counts.
             return self.rest(step.now);
         }
         let (Heart::Beating { sent }, Some(lease)) = (self.heart, &mut self.lease) else {
@@ -71,10 +71,10 @@ impl Holding {
                 step.read();
             }
             Swapped::Expired(time) => {
-                // Neither conflict nor loss: it came too late, or the store has
-                // another clock now. Try again, at once the first time.
+                // Neither conflict nor loss: the heartbeat came too late, or the store's clock
+                // epoch changed. Retry, at once the first time.
                 if lease.is_elsewhere(&time) {
-                    // The store may be another, and may have forgotten: that is noted first.
+                    // The store may be another one that has forgotten grants: that is noted first.
                     self.heart = Heart::Asking { sent_at: step.now };
                     return step.read();
                 }
@@ -103,7 +103,8 @@ impl Holding {
                     let own_at = lease.own_at();
                     self.trust_grew(step, own_at);
                 } else {
-                    // The same row again, and yet a conflict: a store may answer so
+                    // The same row again, and yet a conflict: a store may answer so while another
+                    // transaction holds the row.
                     // while somebody else's transaction is on the row.
                     self.try_again(step);
                 }
@@ -122,8 +123,8 @@ impl Holding {
         }
     }
 
-    /// Begins the observation of a store that is another than the one that was noted last: a
-    /// holder is often the first to see it.
+    /// Begins the observation of a store whose incarnation differs from the last note: a holder is
+    /// often the first to see that.
     fn note_if_new(&mut self, step: &mut Step<'_>, reading: &Reading) {
         let drawn = || Version::from_random((step.draw)());
         let Some(note) = reading.memory.next_note(&reading.now, drawn) else {
@@ -164,8 +165,8 @@ impl Holding {
         }
     }
 
-    /// The store failed while a request was out. Whether a heartbeat happened is
-    /// not known; the next starts from the same version, so at most one happens.
+    /// The store failed while a request was out. Whether a heartbeat happened is unknown; the next
+    /// starts from the same version, so at most one happens.
     pub(super) fn failed(&mut self, step: &mut Step<'_>, error: StoreError) {
         match self.heart {
             Heart::Beating { .. } | Heart::Asking { .. } | Heart::Noting => {}
@@ -184,7 +185,7 @@ impl Holding {
         self.try_again(step);
     }
 
-    /// The next heartbeat: at once the first time, then after pauses that grow.
+    /// Schedules the next heartbeat: at once the first time, then after growing pauses.
     fn try_again(&mut self, step: &mut Step<'_>) {
         let pause = match self.fruitless {
             0 => Duration::ZERO,

@@ -1,12 +1,12 @@
-//! While it holds the token.
+//! The machine while it holds the token.
 
 use super::*;
 
 #[test]
-fn an_operators_write_is_adopted_and_trust_starts_at_the_own_swaps_sending() {
+fn an_operators_write_is_adopted_and_trust_counts_from_the_own_swap() {
     let mut rig = Rig::beating();
     let beat_at = rig.now;
-    // The heartbeat happens, its answer is lost; then an operator writes.
+    // The heartbeat happens and its answer is lost; then an operator writes.
     rig.answer_is_lost();
     rig.operates(&Act::Handoff(client("b")));
     rig.wait(s(2));
@@ -23,7 +23,7 @@ fn an_operators_write_is_adopted_and_trust_starts_at_the_own_swaps_sending() {
 }
 
 #[test]
-fn trust_starts_when_a_heartbeat_was_sent_however_late_its_answer_comes() {
+fn trust_starts_when_a_heartbeat_is_sent_however_late_its_answer() {
     let mut rig = Rig::beating();
     let beat_at = rig.now;
     let answer = rig.arrives();
@@ -38,13 +38,13 @@ fn trust_starts_when_a_heartbeat_was_sent_however_late_its_answer_comes() {
         kill_at: beat_at.plus(TRUSTED),
     };
     assert_eq!(extended, Some(deadline), "the deadline that the guard gets");
-    let told = did.iter().find_map(|action| match action {
+    let trusted = did.iter().find_map(|action| match action {
         Action::Say(Note::Renewed { trusted_for }) => Some(*trusted_for),
         _ => None,
     });
-    assert_eq!(told, Some(TRUSTED - s(3)));
+    assert_eq!(trusted, Some(TRUSTED - s(3)));
     rig.tell(Event::GuardAnswered);
-    // So does what the machine itself does.
+    // The machine's own deadlines follow the same rule.
     assert_eq!(sent(&rig.wait(s(7) - MS)), []);
     assert_eq!(sent(&rig.wait(MS)), [StampOf::Heartbeat]);
     let did = rig.fails();
@@ -61,7 +61,7 @@ fn trust_starts_when_a_heartbeat_was_sent_however_late_its_answer_comes() {
 }
 
 #[test]
-fn an_adopted_row_is_what_the_next_heartbeat_starts_from() {
+fn the_next_heartbeat_starts_from_the_adopted_row() {
     let mut rig = Rig::beating();
     rig.operates(&Act::Handoff(client("b")));
     rig.answered();
@@ -76,7 +76,7 @@ fn an_adopted_row_is_what_the_next_heartbeat_starts_from() {
 }
 
 #[test]
-fn a_conflict_with_anothers_grant_is_a_loss() {
+fn a_conflict_with_the_grant_of_another_session_is_a_loss() {
     let mut rig = Rig::beating();
     rig.taken_by_another();
     rig.answered();
@@ -138,7 +138,7 @@ fn an_expired_heartbeat_is_tried_again_at_once_and_then_after_a_pause() {
 }
 
 #[test]
-fn an_expired_heartbeat_teaches_the_stores_time_in_its_new_epoch() {
+fn an_expired_heartbeat_brings_the_stores_time_in_its_new_epoch() {
     let mut rig = Rig::beating();
     let mut clock = rig.store.now();
     clock.epoch = crate::token::ClockEpoch("memory-1".into());
@@ -192,12 +192,12 @@ fn no_heartbeat_is_sent_once_the_lease_cannot_be_trusted() {
     for _ in 0..10 {
         assert_eq!(sent(&rig.wait(s(1))), []);
     }
-    // When the job is gone it releases what may still be its own.
+    // When the job is gone, the machine releases a token that may still be its own.
     assert_eq!(sent(&made_to_exit(&mut rig)), [StampOf::Released]);
 }
 
 #[test]
-fn the_job_is_asked_to_end_when_its_grace_must_begin() {
+fn the_job_gets_term_when_its_grace_must_begin() {
     let mut rig = Rig::running();
     rig.wait(s(10));
     rig.fails();
@@ -228,7 +228,7 @@ fn a_revoked_job_is_ended_and_the_token_freed() {
     assert_eq!(*end, JobEnd::Lost(Loss::Revoked));
 }
 
-/// The job runs, the first heartbeat is out, and the operator hands the token off.
+/// The job runs, the first heartbeat is out, and an operator hands the token off.
 fn handed_off(yields: bool, to: &str) -> (Rig, Vec<Action>) {
     let limits = Limits {
         yields,
@@ -246,7 +246,7 @@ fn handed_off(yields: bool, to: &str) -> (Rig, Vec<Action>) {
 }
 
 #[test]
-fn who_yields_ends_its_job_for_a_handoff() {
+fn a_run_that_yields_ends_its_job_for_a_handoff() {
     let (mut rig, did) = handed_off(true, "b");
     assert_eq!(kill_at(&did), Some(rig.now.plus(GRACE)));
     rig.answered();
@@ -260,9 +260,9 @@ fn who_yields_ends_its_job_for_a_handoff() {
     assert_eq!(to, Some(client("b")), "it is for that client");
 }
 
-/// A running job is never ended for `--failback`, and a `hold` is one.
+/// A running job is never ended for `--failback`, and `hold` is such a job.
 #[test]
-fn who_yields_goes_on_for_a_handoff_that_its_target_left_for_failback() {
+fn a_run_that_yields_goes_on_for_a_handoff_for_failback() {
     let limits = Limits {
         yields: true,
         ..Limits::default()
@@ -284,7 +284,7 @@ fn who_yields_goes_on_for_a_handoff_that_its_target_left_for_failback() {
 }
 
 #[test]
-fn who_does_not_yield_goes_on_and_so_does_who_is_the_target() {
+fn a_run_that_does_not_yield_or_is_the_target_goes_on() {
     for (yields, to) in [(false, "b"), (true, "a")] {
         let (_, did) = handed_off(yields, to);
         let ends = did.iter().any(|it| matches!(it, Action::End { .. }));

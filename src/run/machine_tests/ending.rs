@@ -1,4 +1,4 @@
-//! Release, record, keys.
+//! Release, record, keys of `--once`.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn a_release_whose_answer_is_lost_is_settled_by_the_runs_record() {
     let mut rig = Rig::running();
     rig.job_ends(Status::Exited(0));
     rig.answer_is_lost();
-    // Another has the token by now: the row says nothing of the release.
+    // Another session has the token by now: the row shows nothing of the release.
     rig.taken_by_another();
     rig.wait(s(1));
     rig.answered();
@@ -26,13 +26,13 @@ fn warns_of_loss(did: &[Action]) -> bool {
         .any(|a| matches!(a, Action::Say(Note::LostAfterEnd)))
 }
 
-/// What a failover does that has lost the last commits.
+/// A failover that has lost the last commits.
 fn forget_everything(rig: &Rig) {
     rig.store.restore(crate::store::model::ModelData::default());
 }
 
 #[test]
-fn a_success_whose_grant_a_failover_lost_is_written_whole_and_warned_of() {
+fn a_success_whose_grant_a_failover_lost_is_recorded_whole_with_a_warning() {
     let mut rig = with_key(crate::store::model::ModelStore::new());
     for _ in 0..3 {
         rig.answered();
@@ -58,7 +58,7 @@ fn a_success_whose_grant_a_failover_lost_is_written_whole_and_warned_of() {
 }
 
 #[test]
-fn a_release_that_never_arrived_before_a_loss_is_warned_of_by_its_record() {
+fn a_release_that_never_arrived_before_a_loss_leads_to_a_warning() {
     let mut rig = Rig::running();
     rig.job_ends(Status::Exited(0));
     rig.fails();
@@ -74,8 +74,8 @@ fn a_store_that_is_removed_ends_the_run_at_once() {
     let gone = || crate::store::StoreError::gone("the store was removed");
     let ended = |mut rig: Rig, event: Event| {
         let did = rig.tell(event);
-        let told = |a: &Action| matches!(a, Action::Say(Note::NotRecorded { .. }));
-        assert_eq!(did.iter().filter(|a| told(a)).count(), 1, "{did:?}");
+        let warns = |a: &Action| matches!(a, Action::Say(Note::NotRecorded { .. }));
+        assert_eq!(did.iter().filter(|a| warns(a)).count(), 1, "{did:?}");
         let Ending::Ran { end, recorded, .. } = rig.ending() else {
             panic!("{:?}", rig.ending());
         };
@@ -93,7 +93,7 @@ fn a_store_that_is_removed_ends_the_run_at_once() {
     releasing.taken_by_another();
     releasing.answered();
     ended(releasing, Event::Recorded(Err(gone())));
-    // With the key of --once too, which is tried for longer else.
+    // The same with a key of --once, which is otherwise retried for longer.
     let mut keyed = with_key(Default::default());
     for _ in 0..4 {
         keyed.answered();
@@ -126,7 +126,7 @@ fn a_release_survives_an_operators_write() {
 }
 
 #[test]
-fn whoever_cannot_release_gives_up_after_six_timeouts_and_says_so() {
+fn a_run_that_cannot_release_gives_up_after_six_timeouts_with_a_warning() {
     let mut rig = Rig::running();
     rig.job_ends(Status::Exited(0));
     let ended_at = rig.now;
@@ -199,7 +199,7 @@ fn an_answer_to_an_ended_machine_changes_nothing() {
     assert_eq!(*rig.ending(), Ending::Stopped(2));
 }
 
-/// A machine with a key for `--once` that has asked whether that is done.
+/// A machine with a key of `--once` that has requested the key's state.
 fn with_key(store: crate::store::model::ModelStore) -> Rig {
     let mut claim = claim_of("a");
     claim.about.once_key = Some("2026-11-21".into());
@@ -212,9 +212,9 @@ fn started(did: &[Action]) -> bool {
     did.iter().any(|a| matches!(a, Action::StartJob { .. }))
 }
 
-/// Runs the job with its key, which ends with this status.
+/// Runs the job with its key until it ends with this status.
 fn ran_with_key(mut rig: Rig, status: Status) -> Rig {
-    // Not done; the row; the grant; still not done.
+    // The key is not done; the row; the grant; the key is still not done.
     for _ in 0..3 {
         assert!(!started(&rig.answered()));
     }
@@ -226,7 +226,7 @@ fn ran_with_key(mut rig: Rig, status: Status) -> Rig {
 }
 
 #[test]
-fn a_key_is_done_by_the_success_of_its_run_and_by_nothing_else() {
+fn only_the_success_of_its_run_makes_a_key_done() {
     for (status, done) in [
         (Status::Exited(0), true),
         (Status::Exited(3), false),
@@ -264,7 +264,7 @@ fn a_key_that_was_done_before_the_token_was_held_starts_no_job() {
 }
 
 #[test]
-fn a_key_that_can_not_be_asked_after_starts_no_job() {
+fn a_key_of_unknown_state_starts_no_job() {
     let mut rig = with_key(Default::default());
     for _ in 0..3 {
         rig.answered();
@@ -286,7 +286,7 @@ fn a_key_that_can_not_be_asked_after_starts_no_job() {
 }
 
 #[test]
-fn success_that_can_not_be_recorded_is_tried_as_long_as_the_lease_can_be_trusted() {
+fn a_success_is_recorded_by_retries_as_long_as_the_lease_is_trusted() {
     let mut rig = with_key(Default::default());
     for _ in 0..4 {
         rig.answered();

@@ -7,7 +7,7 @@ use crate::store::model::{ModelData, ModelStore, Server};
 use crate::token::rule::tests::fixture::s;
 use crate::token::{ClockEpoch, Served};
 
-/// A server that was promoted: another incarnation, and another clock.
+/// Promotes another server: another incarnation, and another clock epoch.
 fn promote(store: &ModelStore, name: &str) {
     let mut clock = store.now();
     clock.epoch = ClockEpoch(name.into());
@@ -29,7 +29,7 @@ fn seeking(store: ModelStore, wait: Wait) -> Rig {
     Rig::of(claim_of("a"), limits, store)
 }
 
-/// What happens until nothing is out any more.
+/// The actions until nothing is out any more.
 fn settled(rig: &mut Rig) -> String {
     let mut all = Vec::new();
     while rig.out.is_some() {
@@ -38,7 +38,7 @@ fn settled(rig: &mut Rig) -> String {
     all.join(" | ")
 }
 
-/// What happens when it wakes up the next time.
+/// The actions at the next wake-up.
 fn woken(rig: &mut Rig) -> String {
     let at = rig.machine.wake_at().expect("it wakes");
     let first = words(&rig.wait(at.since(rig.now)), rig.now);
@@ -59,7 +59,7 @@ fn another_incarnation_is_noted_and_observed_for_takeover_after() {
     while rig.now.plus(s(10)) < begun.plus(s(60)) {
         assert_eq!(woken(&mut rig), "read | ");
     }
-    // What it has verified is written down, then it is granted.
+    // It records what it has verified, then it is granted the token.
     let last = woken(&mut rig);
     assert!(
         last.starts_with("read | note other | read | grant"),
@@ -71,7 +71,7 @@ fn another_incarnation_is_noted_and_observed_for_takeover_after() {
 }
 
 #[test]
-fn a_further_promotion_begins_the_observation_anew_and_says_so() {
+fn a_further_promotion_restarts_the_observation_with_a_note() {
     let mut rig = seeking(promoted(), Wait::No);
     settled(&mut rig);
     rig.wait(s(10));
@@ -104,7 +104,7 @@ fn a_restart_that_makes_the_observation_longer_is_announced() {
 }
 
 #[test]
-fn a_note_that_another_has_written_is_read() {
+fn a_note_of_another_session_is_read() {
     let mut rig = seeking(promoted(), Wait::No);
     rig.answered();
     let event = {
@@ -117,7 +117,7 @@ fn a_note_that_another_has_written_is_read() {
 }
 
 #[test]
-fn a_note_that_can_not_be_written_is_no_permission_to_go_on() {
+fn without_a_written_note_nothing_is_granted() {
     let mut rig = seeking(promoted(), Wait::Forever);
     rig.answered();
     assert_eq!(words(&rig.fails(), rig.now), "say StoreAway");
@@ -136,7 +136,7 @@ fn a_wiped_store_is_observed() {
 }
 
 #[test]
-fn who_gives_up_meanwhile_is_refused_by_clause_0() {
+fn a_session_that_gives_up_meanwhile_is_refused_by_clause_0() {
     let mut rig = seeking(promoted(), Wait::For(s(110)));
     settled(&mut rig);
     while rig.machine.ending().is_none() {
@@ -148,7 +148,7 @@ fn who_gives_up_meanwhile_is_refused_by_clause_0() {
 }
 
 #[test]
-fn a_sure_restart_costs_a_note_and_no_wait() {
+fn a_durable_restart_costs_a_note_and_no_wait() {
     let store = ModelStore::new();
     let mut clock = store.now();
     clock.epoch = ClockEpoch("restarted".into());

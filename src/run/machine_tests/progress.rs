@@ -1,4 +1,4 @@
-//! Whoever sleeps until the machine wants to be woken never spins.
+//! A driver that sleeps until the machine's wake-up time never spins.
 
 use proptest::prelude::*;
 
@@ -77,8 +77,8 @@ proptest! {
         ..ProptestConfig::with_cases(2_000)
     })]
 
-    /// A tick at the time that was asked for is of use: then a later time is asked
-    /// for, or none. And the machine never asks to be woken in the past twice.
+    /// A tick at the requested time makes progress: then the machine requests a later time, or
+    /// none. It never requests a time in the past twice.
     #[test]
     fn every_wake_up_makes_progress(
         story in prop::collection::vec(what(), 0..40), timeout in prop::option::of(1u64..40),
@@ -105,7 +105,7 @@ proptest! {
         }
     }
 
-    /// Every request is out alone, and no heartbeat is sent that nobody could trust.
+    /// Every request is out alone, and no heartbeat is sent that could not be trusted.
     #[test]
     fn nothing_is_sent_while_a_request_is_out(
         story in prop::collection::vec(what(), 0..60),

@@ -1,5 +1,5 @@
-//! A machine with a store that answers when it is told to, and a clock that stands
-//! still until it is turned.
+//! A machine with a store that answers on command, and a clock that stands still until a test moves
+//! it.
 
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ pub(super) struct Rig {
     pub(super) drawn: u64,
 }
 
-/// Heartbeat 10 s, takeover-after 60 s, so trusted for 54 s and started within 50 s
-/// of the grant's sending; store time-out 5 s.
+/// Heartbeat 10 s, takeover-after 60 s, so trusted for 54 s and started within 50 s of the grant's
+/// sending; store time-out 5 s.
 pub(super) fn timing() -> Timing {
     Timing::new(&Wishes {
         heartbeat: Some(s(10)),
@@ -95,7 +95,7 @@ impl Rig {
         rig
     }
 
-    /// The token is held, the guard told to start the job.
+    /// The token is held, and the guard has the order to start the job.
     pub(super) fn starting() -> Self {
         let mut rig = Self::claiming();
         rig.answered();
@@ -132,7 +132,7 @@ impl Rig {
         did
     }
 
-    /// Time passes for everybody, then the machine is told.
+    /// Time passes for machine and store, then the machine gets a tick.
     pub(super) fn wait(&mut self, by: Duration) -> Did {
         self.now = self.now.plus(by);
         self.store.advance(by);
@@ -196,7 +196,7 @@ impl Rig {
         }
     }
 
-    /// Another client leaves a hand-off to itself, for its failback.
+    /// Another client requests a hand-off to itself, for its failback.
     pub(super) fn hands_off_to_itself(&mut self, client: &str) {
         self.drawn += 1;
         let version = Version::from_stored(i64::try_from(self.drawn).unwrap());
@@ -205,7 +205,7 @@ impl Rig {
         assert!(matches!(self.store.swap(&swap), Ok(Swapped::Done(_))));
     }
 
-    /// Another client is granted the token, whoever has it.
+    /// Another client is granted the token, regardless of its holder.
     pub(super) fn taken_by_another(&mut self) {
         let group = GroupName::new("g").unwrap();
         let row = self.store.contents().rows.get(&group).cloned();
@@ -238,7 +238,7 @@ fn seconds(moment: Moment, now: Moment) -> String {
     format!("{:+}s", signed / 1_000.0)
 }
 
-/// Actions in words.
+/// Actions as text.
 pub(super) fn words(did: &[Action], now: Moment) -> String {
     let said: Vec<String> = did.iter().filter_map(|action| word(action, now)).collect();
     said.join(", ")
@@ -308,7 +308,7 @@ pub(super) fn short(ending: &Ending) -> String {
     }
 }
 
-/// In which phase the machine is, and when it wants to be woken.
+/// The machine's phase and its wake-up time.
 pub(super) fn place(rig: &Rig) -> String {
     let text = format!("{:?}", rig.machine.phase());
     let phase = text.split('(').next().unwrap_or_default().to_owned();

@@ -35,7 +35,7 @@ fn the_locks_are_taken_before_the_grant_is_sent_and_its_row_names_them() {
 }
 
 #[test]
-fn without_locks_the_job_runs_all_the_same_and_the_row_names_none() {
+fn without_locks_the_job_runs_and_the_row_names_none() {
     let mut rig = Rig::locking();
     let did = rig.tell(Event::LocksTaken(Err("full".into())));
     assert!(matches!(&did[0], Action::Say(Note::NoLocks { why }) if why == "full"));
@@ -48,7 +48,7 @@ fn locks_are_taken_once() {
     let mut rig = Rig::locking();
     let did = rig.tell(Event::LocksTaken(Ok("file".into())));
     assert!(grant_in(&did).is_some());
-    // Another was quicker, and is gone again.
+    // Another session was quicker, and is gone again.
     rig.out = None;
     let did = rig.tell(Event::Swapped(Ok(Swapped::Conflict)));
     assert_eq!(words(&did, rig.now), "read");
@@ -66,7 +66,7 @@ fn a_stop_while_the_locks_are_taken_ends_the_run() {
 }
 
 #[test]
-fn whether_the_earlier_run_was_dead_or_silent_is_told() {
+fn the_note_says_whether_the_earlier_run_was_dead_or_silent() {
     for evidence in [Evidence::Dead, Evidence::None] {
         let earlier = Rig::running();
         earlier.store.advance(s(60));
@@ -77,14 +77,14 @@ fn whether_the_earlier_run_was_dead_or_silent_is_told() {
         };
         rig.tell(Event::Looked(Ok((reading, evidence.clone()))));
         let did = rig.answered();
-        let told = did.iter().find_map(|action| match action {
+        let vanished = did.iter().find_map(|action| match action {
             Action::Say(Note::Acquired {
                 vanished, proven, ..
             }) => Some((vanished.clone(), *proven)),
             _ => None,
         });
         let proven = evidence == Evidence::Dead;
-        assert_eq!(told, Some((Some(session("a1")), proven)));
+        assert_eq!(vanished, Some((Some(session("a1")), proven)));
     }
 }
 
@@ -96,7 +96,7 @@ fn trust_starts_when_the_grant_was_sent_not_when_it_was_answered() {
     assert_eq!(kill_at(&rig.answered()), Some(sent_at.plus(TRUSTED)));
 }
 
-/// The grant's answer is lost, and the machine is away for `away` before it looks again.
+/// The grant's answer is lost, and the machine is stopped for `away` before it looks again.
 fn granted_unclearly(away: Duration) -> (Rig, Vec<Action>) {
     let mut rig = Rig::claiming();
     rig.answer_is_lost();
@@ -106,7 +106,7 @@ fn granted_unclearly(away: Duration) -> (Rig, Vec<Action>) {
 }
 
 #[test]
-fn an_unclear_grant_is_asked_after_and_trusted_from_its_sending() {
+fn an_unclear_grant_is_settled_by_a_read_and_trusted_from_its_sending() {
     let (_, did) = granted_unclearly(s(3));
     assert_eq!(kill_at(&did), Some(Moment(s(100)).plus(TRUSTED)));
 }
@@ -185,7 +185,7 @@ fn a_stop_before_the_grant_is_settled_releases_it_unused() {
 }
 
 #[test]
-fn a_stop_while_an_unclear_grant_is_asked_after_releases_it_too() {
+fn a_stop_while_an_unclear_grant_is_settled_releases_it_too() {
     let mut rig = Rig::claiming();
     rig.tell(stop(15));
     rig.answer_is_lost();
@@ -195,7 +195,7 @@ fn a_stop_while_an_unclear_grant_is_asked_after_releases_it_too() {
 
 #[test]
 fn a_stop_after_an_unclear_grant_settles_it_first() {
-    // While the machine waits before it asks, and while it asks.
+    // While the machine waits before the read, and during the read.
     for asks in [false, true] {
         let mut rig = Rig::claiming();
         rig.answer_is_lost();
@@ -222,9 +222,10 @@ fn a_stop_after_a_grant_that_did_not_happen_ends_the_run() {
     assert_eq!(*rig.ending(), Ending::Stopped(15));
 }
 
-/// What a transaction of a job holds off may be this session's own grant, whose answer was lost.
+/// A row that a job's transaction holds may be locked by this session's own grant, whose answer was
+/// lost.
 #[test]
-fn a_row_that_somebody_holds_refuses_unless_it_may_be_by_ones_own_grant() {
+fn a_locked_row_refuses_unless_the_own_grant_may_hold_it() {
     let held = || Event::Swapped(Err(crate::store::StoreError::held("pid 7")));
     let mut rig = Rig::claiming();
     rig.out = None;
@@ -246,7 +247,7 @@ fn a_row_that_somebody_holds_refuses_unless_it_may_be_by_ones_own_grant() {
 }
 
 #[test]
-fn a_stop_is_what_ends_a_run_whose_grant_has_failed_for_certain() {
+fn a_stop_ends_a_run_whose_grant_has_certainly_failed() {
     let mut rig = Rig::claiming();
     rig.tell(stop(15));
     assert_eq!(rig.machine.ending(), None, "it may have been granted");

@@ -1,4 +1,4 @@
-//! What is asked to stop, and what does not answer.
+//! Stop signals, time-outs, and a guard that does not answer.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn a_second_stop_shortens_the_grace_only_after_a_second() {
 }
 
 #[test]
-fn a_timeout_ends_the_job_and_says_so() {
+fn a_timeout_ends_the_job_with_a_note() {
     let limits = Limits {
         timeout: Some(s(5)),
         ..Limits::default()
@@ -34,16 +34,16 @@ fn a_timeout_ends_the_job_and_says_so() {
 }
 
 #[test]
-fn a_supervisor_that_stood_still_does_not_take_its_guard_for_gone() {
+fn a_supervisor_that_was_stopped_does_not_count_its_guard_as_gone() {
     let continued = |all: &[Action]| all.iter().any(|a| matches!(a, Action::ContinueGuard));
     let alone = |all: &[Action]| all.iter().any(|a| matches!(a, Action::EndWithoutGuard));
     let mut rig = Rig::running();
     rig.tell(stop(15));
-    // Both stood still until long after the answer was due.
+    // Both were stopped until long after the answer was due.
     let late = rig.wait(s(30));
     assert!(continued(&late) && !alone(&late), "{late:?}");
     assert!(!alone(&rig.tell(Event::Tick)));
-    // It did so again, and the answer is there to be read.
+    // Both were stopped again, and the answer is there to be read.
     rig.now = rig.now.plus(s(30));
     let read = rig.tell(Event::GuardAnswered);
     assert!(!alone(&read), "{read:?}");

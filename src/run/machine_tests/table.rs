@@ -1,4 +1,4 @@
-//! The machine's table: what it does with each event in each state, as it says itself.
+//! The machine's table: its actions for each event in each state, as text.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ fn stop() -> Event {
     }
 }
 
-/// A state to begin with, and how it comes about.
+/// Every initial state, and how it arises.
 fn states() -> Vec<(&'static str, Rig)> {
     let after = |mut rig: Rig, then: fn(&mut Rig)| {
         then(&mut rig);
@@ -172,7 +172,7 @@ fn events(rig: &Rig) -> Vec<(&'static str, Event)> {
     answers.into_iter().chain(others).collect()
 }
 
-/// What the store holds by now, as the answer to a read.
+/// The store's present contents, as the answer to a read.
 fn looked(rig: &mut Rig) -> Event {
     let reading = crate::store::Tokens::read(&mut rig.store, &rig.machine.claim().group.clone());
     Event::Looked(reading.map(|reading| (Box::new(reading), Evidence::None)))

@@ -1,4 +1,4 @@
-//! Stories of one run, each about one promise.
+//! Stories of one run, one promise each.
 
 mod beating;
 mod ending;

@@ -13,7 +13,7 @@ use crate::token::queue::LIVES;
 use crate::token::rule::tests::fixture::{MS, but, s};
 use crate::token::{GroupName, SessionId};
 
-/// A machine's clock stands at 100 s when it begins.
+/// The machine's clock reads 100 s at the start.
 const BEGUN: Duration = s(100);
 
 fn waits(name: &str, wait: Wait, like: &Rig) -> Rig {
@@ -24,7 +24,7 @@ fn waits(name: &str, wait: Wait, like: &Rig) -> Rig {
     Rig::of(claim_of(name), limits, like.store.clone())
 }
 
-/// In line behind a holder, and the holder.
+/// A machine in the queue behind a holder, and the holder.
 fn in_queue(wait: Wait) -> (Rig, Rig) {
     let holder = Rig::running();
     let mut rig = waits("b", wait, &holder);
@@ -45,13 +45,13 @@ fn queue(rig: &Rig) -> Vec<String> {
 }
 
 #[test]
-fn who_is_refused_gets_into_the_line_and_looks_when_the_store_rings() {
+fn a_refused_claim_joins_the_queue_and_reads_again_on_a_notification() {
     let (mut rig, mut holder) = in_queue(Wait::Forever);
     assert_eq!(queue(&rig), ["b"]);
     assert!(rig.machine.listens());
     holder.job_ends(Status::Exited(0));
     holder.answered();
-    rig.tell(Event::Rung);
+    rig.tell(Event::Notified);
     assert!(!rig.machine.listens(), "a look is out");
     rig.answered();
     let did = rig.answered();
@@ -60,7 +60,7 @@ fn who_is_refused_gets_into_the_line_and_looks_when_the_store_rings() {
 }
 
 #[test]
-fn a_sign_of_life_is_given_within_each_second() {
+fn a_waiter_sends_a_heartbeat_within_each_second() {
     let (mut rig, _) = in_queue(Wait::Forever);
     for _ in 0..5 {
         rig.wait(Duration::from_millis(1_000));
@@ -72,7 +72,7 @@ fn a_sign_of_life_is_given_within_each_second() {
 
 /// The sender of a request that arrives late may be dead.
 #[test]
-fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
+fn a_waiters_heartbeat_expires_in_the_stores_time_and_the_next_one_counts() {
     let (mut rig, _) = in_queue(Wait::Forever);
     rig.wait(Duration::from_millis(1_000));
     let Some(Request::Join(_, _, expiry)) = &rig.out else {
@@ -83,7 +83,7 @@ fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
         rig.store.now().until(LIVES),
         "less than a time-out"
     );
-    // The answer to the last look was late: what the store said then counts from its coming.
+    // The answer to the last look was late: the store's time in it counts from its arrival.
     let answer = rig.arrives();
     let looked_at = rig.store.now();
     rig.wait(s(3));
@@ -92,7 +92,7 @@ fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
         panic!("{:?}", rig.out);
     };
     assert_eq!(expiry, looked_at.until(LIVES));
-    // It comes too late: that is no end of the wait.
+    // It comes too late: that does not end the wait.
     assert!(rig.store.now().is_past(&expiry));
     rig.answered();
     let group = GroupName::new("g").unwrap();
@@ -105,16 +105,16 @@ fn a_sign_of_life_expires_in_the_stores_time_and_the_next_one_counts() {
 }
 
 #[test]
-fn the_beginning_and_the_end_of_the_wait_are_told_once() {
+fn the_beginning_and_the_end_of_the_wait_are_reported_once() {
     let (mut rig, mut holder) = in_queue(Wait::Forever);
-    let did = rig.tell(Event::Rung);
+    let did = rig.tell(Event::Notified);
     assert!(!did.iter().any(|a| matches!(a, Action::Say(_))));
     let did = rig.answered();
     let again = |a: &Action| matches!(a, Action::Say(Note::Queued { newly: true, .. }));
     assert!(!did.iter().any(again));
     holder.job_ends(Status::Exited(0));
     holder.answered();
-    rig.tell(Event::Rung);
+    rig.tell(Event::Notified);
     rig.answered();
     let did = rig.answered();
     let over = did
@@ -140,7 +140,7 @@ fn the_time_to_wait_ends_to_the_millisecond_and_the_queue_is_left() {
 }
 
 #[test]
-fn a_store_that_does_not_let_it_leave_holds_nobody_up() {
+fn a_store_that_does_not_answer_the_leave_delays_no_end() {
     let (mut rig, _) = in_queue(Wait::For(BEGUN + s(1)));
     rig.wait(s(1));
     rig.wait(Duration::from_millis(25));
@@ -148,7 +148,7 @@ fn a_store_that_does_not_let_it_leave_holds_nobody_up() {
 }
 
 #[test]
-fn a_look_that_is_out_when_the_time_is_over_is_awaited_for_a_moment_only() {
+fn a_look_that_is_out_at_the_end_of_the_wait_is_awaited_for_a_moment_only() {
     let (mut rig, _) = in_queue(Wait::For(BEGUN + s(1)));
     rig.wait(Duration::from_millis(800));
     assert!(matches!(rig.out, Some(Request::Join(..))), "{:?}", rig.out);
@@ -161,7 +161,7 @@ fn a_look_that_is_out_when_the_time_is_over_is_awaited_for_a_moment_only() {
 }
 
 #[test]
-fn a_stop_ends_the_wait_and_leaves_the_line() {
+fn a_stop_ends_the_wait_and_leaves_the_queue() {
     let (mut rig, _) = in_queue(Wait::Forever);
     rig.tell(Event::Signal {
         signal: 15,
@@ -205,7 +205,7 @@ fn a_store_that_is_away_from_the_first_look_on_is_waited_for_too() {
 }
 
 #[test]
-fn a_store_that_never_answers_is_given_no_longer_than_the_time_to_wait() {
+fn a_store_that_never_answers_prolongs_no_wait() {
     let mut rig = waits("b", Wait::For(BEGUN + s(30)), &Rig::running());
     rig.wait(s(29));
     assert_eq!(
@@ -226,11 +226,11 @@ fn a_store_that_denies_is_not_waited_for() {
 }
 
 #[test]
-fn an_unclear_grant_is_asked_after_and_the_wait_goes_on() {
+fn an_unclear_grant_is_settled_and_the_wait_goes_on() {
     let (mut rig, mut holder) = in_queue(Wait::Forever);
     holder.job_ends(Status::Exited(0));
     holder.answered();
-    rig.tell(Event::Rung);
+    rig.tell(Event::Notified);
     rig.answered();
     rig.fails();
     rig.wait(s(30));
@@ -240,10 +240,10 @@ fn an_unclear_grant_is_asked_after_and_the_wait_goes_on() {
     assert!(words(&did, rig.now).contains("start"), "{did:?}");
 }
 
-/// A grant that is out in a store that is slow is no reason to give up before the time is over,
-/// and none to go on for longer: what is carried out no more has nothing to be waited for.
+/// A grant that is out in a slow store neither ends the wait before its time nor prolongs it: after
+/// its expiry there is nothing to wait for.
 #[test]
-fn a_grant_that_gets_no_answer_is_waited_for_until_the_time_is_over() {
+fn a_grant_without_an_answer_is_awaited_until_the_wait_is_over() {
     let (long, short_one) = (s(120), s(2));
     for (wait, stopped, ends) in [
         (Wait::For(BEGUN + long), false, Some(long)),
@@ -255,7 +255,7 @@ fn a_grant_that_gets_no_answer_is_waited_for_until_the_time_is_over() {
         let (mut rig, mut holder) = in_queue(wait);
         holder.job_ends(Status::Exited(0));
         holder.answered();
-        rig.tell(Event::Rung);
+        rig.tell(Event::Notified);
         rig.answered();
         let Some(Request::Swap(grant)) = &rig.out else {
             panic!("{:?}", rig.out);
@@ -285,14 +285,14 @@ fn a_grant_that_gets_no_answer_is_waited_for_until_the_time_is_over() {
     }
 }
 
-/// What is told at the end is what was in the way, whatever becomes of the last grant.
+/// The final report names the obstacle, whatever happens to the last grant.
 #[test]
-fn a_row_that_is_held_until_the_time_is_over_is_what_is_told() {
+fn a_row_that_stays_locked_until_the_wait_is_over_is_reported() {
     for expired in [false, true] {
         let (mut rig, mut holder) = in_queue(Wait::For(BEGUN + s(2)));
         holder.job_ends(Status::Exited(0));
         holder.answered();
-        rig.tell(Event::Rung);
+        rig.tell(Event::Notified);
         rig.answered();
         rig.out = None;
         rig.tell(Event::Swapped(Err(StoreError::held("pid 7"))));
@@ -303,7 +303,7 @@ fn a_row_that_is_held_until_the_time_is_over_is_what_is_told() {
         if expired {
             rig.answered();
         }
-        // The line is left, if that takes no time.
+        // The session leaves the queue, if that takes no time.
         for _ in 0..2 {
             rig.wait(Duration::from_millis(25));
         }
@@ -315,7 +315,7 @@ fn a_row_that_is_held_until_the_time_is_over_is_what_is_told() {
 }
 
 #[test]
-fn who_waits_takes_over_from_the_silent_in_the_moment_that_it_may() {
+fn a_waiter_takes_over_from_a_silent_holder_at_the_first_moment() {
     let (mut rig, _dead) = in_queue(Wait::Forever);
     let begun = rig.now;
     while rig.out.is_some() || rig.machine.ending().is_none() && queue(&rig) == ["b"] {
@@ -332,14 +332,14 @@ fn who_waits_takes_over_from_the_silent_in_the_moment_that_it_may() {
 }
 
 #[test]
-fn of_two_who_wait_the_second_is_behind_the_first() {
+fn the_second_of_two_waiters_is_behind_the_first() {
     let (mut first, mut holder) = in_queue(Wait::Forever);
     let mut second = waits("c", Wait::Forever, &holder);
     second.answered();
     second.answered();
     holder.job_ends(Status::Exited(0));
     holder.answered();
-    second.tell(Event::Rung);
+    second.tell(Event::Notified);
     assert!(second.out.is_none(), "it is not its turn");
     assert!(!second.machine.listens(), "one notifier, one look");
     second.wait(Duration::from_millis(9));
@@ -348,18 +348,18 @@ fn of_two_who_wait_the_second_is_behind_the_first() {
     second.answered();
     assert!(second.out.is_none(), "{:?}", second.out);
     assert!(second.machine.listens());
-    // One that does not wait is refused.
+    // A session that does not wait is refused.
     let mut late = Rig::of(claim_of("a"), Limits::default(), holder.store.clone());
     late.answered();
     assert_eq!(short(late.ending()), "refused by clause 10");
-    first.tell(Event::Rung);
+    first.tell(Event::Notified);
     first.answered();
     first.answered();
     assert_eq!(queue(&first), ["c"]);
 }
 
 #[test]
-fn a_dead_waiter_is_stepped_over() {
+fn a_dead_waiter_is_skipped() {
     let (_dead, mut holder) = in_queue(Wait::Forever);
     let mut second = waits("c", Wait::Forever, &holder);
     second.answered();
@@ -378,7 +378,7 @@ fn a_dead_waiter_is_stepped_over() {
 }
 
 #[test]
-fn a_place_that_was_lost_is_asked_for_again() {
+fn a_lost_position_is_requested_again() {
     let (mut rig, _) = in_queue(Wait::Forever);
     let group = GroupName::new("g").unwrap();
     let session = SessionId::new("b1").unwrap();
@@ -404,7 +404,7 @@ fn the_expected_client_waits_for_its_token_and_takes_it_back() {
     )));
     rig.answered();
     rig.answered();
-    // The holder adopts what the operator wrote.
+    // The holder adopts the operator's write.
     holder.wait(s(10));
     holder.answered();
     if holder.out.is_some() {

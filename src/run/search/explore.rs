@@ -1,4 +1,4 @@
-//! Breadth first, until nothing new is found.
+//! Breadth-first search, until no new state is found.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,11 +7,11 @@ use super::steps::Action;
 use super::world::World;
 use super::{NO_FAULTS, Scenario};
 
-/// What a search found.
+/// The result of a search.
 pub(super) struct Found {
     pub(super) states: usize,
     pub(super) steps: usize,
-    /// What is wrong, and by which steps it came to that.
+    /// The violated invariant, with the steps that lead to it.
     pub(super) violation: Option<String>,
 }
 
@@ -20,7 +20,7 @@ pub(super) fn search(scenario: &Scenario, at_most: usize) -> Found {
     let mut scribe = Scribe::default();
     let first = World::new(scenario.left, scenario.servers);
     let mut known = HashMap::from([(scribe.key(&first), 0u32)]);
-    // By what step, from which state, each was found.
+    // The step and the earlier state by which each state was found.
     let mut origins = vec![(0u32, Action::Pass)];
     let mut back: Vec<(u32, u32)> = Vec::new();
     let mut hopeful: Vec<u32> = Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn search(scenario: &Scenario, at_most: usize) -> Found {
             };
         }
     }
-    // Where no session is started any more, nothing is granted any more.
+    // Without further sessions there are no further grants.
     let stuck = if scenario.left.starts == NO_FAULTS.starts {
         stuck(origins.len(), back, hopeful)
     } else {

@@ -1,6 +1,6 @@
-//! The canonical form of a state: versions and sessions by the order in which they
-//! appear, times relative to now, and nothing of what no decision depends on. Two
-//! states with one form have the same future, so each form is visited once.
+//! The canonical form of a state: versions and sessions by the order of their appearance, times
+//! relative to now, and no data that no decision depends on. Two states with one form have the same
+//! future, so each form is visited once.
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,17 +11,17 @@ use crate::run::event::Event;
 use crate::store::Request;
 use crate::token::Swap;
 
-/// Ages above this are one: every duration of a scenario is shorter.
+/// Greater ages count as this one: every duration of a scenario is shorter.
 const OLDEST_MS: i64 = 10_000;
 
-/// Writes a state down, canonically. It is reused, for speed.
+/// Writes states in canonical form, into a buffer that is reused for speed.
 #[derive(Default)]
 pub(super) struct Scribe {
     text: String,
     form: Vec<u8>,
     versions: Vec<i64>,
     sessions: Vec<String>,
-    /// The row that is being written is free: the age of its stamp decides nothing.
+    /// The row that is being written is free: the age of its stamp affects no decision.
     is_free: bool,
 }
 
@@ -55,8 +55,8 @@ impl Scribe {
             let Some(process) = &client.process else {
                 continue;
             };
-            // The state of the row's stamps is the store's: of its own copy the
-            // machine uses nothing but the version.
+            // The time of the row's stamp is in the store's copy: of its own copy the machine uses
+            // only the version.
             self.text.clear();
             let _ = write!(self.text, "{:?}", process.run.machine.phase());
             self.scan(world, true);
@@ -106,7 +106,7 @@ impl Scribe {
     }
 
     fn swap(&mut self, world: &World, swap: &Swap) {
-        // What it does to history decides nothing.
+        // A swap's changes to history affect no decision.
         let (from, stamp, expiry) = (swap.from, swap.stamp, &swap.expiry);
         self.write(
             world,
@@ -124,12 +124,12 @@ impl Scribe {
         self.scan(world, false);
     }
 
-    /// Takes over the text, with names and times made canonical.
+    /// Copies the text, with names and times made canonical.
     fn scan(&mut self, world: &World, own_copy: bool) {
         let text = std::mem::take(&mut self.text);
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
-            // A word, which may be the beginning of a name or a time; then what is between words.
+            // A word, which may begin a name or a time; then the text up to the next word.
             let taken = self.canonical(world, rest, own_copy);
             let is_word = |c: &u8| c.is_ascii_alphanumeric() || *c == b'_';
             let word = rest[taken..].iter().take_while(|c| is_word(c)).count();
@@ -144,7 +144,7 @@ impl Scribe {
         self.text = text;
     }
 
-    /// How much of the text was replaced.
+    /// Writes the canonical form of what begins here. Returns how much of the text it replaces.
     fn canonical(&mut self, world: &World, rest: &[u8], own_copy: bool) -> usize {
         if !b"VSMtwFcahrlnRsf".contains(&rest[0]) {
             return 0;
@@ -195,10 +195,10 @@ impl Scribe {
         }
         let skipped = number(b"wall_ms: ")
             .or(number(b"Fence("))
-            // Of a place in the queue: its order is in the answer.
+            // A waiter's number: the order of the answer shows it already.
             .or(number(b"number: "))
             .map(|(_, taken)| taken);
-        // What a run writes of itself decides nothing.
+        // The records that a run writes affect no decision.
         let skipped = skipped.or_else(|| until(b"RunRecord {", b'}').map(|(_, taken)| taken));
         let skipped = skipped.or_else(|| {
             let whole = [&b"counters: C"[..], b"created: S", b"acquired: S"];
@@ -227,7 +227,7 @@ impl Scribe {
     }
 }
 
-/// Since when an incarnation has stood that is trusted whatever its age.
+/// Skips the age of an incarnation that is trusted at any age.
 fn age_that_decides_nothing(rest: &[u8]) -> Option<usize> {
     let tail = rest.strip_prefix(b"first_seen: ")?;
     let end = tail.iter().position(|c| *c == b'}')?;

@@ -1,4 +1,4 @@
-//! What may happen next, and what comes of it.
+//! The possible next steps and their results.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl Action {
 }
 
 impl World {
-    /// What may happen next.
+    /// The possible next steps.
     pub(super) fn actions(&self, scenario: &Scenario) -> Vec<Action> {
         let mut all = Vec::new();
         let mut may = |condition: bool, action| {
@@ -185,7 +185,7 @@ impl World {
             "expect b" => Act::Expect(Some(ClientId::new("b").unwrap())),
             _ => Act::Release { force: true },
         };
-        // Its version is no session's: there is one such act at most, and a resume.
+        // Its version belongs to no session: there is at most one such act, and a resume.
         let version = Version::from_stored(row.version.number() - 500_000);
         let limit = Duration::from_secs(1);
         let effect = perform(&act, row, &self.store_time(), limit, version);

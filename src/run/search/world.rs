@@ -1,5 +1,5 @@
-//! One state of the search: the store, two clients with their processes, and what
-//! is on its way between them. The rule, the swaps and the machine are the real ones.
+//! One state of the search: the store, two clients with their processes, and the requests and
+//! answers between them. The rule, the swaps and the machine are the real ones.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) struct Client {
 
 #[derive(Debug, Clone)]
 pub(super) struct World {
-    /// True time in seconds; every clock goes with it.
+    /// True time in seconds; every clock follows it.
     seconds: u64,
     pub(super) epoch: u8,
     /// Which server has the store, and how many there are to be promoted in turn.
@@ -85,7 +85,7 @@ impl World {
         StoreTime {
             epoch: ClockEpoch(format!("d{}", self.epoch)),
             stamp: Stamp {
-                // Another clock epoch's ticks say nothing; here, that much time has passed.
+                // Ticks of two clock epochs have no relation; here they differ by that much.
                 tick_ms: 1_000 * (seconds + 1_000 * i64::from(self.epoch)) + moved,
                 // A failover takes a moment, and the next clock is not behind.
                 wall_ms: 1_790_000_000_000 + 1_000 * seconds + i64::from(self.epoch) + moved,
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// Everything that is due on a client: the guard's deadlines first.
+    /// Carries out everything that is due on a client: the guard's deadlines first.
     pub(super) fn catch_up(&mut self, client: usize) {
         let now = self.moment();
         self.clients[client]

@@ -40,15 +40,15 @@ pub(in crate::run) struct Grant {
     pub(super) row: Row,
     pub(super) sent: Sent,
     vanished: Option<SessionId>,
-    /// It was provably dead; else silent.
+    /// The previous session was provably dead; otherwise silent.
     proven: bool,
-    /// The record that begins with it.
+    /// The record that begins with the grant.
     run: Box<RunRecord>,
 }
 
 impl Seeking {
-    /// The locks are held before a row names their file. They are taken once, and only
-    /// now: to be refused must cost no file.
+    /// Requests the locks, which are held before a row names their file. They are taken once, and
+    /// only now: a refusal must cost no file.
     pub(super) fn lock(&mut self, step: &mut Step<'_>, intent: Intent) -> Next {
         if self.locked || !step.limits.locks {
             return self.claim(step, intent);
@@ -89,12 +89,12 @@ impl Seeking {
             swap.leap(&now);
         }
         if let Some(over) = self.wait_ends_at(step.limits.wait) {
-            // Who has given up by then is granted nothing.
+            // A session that has given up by then is granted nothing.
             let left = over.since(step.now).min(step.claim.timing.store_timeout);
             swap.expiry = now.until(left);
         }
         let Some(run) = RunRecord::of(&swap.to).map(Box::new) else {
-            // A grant begins a run.
+            // The grant begins a run.
             return Next::Stay;
         };
         let joined = self.queued.is_joined();
@@ -116,7 +116,8 @@ impl Seeking {
         Next::Stay
     }
 
-    /// A grant whose answer was lost may have happened: the row's `session_version` says so.
+    /// The earlier grant that happened although its answer was lost: the row's `session_version`
+    /// shows it.
     pub(super) fn granted_before(
         &mut self,
         step: &mut Step<'_>,
@@ -143,7 +144,8 @@ impl Seeking {
         Some(self.hold(step, *grant, seen))
     }
 
-    /// No job is started for a key that can't be asked after: in the end it is too late.
+    /// Repeats the request for the key's state. Without an answer no job starts: in the end it is
+    /// too late.
     pub(super) fn check_again(&mut self, step: &mut Step<'_>) -> Next {
         let SeekingState::Checking { held, .. } =
             std::mem::replace(&mut self.state, SeekingState::Fresh)
@@ -177,7 +179,7 @@ impl Seeking {
         self.start(step, held, None)
     }
 
-    /// The job is started, unless it is done, too late, or not wanted any more.
+    /// Starts the job, unless its key is done, it is too late, or a stop was requested.
     pub(super) fn start(
         &mut self,
         step: &mut Step<'_>,

@@ -1,4 +1,4 @@
-//! A look at the token, and what the rule makes of it.
+//! A look at the token, and its judgement by the rule.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) struct Watch {
     since: Moment,
     /// The holder's own last swap, if the row is running.
     holders: Option<Version>,
-    /// The holder has written since it was first looked at: it is alive.
+    /// The holder has written since the first look: it is alive.
     heard: bool,
 }
 
@@ -78,8 +78,8 @@ impl Seeking {
         self.follow(step, reading, clause, verdict, proven)
     }
 
-    /// Watches the row. Returns how long its version has stood unchanged, at least:
-    /// from the answer to the first look that saw it to the sending of this one.
+    /// Watches the row. Returns how long its version has stood unchanged, at least: from the answer
+    /// to the first look at it until the sending of this look.
     fn watch(&mut self, now: Moment, sent_at: Moment, row: Option<&Row>) -> Duration {
         let Some(row) = row else {
             self.watch = None;
@@ -140,8 +140,8 @@ impl Seeking {
                 self.mark(step, swap, Some((clause, why)))
             }
             (verdict @ (Verdict::Observe(wait) | Verdict::Wait(wait)), Some(row)) => {
-                // Only here: where a swap follows, that reads are answered says
-                // nothing about the swap, and it would be tried for ever.
+                // Only here: where a swap follows, an answered read proves nothing about the swap,
+                // and the swap would be retried for ever.
                 self.trouble = None;
                 let newly = self.watch.is_none_or(|watch| watch.since == step.now);
                 if newly {
@@ -178,7 +178,7 @@ impl Seeking {
         }
     }
 
-    /// Nothing is written to the token before the store has stood for long enough.
+    /// Waits without writing to the token until the store has stood for long enough.
     fn observe_store(
         &mut self,
         step: &mut Step<'_>,
@@ -190,7 +190,7 @@ impl Seeking {
             return self.failed(step, unknown_incarnation());
         }
         self.trouble = None;
-        // The end that was told is corrected when it moves: after a restart, or an operator's act.
+        // The announced end is corrected when it moves: after a restart, or an operator's act.
         let announced = self.queued.observing.replace(wait);
         if announced.is_none_or(|announced| wait > announced) {
             step.say(Note::ObservingStore {
@@ -202,7 +202,7 @@ impl Seeking {
         }
         self.queued
             .refused(Clause::ForgetfulStore, Refusal::Forgetful { wait, doubt });
-        // It may be another by then, or an operator may have settled it.
+        // The store may be another one by then, or an operator may have settled it.
         let soon = wait.min(step.claim.timing.heartbeat);
         let until = step.now.plus(soon.max(SHORTEST));
         self.wait_until(step, until)

@@ -1,4 +1,4 @@
-//! Waiting in the queue: what [`Seeking`] does with a refusal if it may wait.
+//! Waiting in the queue: how [`Seeking`] handles a refusal if it may wait.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use crate::store::{Reading, StoreError};
 use crate::token::queue::{self, STAMP_EVERY};
 use crate::token::{Clause, QueueEntry, Refusal, StoreTime};
 
-/// The shortest time between two looks that nothing rang for.
+/// The shortest time between two looks without a notification.
 pub(super) const SHORTEST: Duration = Duration::from_millis(10);
 
-/// How long the end of a run waits to have left the line. Who dies without having left it
-/// holds up nobody for longer than [`line::LIVES`].
+/// How long the end of a run waits for the answer to its leaving the queue. A waiter that dies
+/// without leaving delays no other for longer than [`queue::LIVES`].
 const LEAVE: Duration = Duration::from_millis(25);
 
-/// How much later than the one before it everybody in the queue looks when the store rings: whose
-/// turn it is has the processor and the store to itself.
+/// The delay from one waiter to the next when they look after a notification: the waiter at its
+/// turn has the processor and the store to itself.
 const TURN: Duration = Duration::from_millis(10);
 
-/// It looks by then all the same, however many are before it.
+/// The greatest such delay, however many waiters come before.
 const LAST_TURN: Duration = Duration::from_millis(100);
 
-/// Without an answer for so long the store counts as away.
+/// A store without an answer for so long counts as away.
 pub(super) const AWAY: Duration = Duration::from_secs(1);
 
 /// A store time, and when it was heard of on the session's own clock.
@@ -39,26 +39,26 @@ struct HeardTime {
 /// A session's wait in the queue.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Queued {
-    /// Since when it waits.
+    /// Since when the session waits.
     pub(super) since: Option<Moment>,
-    /// It asked to be in the queue at least once.
+    /// The session has requested its position at least once.
     joined: bool,
-    /// When the next sign of life is due; `None` while none is to be given.
+    /// When the next heartbeat is due; `None` while none is to be sent.
     stamp_at: Option<Moment>,
     /// The last store time seen: what is sent expires by it.
     seen: Option<HeardTime>,
     /// The last refusal, with its clause.
     last: Option<(Clause, Refusal)>,
-    /// How many were before it then.
+    /// How many waiters were before it then.
     ahead: u32,
-    /// For how much longer the store was to be observed at the last look.
+    /// How much longer the store was to be observed at the last look.
     pub(super) observing: Option<Duration>,
-    /// The store rang, and a look is due for that.
-    pub(super) rung: bool,
+    /// The notifier has signalled, and a look is due for that.
+    pub(super) notified: bool,
 }
 
-/// Shows what decides, and nothing of what is only told at the end: the search tells
-/// states apart by it.
+/// Shows what affects decisions, without the data for the final report: the search tells states
+/// apart by it.
 impl fmt::Debug for Queued {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queued")
@@ -67,7 +67,7 @@ impl fmt::Debug for Queued {
             .field("stamp_at", &self.stamp_at)
             .field("seen", &self.seen)
             .field("ahead", &self.ahead)
-            .field("rung", &self.rung)
+            .field("notified", &self.notified)
             .finish_non_exhaustive()
     }
 }
@@ -82,7 +82,7 @@ impl Queued {
             last: None,
             ahead: 0,
             observing: None,
-            rung: false,
+            notified: false,
         }
     }
 
@@ -90,7 +90,7 @@ impl Queued {
         self.joined
     }
 
-    /// Why not now, should the wait end before the next look.
+    /// Notes the refusal, in case the wait ends before the next look.
     pub(super) fn refused(&mut self, clause: Clause, why: Refusal) {
         self.last = Some((clause, why));
     }
@@ -99,7 +99,7 @@ impl Queued {
         self.stamp_at.is_some_and(|at| now >= at)
     }
 
-    /// Notes the store's time that a look has brought, for who waits.
+    /// Notes the store's time of a look, for later heartbeats.
     pub(super) fn saw_time(&mut self, step: &Step<'_>, time: &StoreTime) {
         if step.limits.wait != Wait::No {
             self.seen = Some(HeardTime {
@@ -109,8 +109,8 @@ impl Queued {
         }
     }
 
-    /// Gets into the line, or stays in it. A part of the pause until the next time is left
-    /// to chance, so that many do not come at once.
+    /// Joins the queue, or stays in it. A part of the pause until the next heartbeat is random, so
+    /// that many do not come at once.
     pub(super) fn stamp(&mut self, step: &mut Step<'_>) {
         let Some(HeardTime { time, heard_at }) = &self.seen else {
             // Only a look leads into the line.
@@ -126,16 +126,16 @@ impl Queued {
 }
 
 impl Seeking {
-    /// Whether a look is worth it as soon as the store rings.
+    /// Whether a look is useful as soon as the notifier signals.
     pub(crate) const fn listens(&self) -> bool {
         matches!(self.state, SeekingState::Waiting { .. })
             && self.queued.joined
-            && !self.queued.rung
+            && !self.queued.notified
             && self.trouble.is_none()
     }
 
-    /// The store has rung. Who is first looks at once, the others in their turn.
-    pub(super) fn rung(&mut self, step: &mut Step<'_>) -> Next {
+    /// The notifier has signalled. The first waiter looks at once, the others in their turn.
+    pub(super) fn notified(&mut self, step: &mut Step<'_>) -> Next {
         let SeekingState::Waiting { until } = &mut self.state else {
             return Next::Stay;
         };
@@ -143,7 +143,7 @@ impl Seeking {
         if turn.is_zero() {
             return self.look(step);
         }
-        self.queued.rung = true;
+        self.queued.notified = true;
         *until = step.now.plus(turn).min(*until);
         Next::Stay
     }
@@ -156,7 +156,7 @@ impl Seeking {
         self.queued.since.is_some()
     }
 
-    /// The rule has refused: that is the end, or the session waits.
+    /// The rule has refused: the run ends, or the session waits.
     pub(super) fn refused(
         &mut self,
         step: &mut Step<'_>,
@@ -168,7 +168,7 @@ impl Seeking {
             return Next::End(Ending::Refused { clause, why });
         }
         self.trouble = None;
-        // Who is refused for what only its own host knows would hold up the others.
+        // A session that is refused for facts of its own host alone would delay the others.
         let knows_better = matches!(why, Refusal::AliveHere(_));
         if knows_better {
             self.queued.stamp_at = None;
@@ -179,7 +179,7 @@ impl Seeking {
         let entries: Vec<&QueueEntry> = before.collect();
         let ahead = entries.len();
         self.queued.ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
-        // Whoever of them dies is out of the queue by then.
+        // Those of them that die are out of the queue by then.
         let lives = entries
             .iter()
             .map(|entry| entry.lives_for(&reading.now))
@@ -208,7 +208,7 @@ impl Seeking {
         self.wait_until(step, until)
     }
 
-    /// Nothing is done until then; in the queue, if the session may wait, and alive.
+    /// Does nothing until then. A session that may wait stays in the queue, with heartbeats.
     pub(super) fn wait_until(&mut self, step: &mut Step<'_>, until: Moment) -> Next {
         if step.limits.wait == Wait::No {
             self.state = SeekingState::Waiting { until };
@@ -227,7 +227,7 @@ impl Seeking {
         Next::Stay
     }
 
-    /// The time to wait is over.
+    /// The waiting time is over.
     pub(super) fn give_up(&mut self, step: &mut Step<'_>) -> Next {
         let unanswered = match self.state {
             SeekingState::Looking { sent_at }
@@ -248,7 +248,7 @@ impl Seeking {
         self.leave(step, ending)
     }
 
-    /// Ends without the token. Who was in the queue leaves it, if that takes no time.
+    /// Ends without the token. A waiter leaves the queue, if that takes no time.
     pub(super) fn leave(&mut self, step: &mut Step<'_>, ending: Ending) -> Next {
         if let SeekingState::Leaving { ending, .. } = &self.state {
             return Next::End(ending.as_ref().clone());
@@ -272,7 +272,7 @@ impl Seeking {
         Next::Stay
     }
 
-    /// The request that was out while the session wanted to leave is answered.
+    /// The request that was out when the session wanted to leave is answered.
     pub(super) fn leave_now(&mut self, step: &mut Step<'_>) -> Next {
         match &mut self.state {
             SeekingState::Leaving { asked, .. } if !*asked => {
@@ -286,12 +286,12 @@ impl Seeking {
     }
 }
 
-/// Nothing was heard of the store until the wait was over.
+/// The error for a store that did not answer until the wait was over.
 pub(super) fn no_answer_in_time() -> StoreError {
     StoreError::unavailable("the store gave no answer until the time to wait was over")
 }
 
-/// When a refusal will change by itself at the latest, as far as it says.
+/// When a refusal changes by itself at the latest, as far as it says.
 const fn changes_in(why: &Refusal) -> Duration {
     match why {
         Refusal::Held { takeover_in, .. } => *takeover_in,

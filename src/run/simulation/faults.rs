@@ -1,4 +1,4 @@
-//! What goes wrong, and what operators do in between.
+//! Faults, and acts of operators.
 
 use super::happening::{Planned, What};
 use super::world::World;
@@ -30,9 +30,8 @@ impl World {
         }
     }
 
-    /// Picks a process whose supervisor and guard are both alive and running: a
-    /// run whose processes are hit both at once is a limit that is stated, not a
-    /// bug to be found.
+    /// Picks a process whose supervisor and guard are both alive and running: hitting both
+    /// processes of a run at once is a documented limit, not a bug to be found.
     fn pick(&mut self) -> Option<usize> {
         let sound: Vec<usize> = (0..self.processes.len())
             .filter(|i| {
@@ -97,7 +96,7 @@ impl World {
         self.power_off_node(node);
     }
 
-    /// What was planned comes about.
+    /// Carries out a planned event.
     pub(super) fn planned(&mut self, planned: Planned) {
         self.say(|| format!("as planned: {planned:?}"));
         match planned {
@@ -133,8 +132,7 @@ impl World {
         self.nodes[node].cut_off = cut;
     }
 
-    /// The store's clock starts anew: a restart, a reboot, a failover. The wall
-    /// clock may be behind.
+    /// The store's clock restarts: a restart, a reboot, a failover. The wall clock may be behind.
     fn new_epoch(&mut self) {
         let Some(left) = self.may_be_behind() else {
             return;
@@ -152,8 +150,8 @@ impl World {
     }
 
     /// How much further behind the next clock may be, in ms, if the fence is to rise (README.md,
-    /// limits): less than a minute for all failovers without a grant in between, and less than
-    /// what has passed since the first grant after the last failover. `None`: no failover yet.
+    /// limits): less than a minute for all failovers without a grant in between, and less than the
+    /// time since the first grant after the last failover. `None`: no failover yet.
     fn may_be_behind(&self) -> Option<u64> {
         if !self.lossy {
             return Some(EPOCH_FENCE_STEP.unsigned_abs());
@@ -199,8 +197,8 @@ impl World {
         self.new_epoch();
     }
 
-    /// A promotion, to a server that has not been the store yet; or to one that was it before, as
-    /// long as the note of the one in between is not lost with its commits.
+    /// A promotion: to a server that has not been the store yet, or to an earlier one, as long as
+    /// the note of the one in between is not lost with its commits.
     fn become_another(&mut self, lost: Option<&ModelData>) {
         let (now, count) = (self.server.incarnation.0.clone(), self.servers);
         let mut next = count;
@@ -216,7 +214,7 @@ impl World {
         self.say(|| format!("the store is s{next} now"));
     }
 
-    /// Whether no lease that may be held is longer than what is left of the store, and the runs
+    /// Whether no lease in force is longer than every lease that the remaining store, and the runs
     /// that come to it, know of (README.md, limits).
     fn covers(&self, left: &ModelData) -> bool {
         let row = left.rows.get(&group());

@@ -1,5 +1,5 @@
-//! A year of nights: a cron entry on two nodes whose clocks are seconds apart. Every night
-//! it runs once, on its node; in the very night that the node is gone, on the other.
+//! A year of nights: a cron entry on two nodes whose clocks are seconds apart. Every night it runs
+//! once, on its node; in the night that the node is gone, on the other.
 
 mod year;
 
@@ -7,29 +7,29 @@ use super::happening::Planned;
 use crate::token::GrantKind;
 use year::{DAY, DUE, Entry, Gone, LATE, NIGHTS, OFF, PLAIN, Year};
 
-/// How many years each entry has.
+/// How many years each entry is simulated.
 const SEEDS: u64 = 12;
 
 /// What is expected of a night: on which node it runs.
 type Plan = fn(u64, Gone) -> usize;
 
-/// It stays where it went.
+/// The entry stays where it went.
 fn stays(night: u64, gone: Gone) -> usize {
     usize::from(night >= gone.from) ^ gone.node
 }
 
-/// It goes back in the first night that its node is there again.
+/// The entry returns in the first night of its node.
 fn comes_back(night: u64, gone: Gone) -> usize {
     usize::from((gone.from..gone.until).contains(&night)) ^ gone.node
 }
 
-/// It goes back a night later: that night's slot was run when its node looked.
+/// The entry returns a night later: that night's slot had run when its node looked.
 fn comes_back_a_night_later(night: u64, gone: Gone) -> usize {
     usize::from((gone.from..=gone.until).contains(&night)) ^ gone.node
 }
 
-/// A year of this entry, in which its node is gone for some nights. Gives the grants of
-/// the nights in which it moved.
+/// A year of this entry, in which its node is gone for some nights. Returns the grants of the
+/// nights in which the entry moved.
 fn year(seed: u64, entry: Entry, plan: Plan) -> Result<Vec<GrantKind>, String> {
     let mut year = Year::new(seed, entry);
     let dice = &mut year.world.dice;
@@ -42,7 +42,7 @@ fn year(seed: u64, entry: Entry, plan: Plan) -> Result<Vec<GrantKind>, String> {
     let mut moves = Vec::new();
     let mut home = None;
     for night in 0..NIGHTS {
-        // Which node it is becomes known in the first night.
+        // The entry's node is known after the first night.
         let here = home.map(|_| plan(night, gone));
         let runs = year.night(night, gone, here)?;
         let [run] = &runs[..] else {
@@ -106,7 +106,7 @@ fn with_failback_an_early_primary_has_it_back_in_its_first_night() {
     );
 }
 
-/// Its clock is late, and the job is over when it looks: once is enough for that night.
+/// The primary's clock is late, and the job is over when it looks: once is enough for that night.
 #[test]
 fn with_failback_a_late_primary_has_it_back_a_night_later() {
     let entry = Entry {
@@ -120,7 +120,7 @@ fn with_failback_a_late_primary_has_it_back_a_night_later() {
     years(entry, comes_back_a_night_later, &moves);
 }
 
-/// Nothing is taken from a job that runs, but the next night is its own.
+/// A running job keeps its token, but the next night belongs to the primary.
 #[test]
 fn with_failback_a_primary_that_always_comes_into_a_running_job_has_it_back_a_night_later() {
     let entry = Entry {
@@ -134,7 +134,7 @@ fn with_failback_a_primary_that_always_comes_into_a_running_job_has_it_back_a_ni
     years(entry, comes_back_a_night_later, &moves);
 }
 
-/// The years would tell: without a head start the earlier node has it.
+/// The simulation detects this: without a head start the earlier node gets the token.
 #[test]
 fn without_a_head_start_an_entry_moves_for_no_reason() {
     let entry = Entry {
@@ -145,7 +145,7 @@ fn without_a_head_start_an_entry_moves_for_no_reason() {
     assert!(moved.count() > 5);
 }
 
-/// The years would tell: without keep a late clock runs the entry again.
+/// The simulation detects this: without keep a late clock runs the entry again.
 #[test]
 fn without_keep_a_late_clock_runs_an_entry_twice() {
     let entry = Entry {
@@ -160,8 +160,8 @@ fn without_keep_a_late_clock_runs_an_entry_twice() {
     );
 }
 
-/// `--wait=1h --once DATE` on both nodes, one of which may lose its power while the job
-/// runs. Gives how many nights had a success.
+/// `--wait=1h --once DATE` on both nodes, one of which may lose its power while the job runs.
+/// Returns how many nights had a success.
 fn year_of_keys(seed: u64, entry: Entry) -> Result<u64, String> {
     let mut year = Year::new(seed, entry);
     let mut nights = 0;

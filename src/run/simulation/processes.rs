@@ -139,7 +139,7 @@ impl World {
         }
     }
 
-    /// The supervisor exits; its guard follows, and ends what is left.
+    /// The supervisor exits; its guard follows, and ends the rest of the tree.
     fn ended(&mut self, process: usize) {
         let ending = format!("{:?}", self.processes[process].run.machine.ending());
         self.check_wait(process);
@@ -175,7 +175,7 @@ impl World {
         self.catch_up(process);
     }
 
-    /// After a stop or a suspension: deadlines first, then what came in the meantime.
+    /// After a stop or a suspension: deadlines first, then the events of the meantime.
     pub(super) fn catch_up(&mut self, process: usize) {
         self.wake(process);
         let inbox = std::mem::take(&mut self.processes[process].inbox);

@@ -1,4 +1,4 @@
-//! Invariants of the line: nobody is passed by, and nobody waits for longer than it said.
+//! Invariants of the queue: no waiter is overtaken, and no wait is longer than requested.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::run::model::group;
 use crate::token::queue::{LIVES, position};
 use crate::token::{Evidence, Look, Memory, QueueEntry, QueuePosition, Row, StoreTime, Waiter};
 
-/// Clocks of nodes are wrong by a part in this at most, so a waiting process that has not reached
-/// the store since it was started is wrong about the store's time by that part of its life.
+/// The clocks of nodes are wrong by at most one part in this number, so a waiter that has not
+/// reached the store since its start is wrong about the store's time by that part of its life.
 pub(super) const SLEWED: u64 = 25;
-/// What the tests allow besides.
+/// Additional tolerance of the tests.
 const ALLOWED: Duration = Duration::from_secs(2);
 
 impl World {
@@ -45,8 +45,8 @@ impl World {
         own.any(|entry| entry.is_alive(now))
     }
 
-    /// Nobody is granted the token past somebody who has been in the queue since before the
-    /// look, and whom the rule would have let in then, and would now.
+    /// No session is granted the token past a waiter that has been in the queue since before the
+    /// look, and that the rule would have let in then, and would now.
     pub(super) fn check_queue(&mut self, process: usize, before: &Row, now: &StoreTime) {
         let claim = self.processes[process].run.claim().clone();
         let handed = before.document.handoff.as_ref().map(|handoff| &handoff.to);
@@ -57,7 +57,7 @@ impl World {
         let queue = std::mem::take(&mut self.queue_before);
         let mine = |entry: &QueueEntry| entry.waiter.session == claim.session;
         if self.queued_since.contains_key(&claim.session) && !queue.iter().any(mine) {
-            // Its place was given up after its look: it had been suspended for a minute.
+            // Its entry was deleted after its look: it had been suspended for a minute.
             return;
         }
         let stood = |entry: &&QueueEntry| {
@@ -85,7 +85,7 @@ impl World {
             };
             position(&claim, &look, queue).ahead
         };
-        // Its sign of life may be younger than the look.
+        // Its heartbeat may be younger than the look.
         let then: Vec<QueueEntry> = queue
             .iter()
             .filter(|entry| entry.is_alive(now))
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// Once all is well, a wait is no longer than was asked for.
+    /// Once the faults are over, no wait is longer than requested.
     pub(super) fn check_wait(&mut self, process: usize) {
         let p = &self.processes[process];
         let Wait::For(limit) = p.wait else { return };

@@ -17,9 +17,9 @@ pub(super) struct Tally {
     pub(super) takeovers: u64,
     pub(super) losses: u64,
     pub(super) jobs: u64,
-    /// Jobs whose own process ended well by itself.
+    /// Jobs whose own process succeeded by itself.
     pub(super) successes: u64,
-    /// The furthest that the store's wall clock was behind the one of the last leap, in ms.
+    /// The furthest that the store's wall clock was behind the clock of the last leap, in ms.
     pub(super) furthest_behind: u64,
 }
 
@@ -31,19 +31,19 @@ pub(super) struct World {
     queue: BinaryHeap<Reverse<(u64, u64)>>,
     events: BTreeMap<(u64, u64), What>,
     pub(super) store: ModelData,
-    /// ModelData some commits ago, with the fences granted since.
+    /// The store some commits ago, with the fences granted since.
     pub(super) older: Vec<ModelData>,
     pub(super) epoch: u64,
-    /// Which server has the store, and how many there were.
+    /// The present server, and how many there were.
     pub(super) server: Server,
     pub(super) servers: u64,
-    /// When a grant was last made in another clock epoch than the one before it.
+    /// The last grant in another clock epoch than the grant before it.
     pub(super) last_leap_of_fence: u64,
     /// By how much the store's wall clock was set back since then, in ms.
     pub(super) behind: u64,
     pub(super) tick_offset: i64,
     pub(super) wall_offset: i64,
-    /// Whether this seed's store may lose commits; else its wall clock may leap.
+    /// Whether this seed's store may lose commits; otherwise its wall clock may leap.
     pub(super) lossy: bool,
     pub(super) nodes: Vec<Node>,
     pub(super) processes: Vec<Process>,
@@ -52,14 +52,14 @@ pub(super) struct World {
     pub(super) highest_fence: i64,
     /// Until when two jobs may be alive because of this session's.
     pub(super) excused: BTreeMap<SessionId, u64>,
-    /// Whether steps are kept: only of a seed that is known to fail, for they cost time.
+    /// Whether steps are recorded: only for a seed that is known to fail, since recording is slow.
     traced: bool,
     steps: Vec<String>,
-    /// Since when who waits has given a sign of life often enough.
+    /// Since when each waiter has sent its heartbeats often enough.
     pub(super) queued_since: BTreeMap<SessionId, u64>,
-    /// The line before the last swap.
+    /// The queue before the last swap.
     pub(super) queue_before: Vec<QueueEntry>,
-    /// How long jobs last, in ms, and one in how many fails; else both are left to chance.
+    /// How long jobs last, in ms, and one in how many fails; otherwise both are random.
     pub(super) jobs_last: Option<(u64, u64, u64)>,
     pub(super) tally: Tally,
     pub(super) violation: Option<String>,
@@ -75,7 +75,7 @@ impl World {
         let expected = dice.one_in(3).then(|| ClientId::new("n0").unwrap());
         let failback = dice.one_in(2);
         let lossy = dice.one_in(2);
-        // A lease that is longer than any before is covered by nothing when its grant is forgotten.
+        // A lease longer than all before is not covered when its grant is forgotten.
         let takeover_after = (lossy && dice.one_in(2)).then(|| dice.within(20, 61));
         let nodes = (0..clients)
             .map(|n| Node {
@@ -92,7 +92,7 @@ impl World {
         Self::of(dice, nodes, lossy, traced)
     }
 
-    /// A world of these nodes, in which nothing has been planned yet.
+    /// A world of these nodes, without planned events.
     pub(super) fn of(mut dice: Dice, nodes: Vec<Node>, lossy: bool, traced: bool) -> Self {
         let mut server = Server::named("s0");
         server.durable = !lossy || dice.one_in(2);
@@ -177,11 +177,11 @@ impl World {
         if self.granted_since_heal {
             Ok(())
         } else {
-            Err("nobody got the token after the faults had ended".into())
+            Err("no session got the token after the faults had ended".into())
         }
     }
 
-    /// Lets everything happen until then.
+    /// Runs all events until then.
     pub(super) fn pass_until(&mut self, end: u64) -> Result<(), String> {
         while self.queue.peek().is_some_and(|Reverse(key)| key.0 <= end) {
             let Some(Reverse(key)) = self.queue.pop() else {

@@ -48,5 +48,5 @@ SELECT
     now,
     CASE WHEN EXISTS (SELECT FROM waiters WHERE token_group = $1)
         THEN pg_notify($24, '')::text
-    END AS rung
+    END AS notified
 FROM swapped

@@ -49,5 +49,5 @@ SELECT
     now,
     CASE WHEN EXISTS (SELECT FROM waiters WHERE token_group = $1)
         THEN pg_notify($23, '')::text
-    END AS rung
+    END AS notified
 FROM swapped
