@@ -1,5 +1,4 @@
-//! Which of the supervisor's children belong to the job, after the guard that was
-//! their parent was killed.
+//! Which of the supervisor's children belong to the job, after their parent, the guard, was killed.
 
 use std::io;
 
@@ -7,36 +6,36 @@ use crate::sys::process::pid;
 use crate::sys::procfs::{self, Process};
 use crate::sys::wait::{has_children, is_running};
 
-/// What tells the job's processes from others that are children of the supervisor: a
-/// container's orphans, or what the program that executed tokenrun had started before.
+/// Separates the job's processes from other children of the supervisor: a container's orphans, or
+/// processes that the program that executed tokenrun had started before.
 ///
-/// As long as the guard lives the job's orphans become its children, not the
-/// supervisor's. So whoever is a child of the supervisor then is a stranger, and
-/// whoever becomes one when the guard is gone is taken for the job's: a job that lives
-/// on unseen is worse than the end of a stranger that lost its parent in that second.
+/// As long as the guard lives, the job's orphans become its children, not the supervisor's. So a
+/// child of the supervisor at that time is a stranger. A process that becomes its child when the
+/// guard is gone counts as the job's: an unseen job that lives on is worse than the end of a
+/// stranger that lost its parent in that second.
 #[derive(Debug)]
 pub(super) struct Adopted {
-    /// Those that are known: pid and start.
+    /// Known strangers: pid and start time.
     strangers: Vec<(i32, u64)>,
-    /// Whether there may be any.
+    /// Whether there may be strangers.
     mixed: bool,
 }
 
 impl Adopted {
-    /// Looks at this process's children, before it forks a guard.
+    /// Records this process's children, before it forks a guard.
     ///
     /// # Errors
-    /// What waitid(2) says; it has no reason to.
+    /// Those of waitid(2), which has no reason to fail.
     pub(super) fn look() -> io::Result<Self> {
         let has_children = has_children()?;
         Ok(Self {
             strangers: has_children.then(children).flatten().unwrap_or_default(),
-            // PID 1 is given everybody's orphans; so are those that others came from.
+            // PID 1 gets every orphan; a process that has children already may get theirs.
             mixed: has_children || pid() == 1,
         })
     }
 
-    /// Looks again, while the guard lives.
+    /// Records new children, while the guard lives.
     pub(super) fn look_again(&mut self, guard: i32) {
         if !self.mixed {
             return;
@@ -45,13 +44,14 @@ impl Adopted {
             return;
         };
         children.retain(|(pid, _)| *pid != guard);
-        // Asked afterwards: had it ended before, the job's might be among them.
+        // Checked afterwards: if the guard had ended before, the job's processes might be among
+        // them.
         if is_running(guard) {
             self.strangers = children;
         }
     }
 
-    /// Notes a child of this process that was forked after the guard.
+    /// Records a child of this process that was forked after the guard and is not the job's.
     pub(super) fn disown(&mut self, pid: i32) {
         if let Some(child) = procfs::process(pid) {
             self.strangers.push((child.pid, child.started));
@@ -94,19 +94,19 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_no_stranger_belongs() {
+    fn a_child_that_is_no_stranger_belongs_to_the_job() {
         let adopted = Adopted {
             strangers: vec![(5, 7), (6, 8)],
             mixed: true,
         };
         assert!(adopted.belongs(&child(10)));
         assert!(!adopted.belongs(&child(5)));
-        // Another that got the pid since.
+        // Another process that has got the pid since.
         assert!(adopted.belongs(&child(6)));
     }
 
     #[test]
-    fn who_is_there_while_the_guard_lives_is_a_stranger() {
+    fn a_child_that_exists_while_the_guard_lives_is_a_stranger() {
         let start = || {
             let mut sleep = std::process::Command::new("sleep");
             sleep.arg("600").spawn().unwrap()

@@ -4,12 +4,11 @@ use super::GUARD_NAME;
 use crate::sys::process::pid;
 use crate::sys::procfs::{self, Process};
 
-/// A chain of parents that is longer than this is none.
+/// A longer chain of parents does not count.
 const MOST_ANCESTORS: usize = 10_000;
 
-/// Whether this process has, among its ancestors, a guard whose parent is the
-/// supervisor with this pid. No, if /proc is missing or another pid namespace's:
-/// then nothing is proven.
+/// Whether one of this process's ancestors is a guard whose parent is the supervisor with this pid.
+/// False if /proc is missing or belongs to another pid namespace: then nothing is proven.
 #[must_use]
 pub fn is_inside(session_supervisor_pid: i32) -> bool {
     procfs::is_ours() && is_below_guard_of(session_supervisor_pid, pid(), procfs::process)
@@ -58,7 +57,7 @@ mod tests {
         assert!(is_below_guard_of(6, 9, &look_up));
         assert!(!is_below_guard_of(7, 9, &look_up));
         assert!(!is_below_guard_of(1, 9, &look_up));
-        // The guard itself, or what is above it, is not inside.
+        // The guard itself, and the processes above it, are not inside.
         assert!(!is_below_guard_of(6, 7, &look_up));
         assert!(!is_below_guard_of(6, 6, &look_up));
     }

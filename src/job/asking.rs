@@ -1,4 +1,4 @@
-//! Asking a tree to end, a part at a time.
+//! Sending TERM to a tree, in parts.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::sys::signal_numbers::{SIGCONT, SIGTERM};
 /// The signals that ask a process to end: stopped, it gets TERM only once it goes on.
 const ASK: [i32; 2] = [SIGTERM, SIGCONT];
 
-/// The length of a part, and the pause after it. A process that has used up its share of the
-/// processor waits for the next share, and the time to kill may come meanwhile.
+/// The length of a part, and of the pause after it. A process that has used up its share of the
+/// processor waits for the next share, and the deadline for KILL may pass meanwhile.
 const PART: Duration = Duration::from_micros(250);
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -22,7 +22,7 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// Begins, at once.
+    /// Begins now.
     pub(super) fn begin(&mut self, now: Moment, tree: &Tree<'_>) {
         match Walk::new(tree) {
             Some(walk) => self.under_way = Some((walk, now)),
@@ -30,17 +30,17 @@ impl Asking {
         }
     }
 
-    /// Ends the walk: the processes that it has not reached get no TERM.
+    /// Stops: the processes that have not been reached get no TERM.
     pub(super) fn stop(&mut self) {
         self.under_way = None;
     }
 
-    /// When the next part is due; `None` if every process was asked.
+    /// When the next part is due; `None` if every process has got TERM.
     pub(super) fn next(&self) -> Option<Moment> {
         self.under_way.as_ref().map(|(_, next)| *next)
     }
 
-    /// Goes on, if it is time to.
+    /// Continues, if a part is due.
     pub(super) fn run(&mut self, clock: impl Fn() -> Moment, tree: &Tree<'_>) {
         let begun = clock();
         let Some((walk, next)) = self.under_way.as_mut().filter(|(_, next)| *next <= begun) else {

@@ -1,30 +1,28 @@
-//! Signals that the job has got already, from a terminal or from a kill of the
-//! whole process group: the guard is in that group too, so its own copy tells.
-//! Pure: the guard feeds it.
+//! Signals that the job already has, from a terminal or from a kill of the whole process group: the
+//! guard is in that group too, so it gets a copy of its own. Pure: the guard feeds it.
 //!
-//! Two signals of a kind that come before the guard has read the first are one to
-//! it, but may have been two to the others: then the job gets one too many.
+//! Limit: two signals of a kind that arrive before the guard has read the first are one signal to
+//! the guard, but may be two to the job: then the job gets one too many.
 
 use std::time::Duration;
 
 use crate::moment::Moment;
 
-/// How long a signal waits for the guard's own copy of it. A kill of a whole
-/// control group (systemd's) goes from process to process, and the supervisor may
-/// ask before it has come to the guard.
+/// How long a signal waits for the guard's own copy. A kill of a whole control group (systemd's)
+/// goes from process to process, and the supervisor's message may come before the guard's copy.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// How long a copy is remembered. Long enough for a supervisor that is slow; a
-/// signal that somebody sent to the guard alone must not swallow a later one.
+/// How long a copy is remembered: long enough for a slow supervisor. A signal that was sent to the
+/// guard alone must not swallow a later one.
 const MEMORY: Duration = Duration::from_secs(2);
 
-/// Pairs each signal that is to be passed on with the guard's copy of it.
+/// Pairs each signal to be passed on with the guard's own copy.
 #[derive(Debug)]
 pub(super) struct SignalDeduplication {
     copies: Vec<(i32, Moment)>,
     waiting: Vec<(i32, Moment)>,
-    /// What the supervisor wanted passed on before the job's program ran. `None` once
-    /// it runs.
+    /// Signals that the supervisor wanted passed on before the job's program ran. `None` once the
+    /// program runs.
     early: Option<Vec<i32>>,
 }
 
@@ -39,7 +37,7 @@ impl Default for SignalDeduplication {
 }
 
 impl SignalDeduplication {
-    /// The guard has got a signal itself.
+    /// The guard has received a signal itself.
     pub(super) fn hear(&mut self, now: Moment, signal: i32) {
         self.forget(now);
         if !take(&mut self.waiting, signal) {
@@ -47,8 +45,8 @@ impl SignalDeduplication {
         }
     }
 
-    /// The job's program runs. Its process has thrown these signals away before: their
-    /// copies stand for nothing, and what was passed on of them is passed on again.
+    /// The job's program runs. Its process discarded these signals before: their copies do not
+    /// count, and those of them that were passed on are passed on again.
     pub(super) fn settle(&mut self, now: Moment, discarded: &[i32]) {
         let early = self.early.take().unwrap_or_default();
         for signal in discarded {
@@ -71,13 +69,13 @@ impl SignalDeduplication {
         }
     }
 
-    /// The signals of which no copy has come: the job has not got them.
+    /// The signals without a copy: the job has not received them.
     pub(super) fn due(&mut self, now: Moment) -> Vec<i32> {
         let due = self.waiting.extract_if(.., |(_, until)| *until <= now);
         due.map(|(signal, _)| signal).collect()
     }
 
-    /// When the next is due.
+    /// When the next signal is due.
     pub(super) fn next(&self) -> Option<Moment> {
         self.waiting.iter().map(|(_, until)| *until).min()
     }
@@ -138,14 +136,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_jobs_process_threw_away_is_passed_on_again() {
+    fn signals_that_the_jobs_process_discarded_are_passed_on_again() {
         let mut deduplication = SignalDeduplication::default();
-        // Both got them: the job's process has one of them still.
+        // Both were sent: the job's process still has one of them.
         for signal in [2, 15] {
             deduplication.hear(at(0), signal);
             deduplication.pass(at(0), signal);
         }
-        // To the supervisor alone, and to the group without its asking yet.
+        // One to the supervisor alone, and one to the group that the supervisor has not passed on
+        // yet.
         deduplication.pass(at(0), 10);
         deduplication.hear(at(0), 12);
         assert_eq!(deduplication.due(at(20)), [10]);
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_anyhow_is_not_passed_on_twice() {
+    fn a_signal_that_is_due_already_is_not_passed_on_twice() {
         let mut deduplication = SignalDeduplication::default();
         deduplication.pass(at(0), 15);
         deduplication.settle(at(1), &[15]);

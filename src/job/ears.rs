@@ -1,9 +1,9 @@
-//! What the guard hears and wakes by.
+//! The guard's sources of events.
 
 use crate::sys::signals::SignalFd;
 use crate::sys::timer::Timer;
 
-/// What the guard hears and wakes by, besides its supervisor.
+/// The guard's sources of events, besides its supervisor.
 #[derive(Debug)]
 pub(super) struct Ears {
     pub(super) signals: SignalFd,

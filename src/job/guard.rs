@@ -20,7 +20,7 @@ use crate::sys::signals::{SignalFd, block_all};
 use crate::sys::socket::Packets;
 use crate::sys::timer::Timer;
 
-/// The job's lock, as the supervisor handed it over.
+/// The job's lock, from the supervisor.
 #[derive(Debug)]
 struct Lock {
     fd: OwnedFd,
@@ -28,13 +28,13 @@ struct Lock {
 }
 
 impl Lock {
-    /// What the job inherits of it.
+    /// The descriptor that the job inherits, if it inherits any.
     fn inherited(&self) -> Option<BorrowedFd<'_>> {
         self.inherit.then(|| self.fd.as_fd())
     }
 }
 
-/// What a job is started with.
+/// The parts of a job's start.
 #[derive(Debug)]
 struct Start {
     deadline: Option<Deadline>,
@@ -46,8 +46,8 @@ struct Start {
 /// Does a guard's whole work, in its own process.
 ///
 /// # Errors
-/// Something failed that never should. If the job runs, it has been killed as far
-/// as one try goes; the rest is the supervisor's.
+/// A failure that should never happen. A running job has been killed, as far as one try can; the
+/// supervisor does the rest.
 pub(super) fn run(socket: Packets, settings: &GuardSettings) -> io::Result<()> {
     let mut link = Link::new(socket);
     let ears = match set_up(settings) {
@@ -73,7 +73,7 @@ fn set_up(settings: &GuardSettings) -> io::Result<Ears> {
     })
 }
 
-/// `None` if no job is wanted any more.
+/// Waits for the order to start; `None` if no job is wanted any more.
 fn wait_for_start(
     link: &mut Link,
     ears: &Ears,
@@ -85,12 +85,12 @@ fn wait_for_start(
         match link.hear() {
             Heard::Message(ToGuard::Lock { inherit }, Some(fd)) => {
                 let lock = lock.insert(Lock { fd, inherit });
-                // The token is being asked for. If the system refuses a process now,
-                // it is asked again at the start.
+                // The token is being requested. If the system cannot create a process now, the
+                // guard tries again at the start.
                 ready = get_ready(ears, settings, Some(lock)).ok();
             }
-            // Lost on its way, for want of descriptors. Without it a job that lives
-            // would be taken for dead.
+            // Lost on its way, for want of descriptors. Without the lock a live job would count as
+            // dead.
             Heard::Message(ToGuard::Lock { .. }, None) => {
                 link.say(&not_started(Stage::Fork, &Errno::EMFILE.into(), "lock"));
                 return Ok(None);
@@ -103,7 +103,7 @@ fn wait_for_start(
                     ready,
                 }));
             }
-            // Start brings the deadline that counts, and there is nobody to pass on to.
+            // Start brings the deadline that counts, and there is no job to pass a signal on to.
             Heard::Message(ToGuard::Deadline { .. } | ToGuard::Pass { .. }, _) => {}
             Heard::Message(ToGuard::End { .. } | ToGuard::Kill, _) => {
                 link.say(&FromGuard::Gone);
@@ -116,7 +116,7 @@ fn wait_for_start(
 }
 
 fn get_ready(ears: &Ears, settings: &GuardSettings, lock: Option<&Lock>) -> io::Result<Ready> {
-    // What was sent to the group before there was this process, it has not got.
+    // A signal that was sent to the group before this process existed has not reached it.
     while ears.signals.read().is_some() {}
     let lock = lock.and_then(Lock::inherited);
     Ready::fork(&settings.argv, &settings.inherited, lock)
@@ -135,7 +135,7 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
     // What was sent to the group until now its process throws away, if it is there.
     while ears.signals.read().is_some() {}
     let fresh = || get_ready(ears, settings, start.lock.as_ref())?.go(&start.env);
-    // One that was killed while it waited has started nothing.
+    // A process that was killed while it waited has started nothing.
     let started = match start.ready.map(|ready| ready.go(&start.env)) {
         Some(Ok(started)) => Ok(started),
         Some(Err(_)) | None => fresh(),
@@ -147,7 +147,7 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
             return Ok(());
         }
     };
-    // Only now: until here they were the job's to inherit.
+    // Only now: until here the job would have inherited the priority.
     run_first();
     silence_standard();
     let ours = [

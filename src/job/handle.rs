@@ -1,4 +1,4 @@
-//! The supervisor's side: a guard, as a value.
+//! The supervisor's side of the guard.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,7 +18,8 @@ use crate::sys::process::{self, Forked, become_subreaper, exit_now, fork, signal
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::{self, Status, Waited};
 
-/// A guard's process. Dropped, it takes the supervisor for gone and ends its job.
+/// A guard's process. When the handle is dropped, the guard sees a lost supervisor and ends its
+/// job.
 #[derive(Debug)]
 pub struct GuardHandle {
     socket: Packets,
@@ -31,25 +32,25 @@ pub struct GuardHandle {
     clock: LocalClock,
 }
 
-/// What came from the guard.
+/// A result of [`GuardHandle::recv`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
     Message(FromGuard),
-    /// The guard is gone; said again each time. If `Gone` or `NotStarted` did not
-    /// come before, it was killed: see [`GuardHandle::end_tree_without_guard`].
+    /// The guard is gone; repeated each time. If neither `Gone` nor `NotStarted` came before, it
+    /// was killed: see [`GuardHandle::end_tree_without_guard`].
     Closed,
 }
 
-/// How far the end of a job without a guard has come.
+/// The progress of ending a job without a guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum TreeEnd {
-    /// Nothing of it is left, nor of the guard.
+    /// Neither the job nor the guard is left.
     Gone,
-    /// There is somebody left: to be called again at `again_at`, or at a SIGCHLD.
+    /// A process is left: call again at `again_at`, or at a SIGCHLD.
     Ending {
         again_at: Moment,
-        /// Those that could not be killed, if they are others than said last.
+        /// The processes that could not be killed, if they differ from the last report.
         survivors: Option<Vec<Survivor>>,
     },
 }
@@ -62,7 +63,7 @@ impl GuardHandle {
     /// [`crate::sys::signals::Inherited::take`].
     ///
     /// # Errors
-    /// The system refused a process (EAGAIN, ENOMEM) or descriptors (EMFILE, ENFILE).
+    /// The system cannot create a process (EAGAIN, ENOMEM) or descriptors (EMFILE, ENFILE).
     pub fn fork(settings: GuardSettings) -> io::Result<Self> {
         let adopted = Adopted::look()?;
         become_subreaper()?;
@@ -79,10 +80,10 @@ impl GuardHandle {
                 clock: settings.clock,
             }),
             Forked::Child => {
-                // Or the guard would never hear that the supervisor is gone.
+                // With an open copy the guard would never see the end of the supervisor.
                 drop(socket);
                 let work = AssertUnwindSafe(|| guard::run(guards_end, &settings));
-                // Under no circumstances may a guard return into its supervisor's code.
+                // A guard must never return into its supervisor's code.
                 exit_now(match catch_unwind(work) {
                     Ok(Ok(())) => 0,
                     Ok(Err(_)) => 71,
@@ -92,7 +93,7 @@ impl GuardHandle {
         }
     }
 
-    /// What to poll for messages.
+    /// The descriptor to poll for messages.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -104,18 +105,17 @@ impl GuardHandle {
         self.pid
     }
 
-    /// Sends a message, without ever waiting.
+    /// Sends a message, without blocking.
     ///
     /// # Errors
-    /// `WouldBlock` if the guard has not read what was sent before (it does not
-    /// answer), `BrokenPipe` if it is gone; EMSGSIZE for an environment of more than
-    /// some 200 KiB.
+    /// `WouldBlock` if the guard has not read earlier messages (it does not answer), `BrokenPipe`
+    /// if it is gone; EMSGSIZE for an environment of more than some 200 KiB.
     pub fn send(&mut self, message: &ToGuard) -> io::Result<()> {
         self.socket.send(&serde_json::to_vec(message)?, None)
     }
 
-    /// Hands the job's lock over to the guard, which holds it as long as it lives;
-    /// the job inherits it if `inherit`. To be sent before `Start`.
+    /// Hands the job's lock to the guard, which holds it as long as it lives; the job inherits it
+    /// if `inherit`. To be sent before `Start`.
     ///
     /// # Errors
     /// As [`GuardHandle::send`].
@@ -127,7 +127,7 @@ impl GuardHandle {
     /// The next message; `None` if there is none now.
     ///
     /// # Errors
-    /// The system is out of memory, or a packet is no message.
+    /// The system is out of memory, or a packet is not a message.
     pub fn recv(&mut self) -> io::Result<Option<Received>> {
         Ok(match self.socket.receive()? {
             Packet::Nothing => None,
@@ -145,7 +145,7 @@ impl GuardHandle {
             FromGuard::Started { pid } => {
                 self.job = Some(*pid);
             }
-            // The guard has reaped it: its pid may become another's.
+            // The guard has reaped it: another process may get the pid.
             FromGuard::Exited { .. } => self.job = None,
             FromGuard::NotStarted { .. }
             | FromGuard::Ack { .. }
@@ -157,11 +157,11 @@ impl GuardHandle {
         }
     }
 
-    /// How the guard ended; `None` if it has not. Reaps it; asked again, it gives
-    /// the same answer.
+    /// How the guard ended; `None` while it runs. Reaps the guard; later calls return the same
+    /// answer.
     ///
     /// # Errors
-    /// ECHILD if somebody else has reaped it.
+    /// ECHILD if another caller has reaped it.
     pub fn try_wait(&mut self) -> io::Result<Option<Status>> {
         if self.status.is_none() {
             match wait::try_wait(self.pid)? {
@@ -173,12 +173,12 @@ impl GuardHandle {
         Ok(self.status)
     }
 
-    /// Reaps children of this process that have ended, those that it was given as a
-    /// subreaper or as PID 1 too: a batch, if there are many, to be called again at
-    /// [`Self::reap_at`]. Says whether there may be any child left.
+    /// Reaps ended children of this process, including those that it got as a subreaper or as PID
+    /// 1. If there are many, it reaps a batch: call again at [`Self::reap_at`]. Returns whether a
+    /// child may be left.
     ///
     /// # Errors
-    /// What waitpid(2) says; it has no reason to.
+    /// Those of waitpid(2), which has no reason to fail.
     pub fn reap_orphans(&mut self) -> io::Result<bool> {
         let clock = self.clock;
         let mut reaping = std::mem::take(&mut self.reaping);
@@ -192,21 +192,21 @@ impl GuardHandle {
         self.reaping.note();
     }
 
-    /// When children that have ended are to be reaped.
+    /// When ended children are to be reaped.
     #[must_use]
     pub const fn reap_at(&self) -> Option<Moment> {
         self.reaping.next()
     }
 
-    /// Notes which children of this process are not the job's. To be called now and
-    /// then while the guard lives.
+    /// Records which children of this process are not the job's. To be called regularly while the
+    /// guard lives.
     pub fn note_strangers(&mut self) {
         if self.status.is_none() {
             self.adopted.look_again(self.pid);
         }
     }
 
-    /// Notes a child of this process, forked after the guard, that is not the job's.
+    /// Records a child of this process, forked after the guard, that is not the job's.
     pub fn disown(&mut self, pid: i32) {
         self.adopted.disown(pid);
     }
@@ -219,11 +219,11 @@ impl GuardHandle {
         }
     }
 
-    /// Sends the guard itself a signal by its number: CONT for one that was
-    /// stopped, KILL for one that does not answer. Nothing happens if it has ended.
+    /// Sends the guard itself a signal by its number: CONT if it may be stopped, KILL if it does
+    /// not answer. Does nothing if the guard has ended.
     ///
     /// # Errors
-    /// What kill(2) says; it has no reason to.
+    /// Those of kill(2), which has no reason to fail.
     pub fn signal_guard(&self, signal: i32) -> io::Result<()> {
         match self.status {
             Some(_) => Ok(()),
@@ -231,12 +231,11 @@ impl GuardHandle {
         }
     }
 
-    /// Kills what is left of the guard and its job: for when the guard was killed,
-    /// or does not answer. Then reaps what has ended. Does not wait: to be called again
-    /// until it says that everything is gone.
+    /// Kills the rest of the guard and its job: for a guard that was killed or does not answer.
+    /// Then reaps ended processes. Does not block: to be called until everything is gone.
     ///
     /// # Errors
-    /// What waitpid(2) says; it has no reason to.
+    /// Those of waitpid(2), which has no reason to fail.
     pub fn end_tree_without_guard(&mut self) -> io::Result<TreeEnd> {
         let survivors = self.kill_tree()?;
         if !self.reap_orphans()? || self.has_left_strangers_only()? {
@@ -258,7 +257,7 @@ impl GuardHandle {
         Ok(self.killing.run(|| clock.now(), &tree))
     }
 
-    /// Whether all that is left belongs to others, as far as that can be seen.
+    /// Whether every process that is left is a stranger, as far as that is visible.
     fn has_left_strangers_only(&self) -> io::Result<bool> {
         if self.adopted.is_everyone() || self.status.is_none() {
             return Ok(false);
@@ -269,8 +268,8 @@ impl GuardHandle {
         Ok(tree.is_empty().unwrap_or(known_child.is_none()))
     }
 
-    /// A child of this process whose pid is its own: the guard while it was not reaped,
-    /// or the job's main process once it was adopted.
+    /// A child of this process whose pid is certainly its own: the guard while it is not reaped, or
+    /// the job's main process once it was adopted.
     fn known_child(&self) -> io::Result<Option<i32>> {
         Ok(match (self.status, self.job) {
             (None, _) => Some(self.pid),

@@ -1,4 +1,4 @@
-//! Killing a tree until nobody is left.
+//! Killing a tree until no process is left.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,48 +11,47 @@ use crate::sys::pidfd::Delivery;
 use crate::sys::procfs::{self, Process};
 use crate::sys::signal_numbers::SIGKILL;
 
-/// How often new processes are looked for in one try. Only a tree that somebody adds to
-/// while it is killed needs more than two.
+/// How often one try looks for new processes. More than two rounds are needed only for a tree that
+/// grows while it is killed.
 const SWEEPS: usize = 16;
 
 /// The first pause between two tries, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a tree whose processes fork faster than they are killed is tried
-/// again without a pause. A process that only forks and leaves takes some 100 µs for
-/// it, a sweep some 20 µs, so mostly the first try wins.
+/// How long a tree that forks faster than it is killed is retried without a pause. A process that
+/// only forks and leaves takes some 100 µs for that, a sweep some 20 µs, so mostly the first try
+/// wins.
 const SPRINT: Duration = Duration::from_secs(2);
 
-/// The pause after that, unless the try took longer: it leaves half of a processor, and
-/// mostly much more, to others.
+/// The pause after that, unless the try took longer: it leaves half of a processor, and mostly much
+/// more, to other processes.
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
-/// The longest that one try may take: then the process that tries looks at its other duties,
-/// and goes on.
+/// The longest time of one try: then the process turns to its other duties before it goes on.
 const LONGEST_TRY: Duration = Duration::from_millis(50);
 
-/// How many are killed in one try, however long it takes.
+/// How many processes one try kills, however long it takes.
 const LEAST_STRUCK: usize = 256;
 
-/// How long a killed process may take to go before anybody is told.
+/// How long a killed process may take to end before it is reported.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often survivors are told of, at most.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+/// The least time between two reports of survivors.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
 
-/// How many survivors are told of.
-const MOST_TOLD: usize = 16;
+/// How many survivors are reported.
+const MOST_REPORTED: usize = 16;
 
-/// Tries to kill a tree, again and again, until somebody finds it gone.
+/// Tries to kill a tree, again and again, until a walk finds it gone.
 #[derive(Debug, Default)]
 pub(super) struct Killing {
     under_way: Option<UnderWay>,
-    /// Those who were met at the last try.
+    /// The processes that the last try met.
     met: HashSet<i32>,
-    /// The survivors that were told of, and when.
-    told: Vec<Survivor>,
-    told_at: Option<Moment>,
+    /// The survivors of the last report, and its time.
+    reported: Vec<Survivor>,
+    reported_at: Option<Moment>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -62,24 +61,23 @@ struct UnderWay {
     pause: Duration,
 }
 
-/// What one try found.
+/// The result of one try.
 #[derive(Debug, Default)]
 struct Found {
     /// Every process that was met alive.
     pids: HashSet<i32>,
-    /// Whether new processes still appeared when those were killed, or not all were met.
+    /// Whether new processes still appeared while those were killed, or some were not met.
     growing: bool,
     survivors: Vec<Survivor>,
 }
 
 impl Killing {
-    /// When the next try is due. `None` before the first.
+    /// When the next try is due; `None` before the first.
     pub(super) fn next(&self) -> Option<Moment> {
         self.under_way.map(|it| it.next)
     }
 
-    /// Tries, if it is time to. Gives the survivors if they are others than those
-    /// given last: for saying so once per change.
+    /// Tries, if it is time to. Returns the survivors if they differ from the last report.
     pub(super) fn run(
         &mut self,
         clock: impl Fn() -> Moment,
@@ -115,22 +113,22 @@ impl Killing {
         }
     }
 
-    /// What is to be told, now and then: who is never the same twice would be told of
-    /// at every try.
+    /// The survivors to report. A report at each change would be one at every try for a tree that
+    /// changes all the time.
     fn news(&mut self, now: Moment, mut survivors: Vec<Survivor>) -> Option<Vec<Survivor>> {
-        survivors.truncate(MOST_TOLD);
-        let is_soon = |told: Moment| now.since(told) < TELL_EVERY;
-        if survivors == self.told || self.told_at.is_some_and(is_soon) {
+        survivors.truncate(MOST_REPORTED);
+        let is_soon = |reported: Moment| now.since(reported) < REPORT_EVERY;
+        if survivors == self.reported || self.reported_at.is_some_and(is_soon) {
             return None;
         }
-        self.told_at = Some(now);
-        self.told.clone_from(&survivors);
+        self.reported_at = Some(now);
+        self.reported.clone_from(&survivors);
         Some(survivors)
     }
 }
 
-/// Kills everyone once. Finds those who can't be killed; those who were killed in
-/// an earlier try too, unless their end is waited for with patience.
+/// Kills every process once. Finds those that can't be killed, including those of an earlier try,
+/// unless `patient`.
 fn kill(tree: &Tree<'_>, patient: bool, may_go_on: impl Fn() -> bool) -> Found {
     let mut found = Found::default();
     let Some(struck) = sweep(tree, &mut found, may_go_on) else {
@@ -144,7 +142,7 @@ fn kill(tree: &Tree<'_>, patient: bool, may_go_on: impl Fn() -> bool) -> Found {
             Delivery::Sent => !patient,
             Delivery::Gone => false,
         };
-        if is_wanted && found.survivors.len() < MOST_TOLD {
+        if is_wanted && found.survivors.len() < MOST_REPORTED {
             let process = procfs::process(*pid).filter(Process::is_alive);
             let survivor = process.map(|process| survivor(&process, *delivery));
             found.survivors.extend(survivor);
@@ -164,13 +162,13 @@ impl Found {
     }
 }
 
-/// Kills each process as it is met, until none is new. Returns all that were met, and whether
-/// the signal arrived; `None` if they can't be seen.
+/// Kills each process as the walk meets it, until none is new. Returns all that were met, and
+/// whether the signal arrived; `None` if they are invisible.
 ///
-/// No process is stopped first, although a stopped process starts no other: a fork that is
-/// under way when a STOP comes is completed, one that a KILL hits is not. And the process that
-/// does this may be killed at any moment: then stopped ones would never go on, never end, and
-/// hold the job's lock for ever.
+/// No process is stopped first, although a stopped process starts no other: a fork that is under
+/// way when STOP comes is completed, one that KILL hits is not. And the process that does this may
+/// be killed at any moment: then stopped processes would never continue, never end, and hold the
+/// job's lock for ever.
 fn sweep(
     tree: &Tree<'_>,
     found: &mut Found,
@@ -181,7 +179,7 @@ fn sweep(
         let before = struck.len();
         let mut walk = Walk::new(tree)?;
         loop {
-            // Some are struck in any case, however long it took to come to them.
+            // Some are killed in any case, however long the walk to them took.
             if struck.len() >= LEAST_STRUCK && !may_go_on() {
                 found.growing = true;
                 return Some(struck);
@@ -190,7 +188,7 @@ fn sweep(
                 Step::Met(member) if !found.pids.contains(&member.pid) => {
                     let delivery = tree.send(member, &[SIGKILL]);
                     struck.push((member.pid, delivery));
-                    // One that is gone may have left another, or only have moved.
+                    // A process that is gone may have left another, or only have moved.
                     if delivery != Delivery::Gone {
                         found.pids.insert(member.pid);
                     }
@@ -210,7 +208,7 @@ fn sweep(
     Some(struck)
 }
 
-/// Those who are there and are not shown.
+/// Survivors that exist but are not visible.
 const UNSEEN: Survivor = Survivor {
     pid: 0,
     name: String::new(),
@@ -239,7 +237,7 @@ mod tests {
     }
 
     fn no_tree<R>(body: impl FnOnce(&Tree<'_>) -> R) -> R {
-        // Nobody is the child of a process that does not exist.
+        // A process that does not exist has no children.
         body(&Tree::new(i32::MAX, None, false, &|_| true))
     }
 
@@ -271,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn survivors_are_told_once_per_change() {
+    fn survivors_are_reported_once_per_change() {
         let mut killing = Killing::default();
         let one = vec![Survivor {
             pid: 1,

@@ -5,20 +5,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use super::messages::{FromGuard, ToGuard};
 use crate::sys::socket::{Packet, Packets};
 
-/// The way to the supervisor, which may be gone.
+/// The connection to the supervisor, which may be gone.
 #[derive(Debug)]
 pub(super) struct Link {
     socket: Packets,
     is_open: bool,
 }
 
-/// What the supervisor had to say.
+/// A result of [`Link::hear`].
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// This, with a descriptor perhaps.
+    /// A message, perhaps with a descriptor.
     Message(ToGuard, Option<OwnedFd>),
     Nothing,
-    /// It is gone. Said once.
+    /// The supervisor is gone. Returned once.
     Gone,
 }
 
@@ -30,15 +30,15 @@ impl Link {
         }
     }
 
-    /// Tells the supervisor. A supervisor that is gone, or was stopped for so long
-    /// that nothing more fits in, holds up nobody.
+    /// Sends a message. It never blocks: a supervisor may be gone, or stopped for so long that
+    /// nothing more fits in.
     pub(super) fn say(&self, message: &FromGuard) {
         if let Ok(packet) = serde_json::to_vec(message) {
             let _ = self.socket.send(&packet, None);
         }
     }
 
-    /// What comes next.
+    /// The next message.
     pub(super) fn hear(&mut self) -> Heard {
         while self.is_open {
             match self.socket.receive() {
@@ -58,12 +58,12 @@ impl Link {
         Heard::Nothing
     }
 
-    /// Whether the supervisor is there, as far as was heard.
+    /// Whether the supervisor is there, as far as is known.
     pub(super) const fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// What to poll; nothing once the supervisor is gone.
+    /// The descriptor to poll; `None` once the supervisor is gone.
     pub(super) fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.is_open.then(|| self.socket.as_fd())
     }

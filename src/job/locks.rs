@@ -1,29 +1,28 @@
-//! Two locks that prove whether anything of a run is alive on this host.
+//! Two locks that prove whether a process of a run is alive on this host.
 //!
 //! They are on two bytes of one file, through two open file descriptions:
 //!
 //! - the *run lock* is the supervisor's alone;
-//! - the *job lock* is handed to the guard, whose supervisor closes it, and the job
-//!   inherits its descriptor, as the child of flock(1) does. So it is free when no
-//!   process of the run is left that could be the job's, but for those that closed it.
+//! - the *job lock* goes to the guard, whose supervisor closes it, and the job inherits its
+//!   descriptor, as the child of flock(1) does. So the lock is free when no process is left that
+//!   could be the job's, except for processes that closed the descriptor.
 //!
-//! The kernel frees a lock when the last descriptor is gone, however its owners ended.
-//! It is asked about without being taken, so that nobody who asks disturbs another, and
-//! once free it is never taken again under the file's name, which is for one run. So whoever
-//! finds both free has a proof that the run is dead, and no pid, boot or namespace was
-//! looked at.
+//! The kernel frees a lock when the last descriptor is gone, however its owners ended. A check of a
+//! lock does not take it, so checks never disturb each other. A lock that is free under the file's
+//! name is never taken again, because the name belongs to one run. So a process that finds both
+//! locks free has proof that the run is dead, without any pid, boot or namespace.
 //!
-//! # That very file
+//! # Identity of the file
 //!
-//! The file has a random name. It is made under another, locked, and then renamed:
-//! under its own name it is never seen unlocked while its run lives. The token's row names it,
-//! without its directory, because another container may have mounted that elsewhere: it is
-//! looked for in the looker's own directory for the same store. The name also says which
-//! device, inode and time of birth the file has. A copy of it (a restored backup, a clone
-//! of the directory) has the name but not those, and proves nothing.
+//! The file has a random name. It is made under another name, locked, and then renamed:
+//! under its own name it is never unlocked while its run lives. The token's row names it, without
+//! its directory, because another container may have mounted the directory elsewhere: a reader
+//! looks in its own directory for the same store. The name also contains the file's device, inode
+//! and time of birth. A copy of the file (a restored backup, a clone of the directory) has the name
+//! but not those, and proves nothing.
 //!
-//! What proves nothing is never taken for death: no file, no right to open it, another
-//! file, a file system that is not local, a kernel that has no such locks.
+//! Missing proof never counts as death: no file, no right to open it, another file, a file system
+//! that is not local, a kernel without such locks.
 
 mod clerk;
 mod holders;

@@ -6,16 +6,16 @@ use std::time::Duration;
 use crate::moment::Moment;
 use crate::sys::wait::{Left, Status, reap};
 
-/// How many are reaped at once. It takes less than a millisecond.
+/// How many children one batch reaps. It takes less than a millisecond.
 const BATCH: usize = 32;
 
-/// The pause between two batches. A process that does nothing but reap soon uses up its share
-/// of the processor, and waits for the next share when a deadline comes. Batches at this
-/// distance still reap more than several processors can fork.
+/// The pause between two batches. A process that does nothing but reap soon uses up its share of
+/// the processor, and then waits for the next share when a deadline comes. Batches at this distance
+/// still reap more than several processors can fork.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Reaps children that have ended, of which there may be more at any time than one that
-/// holds a deadline may reap.
+/// Reaps ended children. There may be more of them at any time than a process with a deadline may
+/// reap at once.
 #[derive(Debug, Default)]
 pub(super) struct Reaping {
     next: Option<Moment>,
@@ -24,7 +24,7 @@ pub(super) struct Reaping {
 impl Reaping {
     /// A child has ended.
     pub(super) fn note(&mut self) {
-        // As good as now; and if it rests, it rests.
+        // This is as good as now; a pause under way goes on.
         self.next.get_or_insert_default();
     }
 
@@ -33,20 +33,19 @@ impl Reaping {
         self.next
     }
 
-    /// Whether a batch is due.
     pub(super) fn is_due(&self, now: Moment) -> bool {
         self.next.is_some_and(|at| at <= now)
     }
 
-    /// Whether more have ended, and it is too soon for them.
+    /// Whether more children have ended, during a pause.
     pub(super) fn rests(&self, now: Moment) -> bool {
         self.next.is_some_and(|at| at > now)
     }
 
-    /// Reaps a batch and tells `on` of each. Says whether there may be children left.
+    /// Reaps a batch and passes each child to `on`. Returns whether children may be left.
     ///
     /// # Errors
-    /// What waitpid(2) says; it has no reason to.
+    /// Those of waitpid(2), which has no reason to fail.
     pub(super) fn run(
         &mut self,
         clock: impl Fn() -> Moment,

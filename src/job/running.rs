@@ -25,19 +25,19 @@ use crate::sys::signal_numbers::{SIGCHLD, SIGCONT, SIGTSTP};
 use crate::sys::terminal::is_in_foreground;
 use crate::sys::wait::{Status, Waited, has_children, newly_stopped_by, try_wait};
 
-/// The deadline is looked at at least this often, whatever the timer does.
+/// The deadline is checked at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// How many of those that were left behind are named.
+/// How many leftover processes are named.
 const MOST_NAMES: usize = 8;
 
-/// How long they are counted, at the most.
+/// The longest time for counting them.
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
 
-/// How many signals are read at once.
+/// How many signals one round reads.
 const MOST_SIGNALS: usize = 64;
 
-/// What the guard waits for.
+/// The file descriptors that the guard polls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Source {
     Timer,
@@ -46,7 +46,7 @@ enum Source {
     Exec,
 }
 
-/// A guard with a job.
+/// A guard whose job exists.
 #[derive(Debug)]
 pub(super) struct Running<'a> {
     link: Link,
@@ -58,7 +58,7 @@ pub(super) struct Running<'a> {
     reaping: Reaping,
     deduplication: SignalDeduplication,
     main: Main,
-    /// When the timer will fire. `None`: it has fired.
+    /// When the timer will fire; `None` once it has.
     armed: Option<Moment>,
 }
 
@@ -71,9 +71,9 @@ enum Main {
     Refused { pid: i32, errno: i32 },
     /// Its program runs.
     Running { pid: i32 },
-    /// It has ended and was reaped, and left others behind or did not.
+    /// It has ended and was reaped; `others`: it left processes behind.
     Ended { others: bool },
-    /// It has ended and was reaped without its program ever running.
+    /// It has ended and was reaped; its program never ran.
     NeverRan { errno: i32 },
 }
 
@@ -101,7 +101,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Watches over the job until nothing is left of it, and says so.
+    /// Guards the job until none of its processes is left, and reports that.
     ///
     /// # Errors
     /// The guard can't go on; the tree has been killed once.
@@ -116,8 +116,8 @@ impl<'a> Running<'a> {
         result.map(drop)
     }
 
-    /// Nothing in here may take long, whatever the job does: a deadline is looked at
-    /// before anything else, and the supervisor's word is answered in between.
+    /// No step in here may take long, whatever the job does: each round checks the deadline first,
+    /// and the supervisor's messages are answered in between.
     fn until_over(&mut self) -> io::Result<FromGuard> {
         loop {
             self.enforce()?;
@@ -125,9 +125,9 @@ impl<'a> Running<'a> {
                 return Ok(last_word);
             }
             self.sleep()?;
-            // First of all, whatever the reason to wake up.
+            // First, whatever the reason to wake up.
             self.enforce()?;
-            // Before the supervisor is heard: it may want one passed on.
+            // Before the supervisor's messages: one of them may pass a signal on.
             self.hear_signals()?;
             self.look_at_exec();
             self.hear_supervisor();
@@ -151,15 +151,15 @@ impl<'a> Running<'a> {
     /// Does what is due by now.
     ///
     /// # Errors
-    /// What waitpid(2) says; it has no reason to.
+    /// Those of waitpid(2), which has no reason to fail.
     fn enforce(&mut self) -> io::Result<()> {
         let clock = self.settings.clock;
         loop {
             let was_forced = self.watch.is_thorough();
             let due = self.watch.due(self.now());
             if due != Due::Nothing {
-                // If it has ended by itself it must not seem to have been ended. All
-                // others can wait.
+                // A main process that has ended by itself must not count as forced. All other
+                // children can wait.
                 self.reap_main(was_forced)?;
             }
             match due {
@@ -184,16 +184,16 @@ impl<'a> Running<'a> {
 
     fn try_to_kill(&mut self) -> Option<Vec<Survivor>> {
         if self.killing.next().is_none() {
-            // Where sessions share the processor evenly (autogroup), the guard alone now
-            // has as much of it as the job's hundreds.
+            // Where sessions share the processor evenly (autogroup), the guard alone now has as
+            // much of it as the job's hundreds of processes.
             leave_session();
         }
         let (clock, tree) = (self.settings.clock, self.tree());
         self.killing.run(|| clock.now(), &tree)
     }
 
-    /// Fails if this process may open no files any more, /proc's neither: who lives can
-    /// be neither seen nor ended then. The supervisor does it, once the guard has left.
+    /// Fails if this process cannot open files any more, not even those of /proc: then it can
+    /// neither see nor end the job's processes. The supervisor does that once the guard has left.
     fn check_sight(&self) -> io::Result<()> {
         if self.link.is_open() && procfs::is_ours() && procfs::process(pid()).is_none() {
             return Err(Errno::EMFILE.into());
@@ -213,7 +213,7 @@ impl<'a> Running<'a> {
             _ => None,
         };
         let timer = self.ears.timer.as_fd();
-        // Children that end would have it wake up for each.
+        // Otherwise each child that ends would wake the guard up.
         let rests = self.asking.next().is_some() || self.reaping.rests(self.now());
         let signals = (!rests).then(|| self.ears.signals.as_fd());
         let sources = Sources::new()
@@ -221,7 +221,7 @@ impl<'a> Running<'a> {
             .and(Source::Signals, signals)
             .and(Source::Supervisor, self.link.poll_fd())
             .and(Source::Exec, report);
-        // Nothing is ready after SIGSTOP and SIGCONT: nothing else gets through.
+        // Nothing is ready after SIGSTOP and SIGCONT: no other error gets through.
         let ready = sources.wait(None)?;
         if ready.has(&Source::Timer) {
             self.ears.timer.clear();
@@ -232,7 +232,7 @@ impl<'a> Running<'a> {
 
     fn arm(&mut self) -> io::Result<()> {
         let latest = self.now().plus(LONGEST_SLEEP);
-        // Killing may pause longer than the moment that it began at.
+        // The next try of killing may come later than the watch's own time.
         let watch = self.killing.next().or_else(|| self.watch.next());
         let own_work = self.asking.next().or_else(|| self.reaping.next());
         let due = [watch, self.deduplication.next(), own_work];
@@ -264,7 +264,7 @@ impl<'a> Running<'a> {
 
     fn hear_signals(&mut self) -> io::Result<()> {
         let now = self.now();
-        // Signals that come as quickly as they are read hold up nothing.
+        // Signals that arrive as fast as they are read must not delay the rest.
         for received in std::iter::from_fn(|| self.ears.signals.read()).take(MOST_SIGNALS) {
             if received.signal == SIGCHLD {
                 self.reaping.note();
@@ -272,7 +272,7 @@ impl<'a> Running<'a> {
                 self.deduplication.hear(now, received.signal);
             }
         }
-        // Who is reaped would hide others from the one that asks.
+        // Reaped processes would hide others from the walk that sends TERM.
         if self.asking.next().is_none() && self.reaping.is_due(now) {
             self.reap(self.watch.is_thorough())?;
             self.look_whether_stopped(now);
@@ -280,17 +280,17 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// A job that has stopped itself by SIGTSTP, as an editor does, and not its whole
-    /// process group: the shell that waits for tokenrun must see that stop. One that
-    /// somebody stopped from outside, out of the terminal's sight, concerns nobody else.
+    /// Mirrors a job that has stopped itself by SIGTSTP, as an editor does, without its whole
+    /// process group: the shell that waits for tokenrun must see that stop. A job that was stopped
+    /// from outside, unseen by the terminal, is not mirrored.
     fn look_whether_stopped(&mut self, now: Moment) {
         let Some(Ok(Some(stopped_by))) = self.main_pid().map(newly_stopped_by) else {
             return;
         };
-        // Only now: what is stopped executes nothing meanwhile.
+        // Only now: a stopped process executes nothing meanwhile.
         self.look_at_exec();
         match self.main {
-            // It is none of the job's yet, and nobody would hear of it.
+            // The process is not the job's program yet, and nothing would show its stop.
             Main::Starting { pid, .. } => {
                 let _ = signal_child(pid, SIGCONT);
             }
@@ -299,8 +299,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Reaps the main process if it has ended; `forced` says whether the tree had begun to
-    /// be ended.
+    /// Reaps the main process if it has ended. `forced`: the guard had begun to end the tree.
     fn reap_main(&mut self, forced: bool) -> io::Result<()> {
         if let Some(status) = self.main_status()? {
             self.main_ended(status, has_children()?, forced);
@@ -315,7 +314,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Reaps some of those who have ended, the main process before all others.
+    /// Reaps some ended children, the main process before all others.
     fn reap(&mut self, forced: bool) -> io::Result<()> {
         let main = self.main_pid();
         let clock = self.settings.clock;
@@ -324,7 +323,7 @@ impl<'a> Running<'a> {
             || clock.now(),
             |pid, status| {
                 if Some(pid) == main {
-                    // Reaped already, its pid may be another's.
+                    // It is reaped already: its pid may belong to another process.
                     ended.get_or_insert(status);
                 }
             },
@@ -338,7 +337,7 @@ impl<'a> Running<'a> {
     }
 
     fn main_ended(&mut self, status: Status, others: bool, forced: bool) {
-        // What it wrote it wrote before it ended, so now the report is complete.
+        // The process wrote its report before it ended, so the report is complete now.
         self.look_at_exec();
         if let Main::Refused { errno, .. } = self.main {
             self.main = Main::NeverRan { errno };
@@ -358,7 +357,7 @@ impl<'a> Running<'a> {
         }
         let until = now.plus(LONGEST_LOOK);
         let (count, names) = match living(&self.tree(), || self.now() < until) {
-            // All are ending by themselves; they will be reaped in a moment.
+            // All of them are ending by themselves and will be reaped soon.
             Some(living) if living.is_empty() => return,
             Some(living) => (living.len(), tree::names(&living, MOST_NAMES)),
             None => (0, Vec::new()),
@@ -372,7 +371,7 @@ impl<'a> Running<'a> {
             match self.link.hear() {
                 Heard::Nothing => return,
                 Heard::Gone => {
-                    // No supervisor is left to pass a signal on.
+                    // There is no supervisor left to pass a signal on.
                     leave_session();
                     self.watch.abandon(now, self.settings.kill_grace);
                 }
@@ -399,7 +398,7 @@ impl<'a> Running<'a> {
                 self.watch.end(now, true);
                 self.link.say(&FromGuard::Ending);
             }
-            // Heard once, and before.
+            // Accepted once, and earlier.
             ToGuard::Start { .. } | ToGuard::Lock { .. } => {}
         }
     }
@@ -422,7 +421,7 @@ impl<'a> Running<'a> {
     }
 
     fn stop_supervisor(&self) {
-        // The parent is the supervisor as long as that is not gone.
+        // The parent is the supervisor while the supervisor lives.
         if self.link.poll_fd().is_some() && is_in_foreground() {
             let _ = signal_parent(SIGTSTP);
         }
@@ -430,7 +429,7 @@ impl<'a> Running<'a> {
 
     fn signal_main(&self, signal: i32) {
         if let Some(pid) = self.main_pid() {
-            // It may be another user's by now: then it can't be told.
+            // The process may belong to another user by now: then it can't be signalled.
             let _ = signal_child(pid, signal);
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::sys::clock::LocalClock;
 use crate::sys::signals::Inherited;
 
-/// What becomes of processes that a job leaves behind when it ends by itself.
+/// What happens to processes that a job leaves behind when it ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftovers {
     /// They are ended.
@@ -15,18 +15,18 @@ pub enum Leftovers {
     Leave,
 }
 
-/// What a guard knows from its fork on.
+/// The guard's settings, fixed at its fork.
 #[derive(Debug, Clone)]
 pub struct GuardSettings {
     /// The job: its program, then its arguments.
     pub argv: Vec<OsString>,
-    /// What becomes of the processes that it leaves behind.
+    /// What happens to processes that the job leaves behind.
     pub leftovers: Leftovers,
     /// The time between TERM and KILL, where no deadline is nearer.
     pub kill_grace: Duration,
-    /// The signals that the job is given back.
+    /// The signal dispositions that the job gets back.
     pub inherited: Inherited,
-    /// The clock that deadlines are on.
+    /// The clock of the deadlines.
     pub clock: LocalClock,
 }
 

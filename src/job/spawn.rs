@@ -16,16 +16,15 @@ use crate::sys::signals::{Inherited, discard_pending};
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::{newly_stopped_by, wait_for};
 
-/// What a process that could not execute its program leaves with. Nobody sees it.
+/// The exit code of a process that could not execute its program. No one reads it.
 const NOT_EXECUTED: i32 = 127;
 
-/// A child of this process that is ready to become the job: all that takes time is
-/// done while the token is still being granted. Dropped, it is killed and reaped, and nothing
-/// was started.
+/// A child of this process that is ready to become the job: all slow work is done while the token
+/// is still being granted. When dropped, the child is killed and reaped, and nothing was started.
 #[derive(Debug)]
 pub(super) struct Ready {
     pid: i32,
-    /// `None` once it was told to go.
+    /// `None` once the go-ahead was sent.
     socket: Option<Packets>,
 }
 
@@ -47,16 +46,16 @@ pub(super) struct ExecReport {
     discarded: Vec<i32>,
 }
 
-/// What the child says.
+/// A report of the child.
 #[derive(Debug, Serialize, Deserialize)]
 enum Said {
-    /// It threw these signals away, before its program could see them.
+    /// The child discarded these signals before its program could see them.
     Discarded(Vec<i32>),
-    /// It can't execute the program, for this errno, and leaves.
+    /// The child can't execute the program, for this errno, and leaves.
     Failed(i32),
 }
 
-/// What is known of an exec.
+/// The state of an exec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exec {
     /// Nothing yet.
@@ -72,15 +71,15 @@ impl Ready {
     /// killed when this process ends.
     ///
     /// # Errors
-    /// The system refused a socket or a process.
+    /// The system cannot create a socket or a process.
     pub(super) fn fork(
         argv: &[OsString],
         inherited: &Inherited,
         lock: Option<BorrowedFd<'_>>,
     ) -> io::Result<Self> {
         let (socket, childs_end) = Packets::pair()?;
-        // Before the fork: what the child writes after it, the kernel must copy first. What
-        // is wrong with it is told when the word comes.
+        // Before the fork: the kernel would have to copy every page that the child writes after it.
+        // Errors in the program are reported at the go-ahead.
         let prepared = Program::new(argv);
         let guard = pid();
         match fork()? {
@@ -106,8 +105,8 @@ impl Ready {
         let Some(socket) = self.socket.as_ref() else {
             return Err(Errno::EINVAL.into());
         };
-        // It may have been stopped while it waited, which nobody has heard. Before the word:
-        // what stops itself after it is the job.
+        // The child may have been stopped unnoticed while it waited. Checked before the go-ahead: a
+        // stop after it is the job's own.
         if let Ok(Some(_)) = newly_stopped_by(self.pid) {
             let _ = signal_child(self.pid, SIGCONT);
         }
@@ -133,7 +132,7 @@ impl Drop for Ready {
     }
 }
 
-/// Returns only if that failed, with the errno.
+/// Executes the program. Returns only on failure, with the errno.
 fn become_program(
     socket: &Packets,
     prepared: io::Result<Program>,
@@ -145,14 +144,14 @@ fn become_program(
         return errno_of(&err);
     }
     if parent_pid() != guard {
-        // It ended before its end could be told.
+        // The guard ended before the report could be sent.
         exit_now(NOT_EXECUTED)
     }
     let program = match wait_for_word(socket).and_then(|env| prepared?.with(&env)) {
         Ok(program) => program,
         Err(err) => return errno_of(&err),
     };
-    // What was sent to the group before there was a job is not for the job.
+    // Signals that were sent to the group before the job existed are not for the job.
     let discarded = discard_pending();
     if !discarded.is_empty() {
         say(socket, &Said::Discarded(discarded));
@@ -161,7 +160,7 @@ fn become_program(
     errno_of(&program.exec())
 }
 
-/// The variables that come with the word to go. Leaves with the guard's end.
+/// Waits for the go-ahead and its variables. Leaves if the guard ends.
 fn wait_for_word(socket: &Packets) -> io::Result<Vec<(String, String)>> {
     loop {
         match socket.receive()? {
@@ -173,13 +172,13 @@ fn wait_for_word(socket: &Packets) -> io::Result<Vec<(String, String)>> {
 }
 
 fn say(socket: &Packets, said: &Said) {
-    // A few bytes always fit; if nobody reads them, nobody needs them.
+    // A few bytes always fit; without a reader they do not matter.
     if let Ok(packet) = serde_json::to_vec(said) {
         let _ = socket.send(&packet, None);
     }
 }
 
-/// The errno in an error of the system's.
+/// The errno in a system error.
 pub(super) fn errno_of(err: &io::Error) -> i32 {
     Errno::of(err).unwrap_or(Errno::EINVAL).raw()
 }
@@ -192,7 +191,7 @@ impl ExecReport {
         }
     }
 
-    /// What is known now.
+    /// The state as known now.
     pub(super) fn look(&mut self) -> Exec {
         loop {
             match self.socket.receive() {
@@ -208,8 +207,8 @@ impl ExecReport {
         }
     }
 
-    /// The signals that were sent to the child and that its program will not see.
-    /// Complete once the exec is done.
+    /// The signals that were sent to the child and that its program will not see. Complete once the
+    /// exec is done.
     pub(super) fn discarded(&self) -> &[i32] {
         &self.discarded
     }

@@ -5,14 +5,13 @@ use crate::sys::process::signal_child;
 use crate::sys::procfs::{self, Children, Process};
 use crate::sys::wait::has_only_living_children;
 
-/// How often the ancestry of a process is looked up anew, when one of its ancestors
-/// ended in between.
+/// How often the ancestry of a process is looked up again after an ancestor ended meanwhile.
 const LOOKS: usize = 4;
 
-/// A chain of parents that is longer than this is none.
+/// A longer chain of parents does not count.
 const MOST_ANCESTORS: usize = 10_000;
 
-/// Somebody in a tree, as a walk meets them.
+/// A process of a tree, as a walk meets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) pid: i32,
@@ -27,7 +26,7 @@ impl Member {
         }
     }
 
-    /// Its child with this pid.
+    /// The child of this process with this pid.
     pub(super) const fn with_child(self, pid: i32) -> Self {
         Self {
             pid,
@@ -39,23 +38,23 @@ impl Member {
 /// The descendants of this process that belong to the job.
 pub(super) struct Tree<'a> {
     root: i32,
-    /// Which of the root's own children belong to the job, with all below them.
+    /// Which of the root's own children belong to the job, with all their descendants.
     belongs: &'a dyn Fn(&Process) -> bool,
-    /// A child of this process that was not waited for, so that its pid is its own.
-    /// All that can be signalled where /proc can't be used.
+    /// An unreaped child of this process, so that its pid is certainly its own. The only process
+    /// that can be signalled where /proc is unusable.
     known_child: Option<i32>,
     /// Whether every child of this process belongs.
     all_belong: bool,
 }
 
 impl<'a> Tree<'a> {
-    /// Everything below this process, whose pid is `root`.
+    /// All descendants of this process, whose pid is `root`.
     pub(super) fn below_this_process(root: i32, known_child: Option<i32>) -> Self {
         Self::new(root, known_child, true, &|_| true)
     }
 
-    /// What is below this process, whose pid is `root`: those of its children that
-    /// belong, with all below them.
+    /// The job's descendants of this process, whose pid is `root`: those of its children that
+    /// belong, with all their descendants.
     pub(super) fn new(
         root: i32,
         known_child: Option<i32>,
@@ -74,12 +73,12 @@ impl<'a> Tree<'a> {
         self.root
     }
 
-    /// The one member that is known without a look.
+    /// The only member that is known without /proc.
     pub(super) fn known(&self) -> Option<Member> {
         self.known_child.map(|pid| self.child(pid))
     }
 
-    /// The root's own children, strangers too. `None` if they can't be seen.
+    /// The root's own children, including strangers. `None` if they are invisible.
     pub(super) fn own(&self) -> Option<Children> {
         Children::of(self.root)
     }
@@ -107,8 +106,8 @@ impl<'a> Tree<'a> {
         member.parent == self.root
     }
 
-    /// Whether it has no member, not even one that has ended and was not reaped yet:
-    /// whoever forks and leaves can't hide behind that. `None` if that can't be seen.
+    /// Whether the tree has no member, not even one that has ended and is not reaped yet: a process
+    /// that forks and leaves can't hide behind that. `None` if unknown.
     pub(super) fn is_empty(&self) -> Option<bool> {
         if !procfs::is_ours() {
             return None;
@@ -120,10 +119,9 @@ impl<'a> Tree<'a> {
         Some(!own.iter().any(self.belongs))
     }
 
-    /// Sends signals to somebody who was just met, and says whether the last of them
-    /// arrived. Of an own child, which nobody has waited for since, nothing is asked before:
-    /// its pid can't be another's, and with one that forks and leaves every microsecond
-    /// counts.
+    /// Sends signals to a process that the walk has just met. Returns whether the last of them
+    /// arrived. An own child that is not reaped is signalled without a check: its pid is certainly
+    /// its own, and with a process that forks and leaves every microsecond counts.
     pub(super) fn send(&self, member: Member, signals: &[i32]) -> Delivery {
         let mut last = Delivery::Gone;
         if member.parent == self.root {
@@ -139,28 +137,28 @@ impl<'a> Tree<'a> {
         last
     }
 
-    /// Takes hold of somebody who was just met. `None` if another has that pid now.
+    /// Opens a handle of a process that was just met. `None` if another process has that pid now.
     fn hold(&self, member: Member) -> Option<Target> {
-        // First held, then looked at: its pid may have gone to another since it was met, but
-        // not since it was held. Mostly it is still where it was met.
+        // First opened, then checked: another process may have got the pid since the meeting, but
+        // not since the opening. Mostly the process is still where it was met.
         let target = Target::open(member.pid)?;
         let is_there = |parent| parent == member.parent || parent == self.root;
         let is_it = target.parent().is_some_and(is_there) || self.contains(member.pid);
         is_it.then_some(target)
     }
 
-    /// Sends signals to the one child that is known without /proc.
+    /// Sends signals to the only child that is known without /proc.
     pub(super) fn signal_known_child(&self, signals: &[i32]) {
         if let Some(pid) = self.known_child {
             for signal in signals {
-                // It may be another user's by now; there is nothing else to try.
+                // The process may belong to another user by now; there is nothing else to try.
                 let _ = signal_child(pid, *signal);
             }
         }
     }
 
-    /// Whether there is anybody in it who lives, seen or not, as far as that can be told:
-    /// not while others wait to be reaped.
+    /// Whether a member is alive, visible or not, as far as is known: unknown while others wait to
+    /// be reaped.
     pub(super) fn has_living(&self) -> bool {
         self.all_belong && has_only_living_children()
     }

@@ -1,4 +1,4 @@
-//! A walk through a tree of processes, a step at a time: the process that walks holds a deadline.
+//! A walk through a tree of processes, step by step, because the walking process has a deadline.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,17 +6,17 @@ use super::tree::{Member, Tree};
 use crate::sys::procfs::{self, Children, Process};
 use crate::sys::wait::is_running;
 
-/// A walk that meets every living process, parents before their children, and all children
-/// before their own. It may miss a process whose parent ends meanwhile, and one that is just
-/// being made: to meet all of them, walk again until none is new.
+/// A walk that meets every live process, parents before their children, and all children before
+/// their own. It may miss a process whose parent ends meanwhile, and one that is just being
+/// created: to meet all of them, repeat the walk until none is new.
 ///
-/// First comes the job's own process with all below it: of other children there may be
-/// thousands that only wait to be reaped, and to list them takes its time.
+/// First comes the job's own process with all its descendants: there may be thousands of other
+/// children that only wait to be reaped, and listing them takes time.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Those who were listed and not met yet, the next one last.
+    /// Processes that are listed and not met yet, the next one last.
     ahead: Vec<Member>,
-    /// Those who were met and whose children were not listed yet.
+    /// Processes that are met and whose children are not listed yet.
     behind: Vec<Member>,
     seen: HashSet<i32>,
     own: Own,
@@ -25,27 +25,27 @@ pub(super) struct Walk {
 /// The root's own children.
 #[derive(Debug)]
 enum Own {
-    /// None was listed yet.
+    /// None is listed yet.
     Unlisted,
-    /// Some were.
+    /// Some are listed.
     Listed(Children),
-    /// All were.
+    /// All are listed.
     Done,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug)]
 pub(super) enum Step {
     /// A process was met.
     Met(Member),
-    /// None was met yet.
+    /// No process was met in this step.
     On,
     /// The walk is over.
     Over,
 }
 
-/// Those who live, as far as they can be seen and met while `may_go_on`; parents
-/// before their children. `None` if /proc can't be used.
+/// The live processes, as far as they are visible and met while `may_go_on`; parents before their
+/// children. `None` if /proc is unusable.
 pub(super) fn living(tree: &Tree<'_>, may_go_on: impl Fn() -> bool) -> Option<Vec<Process>> {
     let mut living = Vec::new();
     let mut walk = Walk::new(tree)?;
@@ -63,7 +63,7 @@ pub(super) fn living(tree: &Tree<'_>, may_go_on: impl Fn() -> bool) -> Option<Ve
 }
 
 impl Walk {
-    /// A walk through the tree. `None` if /proc can't be used.
+    /// A walk through the tree. `None` if /proc is unusable.
     pub(super) fn new(tree: &Tree<'_>) -> Option<Self> {
         if !procfs::is_ours() {
             return None;
@@ -81,13 +81,13 @@ impl Walk {
         })
     }
 
-    /// Goes on, in the tree in which the walk began.
+    /// Takes the next step, in the tree in which the walk began.
     pub(super) fn step(&mut self, tree: &Tree<'_>) -> Step {
         if let Some(member) = self.ahead.pop() {
             return self.meet(tree, member);
         }
         match self.behind.pop() {
-            // A process that was killed when it was met makes no more.
+            // A process that was killed when it was met creates no more.
             Some(member) => self.list_below(member),
             None => return self.list_own(tree),
         }
@@ -100,7 +100,7 @@ impl Walk {
             return Step::On;
         }
         if tree.known() == Some(member) {
-            // Before it is met: if it ends then, its children are at the end of all others.
+            // Before the process is met: if it ends then, its children move to the end of the list.
             self.list_below(member);
         } else {
             self.behind.push(member);
@@ -138,8 +138,8 @@ fn everyone(tree: &Tree<'_>, all: Vec<Process>) -> Vec<Member> {
     found.iter().rev().map(Member::of).collect()
 }
 
-/// Every process below `root` in a list that was not made in one instant, without those
-/// below a child of it that does not belong.
+/// Every process below `root` in a list that is not a snapshot, without those below a child that
+/// does not belong.
 fn descendants(root: i32, all: Vec<Process>, belongs: impl Fn(&Process) -> bool) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
     for process in all {
@@ -151,7 +151,7 @@ fn descendants(root: i32, all: Vec<Process>, belongs: impl Fn(&Process) -> bool)
     seen.insert(root);
     let mut next = 0;
     while let Some(process) = found.get(next) {
-        // Taken out, so that parents in a circle are met once.
+        // Removed from the map, so that parents in a circle are met once.
         let below = children.remove(&process.pid).unwrap_or_default();
         found.extend(below.into_iter().filter(|child| seen.insert(child.pid)));
         next += 1;
@@ -171,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn all_generations_are_found_and_nobody_else() {
+    fn all_generations_are_found_and_no_stranger() {
         let pairs = [(9, 5), (2, 1), (5, 2), (6, 2), (7, 9), (3, 1), (1, 0)];
         assert_eq!(pids_below(2, &pairs, |_| true), [5, 6, 9, 7]);
         assert_eq!(pids_below(7, &pairs, |_| true), [0; 0]);
     }
 
     #[test]
-    fn a_child_that_does_not_belong_takes_its_own_along() {
+    fn a_child_that_does_not_belong_excludes_its_descendants() {
         let pairs = [(5, 2), (6, 2), (7, 5), (8, 6)];
         assert_eq!(pids_below(2, &pairs, |it| it.pid != 5), [6, 8]);
     }

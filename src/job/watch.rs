@@ -1,4 +1,4 @@
-//! When the job must end. Pure: the guard asks it after every wake-up.
+//! When the job must end. Pure: the guard queries it after every wake-up.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::moment::Moment;
 #[must_use]
 pub(super) enum Due {
     Nothing,
-    /// The deadline has passed: the supervisor is told. TERM or KILL is due next.
+    /// The deadline has passed: the supervisor is informed. TERM or KILL is due next.
     Expired,
     /// The tree gets TERM.
     Term,
@@ -18,20 +18,20 @@ pub(super) enum Due {
     Kill,
 }
 
-/// Until when the job may run, and how far its end has come.
+/// The deadlines of the job, and the progress of its end.
 #[derive(Debug)]
 pub(super) struct Watch {
     deadline: Option<Deadline>,
-    /// The deadline's `term_at` has passed: there is no way back.
+    /// The deadline's `term_at` has passed: the end is final.
     expired: bool,
-    /// When somebody asked for the tree to be killed.
+    /// When the tree is to be killed by order.
     asked: Option<Moment>,
     term: Term,
-    /// Whether even a job that may leave processes behind must not.
+    /// Whether a job must end completely, even if it may leave processes behind.
     thorough: bool,
 }
 
-/// The tree's TERM, which it gets once.
+/// Whether the tree has got its TERM, which is sent once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Term {
     NotAsked,
@@ -40,7 +40,7 @@ enum Term {
 }
 
 impl Watch {
-    /// Watches over a job that starts now.
+    /// The watch of a job that starts now.
     pub(super) const fn new(deadline: Option<Deadline>) -> Self {
         Self {
             deadline,
@@ -51,7 +51,7 @@ impl Watch {
         }
     }
 
-    /// A new deadline. One that passed already stays passed, whatever the news.
+    /// Sets a new deadline. A deadline that has passed stays passed.
     pub(super) fn renew(&mut self, now: Moment, deadline: Deadline) {
         let passed = self.deadline.is_some_and(|old| old.term_at <= now);
         if !self.expired && !passed {
@@ -59,7 +59,7 @@ impl Watch {
         }
     }
 
-    /// Somebody wants the tree killed at `kill_at`, with a TERM before if `term_tree`.
+    /// Orders the tree's KILL at `kill_at`, with a TERM before if `term_tree`.
     pub(super) fn end(&mut self, kill_at: Moment, term_tree: bool) {
         self.asked = Some(self.asked.map_or(kill_at, |asked| asked.min(kill_at)));
         if term_tree {
@@ -73,8 +73,8 @@ impl Watch {
         self.end(now.plus(grace), true);
     }
 
-    /// The main process has ended and left others behind. Says whether this is the
-    /// first that they hear of it.
+    /// The main process has ended and left others behind. Returns whether this is their first order
+    /// to end.
     pub(super) fn end_leftovers(&mut self, now: Moment, grace: Duration) -> bool {
         // Thorough without a TERM: they are being killed already.
         let first = self.term == Term::NotAsked && !self.thorough;
@@ -91,8 +91,7 @@ impl Watch {
         }
     }
 
-    /// What is due. To be asked until it says that nothing is, or that the tree is
-    /// to be killed: anything else is said once.
+    /// What is due. To be called until nothing is due, or KILL: any other answer comes once.
     pub(super) fn due(&mut self, now: Moment) -> Due {
         if !self.expired && self.deadline.is_some_and(|it| it.term_at <= now) {
             self.expired = true;
@@ -111,13 +110,13 @@ impl Watch {
         Due::Nothing
     }
 
-    /// When `due` will say something else, if nothing happens until then.
+    /// When the answer of `due` changes, if nothing happens until then.
     pub(super) fn next(&self) -> Option<Moment> {
         let term_at = self.deadline.filter(|_| !self.expired).map(|it| it.term_at);
         [term_at, self.kill_at()].into_iter().flatten().min()
     }
 
-    /// Whether nothing of the job may outlive it.
+    /// Whether no process of the job may outlive it.
     pub(super) const fn is_thorough(&self) -> bool {
         self.thorough
     }

@@ -41,7 +41,7 @@ fn a_deadline_that_passes_is_a_term_and_then_a_kill() {
 }
 
 #[test]
-fn who_wakes_after_both_moments_kills_at_once() {
+fn a_guard_that_wakes_after_both_deadlines_kills_at_once() {
     let mut watch = Watch::new(Some(deadline(20, 30)));
     assert_eq!(all_due(&mut watch, 99), [Due::Expired, Due::Kill]);
 }
@@ -55,7 +55,7 @@ fn a_new_deadline_moves_the_end() {
 }
 
 #[test]
-fn news_after_the_deadline_come_too_late() {
+fn a_new_deadline_after_the_old_one_comes_too_late() {
     let mut watch = Watch::new(Some(deadline(20, 30)));
     watch.renew(at(20), deadline(40, 50));
     assert_eq!(all_due(&mut watch, 20), [Due::Expired, Due::Term]);
@@ -105,7 +105,7 @@ fn the_tree_gets_term_once() {
 }
 
 #[test]
-fn an_expiry_is_told_after_a_term_too() {
+fn an_expiry_is_reported_after_a_term_too() {
     let mut watch = Watch::new(Some(deadline(20, 30)));
     watch.end(at(90), true);
     assert_eq!(all_due(&mut watch, 10), [Due::Term]);
@@ -126,7 +126,7 @@ fn without_a_supervisor_the_grace_ends_at_the_deadline() {
 }
 
 #[test]
-fn leftovers_get_their_grace_within_an_end_that_was_asked_for() {
+fn leftovers_get_their_grace_within_an_ordered_end() {
     let mut watch = Watch::new(None);
     watch.end(at(15), false);
     assert!(watch.end_leftovers(at(10), GRACE));
@@ -137,7 +137,7 @@ fn leftovers_get_their_grace_within_an_end_that_was_asked_for() {
 }
 
 #[test]
-fn who_is_being_killed_is_no_leftover() {
+fn a_process_that_is_being_killed_is_no_leftover() {
     let mut watch = Watch::new(None);
     watch.end(at(5), false);
     assert_eq!(all_due(&mut watch, 5), [Due::Kill]);

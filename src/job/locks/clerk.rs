@@ -1,7 +1,7 @@
-//! A process that does what concerns the files of locks, where the store does not lie beside
-//! them. A file system may hang (frozen, a dead disk), and a process that waits for it heeds no
-//! signal, not even a KILL. So another process waits, and the supervisor goes on without
-//! locks. There is one while the token is sought; it ends when the job is started.
+//! A process that handles the lock files where the store does not lie beside them. A file system
+//! may hang (frozen, a dead disk), and a process that waits for it handles no signal, not even
+//! KILL. So the clerk waits instead, and the supervisor goes on without locks. The clerk exists
+//! while the token is sought; it ends when the job is started.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -22,37 +22,38 @@ use crate::sys::signals::{Inherited, block_all};
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::ends_within;
 
-/// What listings call it.
+/// The clerk's name in process listings.
 const NAME: &std::ffi::CStr = c"lease-clerk";
 
-/// How often it is looked whether a signal asks for the end, while an answer is waited for.
+/// How often a wait for an answer checks for a stop signal.
 const TICK: Duration = Duration::from_millis(10);
 
-/// How long its end is waited for when the job has been started.
+/// How long the supervisor waits for the clerk's end when the job has started.
 const LEAVING: Duration = Duration::from_millis(20);
 
-/// The same when the run is over: an outer run must not find it among what its job left.
+/// The same when the run is over: an outer run must not find the clerk among the processes that its
+/// job left behind.
 const LEAVING_AT_THE_END: Duration = Duration::from_millis(100);
 
-/// The supervisor's side.
+/// The supervisor's side of the clerk.
 #[derive(Debug)]
 pub struct Clerk {
     socket: Packets,
     pid: i32,
     directory: PathBuf,
-    /// How long an answer is waited for.
+    /// How long the supervisor waits for an answer.
     patience: Duration,
-    /// A signal that asks for the end ends that wait too.
+    /// A stop signal ends that wait too.
     inherited: Inherited,
-    /// The last that was asked, and whether its answer is still to come.
+    /// The number of the last request, and whether its answer is still to come.
     asked: u64,
     owes: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 enum Ask {
-    /// Answered with [`Told::Taken`] and the run lock's descriptor, then [`Told::Job`] and
-    /// the job lock's.
+    /// Answered with [`Answer::Taken`] and the run lock's descriptor, then [`Answer::Job`] and the job
+    /// lock's descriptor.
     Take {
         bits: String,
         inherited: bool,
@@ -60,7 +61,7 @@ enum Ask {
     Probe {
         name: String,
     },
-    /// Not answered.
+    /// Without an answer.
     Remove {
         name: String,
     },
@@ -75,11 +76,11 @@ enum Told {
 }
 
 impl Clerk {
-    /// Forks one for the locks in this directory, which has so long for each answer. To be
-    /// called while this process has a single thread.
+    /// Forks a clerk for the locks in this directory, with this time for each answer. To be called
+    /// while this process has a single thread.
     ///
     /// # Errors
-    /// The system refused a process or descriptors.
+    /// The system cannot create a process or descriptors.
     pub fn fork(directory: &Path, patience: Duration, inherited: Inherited) -> io::Result<Self> {
         let (socket, clerks_end) = Packets::pair()?;
         match fork()? {
@@ -93,7 +94,7 @@ impl Clerk {
                 owes: false,
             }),
             Forked::Child => {
-                // Or it would never hear that the supervisor is gone.
+                // With an open copy the clerk would never see the end of the supervisor.
                 drop(socket);
                 let work = AssertUnwindSafe(|| serve(&clerks_end, directory));
                 exit_now(catch_unwind(work).map_or(70, |()| 0))
@@ -104,11 +105,11 @@ impl Clerk {
     /// As [`take`].
     ///
     /// # Errors
-    /// As there, or there is no answer.
+    /// Those of [`take`], or no answer in time.
     pub fn take(&mut self, bits: u128, inherited: bool) -> io::Result<(RunLock, JobLock)> {
         let bits = format!("{bits:x}");
         match self.ask(&Ask::Take { bits, inherited })? {
-            (Told::Taken { name }, Some(run)) => {
+            (Answer::Taken { name }, Some(run)) => {
                 let name = LockName::parse(&name).ok_or(ErrorKind::InvalidData)?;
                 let path = self.directory.join(name.as_str());
                 let run = RunLock {
@@ -121,13 +122,13 @@ impl Clerk {
                     _ => Err(Errno::EMFILE.into()),
                 }
             }
-            (Told::NotTaken { why }, _) => Err(io::Error::other(why)),
+            (Answer::NotTaken { why }, _) => Err(io::Error::other(why)),
             // A descriptor was lost on its way, for want of free ones.
             _ => Err(Errno::EMFILE.into()),
         }
     }
 
-    /// As [`probe()`]; nothing can be told if there is no answer.
+    /// As [`probe()`]; `None` also without an answer.
     #[must_use]
     pub fn probe(&mut self, name: &LockName) -> Option<Probed> {
         let name = name.to_string();
@@ -137,21 +138,21 @@ impl Clerk {
         }
     }
 
-    /// As [`remove`], later.
+    /// As [`remove`], asynchronously.
     pub fn remove(&self, name: &LockName) {
         let name = name.to_string();
-        // What is not removed is swept some day.
+        // A file that is not removed is swept later.
         let _ = send(&self.socket, self.asked, &Ask::Remove { name }, None);
     }
 
-    /// Sends it away. It sweeps, and ends. Gives the pid of one that does not: it stays a
-    /// child of this process until its file system answers.
+    /// Dismisses the clerk. It sweeps, and ends. Returns the pid of one that does not end: it stays
+    /// a child of this process until its file system answers.
     #[must_use]
     pub fn dismiss(self) -> Option<i32> {
         self.leaves_within(LEAVING)
     }
 
-    /// The same when the run is over.
+    /// Dismisses the clerk when the run is over.
     pub fn dismiss_at_the_end(self) {
         let _ = self.leaves_within(LEAVING_AT_THE_END);
     }
@@ -169,7 +170,7 @@ impl Clerk {
         Some(pid)
     }
 
-    fn ask(&mut self, ask: &Ask) -> io::Result<(Told, Option<OwnedFd>)> {
+    fn ask(&mut self, ask: &Ask) -> io::Result<(Answer, Option<OwnedFd>)> {
         self.drop_late_answers();
         if self.owes {
             return Err(io::Error::new(ErrorKind::TimedOut, "no answer yet"));
@@ -180,16 +181,16 @@ impl Clerk {
         self.answer()
     }
 
-    /// The next packet of the answer to what was asked last.
-    fn answer(&mut self) -> io::Result<(Told, Option<OwnedFd>)> {
+    /// The next packet of the answer to the last request.
+    fn answer(&mut self) -> io::Result<(Answer, Option<OwnedFd>)> {
         let asked_at = Instant::now();
         loop {
             match self.socket.receive()? {
                 Packet::Data(bytes, fd) => {
-                    let (number, told): (u64, Told) = serde_json::from_slice(&bytes)?;
+                    let (number, answer): (u64, Answer) = serde_json::from_slice(&bytes)?;
                     if number == self.asked {
-                        self.owes = matches!(told, Told::Taken { .. });
-                        return Ok((told, fd));
+                        self.owes = matches!(answer, Answer::Taken { .. });
+                        return Ok((answer, fd));
                     }
                 }
                 Packet::Closed => return Err(ErrorKind::BrokenPipe.into()),
@@ -206,22 +207,22 @@ impl Clerk {
         }
     }
 
-    /// What comes too late is dropped, and its locks with it.
+    /// Drops late answers, and their locks.
     fn drop_late_answers(&mut self) {
         while let (true, Ok(Packet::Data(bytes, _))) = (self.owes, self.socket.receive()) {
-            let told = serde_json::from_slice::<(u64, Told)>(&bytes);
-            if let Ok((_, Told::Taken { name })) = &told
+            let answer = serde_json::from_slice::<(u64, Answer)>(&bytes);
+            if let Ok((_, Answer::Taken { name })) = &answer
                 && let Some(name) = LockName::parse(name)
             {
                 self.remove(&name);
             }
-            self.owes = told.is_ok_and(|(_, told)| matches!(told, Told::Taken { .. }));
+            self.owes = answer.is_ok_and(|(_, answer)| matches!(answer, Answer::Taken { .. }));
         }
     }
 }
 
 fn wait(socket: &Packets, limit: Option<Duration>) {
-    // Whatever it says, what there is is read next.
+    // Whatever this returns, the available packets are read next.
     let _ = wait_readable(socket.as_fd(), limit);
 }
 
@@ -235,9 +236,9 @@ fn send(
     socket.send(&packet, fd.map(AsFd::as_fd))
 }
 
-/// The clerk's whole work, until the supervisor is gone or sends it away.
+/// The clerk's whole work, until the supervisor is gone or dismisses it.
 fn serve(socket: &Packets, directory: &Path) {
-    // It holds nothing of the supervisor's: it may outlive it, if it hangs.
+    // It holds no descriptor of the supervisor's: it may outlive the supervisor, if it hangs.
     silence_standard();
     close_all_except(&[socket.as_fd()]);
     let _ = block_all().and_then(|()| set_name(NAME));
@@ -264,12 +265,12 @@ fn carry_out(socket: &Packets, directory: &Path, number: u64, ask: Ask) -> io::R
             match take(directory, bits, inherited) {
                 Ok((run, job)) => {
                     let name = run.name.to_string();
-                    send(socket, number, &Told::Taken { name }, Some(&run.file))?;
-                    send(socket, number, &Told::Job, Some(&job.0))
+                    send(socket, number, &Answer::Taken { name }, Some(&run.file))?;
+                    send(socket, number, &Answer::Job, Some(&job.0))
                 }
                 Err(error) => {
                     let why = error.to_string();
-                    send(socket, number, &Told::NotTaken { why }, None)
+                    send(socket, number, &Answer::NotTaken { why }, None)
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Which processes hold a run's job lock, for people.
+//! Which processes hold a run's job lock, for display.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,8 +11,8 @@ use crate::sys::procfs;
 /// How many are named.
 const MOST_NAMES: usize = 8;
 
-/// The processes that have the file of this name open: `sleep (pid 4711)`. Empty if
-/// /proc shows none of them: they are another user's, or in another container.
+/// The processes that have the file of this name open: `sleep (pid 4711)`. Empty if /proc shows
+/// none of them: they belong to another user or container.
 #[must_use]
 pub fn holders(name: &LockName) -> Vec<String> {
     if !procfs::is_ours() {
@@ -30,8 +30,8 @@ pub fn holders(name: &LockName) -> Vec<String> {
     names
 }
 
-/// The link's text is read and never followed: the file behind it may be on a file
-/// system that hangs. The name is random, so that it is enough.
+/// Reads the link's text without following the link: the file behind it may be on a file system
+/// that hangs. The name is random, so its text is enough.
 fn has_open(pid: i32, name: &str) -> bool {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else {
         return false;
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_the_file_open_is_named() {
+    fn processes_that_have_the_file_open_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let (run, job) = take(folder.path(), 7, true).unwrap();
         let name = run.name().clone();

@@ -1,4 +1,4 @@
-//! A lock file's name, which says whose it is and which file is meant.
+//! A lock file's name, which identifies its run and the file.
 
 use std::fmt;
 use std::io;
@@ -6,13 +6,13 @@ use std::os::fd::AsFd;
 
 use crate::sys::inode::{Device, Inode};
 
-/// What the name of a file begins with before it is locked.
+/// The prefix of a file's name before it is locked.
 pub(super) const DRAFT: &str = "new-";
 
 const LOCKED: &str = "run-";
 const NOT_INHERITED: &str = "-closed";
 
-/// How many hexadecimal digits 128 random bits have.
+/// The number of hexadecimal digits of 128 random bits.
 const DIGITS: usize = 32;
 
 /// The name of a lock file that is complete: `run-`, 128 random bits, device, inode and
@@ -35,7 +35,7 @@ impl LockName {
         }
     }
 
-    /// Reads a name as a row has it. `None` for what is none: it is never a path.
+    /// Parses the name in a row. `None` for any other text, so it is never a path.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(LOCKED)?;
@@ -52,7 +52,7 @@ impl LockName {
         })
     }
 
-    /// Whether the job inherits its lock. If not, that it is free proves nothing.
+    /// Whether the job inherits its lock. If not, a free lock proves nothing.
     #[must_use]
     pub const fn is_inherited(&self) -> bool {
         self.inherited
@@ -63,7 +63,7 @@ impl LockName {
         &self.text
     }
 
-    /// Whether the file is the one that the name was given to.
+    /// Whether the name was given to the file with this identity.
     pub(super) fn is_of(&self, identity: &Identity) -> bool {
         self.identity == identity.to_string()
     }
@@ -75,15 +75,15 @@ impl fmt::Display for LockName {
     }
 }
 
-/// What tells a file from a copy of it: device, inode, and the time of its birth where
-/// the file system keeps that, which nobody can set.
+/// What separates a file from its copy: device, inode, and the time of its birth, where the file
+/// system keeps that; no process can set it.
 #[derive(Debug)]
 pub(super) struct Identity {
     pub(super) inode: Inode,
 }
 
 impl Identity {
-    /// Of an open file.
+    /// The identity of an open file.
     pub(super) fn of(file: impl AsFd) -> io::Result<Self> {
         Ok(Self {
             inode: Inode::of(file)?,
@@ -106,7 +106,7 @@ mod tests {
     use std::fs::{self, File};
 
     #[test]
-    fn a_name_says_what_it_was_made_of() {
+    fn a_name_contains_what_it_was_made_of() {
         let file = tempfile::tempfile().unwrap();
         let identity = Identity::of(&file).unwrap();
         for inherited in [true, false] {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_row_may_hold_is_never_a_path() {
+    fn a_parsed_name_is_never_a_path() {
         let bits = "0".repeat(DIGITS);
         assert!(LockName::parse(&format!("run-{bits}-1.2-3-4.5")).is_some());
         for bad in [

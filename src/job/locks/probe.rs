@@ -1,4 +1,4 @@
-//! Asking whether a run's locks are held, without taking anything.
+//! Checks whether a run's locks are held, without taking them.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsFd;
@@ -16,17 +16,16 @@ use crate::sys::open_flags::{NO_FOLLOW, NO_TERMINAL, NO_WAIT};
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probed {
-    /// The supervisor lives.
+    /// The supervisor is alive.
     pub run_lock_held: bool,
-    /// The guard lives, or a process of the job that has the descriptor.
+    /// The guard is alive, or a process of the job that has the descriptor.
     pub job_lock_held: bool,
 }
 
-/// Looks at the locks in the file of this name. `None` if nothing can be told: there is
-/// no such file here, it can't be opened, it is another (a copy), or its locks can't be
-/// trusted.
+/// Checks the locks in the file of this name. `None` if nothing is known: there is no such file
+/// here, it can't be opened, it is another file (a copy), or its locks can't be trusted.
 ///
-/// What is found free stays free, if the row that names the file was read before.
+/// A lock that is found free stays free, if the row that names the file was read before.
 #[must_use]
 pub fn probe(directory: &Path, name: &LockName) -> Option<Probed> {
     judge(&open(&directory.join(name.as_str()))?, name)
@@ -39,9 +38,9 @@ fn judge(file: &File, name: &LockName) -> Option<Probed> {
     if is_trusted { look(file) } else { None }
 }
 
-/// Removes the file of this name, which was found to prove a death that is known by now.
+/// Removes the file of this name, which has proven a death that is known by now.
 pub fn remove(directory: &Path, name: &LockName) {
-    // One that can't be removed, another user's say, is swept some day.
+    // A file that can't be removed (another user's, for example) is swept later.
     let _ = fs::remove_file(directory.join(name.as_str()));
 }
 
@@ -72,11 +71,11 @@ mod tests {
     }
 
     #[test]
-    fn each_lock_is_seen_as_long_as_it_is_held() {
+    fn each_lock_is_visible_as_long_as_it_is_held() {
         let folder = tempfile::tempdir().unwrap();
         let (run, job) = take(folder.path(), 7, true).unwrap();
         let name = run.name().clone();
-        // Twice: to ask changes nothing.
+        // Twice: a check changes nothing.
         for _ in 0..2 {
             assert_eq!(probe(folder.path(), &name), held(true, true));
         }
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn many_that_ask_at_once_see_no_locks_of_each_other() {
+    fn simultaneous_checks_see_no_locks_of_each_other() {
         let folder = tempfile::tempdir().unwrap();
         let (run, job) = take(folder.path(), 7, true).unwrap();
         let name = run.name().clone();
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_that_very_file_proves_nothing() {
+    fn another_file_proves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let (run, job) = take(folder.path(), 7, true).unwrap();
         let name = run.name().clone();

@@ -1,4 +1,4 @@
-//! Removing what dead runs left behind and nobody took over on this host.
+//! Removes the lock files of dead runs that no run on this host took over.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, Metadata, OpenOptions};
@@ -12,33 +12,33 @@ use super::name::{DRAFT, LockName};
 use super::probe::{Probed, look, open};
 use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
 
-/// How old a file must be, and how often is swept. A run that is granted names its file
-/// at once, and takeover-after is a day at most: what an older file could prove, silence
-/// has shown, unless the run was a long one, or had waited for long; then others wait for its
-/// silence.
+/// The minimum age of a swept file, and the time between two sweeps. A granted run names its file
+/// at once, and takeover-after is at most a day: silence has shown whatever an older file could
+/// prove, except for a run that lasted or waited for long; then others wait until it counts as
+/// silent.
 const AGE: Duration = Duration::from_secs(24 * 3_600);
 
-/// How many files are looked at in one sweep.
+/// How many files one sweep checks.
 const MOST_FILES: usize = 4_096;
 
-/// After how long the rest is looked at, where there are more.
+/// When the rest is checked, if there are more.
 const REST_AFTER: Duration = Duration::from_mins(10);
 
-/// The file whose time of change says when was swept last.
+/// The file whose modification time is the time of the last sweep.
 const MARK: &str = "swept";
 
-/// Removes files of locks that are older than a day and that nobody holds, temporary
-/// ones too, if that was not done within the last day. Else it costs one system call. Where
-/// there are very many, some of them.
+/// Removes lock files and temporary files that are older than a day and not locked, if the last
+/// sweep is a day old. Otherwise this costs one system call. In a very full directory it handles a
+/// part of them.
 pub fn sweep_if_due(directory: &Path) {
     let now = SystemTime::now();
     let mark = directory.join(MARK);
-    // A mark from the future is of a clock that was set back since.
+    // A mark from the future: the clock was set back since.
     let is_fresh = |found: Metadata| Some(age(&found, now)? < AGE);
     if fs::metadata(&mark).ok().and_then(is_fresh) == Some(true) {
         return;
     }
-    // Who may not write here may not remove anything either.
+    // A process without the right to write here can't remove anything either.
     let marked = open_mark(&mark).and_then(|mark| mark.set_modified(now).map(|()| mark));
     let (Ok(mark), Ok(entries)) = (marked, fs::read_dir(directory)) else {
         return;
@@ -47,17 +47,17 @@ pub fn sweep_if_due(directory: &Path) {
     for entry in entries.take(MOST_FILES).flatten() {
         looked_at += 1;
         if is_lock_file(&entry.file_name()) && is_left_behind(&entry, now) {
-            // Another may have been quicker.
+            // Another process may have been quicker.
             let _ = fs::remove_file(entry.path());
         }
     }
     if looked_at == MOST_FILES {
-        // Else it is done a day later.
+        // Otherwise the rest follows a day later.
         let _ = mark.set_modified(now - (AGE - REST_AFTER));
     }
 }
 
-/// Nothing is followed or cut off: whoever shares the store may have put it there.
+/// Follows no link and truncates nothing: another user of the store may have put the file there.
 fn open_mark(mark: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
@@ -72,7 +72,7 @@ fn age(found: &Metadata, now: SystemTime) -> Option<Duration> {
     now.duration_since(found.modified().ok()?).ok()
 }
 
-/// Nothing else is ever touched, whoever put it there.
+/// No other file is ever touched, wherever it comes from.
 fn is_lock_file(name: &OsStr) -> bool {
     let is_draft = |name: &[u8]| {
         let bits = name.strip_prefix(DRAFT.as_bytes());
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_done_once_a_day() {
+    fn a_sweep_happens_once_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path();
         let mark = directory.join(MARK);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn very_many_files_are_looked_at_in_turns() {
+    fn very_many_files_are_checked_in_turns() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path();
         for number in 0..MOST_FILES + 2 {
@@ -173,7 +173,7 @@ mod tests {
         }
         let left = || fs::read_dir(directory).unwrap().count();
         sweep_if_due(directory);
-        // The mark may be among those that were looked at.
+        // The mark may be among the files that were checked.
         assert!((3..=4).contains(&left()), "{}", left());
         sweep_if_due(directory);
         assert!(left() >= 3, "the rest is not looked at at once");

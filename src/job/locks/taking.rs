@@ -1,4 +1,4 @@
-//! Taking the two locks of a run, and giving them up.
+//! Takes the two locks of a run, and gives them up.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -15,8 +15,8 @@ use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
 use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
 
-/// The supervisor's own lock. Its file stays when it is dropped: then it proves that
-/// the run is dead.
+/// The supervisor's own lock. The file stays when this is dropped: then it proves that the run is
+/// dead.
 #[derive(Debug)]
 pub struct RunLock {
     pub(super) file: File,
@@ -24,7 +24,7 @@ pub struct RunLock {
     pub(super) name: LockName,
 }
 
-/// The lock that is to be handed to the guard, and closed here.
+/// The lock that goes to the guard and is then closed here.
 #[derive(Debug)]
 pub struct JobLock(pub(super) File);
 
@@ -34,26 +34,26 @@ impl AsFd for JobLock {
     }
 }
 
-/// Names a lock file in this directory for one run and takes both locks. `bits` are its
-/// name, to be drawn for each run; `inherited` says whether the job will inherit its lock.
-/// The directory is made if it is missing, for this user alone.
+/// Names a lock file in this directory for one run and takes both locks. `bits`: the file's random
+/// name, drawn for each run. `inherited`: whether the job will inherit its lock. A missing
+/// directory is made, for this user alone.
 ///
 /// # Errors
-/// The directory can't be made or written, is not on a local file system, the disk is
-/// full, descriptors have run out, or the kernel has no such locks. Nothing is left then.
+/// The directory can't be made or written, is not on a local file system, the disk is full,
+/// descriptors have run out, or the kernel has no such locks. Nothing is left behind then.
 pub fn take(directory: &Path, bits: u128, inherited: bool) -> io::Result<(RunLock, JobLock)> {
     check_kind(directory)?;
     let draft = directory.join(format!("{DRAFT}{bits:032x}"));
     let taken = make(directory, &draft)
         .and_then(|file| lock_and_name(file, directory, &draft, bits, inherited));
     if taken.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = fs::remove_file(&draft);
     }
     taken
 }
 
-/// Before anything is made or locked there: on a network file system each of these calls may
+/// Before anything is created or locked there: on a network file system each of these calls may
 /// take as long as its server likes.
 fn check_kind(directory: &Path) -> io::Result<()> {
     for path in directory.ancestors() {
@@ -114,15 +114,15 @@ fn make_directory(directory: &Path) -> io::Result<()> {
         .recursive(true)
         .mode(0o700)
         .create(directory)?;
-    // Whatever the umask took away.
+    // Restores the bits that the umask removed.
     fs::set_permissions(directory, Permissions::from_mode(0o700))
 }
 
-/// Locks both bytes, the job's through an open file description of its own.
+/// Locks both bytes, the job's through a separate open file description.
 fn lock_both(file: &File, draft: &Path) -> io::Result<(Identity, File)> {
-    // First of all: what is locked is not swept.
+    // First: a sweep leaves locked files alone.
     ofd::lock(file.as_fd(), RUN_BYTE)?;
-    // It may have been mounted meanwhile.
+    // A file system may have been mounted meanwhile.
     trusted(FileSystem::of_file(file)?)?;
     let identity = Identity::of(file)?;
     if !identity.inode.is_file {
@@ -134,7 +134,7 @@ fn lock_both(file: &File, draft: &Path) -> io::Result<(Identity, File)> {
     }
     let job = open(draft, false)?;
     ofd::lock(job.as_fd(), JOB_BYTE)?;
-    // Seen, not believed: a sandbox may only pretend, and the path may lead elsewhere by now.
+    // Verified, because a sandbox may only pretend, and the path may lead elsewhere by now.
     if ofd::is_locked(file.as_fd(), JOB_BYTE)? {
         Ok((identity, job))
     } else {
@@ -152,7 +152,7 @@ impl RunLock {
     /// Whether the guard or a process of the job holds the job's lock.
     ///
     /// # Errors
-    /// What fcntl(2) says; it has no reason to.
+    /// Those of fcntl(2), which has no reason to fail.
     pub fn is_job_lock_held(&self) -> io::Result<bool> {
         ofd::is_locked(self.file.as_fd(), JOB_BYTE)
     }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_named_private_and_locked() {
+    fn a_taken_file_is_named_private_and_locked() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("a/b");
         let (run, job) = take(&directory, 7, true).unwrap();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn where_locks_can_not_be_trusted_none_are_taken() {
+    fn no_locks_are_taken_where_they_can_not_be_trusted() {
         for path in ["/proc/self", "/proc/no/such/directory"] {
             let refused = take(Path::new(path), 7, true).unwrap_err();
             assert!(refused.to_string().contains("procfs"), "{refused}");
