@@ -32,8 +32,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The last instant that RFC 3339 can write: the end of the year 9999, in ms since 1970.
 const LATEST_MS: u64 = 253_402_300_799_999;
 
-/// A time as RFC 3339 in UTC. What lies outside of the years 1970 to 9999 is
-/// shown as the nearest that does not.
+/// A time as RFC 3339 in UTC. A time outside the years 1970 to 9999 is shown as the nearest inside.
 #[must_use]
 pub fn rfc3339(wall_ms: i64) -> String {
     let ms = u64::try_from(wall_ms).unwrap_or(0).min(LATEST_MS);

@@ -1,4 +1,4 @@
-//! What operators did, in sentences and as JSON.
+//! Acts of operators, in sentences and as JSON.
 
 use std::time::Duration;
 
@@ -13,29 +13,29 @@ use crate::token::{Act, ActRecord, GroupName, Row, State, StoreTime};
 #[derive(Debug, Serialize)]
 pub struct ActObject<'a> {
     pub group: &'a str,
-    /// What was done.
+    /// The act's word.
     pub act: &'a str,
-    /// The client that it is about.
+    /// The client that the act concerns.
     pub client: Option<&'a str>,
     /// Until when a pause lasts.
     pub until: Option<String>,
     /// The key of `--once` that was forgotten.
     pub once_key: Option<&'a str>,
-    /// The store's incarnation that it is about.
+    /// The store's incarnation that the act concerns.
     pub incarnation: Option<&'a str>,
     pub reason: Option<&'a str>,
-    /// Who did it.
+    /// The operator.
     pub by: &'a str,
-    /// From which host.
+    /// The operator's host.
     pub host: Option<&'a str>,
-    /// When, by the store's wall clock.
+    /// The time, by the store's wall clock.
     pub at: String,
     /// The fence that the token had.
     pub fence: i64,
 }
 
 impl<'a> ActObject<'a> {
-    /// What there is to say of an act.
+    /// The object for an act.
     #[must_use]
     pub fn of(act: &'a ActRecord) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl<'a> ActObject<'a> {
     }
 }
 
-/// An act that was just done, as its own `--json` shows it.
+/// An act that was just performed, as its own `--json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Performed<'a> {
     #[serde(flatten)]
@@ -63,7 +63,7 @@ pub struct Performed<'a> {
     pub old_job_until: Option<String>,
 }
 
-/// Who acted, and from where.
+/// The operator and the host of an act.
 #[must_use]
 pub fn whose(act: &ActRecord) -> String {
     let host = act.actor.host.as_deref();
@@ -73,8 +73,8 @@ pub fn whose(act: &ActRecord) -> String {
     )
 }
 
-/// What an act has brought about, with its time. `row` is what it was before; an old job may go on
-/// for `old_job_for`.
+/// The message for a performed act, with its time. `row` is the row before the act; an old job may
+/// go on for `old_job_for`.
 #[must_use]
 pub fn done(
     act: &Act,
@@ -106,7 +106,7 @@ pub fn done(
         }
         Act::Handoff(to) => {
             let others = match row.client_bound() {
-                // It is bound to it as before.
+                // It stays bound to its client.
                 Some(bound) if bound != to => format!(
                     "{bound} may have it after its head start, others when keep has passed too, those in the queue sooner"
                 ),
@@ -118,7 +118,7 @@ pub fn done(
             format!("{group} goes to {to} at its next run; {others}")
         }
         Act::Expect(Some(client)) => format!("{client} is expected to run {group}"),
-        Act::Expect(None) => format!("nobody is expected to run {group}"),
+        Act::Expect(None) => format!("no client is expected to run {group}"),
         Act::Revoke => format!(
             "{holder} is asked to end its job and to free {group}: it hears of it at its next heartbeat, and the token is free when no process of the job is left"
         ),
@@ -148,7 +148,7 @@ pub fn done(
     }
 }
 
-/// There is nothing to be done: it is so already.
+/// The message for an act that changes nothing.
 #[must_use]
 pub fn nothing(act: &Act, group: &GroupName, store: &str) -> Message {
     let group = format!("{group} in {store}");
@@ -157,8 +157,8 @@ pub fn nothing(act: &Act, group: &GroupName, store: &str) -> Message {
         Act::Resume => format!("{group} is not paused"),
         Act::Handoff(to) => format!("{group} goes to {to} already"),
         Act::Expect(Some(client)) => format!("{client} is expected to run {group} already"),
-        Act::Expect(None) => format!("nobody is expected to run {group} already"),
-        Act::Revoke => format!("{group} is not running: there is nobody to revoke it from"),
+        Act::Expect(None) => format!("no client is expected to run {group} already"),
+        Act::Revoke => format!("{group} is not running: there is no session to revoke"),
         Act::Forget(key) => format!("{key} of {group} is not done"),
         Act::Raise(_) => format!("the fence of {group} is that high already"),
         Act::Release { .. } => format!("{group} is free already"),
@@ -170,7 +170,7 @@ pub fn nothing(act: &Act, group: &GroupName, store: &str) -> Message {
     }
 }
 
-/// What is not done to a running token.
+/// The message for an act that a running token prevents.
 #[must_use]
 pub fn held(act: &Act, row: &Row, store: &str) -> Message {
     let holder = row.client_bound();

@@ -1,4 +1,4 @@
-//! What `check` answers.
+//! The answers of `check`.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ pub struct Answer<'a> {
     pub group: &'a str,
     /// Whether it may.
     pub may_run: bool,
-    /// Why not: `not_held`, `not_ours`, `revoked` or `ends_too_soon`.
+    /// The reason if not: `not_held`, `not_ours`, `revoked` or `ends_too_soon`.
     pub why_not: Option<&'static str>,
-    /// Who holds the token.
+    /// The client that holds the token.
     pub client: Option<&'a str>,
     /// The fencing token.
     pub fence: i64,
     /// How long the holder may trust its lease, at least.
     pub trusted_for_ms: u64,
-    /// How long it was asked for.
+    /// The requested time.
     #[serde(skip)]
     needed: Duration,
 }
@@ -48,15 +48,15 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The same, in a line.
+    /// The answer as a line.
     #[must_use]
     pub fn message(&self, store: &str) -> Message {
         let group = format!("{} in {store}", self.group);
-        let client = self.client.unwrap_or("nobody");
+        let client = self.client.unwrap_or("no client");
         let left = rounded(Duration::from_millis(self.trusted_for_ms));
         let text = match self.why_not {
             None => format!("{group} is held by this session ({client}), for {left} at least"),
-            Some("not_held") => format!("{group} is not running: nobody may run now"),
+            Some("not_held") => format!("{group} is not running: no node may run now"),
             Some("revoked") => format!("{group} was revoked from this session: it is to end"),
             Some("ends_too_soon") => format!(
                 "{group} is held by this session, but that is sure for {left} only, not for {}",
@@ -76,11 +76,11 @@ impl<'a> Answer<'a> {
 #[derive(Debug, Serialize)]
 pub struct Succeeded<'a> {
     pub group: &'a str,
-    /// Whether one has, in that time.
+    /// Whether one has, within that time.
     pub succeeded: bool,
-    /// When the last that history knows of ended.
+    /// When the last known successful run ended.
     pub last_success_at: Option<String>,
-    /// Whose it was.
+    /// The run's client.
     pub client: Option<&'a str>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Succeeded<'a> {
     }
 }
 
-/// A run has succeeded.
+/// The message that a run has succeeded.
 #[must_use]
 pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
     let ended = run.ended_at_ms.unwrap_or(run.started_at_ms);
@@ -115,7 +115,7 @@ pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
     }
 }
 
-/// None has.
+/// The message that no run has succeeded.
 #[must_use]
 pub fn not_succeeded(
     group: &GroupName,

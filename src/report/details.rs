@@ -1,4 +1,4 @@
-//! One token, with everything that its row says: `status --group`.
+//! One token, with every value of its row: `status --group`.
 
 use super::incarnation::observed_until;
 use super::json::not_before;
@@ -82,7 +82,7 @@ fn observation(row: &Row, memory: &Memory, now: &StoreTime) -> Lines {
 fn orders(row: &Row, now: &StoreTime) -> Lines {
     let paused = row.pause_at(now).map(|pause| {
         let until = pause.until_wall_ms.map_or_else(
-            || "until somebody resumes it".to_owned(),
+            || "until it is resumed".to_owned(),
             |until| format!("until {}", rfc3339(until)),
         );
         let reason = match pause.reason.as_str() {

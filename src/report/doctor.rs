@@ -1,4 +1,4 @@
-//! What `doctor` prints: a line, or an object, for each check.
+//! The output of `doctor`: a line, or an object, for each check.
 
 use serde::Serialize;
 
@@ -8,13 +8,13 @@ use crate::store::checkup::{Check, Verdict};
 /// One check, as `doctor --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// The check's name.
     pub step: &'static str,
-    /// On which of several servers.
+    /// The server, if there are several.
     pub server: Option<String>,
     /// `ok`, `note`, `warn` or `FAIL`.
     pub verdict: &'static str,
-    /// What was found.
+    /// The finding.
     pub found: String,
     /// What to do about it.
     pub remedy: Option<String>,
@@ -41,8 +41,8 @@ const fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A check as a line: its verdict, what was looked at and found, and what to do. What a
-/// server or a path says can't break it, or reach the terminal as a command.
+/// A check as a line: its verdict, its name, the finding, and the remedy. Text from a server or a
+/// path can neither break the line nor control the terminal.
 #[must_use]
 pub fn line(check: &Check) -> String {
     let server = check.server.as_ref();

@@ -71,11 +71,11 @@ pub(super) fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>, once: b
     let why = error.map_or_else(String::new, |error| format!(" ({error})"));
     if once {
         return format!(
-            "{program} has ended with 0, but the store {store} did not say that it wrote this down{why}: it is not known whether the key of {group} is done there, and a run with this key may run {program} again; tokenrun once list shows it"
+            "{program} has ended with 0, but the store {store} did not confirm that this was recorded{why}: it is not known whether the key of {group} is done there, and a run with this key may run {program} again; tokenrun once list shows it"
         );
     }
     format!(
-        "the run of {group} has ended, but the store {store} could not be told{why}: history shows it as unknown, and others wait for takeover-after, unless they can see on this host that it is dead"
+        "the run of {group} has ended, but the store {store} did not confirm its record{why}: history shows the run as unknown, and other nodes wait for takeover-after; a claimant on this host need not, once the run is proven dead"
     )
 }
 
@@ -120,7 +120,7 @@ pub(super) fn ended(
             } else {
                 String::new()
             };
-            // The other troubles' messages say what to do.
+            // The messages of the other errors say what to do.
             let remedy = match error.trouble {
                 Trouble::Unavailable | Trouble::Refused => "; tokenrun doctor looks closer",
                 _ => "",
@@ -152,7 +152,7 @@ pub(super) fn ended(
             }
             JobEnd::NotStarted(Unstarted::Done(mark)) => Message::new(Info, "done", done(cx, mark)),
             JobEnd::NotStarted(unstarted) => {
-                // A stop that was asked for is ordinary, as before the grant.
+                // A requested stop is ordinary, as before the grant.
                 let level = match unstarted {
                     Unstarted::Signal(_) => Info,
                     _ => Warning,

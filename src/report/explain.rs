@@ -1,4 +1,4 @@
-//! What the rule says for a client now, and what it will say when that changes.
+//! The rule's decision for a client now, and the decision that follows it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Claim, Clause, Decision, Doubt, Refusal, Row, StoreTime, Verdict};
 
-/// What the rule says, as `explain --json` shows it.
+/// The rule's decision, as `explain --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Explanation<'a> {
     pub group: &'a str,
@@ -22,18 +22,18 @@ pub struct Explanation<'a> {
     pub rule: &'static str,
     /// `run`, `nested`, `wait`, `observe`, `create` or `refused`.
     pub verdict: &'static str,
-    /// How the token would be had, if it would.
+    /// The kind of the grant, if the token would be granted.
     pub grant: Option<&'static str>,
-    /// Why not, in a word.
+    /// The reason for a refusal, in a word.
     pub refused: Option<&'static str>,
-    /// The times in it, in a sentence.
+    /// The times in the decision, in a sentence.
     pub because: String,
-    /// How long until the rule says something else, if nobody does anything before;
-    /// `null` if only somebody's act changes it.
+    /// How long until the decision changes by itself; `null` if only an act or another run changes
+    /// it.
     pub changes_in_ms: Option<u64>,
-    /// When that is, by the store's wall clock.
+    /// When it changes, by the store's wall clock.
     pub changes_at: Option<String>,
-    /// What it says then: the clause.
+    /// The clause that decides then.
     pub then_clause: Option<u8>,
     #[serde(skip)]
     pub then: Option<Clause>,
@@ -69,7 +69,7 @@ pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
 }
 
 impl<'a> Explanation<'a> {
-    /// What there is to say of a decision; `then` is what follows it, if time alone does.
+    /// The object for a decision. `then`: the decision that follows by time alone.
     #[must_use]
     pub fn of(
         claim: &'a Claim,
@@ -107,7 +107,7 @@ impl<'a> Explanation<'a> {
         }
     }
 
-    /// The same, in sentences.
+    /// The decision in sentences.
     #[must_use]
     pub fn text(&self) -> String {
         let (group, client) = (printable(self.group), printable(self.client));
@@ -124,14 +124,14 @@ impl<'a> Explanation<'a> {
         };
         let change = match (&self.changes_in_ms, &self.changes_at, self.then) {
             (Some(ms), Some(at), Some(clause)) => format!(
-                "That changes in {}, at {at}, if nobody does anything before: then clause {clause} decides: {}.",
+                "That changes in {}, at {at}, unless something else changes it first: then clause {clause} decides: {}.",
                 rounded(Duration::from_millis(*ms)),
                 clause.text()
             ),
             _ if self.refused.is_some() => {
-                "Time alone does not change that: somebody has to do something.".to_owned()
+                "Time alone does not change that: it needs an act.".to_owned()
             }
-            _ => "Nobody has to do anything for it.".to_owned(),
+            _ => "It needs no act.".to_owned(),
         };
         format!(
             "{answer}.\nClause {} of the rule decides: {}.\n{}.\n{change}\n",
@@ -142,7 +142,7 @@ impl<'a> Explanation<'a> {
     }
 }
 
-/// The times and names that a decision rests on.
+/// The times and names on which a decision rests.
 fn because(decided: &Decision, row: Option<&Row>) -> String {
     let refusal = match &decided.verdict {
         Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => why,
@@ -191,7 +191,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         Refusal::AliveHere(processes) => format!("They are {}", processes.join(", ")),
         Refusal::Paused(pause) => {
             let until = pause.until_wall_ms.map_or_else(
-                || "until somebody resumes it".to_owned(),
+                || "until it is resumed".to_owned(),
                 |until| format!("until {}", rfc3339(until)),
             );
             let reason = match pause.reason.as_str() {
@@ -232,7 +232,7 @@ fn forgetful(wait: Duration, doubt: Doubt) -> String {
 
 fn state_of(row: Option<&Row>) -> String {
     let Some(row) = row else {
-        return "Nobody has ever seen the group".to_owned();
+        return "The group has never been seen".to_owned();
     };
     let word = super::json::state_word(&row.state);
     row.client_bound().map_or_else(

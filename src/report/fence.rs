@@ -1,4 +1,4 @@
-//! What is said of a fence.
+//! Messages about fences.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::token::{Fence, ResourceName, Row};
 #[derive(Debug, Serialize)]
 pub struct Verified<'a> {
     pub group: &'a str,
-    /// The fence that was asked about.
+    /// The fence in question.
     pub fence: i64,
     /// The group's current one.
     pub current: i64,
@@ -17,19 +17,19 @@ pub struct Verified<'a> {
     pub is_current: bool,
 }
 
-/// What has become of a resource's mark, as `fence advance --json` shows it.
+/// A resource's mark, as `fence advance --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Marked<'a> {
     pub resource: &'a str,
     /// The fence that was given.
     pub fence: i64,
-    /// The highest that has used the resource.
+    /// The highest fence that has used the resource.
     pub highest: i64,
-    /// Whether that is another.
+    /// Whether that is a higher one.
     pub is_stale: bool,
 }
 
-/// It is the row's.
+/// The message for the row's current fence.
 #[must_use]
 pub fn current(row: &Row, store: &str) -> Message {
     let text = format!(
@@ -39,7 +39,7 @@ pub fn current(row: &Row, store: &str) -> Message {
     info("fence_current", text)
 }
 
-/// The row has another.
+/// The message for a fence that is not the row's.
 #[must_use]
 pub fn stale(row: &Row, fence: Fence, store: &str) -> Message {
     let whose = row.client_bound().map_or_else(String::new, |client| {
@@ -54,14 +54,14 @@ pub fn stale(row: &Row, fence: Fence, store: &str) -> Message {
     )
 }
 
-/// No higher one has used the resource.
+/// The message that no higher fence has used the resource.
 #[must_use]
 pub fn advanced(resource: &ResourceName, fence: Fence, store: &str) -> Message {
     let text = format!("{resource} in {store} is used with the fence {fence} from now on");
     info("fence_advanced", text)
 }
 
-/// A higher one has.
+/// The message that a higher fence has used it.
 #[must_use]
 pub fn behind(resource: &ResourceName, fence: Fence, mark: Fence, store: &str) -> Message {
     warning(

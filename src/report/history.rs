@@ -1,4 +1,4 @@
-//! What `history` shows: runs, and what operators did, by time.
+//! The output of `history`: runs and acts of operators, by time.
 
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub enum Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// What there is to say of an entry.
+    /// The object for an entry.
     #[must_use]
     pub fn of(entry: &'a Entry) -> Self {
         match entry {

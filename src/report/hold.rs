@@ -1,4 +1,4 @@
-//! What `hold` says of its token.
+//! Messages of `hold` about its token.
 
 use std::path::Path;
 use std::process::ExitStatus;
@@ -6,17 +6,16 @@ use std::process::ExitStatus;
 use super::message::{Level, Message};
 use crate::run::runtime_file::Holder;
 
-/// What has become of the token.
+/// A change of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// This node has it.
+    /// This node has the token.
     Gain,
-    /// This node has it no more, or is about to: nobody else has it yet.
+    /// This node has the token no more, or is about to lose it; no other node has it yet.
     Loss,
 }
 
 impl Change {
-    /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -26,7 +25,7 @@ impl Change {
     }
 }
 
-/// A token was gained or is lost.
+/// The message for a change.
 #[must_use]
 pub fn changed(change: Change, held: &Holder) -> Message {
     let Holder {
@@ -72,7 +71,7 @@ pub fn runtime_file_failed(path: &Path, error: &std::io::Error) -> String {
     )
 }
 
-/// The runtime file's lock is another's.
+/// The message that another process has the runtime file's lock.
 #[must_use]
 pub fn runtime_file_busy(path: &Path) -> String {
     format!(

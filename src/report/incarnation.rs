@@ -1,4 +1,4 @@
-//! What is said of a store that may have forgotten a grant.
+//! Messages about a store that may have forgotten a grant.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::duration::rounded;
 use crate::token::operator::Judgement;
 use crate::token::{Doubt, Incarnation, Observation, StoreTime};
 
-/// Why a store may have forgotten a grant, to be read after "it".
+/// Why a store may have forgotten a grant; reads after "it".
 pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::New => "is new, and has stood for less than this group's longest takeover-after",
@@ -25,7 +25,7 @@ pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
     }
 }
 
-/// Until when nothing is granted, and why.
+/// How long nothing is granted, and why.
 pub(super) fn observed_until(observation: &Observation, now: &StoreTime) -> String {
     let Observation { wait, doubt } = *observation;
     let until = match doubt {
@@ -41,7 +41,7 @@ pub(super) fn observed_until(observation: &Observation, now: &StoreTime) -> Stri
     )
 }
 
-/// What a run says that observes a store.
+/// The message of a run that observes a store.
 pub(super) fn observing(
     cx: &Context<'_>,
     incarnation: Option<&Incarnation>,
@@ -62,7 +62,7 @@ pub(super) fn observing(
     )
 }
 
-/// What an operator's judgement has brought about.
+/// The message for an operator's judgement.
 #[must_use]
 pub fn judged(judgement: &Judgement, incarnation: &Incarnation, store: &str) -> Message {
     let text = match judgement {
@@ -80,7 +80,7 @@ pub fn judged(judgement: &Judgement, incarnation: &Incarnation, store: &str) -> 
     }
 }
 
-/// The store is another by now than the one that the operator was shown.
+/// The message that the store's incarnation is no longer the one that the operator saw.
 #[must_use]
 pub fn is_another(shown: &Incarnation, now: &Incarnation, store: &str) -> Message {
     Message {
@@ -90,7 +90,7 @@ pub fn is_another(shown: &Incarnation, now: &Incarnation, store: &str) -> Messag
     }
 }
 
-/// Nothing has to be settled.
+/// The message that nothing needs to be settled.
 #[must_use]
 pub fn is_settled(incarnation: &Incarnation, store: &str) -> Message {
     Message {

@@ -18,7 +18,7 @@ pub struct Token<'a> {
     pub group: &'a str,
     /// `free`, `running` or `idle`.
     pub state: &'static str,
-    /// Who the token belongs to.
+    /// The client that the token belongs to.
     pub client: Option<&'a str>,
     /// The configured primary.
     pub expected_client: Option<&'a str>,
@@ -28,13 +28,13 @@ pub struct Token<'a> {
     pub fence: i64,
     /// The holder's host, or the last one's.
     pub host: Option<&'a str>,
-    /// The supervisor's pid there.
+    /// The supervisor's pid on that host.
     pub pid: Option<i32>,
-    /// What the user calls the run.
+    /// The user's name for the run.
     pub label: Option<&'a str>,
-    /// The last sign of life, by the store's wall clock.
+    /// The time of the last heartbeat, by the store's wall clock.
     pub heartbeat_at: Option<String>,
-    /// How old it is; `null` if another clock stamped it.
+    /// The age of that heartbeat; `null` if another clock stamped it.
     pub heartbeat_age_ms: Option<u64>,
     /// How long until the token could be taken over; `null` as above.
     pub takeover_in_ms: Option<u64>,
@@ -44,15 +44,15 @@ pub struct Token<'a> {
     pub released_at: Option<String>,
     /// The earliest next grant, by `--at-least`.
     pub not_before: Option<String>,
-    /// Until when nothing is granted, as the store may have forgotten a grant.
+    /// How long nothing is granted, because the store may have forgotten a grant.
     pub observed_until: Option<String>,
-    /// Who stopped new grants.
+    /// The operator who stopped new grants.
     pub paused_by: Option<&'a str>,
     pub paused_reason: Option<&'a str>,
     pub paused_until: Option<String>,
-    /// Who gets the token next.
+    /// The client that gets the token next.
     pub handoff_to: Option<&'a str>,
-    /// How many wait in the queue.
+    /// The number of waiters in the queue.
     pub waiters: usize,
     /// How the last run ended.
     pub last_outcome: Option<Outcome>,
@@ -75,7 +75,7 @@ pub enum Listed<'a> {
     Unreadable {
         /// Its group, as far as that can be read.
         group: &'a str,
-        /// `unreadable`.
+        /// The word `unreadable`.
         state: &'static str,
         /// What is wrong with it.
         error: String,
@@ -83,7 +83,7 @@ pub enum Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    /// What there is to say of a row that can't be read.
+    /// The object for an unreadable row.
     #[must_use]
     pub fn unreadable(row: &'a Unreadable) -> Self {
         Self::Unreadable {
@@ -94,7 +94,7 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// The state of a row that can't be read.
+/// The state of an unreadable row.
 pub(super) const UNREADABLE: &str = "unreadable";
 
 /// The state in a word.
@@ -108,7 +108,7 @@ pub const fn state_word(state: &State) -> &'static str {
 }
 
 impl<'a> Token<'a> {
-    /// What there is to say of a row at this time.
+    /// The object for a row at this time.
     #[must_use]
     pub fn of(row: &'a Row, memory: &Memory, now: &StoreTime) -> Self {
         let heartbeat = row.heartbeat_at();
@@ -175,22 +175,22 @@ pub struct Run<'a> {
     pub fence: i64,
     pub session: &'a str,
     pub client: &'a str,
-    /// Whose the token was before, if another's.
+    /// The client that the token belonged to before, if another.
     pub previous_client: Option<&'a str>,
     /// The host it ran on.
     pub host: Option<&'a str>,
-    /// The supervisor's pid there.
+    /// The supervisor's pid on that host.
     pub pid: Option<i32>,
-    /// What the user calls it.
+    /// The user's name for the run.
     pub label: Option<&'a str>,
     /// The program's name.
     pub program: &'a str,
-    /// The key that `--once` gave it.
+    /// The key of `--once`.
     pub once_key: Option<&'a str>,
-    /// How the client came by the token.
+    /// How the client got the token.
     pub grant: &'static str,
     pub started_at: String,
-    /// When it ended, or was last heard of.
+    /// The time of the end, or of the last heartbeat.
     pub ended_at: Option<String>,
     /// How it ended.
     pub outcome: Outcome,
@@ -201,7 +201,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// What there is to say of a run.
+    /// The object for a run.
     #[must_use]
     pub fn of(run: &'a RunRecord) -> Self {
         Self {
@@ -239,7 +239,7 @@ pub struct Mark<'a> {
 }
 
 impl<'a> Mark<'a> {
-    /// What there is to say of a key.
+    /// The object for a key.
     #[must_use]
     pub fn of(mark: &'a OnceMark) -> Self {
         Self {

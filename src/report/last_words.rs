@@ -1,14 +1,13 @@
-//! What is said when tokenrun itself has a bug: one line, and the process ends.
+//! The message of a bug in tokenrun itself: one line, and the process ends.
 //!
-//! A thread that panics alone would leave the others waiting for it: the store's thread for as
-//! long as a store may be silent, and then the store would be blamed. So a panic in any thread
-//! ends the process. Its guard sees that and ends the job at once; the token stays held until the
-//! run is proven dead or silent.
+//! A thread that panics alone would leave the others waiting for it: the store's thread for as long
+//! as a store may be silent, and then the message would blame the store. So a panic in any thread
+//! ends the process. Its guard notices that and ends the job at once; the token stays held until
+//! the run is proven dead or silent.
 //!
-//! A process that was forked from this one (the guard, the clerk, the job before it is executed)
-//! leaves as well, but without a word: the guard never writes to a terminal or a pipe that others
-//! read. Its end is what its parent sees: the job dies with its guard, and the supervisor tells
-//! that the guard is gone.
+//! A forked process (the guard, the clerk, the job before its exec) ends as well, but without a
+//! message: the guard never writes to a terminal or a pipe that others read. Its parent notices the
+//! end: the job dies with its guard, and the supervisor reports that the guard is gone.
 
 use std::panic::{PanicHookInfo, set_hook};
 use std::sync::RwLock;
@@ -20,14 +19,14 @@ use crate::sys::process::{exit_now, pid};
 use crate::sys::signals::without_being_stopped;
 use crate::sys::stderr::write_past_locks;
 
-/// How the line is written until the command line is read.
+/// The style of the line until the command line is read.
 static STYLE: RwLock<Style> = RwLock::new(Style {
     least: Some(Level::Info),
     json: false,
 });
 
-/// How much of a panic's own words is told: so much fits into what a pipe that is ready takes
-/// without waiting (4096 bytes: pipe(7), `PIPE_BUF`), escaped too.
+/// The longest part of a panic's own text that is printed: even escaped, it fits into what a ready
+/// pipe takes without blocking (4096 bytes: pipe(7), `PIPE_BUF`).
 const LONGEST: usize = 500;
 
 /// From now on a panic ends this process, and each that is forked from it.
@@ -41,7 +40,7 @@ pub fn install() {
     }));
 }
 
-/// In which style the line is written.
+/// Sets the style of the line.
 pub fn in_style(style: Style) {
     if let Ok(mut current) = STYLE.write() {
         *current = style;
@@ -49,7 +48,7 @@ pub fn in_style(style: Style) {
 }
 
 fn tell(panic: &PanicHookInfo<'_>) {
-    // A lock is not waited for: the thread that panics may hold it.
+    // The lock is only tried: the thread that panics may hold it.
     if let Ok(style) = STYLE.try_read()
         && style.least.is_some()
     {
@@ -75,7 +74,7 @@ fn message(panic: &PanicHookInfo<'_>) -> Message {
     }
 }
 
-/// Past all locks and queues: this thread, or one that waits for a terminal, may hold them.
+/// Writes without locks and queues: this thread, or one that waits for a terminal, may hold them.
 fn say(line: &str) {
     if stderr_takes_a_line() {
         without_being_stopped(|| {

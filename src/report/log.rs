@@ -1,11 +1,10 @@
-//! Where messages go: stderr, a line each, and never in the way of a deadline.
+//! The log: stderr, a line per message, and never in the way of a deadline.
 //!
-//! Before there is a guard a message is written directly, if stderr takes it. From
-//! then on a thread of its own writes: a pipe that nobody reads, or a terminal that
-//! was stopped, holds up that thread and nothing else; what does not fit into its
-//! queue is dropped and counted, and the count is said as soon as stderr takes it.
-//! The thread must not be there before the guard is forked, so until then what stderr
-//! does not take is kept.
+//! Before there is a guard, a message is written directly, if stderr takes it. From then on a
+//! separate thread writes: a pipe without a reader, or a stopped terminal, blocks that thread and
+//! nothing else. What does not fit into the thread's queue is dropped and counted, and the count is
+//! written as soon as stderr takes it. The thread must not exist before the guard is forked, so
+//! until then the log keeps what stderr does not take.
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
 use std::os::fd::AsFd;
@@ -32,7 +31,7 @@ const QUEUE: usize = 256;
 /// How long the end of a run waits for its last messages to be written.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// How long the start of a job waits until the terminal shows nothing of the wait.
+/// How long the start of a job waits until the terminal no longer shows the wait.
 const CLEARING: Duration = Duration::from_millis(20);
 
 /// How much is written, and how.
@@ -49,9 +48,9 @@ pub struct Style {
 pub struct Log {
     style: Style,
     queue: Option<Queue>,
-    /// What stderr did not take while there was no thread.
+    /// Lines that stderr did not take while there was no thread.
     backlog: Vec<String>,
-    /// How many messages could not be written, and were not told of yet.
+    /// How many messages were dropped since the last report of that.
     dropped: Arc<AtomicU64>,
 }
 
@@ -61,14 +60,14 @@ struct Queue {
     finished: Receiver<()>,
 }
 
-/// What the log's thread is given to do.
+/// An item for the log's thread.
 #[derive(Debug)]
 enum Item {
     /// A line to be written.
     Line(String),
-    /// What the last line of the terminal shows, until it is cleared.
+    /// Text for the last line of the terminal, until it is cleared.
     Show(String),
-    /// Nothing is shown any more; then this is told.
+    /// Clear that line, then signal the channel.
     Clear(SyncSender<()>),
 }
 
@@ -93,7 +92,7 @@ impl Style {
 }
 
 impl Log {
-    /// A log that writes directly, for now.
+    /// A log without a thread, which writes directly.
     #[must_use]
     pub fn new(style: Style) -> Self {
         Self {
@@ -104,8 +103,8 @@ impl Log {
         }
     }
 
-    /// Writes a message, if it matters enough. `detached`: somebody holds a
-    /// deadline, so the writing is left to a thread.
+    /// Writes a message, if its level is enabled. `detached`: a deadline is held in this process,
+    /// so the writing is left to a thread.
     pub fn write(&mut self, message: &Message, detached: bool) {
         if self.style.least.is_none_or(|least| message.level < least) {
             return;
@@ -125,32 +124,32 @@ impl Log {
         }
     }
 
-    /// Whether stderr is a terminal on which something may be shown that changes.
+    /// Whether stderr is a terminal that can show a changing line.
     #[must_use]
     pub fn displays(&self) -> bool {
         let tells_ordinary = self.style.least.is_some_and(|least| least <= Level::Info);
         tells_ordinary && !self.style.json && std::io::stderr().is_terminal()
     }
 
-    /// Shows this in the last line of the terminal, until it is cleared. Only once there
-    /// may be a thread; dropped if the terminal does not take it.
+    /// Shows this in the last line of the terminal, until it is cleared. Only once a thread is
+    /// allowed; dropped if the terminal does not take it.
     pub fn show(&mut self, text: &str) {
         if self.queue.is_none() {
             self.detach();
         }
         if let Some(queue) = &self.queue {
-            // The next one will be newer.
+            // The next one is newer anyway.
             let _ = queue.lines.try_send(Item::Show(printable(text)));
         }
     }
 
-    /// Shows nothing any more. Waits a moment for the terminal, so that what the job
-    /// writes stands in a line of its own.
+    /// Clears that line. Waits a moment for the terminal, so that the job's output starts in a line
+    /// of its own.
     pub fn clear(&mut self) {
         let Some(queue) = &self.queue else { return };
         let (done, cleared) = sync_channel(1);
         if queue.lines.try_send(Item::Clear(done)).is_ok() {
-            // A terminal that was stopped holds nobody up.
+            // A stopped terminal must not block.
             let _ = cleared.recv_timeout(CLEARING);
         }
     }
@@ -175,7 +174,7 @@ impl Log {
         }
     }
 
-    /// Writes what is left, for as long as that is not held up.
+    /// Writes the remaining lines, within a time limit.
     pub fn close(mut self) {
         if self.queue.is_none() && !self.backlog.is_empty() {
             self.detach();
@@ -204,14 +203,14 @@ impl Queue {
             .stack_size(128 * 1024)
             .spawn(move || {
                 writer.write_all();
-                // Nobody waits any more if this fails.
+                // If this fails, the receiver has stopped waiting.
                 let _ = done.send(());
             });
         thread.is_ok().then_some(Self { lines, finished })
     }
 }
 
-/// What the log's thread works with.
+/// The state of the log's thread.
 struct Writer {
     style: Style,
     /// What is shown.
@@ -221,7 +220,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes every line that comes, and when none is left how many were dropped.
+    /// Writes every line that arrives; when none is left, reports how many were dropped.
     fn write_all(&mut self) {
         loop {
             let item = match self.inbox.try_recv() {
@@ -241,7 +240,7 @@ impl Writer {
                 Some(Item::Show(text)) => self.show(text),
                 Some(Item::Clear(done)) => {
                     self.clear();
-                    // Who waited for it may have stopped to wait.
+                    // The receiver may have stopped waiting.
                     let _ = done.send(());
                 }
             }
@@ -253,7 +252,7 @@ impl Writer {
     fn show(&mut self, text: String) {
         let bar = self.bar.get_or_insert_with(|| {
             let bar = ProgressBar::new_spinner();
-            // Cut off at the terminal's edge. It is made for this, and can't be refused.
+            // Cut off at the terminal's edge. A constant template can't be refused.
             bar.set_style(
                 ProgressStyle::with_template("{wide_msg}")
                     .unwrap_or_else(|_| ProgressStyle::default_spinner()),
@@ -295,14 +294,14 @@ impl Writer {
     }
 }
 
-/// Whether a line can be written to stderr without waiting: a pipe that is ready has
-/// room for 4096 bytes at least (pipe(7), PIPE_BUF).
+/// Whether a line can be written to stderr without blocking: a ready pipe has room for at least
+/// 4096 bytes (pipe(7), PIPE_BUF).
 pub(super) fn stderr_takes_a_line() -> bool {
     is_writable(std::io::stderr().as_fd(), Some(Duration::ZERO))
 }
 
-/// A line goes out in one write, so that lines of several processes do not mix. Says
-/// whether it could be written. If stderr is gone there is nobody to tell.
+/// Writes a line at once, so that lines of several processes do not mix. Returns whether that
+/// worked; without stderr the failure cannot be reported.
 fn write_line(line: &str) -> bool {
     without_being_stopped(|| {
         let mut rest = line.as_bytes();
@@ -311,7 +310,7 @@ fn write_line(line: &str) -> bool {
                 Ok(0) => return false,
                 Ok(written) => rest = rest.get(written..).unwrap_or_default(),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Whoever shares it may have made it nonblocking.
+                // Another process that shares it may have made it nonblocking.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     is_writable(std::io::stderr().as_fd(), None);
                 }

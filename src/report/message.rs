@@ -1,4 +1,4 @@
-//! A message, and what it may name.
+//! A message, and the names that it may use.
 
 use crate::token::GroupName;
 
@@ -7,9 +7,9 @@ use crate::token::GroupName;
 pub enum Level {
     /// One step of many; shown with `-v`.
     Detail,
-    /// What is ordinary, a refusal too; shown unless `-q`.
+    /// Ordinary events, including refusals; shown unless `-q`.
     Info,
-    /// Something is wrong, or a job does not end by itself; shown unless `-qq`.
+    /// A fault, or a job that does not end by itself; shown unless `-qq`.
     Warning,
 }
 
@@ -18,9 +18,9 @@ pub enum Level {
 pub struct Message {
     /// How much it matters.
     pub level: Level,
-    /// What happened, in a word for scripts.
+    /// The event's word for scripts.
     pub event: &'static str,
-    /// What happened, in a line for people.
+    /// The event in a line for people.
     pub text: String,
 }
 
@@ -30,7 +30,7 @@ impl Message {
     }
 }
 
-/// What every message of a run may name.
+/// The names that every message of a run may use.
 #[derive(Debug)]
 pub struct Context<'a> {
     pub group: &'a GroupName,

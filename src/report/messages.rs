@@ -1,4 +1,4 @@
-//! What a run says while it goes on, in sentences.
+//! The messages of a run that goes on, in sentences.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::run::event::{Granted, GuardNews, Note};
 use crate::store::StoreError;
 use crate::token::{Clause, Row, StoreTime, Verdict};
 
-/// The message for a note, if it is worth one. `seen` is the row of the last look.
+/// The message for a note, if there is one. `seen` is the row of the last look.
 #[must_use]
 pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) -> Option<Message> {
     use Level::{Detail, Info, Warning};
@@ -179,7 +179,7 @@ fn no_locks(cx: &Context<'_>, why: &str) -> String {
     )
 }
 
-/// `holder` says how the earlier run's holder was found, if there was one.
+/// `holder`: the state of the earlier run's holder, if there was one.
 fn acquired(cx: &Context<'_>, granted: &Granted, holder: Option<&str>) -> String {
     let kind = granted.kind.map_or("nested", |kind| kind.as_str());
     let previous = granted.previous_client.as_ref();
@@ -210,7 +210,7 @@ fn split(cx: &Context<'_>, primaries: &[String]) -> String {
     )
 }
 
-/// The message for what the guard says.
+/// The message for news of the guard.
 #[must_use]
 pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
     let program = cx.program;

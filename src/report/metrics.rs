@@ -1,12 +1,12 @@
-//! What `metrics` prints: Prometheus' text format. What counts comes from the tokens' own
-//! counters, which no pruning of history takes back.
+//! The output of `metrics`: Prometheus' text format. The counters come from the tokens themselves,
+//! so pruning history does not lower them.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::token::{Memory, Row, RunRecord, State, StoreTime};
 
-/// One group, and what its history says.
+/// One group, with the data of its history.
 #[derive(Debug)]
 pub struct Measured {
     pub row: Row,
@@ -14,7 +14,7 @@ pub struct Measured {
     pub last_success: Option<RunRecord>,
     /// The newest run that has ended.
     pub last_ended: Option<RunRecord>,
-    /// How many wait in the queue.
+    /// The number of waiters in the queue.
     pub waiters: usize,
 }
 
@@ -65,7 +65,7 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "tokenrun_heartbeat_age_seconds",
         kind: "gauge",
-        help: "How old the last sign of life of the session that holds the token is.",
+        help: "The age of the last heartbeat of the session that holds the token.",
     },
     Metric {
         name: "tokenrun_takeover_after_seconds",

@@ -1,11 +1,11 @@
-//! Foreign text, made safe to display. Host names, labels and reasons come from other machines
-//! and other users: here they lose the power to control a terminal, to begin a line, and to look
-//! like another text.
+//! Makes foreign text safe to display. Host names, labels and reasons come from other machines and
+//! other users: here they lose the power to control a terminal, to begin a line, and to imitate
+//! another text.
 
 use crate::token::hidden::is_hidden;
 
-/// A text in one line, with what is not seen of it written out: `\n`, `\u{1b}`, `\u{202e}`.
-/// JSON and Prometheus' format have ways of their own.
+/// A text in one line, with its invisible characters escaped: `\n`, `\u{1b}`, `\u{202e}`. JSON and
+/// Prometheus' format escape in their own ways.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -37,7 +37,7 @@ mod tests {
         Clause, Decision, Memory, OnceMark, Refusal, Row, RunRecord, StoreTime, Verdict,
     };
 
-    /// Nothing but visible characters, in this many lines.
+    /// Asserts that the text has visible characters only, in this many lines.
     #[track_caller]
     fn assert_seen(text: &str, lines: usize) {
         let hidden = text.chars().find(|c| *c != '\n' && is_hidden(*c));
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_written_out() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(
             printable("a\nb\u{1b}[31m\u{202e}c"),
             r"a\nb\u{1b}[31m\u{202e}c"
@@ -77,7 +77,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
         #[test]
-        fn any_text_is_one_line_of_what_is_seen(text in any::<String>()) {
+        fn any_text_is_one_line_of_visible_characters(text in any::<String>()) {
             assert_seen(&printable(&text), 0);
         }
 

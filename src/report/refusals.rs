@@ -7,7 +7,7 @@ use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Refusal, Row, StoreTime};
 
-/// Why a run was refused, in a word for scripts.
+/// The reason of a refusal, in a word for scripts.
 #[must_use]
 pub(super) const fn refusal_word(why: &Refusal) -> &'static str {
     match why {
@@ -68,7 +68,7 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
         }
         Refusal::Paused(pause) => {
             let until = pause.until_wall_ms.map_or_else(
-                || "until somebody resumes it".to_owned(),
+                || "until it is resumed".to_owned(),
                 |until| format!("until {}", rfc3339(until)),
             );
             let reason = match pause.reason.as_str() {

@@ -1,4 +1,4 @@
-//! The file that `--report` asks for: what happened, for scripts.
+//! The file of `--report`: the result of a run, for scripts.
 
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -24,7 +24,7 @@ pub struct RunReport<'a> {
     pub store: &'a str,
     /// How it ended: a run's outcome, or `refused`, `stopped`, `store_failed`.
     pub outcome: &'static str,
-    /// Whether history says so; `null` if no job was to be recorded.
+    /// Whether history has the record; `null` if no job was to be recorded.
     pub recorded: Option<bool>,
     /// tokenrun's own exit code.
     pub tokenrun_exit_code: u8,
@@ -36,16 +36,16 @@ pub struct RunReport<'a> {
     pub fence: Option<i64>,
     /// How the token was granted.
     pub grant: Option<&'static str>,
-    /// Whose it was before, if another's.
+    /// The client that the token belonged to before, if another.
     pub previous_client: Option<&'a ClientId>,
-    /// Why it was refused, in a word.
+    /// The reason of a refusal, in a word.
     pub refused: Option<&'static str>,
-    /// Who holds the token, or whom it belongs to, if that is why.
+    /// The client that holds the token, or that it is kept for, if that is the reason.
     pub refused_by: Option<&'a ClientId>,
     /// The clause of the rule that refused.
     pub clause: Option<u8>,
-    /// The store's servers that could be written to at once, if several were seen: another node
-    /// may have run the job too.
+    /// The store's servers that accepted writes at once, if several were seen: another node may
+    /// have run the job too.
     pub primaries: Option<&'a [String]>,
     /// When tokenrun began, by this host's clock.
     pub started_at: String,
@@ -54,7 +54,7 @@ pub struct RunReport<'a> {
 }
 
 impl<'a> RunReport<'a> {
-    /// Puts what the ending says into the report.
+    /// Copies an ending into the report.
     pub fn set_ending(&mut self, ending: &'a Ending, granted: Option<&'a Granted>) {
         if let Some(granted) = granted {
             self.fence = Some(granted.fence.0);
@@ -95,18 +95,18 @@ impl<'a> RunReport<'a> {
         self.recorded = Some(recorded);
     }
 
-    /// Writes the report so that a reader sees the old file or the whole new one.
-    /// What is there and no file (a device, a pipe) is written to, never replaced.
+    /// Writes the report so that a reader sees the old file or the whole new one. An existing
+    /// special file (a device, a pipe) is written to, never replaced.
     ///
     /// # Errors
     /// If the file or its directory can't be written.
     pub fn write_to(&self, path: &Path) -> io::Result<()> {
-        // A symbolic link stays one: what it names is replaced.
+        // A symbolic link stays: the file that it names is replaced.
         let named = std::fs::canonicalize(path);
         let path = named.as_deref().unwrap_or(path);
         let is_something_else = |found: std::fs::Metadata| !found.is_file();
         if std::fs::metadata(path).is_ok_and(is_something_else) {
-            // A pipe that nobody reads is an error, and nothing to wait for.
+            // A pipe without a reader is an error, and not waited for.
             let mut there = std::fs::OpenOptions::new()
                 .write(true)
                 .custom_flags(NO_WAIT)
@@ -123,7 +123,7 @@ impl<'a> RunReport<'a> {
         let written =
             write_new(&temporary, &self.text()?).and_then(|()| std::fs::rename(&temporary, path));
         if written.is_err() {
-            // The report failed; what is left of it is only litter.
+            // The report failed; the temporary file is only litter.
             let _ = std::fs::remove_file(&temporary);
         }
         written

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_is_a_line_whatever_is_in_it() {
+    fn a_setting_is_a_line_with_any_value() {
         let shown = |setting, value: Option<&str>| Shown {
             setting,
             value: value.map(str::to_owned),

@@ -11,7 +11,7 @@ use crate::token::{Memory, OnceMark, Outcome, Row, RunRecord, State, StoreTime};
 
 pub(super) const NONE: &str = "-";
 
-/// A table of tokens, one a line; those that can't be read come last.
+/// A table of tokens, one a line; unreadable rows come last.
 #[must_use]
 pub fn tokens(
     rows: &[Row],
@@ -149,8 +149,8 @@ pub(super) fn or_none(value: Option<impl ToString>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
 }
 
-/// Columns as wide as their widest cell, two blanks between them. Whatever is in a cell is
-/// made printable here.
+/// Columns as wide as their widest cell, two blanks between them. Every cell is made printable
+/// here.
 pub(super) fn aligned(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut lines: Vec<Vec<String>> = vec![heads.iter().map(ToString::to_string).collect()];
     lines.extend(rows.map(|row| row.iter().map(|cell| printable(cell)).collect()));

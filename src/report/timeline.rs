@@ -1,5 +1,5 @@
-//! Who ran when, as a picture of the terminal's width: a row per client, a column per
-//! span of time.
+//! Runs over time, as a picture of the terminal's width: a row per client, a column per span of
+//! time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Outcome, RunRecord, StoreTime};
 
-/// What fewer columns than that show is no picture.
+/// Fewer columns make no useful picture.
 const LEAST_COLUMNS: usize = 10;
 
-/// What one run is drawn with, the graver the later.
+/// The mark of a run; a higher one is graver.
 const fn mark(outcome: Outcome) -> char {
     match outcome {
         Outcome::Succeeded => '=',
@@ -63,7 +63,7 @@ pub fn timeline(runs: &[RunRecord], now: &StoreTime, width: usize, colours: bool
         rounded(scale.column())
     );
     for (group, mut runs) in groups {
-        // The oldest first: what comes later is drawn over what was before.
+        // The oldest first: later runs are drawn over earlier ones.
         runs.sort_by_key(|run| (run.started_at_ms, run.fence));
         text.push_str(&format!("\n{}\n", printable(group)));
         let mut lanes: BTreeMap<&str, Vec<char>> = BTreeMap::new();
@@ -77,7 +77,7 @@ pub fn timeline(runs: &[RunRecord], now: &StoreTime, width: usize, colours: bool
             let (client, lane) = (printable(client), painted(&lane, colours));
             text.push_str(&format!("{client:<names$}  {lane}\n"));
         }
-        // Who is handed its own token, or takes over its own dead run, moves nothing.
+        // A client that is handed its own token, or takes over its own dead run, moves nothing.
         let moves = runs
             .iter()
             .filter_map(|run| Some((run.previous_client.as_ref()?, run)));
@@ -116,7 +116,7 @@ impl Scale {
         usize::try_from(column).unwrap_or(0).min(self.columns - 1)
     }
 
-    /// A run that left no end is drawn where it began, unless it goes on.
+    /// A run without an end is drawn where it began, unless it goes on.
     fn draw(&self, lane: &mut [char], run: &RunRecord, outcome: Outcome) {
         let end = match (run.ended_at_ms, outcome) {
             (Some(end), _) => end,
@@ -131,7 +131,7 @@ impl Scale {
     }
 }
 
-/// Of two runs in one column the one that went wrong is seen.
+/// Of two runs in one column the graver one is shown.
 fn graver(one: char, other: char) -> char {
     let rank = |mark| ".-=>!x".find(mark);
     if rank(one) > rank(other) { one } else { other }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_has_a_lane_and_a_failover_a_line() {
+    fn each_client_has_a_lane_and_each_failover_a_line() {
         let mut taken = run("b", 500_000, Some(699_999), Outcome::Succeeded);
         taken.grant = GrantKind::Takeover;
         taken.previous_client = ClientId::new("a").ok();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_the_token_already_moves_nothing() {
+    fn a_client_that_had_the_token_already_moves_nothing() {
         let mut handed = run("a", 0, Some(199_999), Outcome::Succeeded);
         handed.grant = GrantKind::Handoff;
         let text = drawn(&[handed], 1_000_000);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_times_are_nothing_breaks() {
+    fn any_times_can_be_drawn() {
         assert_eq!(drawn(&[], 5), "no runs\n");
         for (start, end, at) in [
             (i64::MAX, Some(i64::MIN), 0),

@@ -1,5 +1,5 @@
-//! Every value where it belongs: no two of those that are shown here are equal, so that one
-//! in another's place is seen.
+//! Every value in its own place: no two values shown here are equal, so a value in the place of
+//! another is noticed.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// So much after 14:13:20 of that day.
+/// This long after 14:13:20 of that day.
 const fn at(ms: i64) -> Stamp {
     Stamp {
         tick_ms: 5_000 + ms,
@@ -42,7 +42,7 @@ fn now() -> StoreTime {
     }
 }
 
-/// Created at 14:13:20, granted an hour later, heard of another hour later.
+/// Created at 14:13:20, granted an hour later, with a heartbeat another hour later.
 fn running() -> Row {
     Row {
         group: GroupName::new("backup").unwrap(),
@@ -196,18 +196,18 @@ fn the_json_of_a_token_names_each_value_by_its_name() {
         "last_outcome": "timed_out", "runs": 90, "failures": 17, "takeovers": 4, "losses": 9,
     });
     let (running, idle) = (running(), idle());
-    let told = json::Token::of(&running, &observed(), &now());
-    assert_eq!(serde_json::to_value(told).unwrap(), expected);
-    let told = serde_json::to_value(json::Token::of(&idle, &Memory::SOUND, &now())).unwrap();
-    assert_eq!(told["released_at"], "2026-09-21T16:13:20.000Z");
+    let shown = json::Token::of(&running, &observed(), &now());
+    assert_eq!(serde_json::to_value(shown).unwrap(), expected);
+    let shown = serde_json::to_value(json::Token::of(&idle, &Memory::SOUND, &now())).unwrap();
+    assert_eq!(shown["released_at"], "2026-09-21T16:13:20.000Z");
     assert_eq!(
-        (&told["heartbeat_at"], &told["takeover_in_ms"]),
+        (&shown["heartbeat_at"], &shown["takeover_in_ms"]),
         (&Value::Null, &Value::Null)
     );
-    assert_eq!(told["observed_until"], Value::Null);
+    assert_eq!(shown["observed_until"], Value::Null);
 }
 
-/// A store that has stood for 100 s.
+/// A store that has been observed for 100 s.
 fn observed() -> Memory {
     Memory {
         unnoted: Served::For(s(100)),
@@ -239,7 +239,7 @@ fn record(client_of: &str, began: i64, took: i64, outcome: Outcome) -> RunRecord
 }
 
 #[test]
-fn a_run_is_told_with_each_value_in_its_place() {
+fn a_run_is_shown_with_each_value_in_its_place() {
     let failed = record("n1", 0, 90_000, Outcome::Failed);
     let expected = [
         "2026-09-21T14:13:20.000Z",
@@ -260,12 +260,12 @@ fn a_run_is_told_with_each_value_in_its_place() {
         "started_at": "2026-09-21T14:13:20.000Z", "ended_at": "2026-09-21T14:14:50.000Z",
         "outcome": "failed", "exit_code": 3, "signal": Value::Null,
     });
-    let told = json::Run::of(&failed);
-    assert_eq!(serde_json::to_value(told).unwrap(), expected);
+    let shown = json::Run::of(&failed);
+    assert_eq!(serde_json::to_value(shown).unwrap(), expected);
 }
 
 #[test]
-fn a_key_is_told_with_each_value_in_its_place() {
+fn a_key_is_shown_with_each_value_in_its_place() {
     let mark = OnceMark {
         group: GroupName::new("backup").unwrap(),
         key: "2026-38".into(),
@@ -288,19 +288,19 @@ fn a_key_is_told_with_each_value_in_its_place() {
         "group": "backup", "once_key": "2026-38", "done_at": done_at, "fence": 4_700,
         "session": "s0", "client": "n1",
     });
-    let told = serde_json::to_value(json::Mark::of(&mark)).unwrap();
-    assert_eq!(told, expected);
+    let shown = serde_json::to_value(json::Mark::of(&mark)).unwrap();
+    assert_eq!(shown, expected);
 }
 
 #[test]
-fn the_last_success_is_told_as_the_run_that_it_was() {
+fn the_last_success_is_shown_as_its_run() {
     let last = record("n1", HOUR, 30 * 60_000, Outcome::Succeeded);
     let group = GroupName::new("backup").unwrap();
-    let told = serde_json::to_value(Succeeded::of(&group, Some(&last), true)).unwrap();
+    let shown = serde_json::to_value(Succeeded::of(&group, Some(&last), true)).unwrap();
     let ended = "2026-09-21T15:43:20.000Z";
     let expected =
         json!({ "group": "backup", "succeeded": true, "last_success_at": ended, "client": "n1" });
-    assert_eq!(told, expected);
+    assert_eq!(shown, expected);
     let text = succeeded(&last, &now(), "the store").text;
     assert_eq!(text, "backup in the store succeeded on n1 31m ago");
     let text = not_succeeded(&group, Some(&last), s(60), "the store").text;
@@ -319,7 +319,7 @@ fn each_metric_has_its_own_value() {
         waiters: 8,
     };
     let text = text(&[measured], 3, &observed(), &now());
-    let told: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let shown: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     let expected = [
         "tokenrun_held{group=\"backup\"} 1",
         "tokenrun_client_info{group=\"backup\",client=\"n1\"} 1",
@@ -344,11 +344,11 @@ fn each_metric_has_its_own_value() {
         "tokenrun_waiters{group=\"backup\"} 8",
         "tokenrun_unreadable_groups 3",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(shown, expected);
 }
 
-/// Refusals, each with what it is because of in the words of `explain`, of a message, and of
-/// the line on a terminal.
+/// Refusals, each with its reason in the words of `explain`, of a message, and of the line on a
+/// terminal.
 fn refusals() -> [(Refusal, [&'static str; 3]); 4] {
     let held = Refusal::Held {
         by: client("n1"),
@@ -404,7 +404,7 @@ fn refusals() -> [(Refusal, [&'static str; 3]); 4] {
 }
 
 #[test]
-fn a_refusal_is_told_with_each_time_in_its_place() {
+fn a_refusal_is_shown_with_each_time_in_its_place() {
     let (claim, row, now) = (claim("n5"), running(), now());
     let group = GroupName::new("backup").unwrap();
     let cx = Context {
@@ -412,17 +412,17 @@ fn a_refusal_is_told_with_each_time_in_its_place() {
         store: "the store",
         program: "run.sh",
     };
-    for (why, [because, message, shown]) in refusals() {
+    for (why, [because, message, shown_line]) in refusals() {
         let decided = Decision {
             clause: Clause::Held,
             verdict: Verdict::Refused(why.clone()),
         };
-        let told = Explanation::of(&claim, Some(&row), &now, &decided, None);
-        assert_eq!(told.because, because);
-        let told = why_not(&cx, &why, Some(&row));
-        assert!(told.ends_with(message), "{told}");
-        let told = waiting::display(&cx, Some(&row), &now, &why, 2);
-        let line = format!("backup, 2 ahead of this one in the queue: {shown}");
-        assert_eq!(told, line);
+        let shown = Explanation::of(&claim, Some(&row), &now, &decided, None);
+        assert_eq!(shown.because, because);
+        let shown = why_not(&cx, &why, Some(&row));
+        assert!(shown.ends_with(message), "{shown}");
+        let shown = waiting::display(&cx, Some(&row), &now, &why, 2);
+        let line = format!("backup, 2 ahead of this one in the queue: {shown_line}");
+        assert_eq!(shown, line);
     }
 }

@@ -1,4 +1,4 @@
-//! What a run says while it waits in the queue.
+//! The messages of a run that waits in the queue.
 
 use std::time::Duration;
 
@@ -38,8 +38,8 @@ pub(super) fn ends(cx: &Context<'_>, waited: Duration) -> String {
     )
 }
 
-/// What a terminal shows meanwhile: for how long it waits, who has the token and for how
-/// long, how many come before, and when it could be taken over.
+/// The line on a terminal meanwhile: how long the run has waited, which client has the token and
+/// for how long, how many waiters come before, and when the token could be taken over.
 #[must_use]
 pub fn display(
     cx: &Context<'_>,

@@ -37,7 +37,7 @@ pub enum UrlError {
     Empty,
     /// No default where a private file would exclude nobody.
     #[error(
-        "there is no default store {0}: a file in this container would exclude nobody; give --store or TOKENRUN_STORE"
+        "there is no default store {0}: a file in this container would exclude no other node; give --store or TOKENRUN_STORE"
     )]
     NoDefaultHere(&'static str),
     /// Nobody knows where the default would be.

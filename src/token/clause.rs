@@ -83,7 +83,7 @@ impl Clause {
                 "the token is running, and its run is provably dead: it counts as open"
             }
             Self::UnknownAge => {
-                "the age of a stamp can't be told (another clock made it): the row is watched until it has stood unchanged for that long"
+                "the age of a stamp is unknown (another clock made it): the row is watched until it has stood unchanged for that long"
             }
             Self::Held => {
                 "the token is running, and its holder was heard less than its takeover-after ago: refused"
@@ -108,7 +108,9 @@ impl Clause {
             Self::Reserved => {
                 "the group is new and reserved for the client that is expected: refused"
             }
-            Self::Open => "the token is open, and nobody comes before this client: it takes it",
+            Self::Open => {
+                "the token is open, and no other client comes before this one: it takes it"
+            }
             Self::HeadStart => {
                 "the token is open, and another client comes first: that one gets a head start"
             }

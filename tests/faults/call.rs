@@ -285,7 +285,7 @@ impl Live {
         }
         let report = fs::read(place.file("reports", self.call.number)).ok();
         let said = fs::read_to_string(place.file("stderr", self.call.number));
-        self.call.not_told = said.is_ok_and(|it| it.contains("could not be told"));
+        self.call.not_told = said.is_ok_and(|it| it.contains("did not confirm its record"));
         self.call.not_told |= self.unread.is_some();
         self.call.report = report.map(|text| serde_json::from_slice(&text).unwrap());
         self.call

@@ -55,7 +55,7 @@ fn a_paused_group_starts_nothing_and_a_running_job_goes_on(site: &Site) {
         refused.says(&[
             "is paused by",
             "database migration",
-            "until somebody resumes",
+            "until it is resumed",
         ]);
     }
     assert_eq!(status(site)["paused_reason"], "database migration");
@@ -228,7 +228,7 @@ fn nothing_is_changed_where_there_is_nothing_to_do(site: &Site) {
         (&["revoke"], "is not running"),
         (&["release"], "is free already"),
         (&["release", "--force"], "is free already"),
-        (&["expect", "--clear"], "nobody is expected"),
+        (&["expect", "--clear"], "no client is expected"),
     ] {
         let ended = verb(site, words).with(&["--json"]).end().with_code(0);
         ended.says(&[said, "nothing was changed"]);
