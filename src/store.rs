@@ -1,4 +1,4 @@
-//! Stores: whatever can compare-and-swap a row and tell the time.
+//! Stores: databases that can compare-and-swap a row and report their time.
 //!
 //! A store decides nothing. The rule is in [`crate::token`]; a store carries a
 //! swap out if the row's version is still the one that was read and the swap
@@ -38,11 +38,11 @@ pub use self::records::{ActQuery, PRUNE_BATCH, Records, Retention, RunQuery};
 pub use self::request::{Answer, Request};
 pub use self::tokens::{Listing, Reading, Tokens, Unreadable, check_reader, unknown_incarnation};
 
-/// Looks whether a store has become two: of its servers one may be written to. It waits for
-/// servers, so it is never asked on a thread that holds a deadline.
+/// Checks whether a store has become two: only one of its servers may accept writes. A check waits
+/// for servers, so it never runs on a thread that holds a deadline.
 pub trait Lookout: Send + Sync {
-    /// The servers that can be written to, the one in use first, if they are several; none if no
-    /// other can be. `None` if that can't be told now, because one of them does not answer.
+    /// The servers that accept writes, the one in use first, if there are several; empty if no
+    /// other does. `None` if that is unknown now, because a server does not answer.
     fn primaries(&self) -> Option<Vec<String>>;
 }
 
@@ -52,15 +52,15 @@ pub trait Store: Tokens + Queue + Records + Marks + Send {
     /// The store's name in messages. It never holds a password.
     fn name(&self) -> &str;
 
-    /// Carries a request out if that takes no waiting worth mentioning. `None`: it
-    /// would have to wait, and nothing happened. A store across a network never can.
+    /// Carries a request out if that takes no noticeable waiting. `None`: it would have to wait,
+    /// and nothing happened. A store across a network never can.
     fn at_once(&mut self, request: &Request) -> Option<Answer> {
         let _ = request;
         None
     }
 
-    /// What sees that another server of this store's can be written to as well. `None`: there is
-    /// no other.
+    /// The check for another server of this store that accepts writes. `None`: there is no other
+    /// server.
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
         None
     }

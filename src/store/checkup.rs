@@ -1,41 +1,39 @@
-//! What `doctor` finds out about a store, check by check. Examining a store changes
-//! nothing in it.
+//! The checks that `doctor` makes of a store. Examining a store changes nothing in it.
 
 pub mod advice;
 pub mod directory;
 
 use super::Trouble;
 
-/// What a check comes to.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// As it should be.
+    /// In order.
     Fine,
-    /// It can't be known from here.
+    /// Unknown from here.
     Unknown,
-    /// It works, and something about it should be otherwise.
+    /// It works, and should be improved.
     Warn,
-    /// It does not work, and this is why.
+    /// It does not work, for this reason.
     Fail(Trouble),
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What was looked at: a stable word.
+    /// The check's name: a stable word.
     pub step: &'static str,
-    /// On which of several servers; `None` for what concerns the whole store.
+    /// The server, if there are several; `None` if the check concerns the whole store.
     pub server: Option<String>,
-    /// What it comes to.
     pub verdict: Verdict,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// What to do; there is something unless all is well.
+    /// What to do; empty only if all is well.
     pub remedy: Option<String>,
 }
 
 impl Check {
-    /// All is well.
+    /// In order.
     #[must_use]
     pub fn fine(step: &'static str, found: impl Into<String>) -> Self {
         Self {
@@ -47,7 +45,7 @@ impl Check {
         }
     }
 
-    /// It can't be known from here; the remedy says who knows it, or that it does not matter.
+    /// Unknown from here; the remedy names a source, or says that it does not matter.
     #[must_use]
     pub fn unknown(
         step: &'static str,
@@ -60,7 +58,7 @@ impl Check {
         }
     }
 
-    /// Something should be otherwise.
+    /// It works, and should be improved.
     #[must_use]
     pub fn warn(step: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
@@ -84,7 +82,7 @@ impl Check {
         }
     }
 
-    /// The same, of one server.
+    /// The same check, for one server.
     #[must_use]
     pub fn on(self, server: &str) -> Self {
         Self {
@@ -94,5 +92,5 @@ impl Check {
     }
 }
 
-/// Whoever is told of each check as soon as it is made.
+/// Receives each check as soon as it is made.
 pub type Tell<'a> = dyn FnMut(Check) + 'a;

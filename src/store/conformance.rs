@@ -1,5 +1,5 @@
-//! What every store must do. Each test runs on each store: a store is added
-//! with a [`Fixture`] and one line `on_store!`.
+//! The promises of every store. Each test runs on each store: a new store needs a [`Fixture`] and
+//! one line `on_store!`.
 
 pub(crate) mod acts;
 mod counts;
@@ -45,9 +45,9 @@ use crate::token::{
     StoreTime, Swap, Swapped, Timing, Until, Version, Wishes,
 };
 
-/// Data of its own, and a clock that the test turns.
+/// A store for a test, with its own data and a clock that the test sets.
 pub(crate) trait Fixture: Sync {
-    /// A further handle on the same data.
+    /// Another handle to the same data.
     fn store(&self) -> Box<dyn Store>;
 
     /// The store's time.
@@ -56,9 +56,8 @@ pub(crate) trait Fixture: Sync {
     /// Sets the store's time: its tick, its wall clock, its clock epoch.
     fn set_clock(&self, to: StoreTime);
 
-    /// What the store can tell of this stamp: one that has a single clock keeps only
-    /// the wall time.
-    fn told(&self, stamp: Stamp) -> Stamp {
+    /// The stamp as the store keeps it: a store with a single clock keeps only the wall time.
+    fn as_kept(&self, stamp: Stamp) -> Stamp {
         stamp
     }
 
@@ -95,12 +94,12 @@ suite!(
     an_expired_swap_changes_nothing_and_is_no_conflict,
     a_swap_happens_until_its_last_millisecond,
     an_expiry_of_another_epoch_has_expired,
-    a_conflict_is_told_before_an_expiry,
+    a_conflict_is_reported_before_an_expiry,
     fence_survives_release,
     heartbeat_of_a_lost_session_changes_nothing,
     stamps_are_the_stores_own,
     operators_stamp_nothing,
-    a_stamp_is_told_to_the_millisecond_in_every_epoch,
+    a_stamp_is_kept_to_the_millisecond_in_every_epoch,
     every_column_comes_back_as_written,
     every_column_of_a_record_comes_back_as_written,
     a_grant_makes_the_run_that_vanished_unknown,
@@ -125,7 +124,7 @@ suite!(
     of_marks_set_at_once_the_highest_stays,
     what_is_too_old_is_pruned_and_the_newest_run_stays,
     a_clock_that_leaps_prunes_nothing_that_has_not_lived_for_so_long,
-    a_host_that_is_started_anew_each_day_prunes_too,
+    a_host_that_restarts_each_day_prunes_too,
     each_end_is_counted_once_and_pruning_takes_no_count_back,
     list_shows_every_group,
     groups_hold_quotes_and_unicode_and_percent_signs,
@@ -183,7 +182,7 @@ fn runs(store: &mut dyn Store) -> Vec<RunRecord> {
     found(store, &RunQuery::default())
 }
 
-/// The runs that are asked for: those that go on, and those that are over.
+/// The runs that match the query: those that go on, and those that are over.
 fn found(store: &mut dyn Store, query: &RunQuery) -> Vec<RunRecord> {
     let listing = store.list().unwrap();
     let over = store.runs(query).unwrap();
@@ -198,7 +197,7 @@ fn done(swapped: Swapped) -> StoreTime {
     }
 }
 
-/// Grants the group to the claim from whatever row there is.
+/// Grants the group to the claim from any row.
 fn grant_to(store: &mut dyn Store, claim: &Claim, n: u64) -> Row {
     let reading = store.read(&claim.group).unwrap();
     let kind = GrantKind::Bind;

@@ -1,53 +1,53 @@
-//! What goes wrong with a store, and what to do.
+//! Errors of a store, with what to do.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// What kind of trouble a store is in; it decides the exit code.
+/// The kind of an error; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// It can't be used now; later may be better. Whether what it was asked has happened, or
-    /// will, is not known.
+    /// The store is unusable now; a retry may succeed. Whether the request has happened, or will,
+    /// is unknown.
     Unavailable,
-    /// It could not be asked, or it refuses for now. Nothing happened; later may be better.
+    /// The request could not be sent, or the store refuses it for now. Nothing happened; a retry
+    /// may succeed.
     Refused,
-    /// Others hold its locks. Nothing happened.
+    /// Other processes hold the store's locks. Nothing happened.
     Locked,
     /// A transaction of another program holds this very token. Nothing happened.
     Held,
-    /// It is not the one any more that was opened: others may be using another in
-    /// its place, and nothing excludes them.
+    /// The store that was opened is gone: other processes may be using another in its place, and
+    /// nothing excludes them.
     Gone,
-    /// It refused permission.
+    /// Permission denied.
     Denied,
-    /// It is no store of ours, or not as it must be.
+    /// Not a tokenrun store, or wrongly configured.
     Misconfigured,
 }
 
-/// An error of the operating system once more: its number, or its kind.
+/// A copy of an operating system error: its number, or its kind.
 pub(super) fn copy_of(error: &io::Error) -> io::Error {
     error
         .raw_os_error()
         .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
-/// The store could not be used. Losing a token is not that. Its text is one line, and includes
-/// the cause.
+/// The store is unusable. A lost token is not such an error. The text is one line, and includes the
+/// cause.
 #[derive(Debug, Clone)]
 pub struct StoreError {
-    /// What kind of trouble it is.
     pub trouble: Trouble,
     /// What is wrong, and in which store.
     pub what: String,
-    /// What to do, if that is known.
+    /// What to do, if known.
     pub remedy: Option<String>,
-    /// The error of the driver or of the operating system behind it, for its kind and code.
+    /// The error of the driver or of the operating system behind this one, for its kind and code.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// Two errors are the same if they say the same: causes of drivers can't be compared.
+/// Two errors are equal if their texts are: causes of drivers can't be compared.
 impl PartialEq for StoreError {
     fn eq(&self, other: &Self) -> bool {
         let words = |it: &Self| (it.trouble, it.what.clone(), it.remedy.clone());
@@ -76,7 +76,7 @@ impl Error for StoreError {
 }
 
 impl StoreError {
-    /// The same, with what to do.
+    /// Adds what to do.
     #[must_use]
     pub fn remedy(self, remedy: impl Into<String>) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl StoreError {
         }
     }
 
-    /// The same, with the error behind it.
+    /// Adds the cause.
     #[must_use]
     pub fn caused_by(self, source: impl Error + Send + Sync + 'static) -> Self {
         Self {
@@ -94,17 +94,17 @@ impl StoreError {
         }
     }
 
-    /// A store that gave no clear answer.
+    /// A store without a clear answer.
     pub fn unavailable(what: impl Into<String>) -> Self {
         Self::of(Trouble::Unavailable, what)
     }
 
-    /// A store that was not asked, or refuses for now.
+    /// A store that got no request, or refuses for now.
     pub fn refused(what: impl Into<String>) -> Self {
         Self::of(Trouble::Refused, what)
     }
 
-    /// The same, where it is known that nothing has happened.
+    /// The same error, where it is certain that nothing has happened.
     #[must_use]
     pub fn without_effect(self) -> Self {
         match self.trouble {
@@ -116,27 +116,27 @@ impl StoreError {
         }
     }
 
-    /// A store whose locks others hold.
+    /// A store whose locks are held by other processes.
     pub fn locked(what: impl Into<String>) -> Self {
         Self::of(Trouble::Locked, what)
     }
 
-    /// A token that a transaction of another program holds.
+    /// A token that is held by another program's transaction.
     pub fn held(what: impl Into<String>) -> Self {
         Self::of(Trouble::Held, what)
     }
 
-    /// A store that is not the one any more that was opened.
+    /// A store that is no longer the one that was opened.
     pub fn gone(what: impl Into<String>) -> Self {
         Self::of(Trouble::Gone, what)
     }
 
-    /// A store that refused permission.
+    /// A store that denied permission.
     pub fn denied(what: impl Into<String>) -> Self {
         Self::of(Trouble::Denied, what)
     }
 
-    /// Something that is no store of ours, or not as it must be.
+    /// Not a tokenrun store, or wrongly configured.
     pub fn misconfigured(what: impl Into<String>) -> Self {
         Self::of(Trouble::Misconfigured, what)
     }

@@ -1,4 +1,4 @@
-//! Which file systems a file with locks in it may lie on.
+//! The file systems that a file with locks may lie on.
 //!
 //! SQLite's exclusion is POSIX locks and memory that processes share by mapping
 //! a file. On a network or user-space file system one or the other may bind on
@@ -11,7 +11,7 @@ use super::StoreError;
 use crate::sys::errno::Errno;
 use crate::sys::filesystem::{FileSystem, Volume, mount_of};
 
-/// Nothing, or why a store must not lie on it, to be read after the path.
+/// The reason why a store must not lie on it, if there is one; reads after the path.
 fn objection(file_system: FileSystem) -> Option<String> {
     (!file_system.is_local()).then(|| {
         format!(
@@ -52,12 +52,12 @@ fn judge(path: &Path, file_system: FileSystem) -> Result<FileSystem, StoreError>
     }
 }
 
-/// Checks that a file and its directory are of one file system that a store
-/// may lie on. A file that is mounted by itself, as containers do, has other
-/// companions in each of them: each would think that it is alone.
+/// Checks that a file and its directory are on one file system, and that a store may lie there. A
+/// file that is mounted by itself, as containers do, has separate companion files in each
+/// container: each process would run unguarded.
 ///
 /// # Errors
-/// As [`check`], and for a file that is mounted by itself.
+/// Those of [`check`], and a file that is mounted by itself.
 pub fn check_file(file: &Path, directory: &Path) -> Result<FileSystem, StoreError> {
     let (of_file, of_directory) = (ask(file)?, ask(directory)?);
     judge(directory, of_directory.kind)?;
@@ -74,7 +74,7 @@ pub fn check_file(file: &Path, directory: &Path) -> Result<FileSystem, StoreErro
 /// Whether a path that exists lies on the overlay file system.
 ///
 /// # Errors
-/// If its file system can't be told.
+/// If its file system is unknown.
 pub fn is_overlay(path: &Path) -> Result<bool, StoreError> {
     Ok(ask(path)?.kind.is_overlay())
 }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_heard_of_is_refused_by_number() {
+    fn an_unknown_file_system_is_refused_by_number() {
         let why = objection(0x1234_5678).unwrap();
         assert!(why.contains("0x12345678"), "{why}");
     }

@@ -1,4 +1,4 @@
-//! History: the runs that are over, which a store keeps, and those that go on, which stand in their
+//! History: the finished runs, which a store keeps, and the present ones, which are in their
 //! tokens. Pure.
 
 use std::cmp::Reverse;
@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use super::{Listing, RunQuery};
 use crate::token::{Row, RunRecord, StoreTime};
 
-/// The runs that a query asks for, the newest first: by fence within a group, by start across
-/// groups. `listing` was read before `over`, so that no run is missed that ended in between; where
-/// both have a run, the record tells more.
+/// The runs that match a query, the newest first: by fence within a group, by start across groups.
+/// `listing` was read before `over`, so that no run is missed that ended in between. Where both
+/// have a run, the record in `over` is the better one.
 #[must_use]
 pub fn runs(listing: &Listing, over: Vec<RunRecord>, query: &RunQuery) -> Vec<RunRecord> {
     let key = |run: &RunRecord| (run.group.clone(), run.fence, run.session.clone());
@@ -29,8 +29,8 @@ pub fn runs(listing: &Listing, over: Vec<RunRecord>, query: &RunQuery) -> Vec<Ru
     runs
 }
 
-/// The run that holds a token. One that is silent for longer than it may be is unknown, and so is
-/// one whose last sign of life is of another clock epoch.
+/// The run that holds a token. Its outcome is unknown if it has been silent for too long, or if its
+/// last heartbeat belongs to another clock epoch.
 fn held(row: &Row, now: &StoreTime) -> Option<RunRecord> {
     match row.age(now) {
         Some(age) if age < row.document.takeover_after => RunRecord::of(row),
@@ -45,7 +45,7 @@ mod tests {
     use crate::token::rule::tests::fixture::{but, epoch, idle, running, s, seen};
     use crate::token::{Fence, GroupName, Outcome};
 
-    /// So much later than the run's last sign of life.
+    /// The run's last heartbeat plus `by`.
     fn at(by: std::time::Duration) -> StoreTime {
         seen(running("a")).after(by).now
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_silent_or_of_another_clock_is_unknown() {
+    fn a_run_that_is_silent_or_of_another_clock_epoch_is_unknown() {
         let row = running("a");
         let silent = row.document.takeover_after;
         let elsewhere = StoreTime {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_filtered_ordered_and_limited() {
+    fn a_query_filters_orders_and_limits() {
         let row = but(running("a"), |row| row.fence = Fence(3));
         let found = listing(vec![row.clone()], at(s(1)));
         let old = || vec![over(&row, 9, Outcome::Lost), over(&row, 2, Outcome::Lost)];

@@ -1,10 +1,9 @@
-//! Stores that keep keys and values: everything that the protocol needs over a small [`Kv`].
+//! Stores that keep keys and values: the whole protocol over a small [`Kv`].
 //!
-//! A back end compares and writes; it understands nothing. Each entry has a *tag*, which a commit
-//! compares: a token's is its version. The time comes from the store: an entry keeps the stamp of
-//! the last commit that stamped it, and the revision that it was created in, by which those in the
-//! queue are ordered. What stands in an entry is JSON; names have no control characters, so that one
-//! parts the pieces of a key.
+//! A back end only compares and writes. Each entry has a *tag*, which a commit compares: a token's
+//! tag is its version. The time comes from the store: an entry keeps the stamp of the last commit
+//! that stamped it, and the revision of its creation, which orders the queue. The contents of an
+//! entry are JSON. Names have no control characters, so one of those separates the parts of a key.
 
 pub mod memory;
 
@@ -21,7 +20,7 @@ use super::sql::cell::BadColumn;
 use super::{Notifier, Store, StoreError};
 use crate::token::{Incarnation, Served, StoreTime, Until};
 
-/// What a database with keys and values does for [`KvStore`]. Calls block, each for a bounded time.
+/// The operations of a key-value database for [`KvStore`]. Calls block, each for a bounded time.
 pub trait Kv: Send {
     /// The store's name in messages. It never holds a password.
     fn name(&self) -> &str;
@@ -32,75 +31,75 @@ pub trait Kv: Send {
     /// If the store can't be read.
     fn get(&mut self, keys: &[Keys]) -> Result<Found, StoreError>;
 
-    /// Compares and writes, all of it or nothing.
+    /// Compares and writes, as one transaction.
     ///
     /// # Errors
-    /// If it is not known whether the commit happened, or will.
+    /// If it is unknown whether the commit happened, or will.
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError>;
 
-    /// What announces that an entry was written ([`super::Queue::notifier`]).
+    /// The notifier of changed entries ([`super::Queue::notifier`]).
     fn notifier(&mut self) -> Option<Notifier> {
         None
     }
 }
 
-/// Which entries are read.
+/// The entries to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keys {
     /// One key.
     One(String),
-    /// Every key that begins like this.
+    /// Every key with this prefix.
     Under(String),
 }
 
-/// What a key holds.
+/// An entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub value: String,
-    /// What a commit compares.
+    /// The text that a commit compares.
     pub tag: String,
-    /// When it was last stamped, by the store's clock.
+    /// The time of its last stamp, by the store's clock.
     pub stamp: StoreTime,
-    /// The revision that it was created in. Revisions rise.
+    /// The revision of its creation. Revisions rise.
     pub created: i64,
 }
 
-/// What was read.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The entries that are there, by key.
+    /// The existing entries, by key.
     pub entries: BTreeMap<String, Entry>,
     /// The store's time.
     pub now: StoreTime,
-    /// Which store answered.
+    /// The store that answered.
     pub server: Server,
 }
 
-/// What a store is that has answered, in the same snapshot.
+/// The identity of the store that answered, in the same snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Which incarnation, if it says so. Another one is of another clock epoch.
+    /// Its incarnation, if it reports one. Another incarnation has another clock epoch.
     pub incarnation: Option<Incarnation>,
     /// Whether its commits survive a crash, as it is set now.
     pub durable: bool,
-    /// For how long it has stood if no note says it: nothing, unless it surely has no past.
+    /// What counts as served without a note: nothing, unless the store certainly has no past.
     pub unnoted: Served,
 }
 
-/// What is written, if everything is as it was read.
+/// A conditional write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commit {
-    /// The tags that these keys must have; `None`: the key must be absent.
+    /// The required tags of these keys; `None`: the key must be absent.
     pub compare: Vec<(String, Option<String>)>,
-    /// What is written.
+    /// The entries to write.
     pub puts: Vec<Put>,
-    /// The keys that are removed, if they are there.
+    /// The keys to remove, if present.
     pub deletes: Vec<String>,
     /// After this time, and in another clock epoch, nothing happens.
     pub until: Option<Until>,
 }
 
-/// An entry that is written.
+/// An entry to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Put {
     pub key: String,
@@ -110,18 +109,18 @@ pub struct Put {
     pub stamps: bool,
 }
 
-/// How a store answered a commit.
+/// The answer to a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Committed {
     /// It happened, at this time.
     Done(StoreTime),
-    /// A tag was another: nothing happened.
+    /// A tag differed: nothing happened.
     Conflict,
     /// It came too late: nothing happened.
     Expired(StoreTime),
 }
 
-/// How often something is tried again that another has changed meanwhile.
+/// How often an operation is retried after another writer interfered.
 const TRIES: usize = 8;
 
 /// A token store over keys and values.
@@ -147,7 +146,7 @@ impl<K: Kv> KvStore<K> {
         .remedy("correct it there")
     }
 
-    /// What others change at every try.
+    /// The error after the last try.
     fn contended(&self) -> StoreError {
         StoreError::refused(format!(
             "the store {} kept changing; gave up after {TRIES} conflicts",
@@ -157,10 +156,10 @@ impl<K: Kv> KvStore<K> {
     }
 }
 
-/// What parts the pieces of a key. No name has it.
+/// Separates the parts of a key. No name contains it.
 const PART: char = '\u{1f}';
 
-/// What is kept has texts as keys and whole numbers: nothing in it can fail.
+/// The values have texts as keys and whole numbers: nothing in them can fail.
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use super::StoreError;
 use crate::token::{Fence, ResourceName};
 
-/// How a resource's mark answered a fence.
+/// The answer of a resource's mark to a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advanced {
     /// The mark is this fence now.
@@ -18,6 +18,6 @@ pub trait Marks {
     /// is higher already.
     ///
     /// # Errors
-    /// If it is not known whether the mark is set.
+    /// If it is unknown whether the mark is set.
     fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError>;
 }

@@ -1,5 +1,5 @@
-//! What a store does, as values: the simulation and the search go through millions of its states.
-//! The suite of the stores runs on it too, so that it is none of its own.
+//! A store as values: the simulation and the search go through millions of its states. The
+//! conformance suite runs on it too, so that it behaves like a real store.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,39 +17,38 @@ use crate::token::{
     Stamp, StoreTime, Swap, Swapped, Until, Version, Waiter,
 };
 
-/// Everything that a store holds: to be copied and put back, as a lossy failover does.
+/// The contents of a store, to be copied and restored, as a lossy failover does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ModelData {
     pub(crate) rows: BTreeMap<GroupName, Row>,
     /// The history, oldest first.
     pub(crate) runs: Vec<RunRecord>,
-    /// Who waits, by arrival.
+    /// The waiters, by arrival.
     pub(crate) queue: Vec<(GroupName, QueueEntry)>,
-    /// What operators did, oldest first.
+    /// The acts of operators, oldest first.
     pub(crate) acts: Vec<ActRecord>,
     /// The keys that are done, oldest first.
     pub(crate) marks: Vec<OnceMark>,
     /// The highest fence that has used each resource.
     pub(crate) resources: BTreeMap<ResourceName, Fence>,
-    /// What each group's last pruning left for the next.
+    /// The pruning note of each group.
     pub(crate) notes: BTreeMap<GroupName, Note>,
     /// The note of the incarnation that was seen last.
     pub(crate) incarnation: Option<IncarnationNote>,
-    /// Those before it, which nothing may ask for.
+    /// The earlier notes, which no decision may use.
     earlier: Vec<IncarnationNote>,
 }
 
-/// What a store is, beside what it holds.
+/// The identity of a store, besides its contents.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Server {
-    /// Which it is.
     pub(crate) incarnation: Incarnation,
     /// Whether its commits survive a crash.
     pub(crate) durable: bool,
 }
 
 impl Server {
-    /// A durable one.
+    /// A durable server of this name.
     pub(crate) fn named(name: &str) -> Self {
         Self {
             incarnation: Incarnation(name.to_owned()),
@@ -117,7 +116,7 @@ impl ModelStore {
         self.inner().clock = to;
     }
 
-    /// It is another store from now on, with the same contents.
+    /// Makes it another store, with the same contents.
     pub(crate) fn become_another(&self, server: Server) {
         self.inner().server = server;
     }
@@ -134,7 +133,7 @@ impl ModelStore {
 }
 
 impl ModelData {
-    /// Those of a store that is made now.
+    /// The contents of a newly made store.
     pub(crate) fn made(server: &Server, now: &StoreTime) -> Self {
         let (incarnation, version) = (server.incarnation.clone(), Version::from_random(0));
         let note = IncarnationNote::of_new(incarnation, server.durable, now, version);
@@ -144,7 +143,7 @@ impl ModelData {
         }
     }
 
-    /// What a reading says of the memory of a server with these contents.
+    /// What a read reports of the memory of a server with these contents.
     pub(crate) fn memory(&self, server: &Server) -> Memory {
         use crate::token::mutant::{Mutant, is_mutant};
         let mut notes = self.earlier.iter().chain(&self.incarnation).rev();
@@ -161,13 +160,13 @@ impl ModelData {
         }
     }
 
-    /// Keeps the notes of contents that are lost else.
+    /// Keeps the notes of contents that are otherwise lost.
     pub(crate) fn keep_notes(&mut self, lost: &Self) {
         self.incarnation.clone_from(&lost.incarnation);
         self.earlier.clone_from(&lost.earlier);
     }
 
-    /// What [`Tokens::note`] does at `now`.
+    /// Carries out [`Tokens::note`] at `now`.
     pub(crate) fn note(&mut self, swap: &NoteSwap, now: &StoreTime) -> Swapped {
         use crate::token::mutant::{Mutant, is_mutant};
         let found = self.incarnation.as_ref().map(|note| note.version);
@@ -187,7 +186,7 @@ impl ModelData {
         Swapped::Done(now.clone())
     }
 
-    /// What a swap does at `now`.
+    /// Carries out a swap at `now`.
     pub(crate) fn swap(&mut self, swap: &Swap, now: &StoreTime) -> Swapped {
         use crate::token::mutant::{Mutant, is_mutant};
         let found = self.rows.get(swap.group()).map(|row| row.version);
@@ -216,7 +215,7 @@ impl ModelData {
         Swapped::Done(now.clone())
     }
 
-    /// What [`Queue::join`] does at `now`.
+    /// Carries out [`Queue::join`] at `now`.
     pub(crate) fn join(
         &mut self,
         group: &GroupName,
@@ -249,19 +248,19 @@ impl ModelData {
         self.queue.push((group.clone(), entry));
     }
 
-    /// What [`Queue::leave`] does.
+    /// Carries out [`Queue::leave`].
     pub(crate) fn leave(&mut self, group: &GroupName, session: &SessionId) {
         self.queue
             .retain(|(other, entry)| other != group || entry.waiter.session != *session);
     }
 
-    /// Those in the queue for a group.
+    /// The waiters of a group.
     pub(crate) fn queue_of(&self, group: &GroupName) -> Vec<QueueEntry> {
         let of_group = self.queue.iter().filter(|(other, _)| other == group);
         of_group.map(|(_, entry)| entry.clone()).collect()
     }
 
-    /// What [`Records::record`] does at `now`.
+    /// Carries out [`Records::record`] at `now`.
     pub(crate) fn record(&mut self, run: &RunRecord, now: &StoreTime) -> Recorded {
         let same = |it: &&mut RunRecord| {
             it.group == run.group && it.fence == run.fence && it.session == run.session
@@ -281,7 +280,7 @@ impl ModelData {
         Recorded::Written
     }
 
-    /// What [`Records::prune`] does at `now`.
+    /// Carries out [`Records::prune`] at `now`.
     pub(crate) fn prune(&mut self, group: &GroupName, retention: Retention, now: &StoreTime) {
         let runs = self.runs.iter().filter(|run| run.group == *group);
         let mut newest: Vec<Seen> = runs.map(Seen::of).collect();

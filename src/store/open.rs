@@ -1,5 +1,6 @@
-//! What depends on which store a URL names: opening it, making it, what an administrator runs to
-//! make it, examining it, and showing its URL. The only place that asks.
+//! Everything that depends on the kind of store that a URL names: opening it, making it, printing
+//! the script that makes it, examining it, and showing its URL. The only place that distinguishes
+//! the kinds.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +23,7 @@ pub struct Opening<'a> {
     pub timeout: Duration,
     /// How long the opening itself may take.
     pub limit: Duration,
-    /// What a server shows as the connection's name.
+    /// The connection's name on the server.
     pub application: &'a str,
     /// The directory for this host's state, if there is a place for it.
     pub state: Option<&'a Path>,
@@ -31,19 +32,19 @@ pub struct Opening<'a> {
 /// A store that was opened.
 pub struct Opened {
     pub store: Box<dyn Store>,
-    /// The directory for the locks of its runs on this host. Those of a file lie beside it, not
-    /// in the state directory: who uses the store sees them, as whichever user and in whichever
-    /// container. Where there is no place for them, nothing is proven.
+    /// The directory for the locks of its runs on this host. For a file it lies beside the file,
+    /// not in the state directory: every user of the store sees the locks, under any user id and in
+    /// any container. Without such a place no death is proven.
     pub locks: Option<PathBuf>,
 }
 
 /// Why a store was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// It can't be used.
+    /// The store is unusable.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Its connection string is wrong, or a variable or a file that belongs to it.
+    /// The connection string is wrong, or a variable or a file that belongs to it.
     #[error("{error}")]
     Settings {
         /// What is wrong.
@@ -58,7 +59,7 @@ pub enum OpenError {
 pub struct Examination<'a> {
     /// The durations of a run.
     pub timing: &'a Timing,
-    /// The group whose row is looked at.
+    /// The group whose row is examined.
     pub group: Option<&'a GroupName>,
     /// Whether the store is the default.
     pub is_default: bool,
@@ -76,7 +77,7 @@ impl StoreUrl {
         }
     }
 
-    /// As it may be shown: without a password.
+    /// The URL without its password.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
@@ -85,8 +86,8 @@ impl StoreUrl {
         }
     }
 
-    /// Opens the store. A file is made if it is not there; a server is not asked yet. `warn` hears
-    /// what is odd about the settings.
+    /// Opens the store. A missing file is made; a server gets no request yet. `warn` receives
+    /// warnings about the settings.
     ///
     /// # Errors
     /// What is wrong with the store or its settings.
@@ -110,7 +111,7 @@ impl StoreUrl {
         }
     }
 
-    /// Makes the store where it is not there, and gives its name.
+    /// Makes the store if it is missing, and returns its name.
     ///
     /// # Errors
     /// Why it could not be made.
@@ -129,7 +130,7 @@ impl StoreUrl {
         }
     }
 
-    /// What makes the store, as an administrator may run it.
+    /// The script that makes the store, for an administrator.
     ///
     /// # Errors
     /// What is wrong with the settings, which name a schema.
@@ -147,7 +148,7 @@ impl StoreUrl {
         }
     }
 
-    /// Examines the store, step by step, and changes nothing in it.
+    /// Examines the store, step by step, without changing it.
     pub fn examine(&self, examination: &Examination<'_>, tell: &mut Tell<'_>) {
         let Examination { timing, group, .. } = *examination;
         match self {
@@ -195,8 +196,8 @@ fn postgres_store(
     opening: &Opening<'_>,
     warn: &mut dyn FnMut(&str),
 ) -> Result<PostgresStore, OpenError> {
-    // What it holds from now on may be a password. The job's own limits stay: an exec
-    // makes a process dumpable again. Where that is refused, a dump is all that is lost.
+    // From now on the process may hold a password. The job's own limits stay: an exec makes a
+    // process dumpable again. Where this call is refused, only the protection from dumps is lost.
     let _ = process::forbid_core_dumps();
     let settings = settings(text, opening.application, warn)?;
     Ok(PostgresStore::new(settings, opening.timeout))
@@ -218,11 +219,10 @@ fn settings(
     Ok(settings)
 }
 
-/// Whether a text names a store, as far as that can be told from the text alone; and which file, if
-/// the store is one.
+/// Whether a text names a store, as far as the text alone shows; and the file, if the store is one.
 ///
 /// # Errors
-/// What is wrong with it, in words that follow its name.
+/// What is wrong with it; reads after its name.
 pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
     if is_conninfo(text) {
         return match parse(text) {
@@ -236,7 +236,7 @@ pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// Whether what names a store holds a password too.
+/// Whether a store's URL holds a password.
 #[must_use]
 pub fn has_password(text: &str) -> bool {
     is_conninfo(text)
@@ -247,7 +247,7 @@ fn is_secret(name: &str) -> bool {
     name == "password" || name == "sslpassword"
 }
 
-/// What names a store, as it may be shown: without a password.
+/// A store's URL without its password.
 #[must_use]
 pub fn without_password(text: &str) -> String {
     if !is_conninfo(text) {

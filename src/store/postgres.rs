@@ -1,19 +1,19 @@
 //! PostgreSQL: tokens for many hosts.
 //!
-//! A swap is one statement and one round trip, in a transaction that carries its own limits. It is
-//! unnamed, so that it works through a pooler that changes the server's process under it, and needs
-//! no session state. It never waits for a row's lock: a row that another transaction has locked is not
-//! found, and the swap is tried again for a moment, then said to be held. It sees to
-//! its own expiry by the server's clock, and to its own durability. It answers with a row
-//! if it was carried out; if not, another statement asks what was in the way.
+//! A swap is one statement and one round trip, in a transaction that carries its own limits. The
+//! statement is unnamed, so that it works through a pooler that changes the server process, and
+//! needs no session state. It never waits for a row's lock: a row that another transaction has
+//! locked is not found; the swap is retried for a moment, then reported as held. The statement
+//! checks its own expiry by the server's clock, and sets its own durability. It returns a row if it
+//! was carried out; if not, another statement finds the reason.
 //!
-//! The clock is `clock_timestamp()`, in milliseconds; the clock epoch is the server process's
-//! start and the timeline, so that no stamp is compared across a restart or a failover.
-//! A standby tells no clock epoch, and counts as a server that can't be used.
+//! The clock is `clock_timestamp()`, in milliseconds. The clock epoch is the server process's start
+//! and the timeline, so that no stamp is compared across a restart or a failover. A standby reports
+//! no clock epoch, and counts as a server that can't be used.
 //!
-//! The blocking half of rust-postgres can neither bound a call nor close the socket
-//! under it; so this is its async half, on an event loop of this store's own, with a
-//! time-out around every step.
+//! The blocking interface of rust-postgres can neither bound a call nor close the socket under it.
+//! So this store uses the async interface, on its own event loop, with a time-out around every
+//! step.
 
 pub mod conninfo;
 pub mod examine;
@@ -66,13 +66,13 @@ pub struct PostgresStore {
     statements: Statements,
     schema: String,
     timeout: Duration,
-    /// Whether notifications get through: not behind a pooler that changes the server's
-    /// process under this one's connection.
-    is_told: bool,
-    /// Whether the tables are known to serve this program. Asked once: what holds a
-    /// token goes on, whatever becomes of the tables meanwhile.
+    /// Whether notifications arrive: they do not behind a pooler that changes the server process
+    /// under this connection.
+    gets_notifications: bool,
+    /// Whether the tables are known to serve this program. Checked once: a holder goes on, whatever
+    /// happens to the tables meanwhile.
     checked: bool,
-    /// The last list could not be read because the tables are not there.
+    /// The last list failed because the tables do not exist.
     lacks_tables: bool,
 }
 
@@ -84,17 +84,18 @@ impl std::fmt::Debug for PostgresStore {
     }
 }
 
-/// What a connection string comes to in this process's environment. `application` is
-/// the name that the server shows, unless the user gives another.
+/// The settings that a connection string and this process's environment yield. `application` is the
+/// connection's name on the server, unless the user gives another.
 ///
 /// # Errors
+/// What is wrong with the string, a variable or a file that belongs to it.
 /// What is wrong with the string, a variable or a file that belongs to it.
 pub fn settings(text: &str, application: &str) -> Result<Settings, ConninfoError> {
     resolve(parse(text)?, &environment::ProcessEnvironment, application)
 }
 
 impl PostgresStore {
-    /// A store that connects when it is first asked. A call takes at most `timeout`.
+    /// A store that connects at its first request. A call takes at most `timeout`.
     #[must_use]
     pub fn new(settings: Settings, timeout: Duration) -> Self {
         let name = settings.name();
@@ -104,23 +105,24 @@ impl PostgresStore {
             schema,
             connection: Connection::new(settings, name),
             timeout,
-            is_told: true,
+            gets_notifications: true,
             checked: false,
             lacks_tables: false,
         }
     }
 
-    /// The same, by another clock than the server's: a statement of the time and its clock epoch.
+    /// The same, with another clock than the server's: a statement for the time and its clock
+    /// epoch.
     #[cfg(test)]
     pub(crate) fn with_clock(mut self, clock: &str) -> Self {
         self.statements = self.statements.with_clock(clock);
         self
     }
 
-    /// Makes the tables if they are not there.
+    /// Makes the tables if they do not exist.
     ///
     /// # Errors
-    /// If the server can't be used, or the role may not make them.
+    /// If the server is unusable, or the role may not make them.
     pub fn init(&mut self) -> Result<(), StoreError> {
         self.init_within(self.timeout)
     }
@@ -168,7 +170,7 @@ impl PostgresStore {
         ))
     }
 
-    /// There is nothing to list where there are no tables.
+    /// Handles a failed list: without tables the list is empty.
     fn listed(&self, failed: Failed) -> StoreError {
         if failed.no_schema {
             return StoreError::misconfigured(format!(

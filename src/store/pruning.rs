@@ -1,21 +1,21 @@
-//! How long the records of a group have lived, as far as that was seen. Pure.
+//! How long the records of a group have existed, as far as was observed. Pure.
 //!
-//! A clock that leaps ahead makes every record look old. So pruning asks two witnesses, and a
-//! record goes only if it is too old for both: its own wall time, and a [`Note`] that each
-//! pruning of its group leaves for the next. The note counts for how long the store was *seen to
-//! live*, and remembers which run was the newest when it had lived for so long:
+//! A clock that leaps ahead makes every record look old. So pruning has two criteria, and a record
+//! goes only if it is too old by both: its own wall time, and a [`Note`] that each pruning of its
+//! group leaves for the next. The note counts how long the store was *observed to live*, and
+//! records which run was the newest after each such length:
 //!
-//! - Within one boot as much time has passed since the last pruning as the boot's own clock
-//!   says, which can't be set.
-//! - Beyond that (across boots; on a database server, which has no such clock) the wall times of
-//!   the group's runs are asked, in the order in which they were granted, and the time now: of
-//!   each step ahead a day is believed, and no more. A step back counts for nothing, nor does
-//!   what follows it until the clock is where it should be, so that a clock that goes to and
-//!   fro, or begins in 1970 at each boot, is believed once.
+//! - Within one boot the time since the last pruning is measured by the boot's own clock, which
+//!   can't be set.
+//! - Otherwise (across boots; on a database server, which has no such clock) the note uses the wall
+//!   times of the group's runs, in the order of their grants, and the time now: of each step ahead
+//!   it counts a day at most. A step back counts as nothing, and so does the time after it until
+//!   the clock has caught up, so that a clock that goes back and forth, or starts in 1970 at each
+//!   boot, counts once.
 //! - A record is outlived once the store has lived for its retention and a day more (twice its
-//!   retention, if that is less), so that one leap of a clock makes nothing go early.
+//!   retention, if that is less), so that one leap of a clock prunes nothing early.
 //!
-//! A note that is missing or can't be read begins anew: everything is kept for longer.
+//! A note that is missing or unreadable starts again: everything is kept longer.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ use serde::{Deserialize, Serialize};
 use super::Retention;
 use crate::token::{Fence, RunRecord, StoreTime};
 
-/// What is believed of one step between two wall times.
+/// How much of one step between two wall times counts.
 const STEP: Duration = Duration::from_hours(24);
 
-/// Of the time for which a mark is waited for, the part by which it may be late.
+/// A mark may be late by this part of the time until it is needed.
 const PART: i64 = 8;
 
-/// A run of the group, as a witness of the time.
+/// A run of the group, as evidence of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     /// The fence of its grant: runs are granted in the order of their fences.
@@ -40,7 +40,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// What a record tells.
+    /// The evidence in a record.
     #[must_use]
     pub fn of(run: &RunRecord) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Seen {
     }
 }
 
-/// Which records are outlived: those with this fence or a lower one.
+/// The records that are outlived: those with this fence or a lower one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outlived {
     /// Of runs, and of acts of operators.
@@ -59,36 +59,35 @@ pub struct Outlived {
     pub once: Option<Fence>,
 }
 
-/// For how long a group's records have been seen to live.
+/// How long a group's records have been observed to live.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Note {
-    /// Since the first note, in milliseconds.
+    /// The time since the first note, in milliseconds.
     lived_ms: i64,
-    /// The latest wall time that was seen, gone on by what the other clock has counted since.
+    /// The latest wall time observed, advanced by what the tick clock has counted since.
     wall_ms: i64,
-    /// The time of the last pruning by the clock that can't be set, with its clock epoch.
+    /// The time of the last pruning by the tick clock, with its clock epoch.
     tick: Option<(String, i64)>,
-    /// Fences, each of the newest run when the store had lived for so long; the
-    /// oldest first.
+    /// Lived time and fence: the newest run when the store had lived for so long. The oldest first.
     marks: Vec<(i64, i64)>,
 }
 
 impl Note {
-    /// The note that a store has kept, if it can be read.
+    /// The stored note, if it is readable.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// As a store keeps it.
+    /// The text that a store keeps.
     #[must_use]
     pub fn to_text(&self) -> String {
-        // It can't fail; an empty text would begin anew.
+        // It can't fail; an empty text would start again.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The note that a pruning leaves. `has_ticks`: the ticks of `now` are of a clock that can't
-    /// be set. `runs`: the newest, in any order.
+    /// The note that a pruning leaves. `has_ticks`: the ticks of `now` come from a clock that can't
+    /// be set. `runs`: the newest runs, in any order.
     #[must_use]
     pub fn next(
         last: Option<Self>,
@@ -121,19 +120,19 @@ impl Note {
         note
     }
 
-    /// Believes that so much time has passed, of what the latest wall time goes on by.
+    /// Counts this much lived time, and advances the latest wall time by `by`.
     const fn pass(&mut self, lived_ms: i64, by: i64) {
         self.lived_ms = self.lived_ms.saturating_add(lived_ms);
         self.wall_ms = self.wall_ms.saturating_add(by);
     }
 
-    /// Takes the next wall time in.
+    /// Takes the next wall time into account.
     fn see(&mut self, wall_ms: i64) {
         let step = wall_ms.saturating_sub(self.wall_ms).max(0);
         self.pass(step.min(millis(STEP)), step);
     }
 
-    /// Notes that everything up to this fence is there now, and forgets marks that are not needed.
+    /// Records that everything up to this fence exists now, and drops marks that are not needed.
     fn mark(&mut self, newest: Fence, retention: Retention) {
         let is_new = self.marks.last().is_none_or(|(last, _)| *last < newest.0);
         if is_new {
@@ -147,11 +146,12 @@ impl Note {
             let age = |mark: &(i64, i64)| self.lived_ms.saturating_sub(mark.1);
             let is_needed = match (kept.last(), next) {
                 (_, None) => true,
-                // The next one is old enough for everything.
+                // The next mark is old enough for everything.
                 (_, Some(next)) if age(next) >= ages[1] => false,
                 (None, _) => true,
                 (Some(last), Some(next)) => {
-                    // For this age, and longer ones, the last would stand until the next is so old.
+                    // For this age, and longer ones, the last mark would be used until the next is
+                    // that old.
                     let wanted = ages.iter().find(|wanted| **wanted > age(next));
                     wanted.is_none_or(|wanted| next.1.saturating_sub(last.1) > wanted / PART)
                 }
@@ -163,7 +163,7 @@ impl Note {
         self.marks = kept;
     }
 
-    /// What is outlived.
+    /// The records that are outlived.
     #[must_use]
     pub fn outlived(&self, retention: Retention) -> Outlived {
         let of = |retention| {
@@ -179,7 +179,7 @@ impl Note {
     }
 }
 
-/// How long a store must have lived since for a record to be too old.
+/// How long a store must have lived since a record for the record to be too old.
 fn enough(retention: Duration) -> i64 {
     millis(retention.saturating_add(retention.min(STEP)))
 }

@@ -1,4 +1,4 @@
-//! Lives of a store, with clocks that leap, stand in 1970 or start anew with each boot.
+//! Histories of a store, with clocks that leap, start in 1970 or restart with each boot.
 
 use proptest::prelude::*;
 
@@ -20,16 +20,16 @@ fn retention(history: u32, once: u32) -> Retention {
     }
 }
 
-/// A group whose job runs now and then.
+/// A group whose job runs from time to time.
 struct Life {
     /// True time, in ms.
     now: i64,
     /// By how much the wall clock is wrong.
     wrong_by: i64,
-    /// Whether there is a clock that nobody sets, and when it was started.
+    /// When the clock that can't be set was started, if there is one.
     booted: Option<i64>,
     note: Option<Note>,
-    /// The runs, by fence, and when they truly were.
+    /// The runs, with their true times.
     runs: Vec<(Seen, i64)>,
 }
 
@@ -78,7 +78,7 @@ impl Life {
         assert_eq!(self.note, Some(next));
     }
 
-    /// How old the youngest run is that is outlived, in ms.
+    /// The age of the youngest outlived run, in ms.
     fn outlived(&self, retention: Retention) -> Option<i64> {
         let fence = self.note.as_ref().unwrap().outlived(retention).once?;
         let mut old = self.runs.iter().rev();
@@ -86,7 +86,7 @@ impl Life {
         Some(self.now - at)
     }
 
-    /// A run and a pruning a night, after which nothing has gone too early.
+    /// A run and a pruning per night, after which nothing was pruned early.
     fn nights(&mut self, count: u32, retention: Retention, mut night: impl FnMut(&mut Self, u32)) {
         for n in 0..count {
             self.now += DAY;
@@ -104,7 +104,7 @@ impl Life {
         }
     }
 
-    /// What is outlived is too old by no more than that.
+    /// Nothing is pruned later than by this much.
     #[track_caller]
     fn assert_pruned_within(&self, retention: Retention, longest: u32) {
         let age = self.outlived(retention).expect("something is outlived");
@@ -115,7 +115,7 @@ impl Life {
 const EACH: [bool; 2] = [true, false];
 
 #[test]
-fn what_has_lived_for_its_retention_and_a_day_is_outlived_soon() {
+fn records_are_outlived_soon_after_their_retention_and_a_day() {
     for has_ticks in EACH {
         for (keeps, longest) in [(10, 13), (30, 36), (400, 453)] {
             let retention = retention(keeps, keeps);
@@ -128,9 +128,9 @@ fn what_has_lived_for_its_retention_and_a_day_is_outlived_soon() {
     }
 }
 
-/// History is kept for a shorter time than keys: the marks that keys wait for are further apart.
+/// History has a shorter retention than keys: the marks for keys are further apart.
 #[test]
-fn history_is_outlived_soon_beside_keys_that_are_kept_for_longer() {
+fn history_is_outlived_soon_beside_keys_with_a_longer_retention() {
     let retention = retention(30, 400);
     let mut life = Life::new(true);
     for n in 0..300 {
@@ -144,7 +144,7 @@ fn history_is_outlived_soon_beside_keys_that_are_kept_for_longer() {
 }
 
 #[test]
-fn a_host_that_is_started_anew_each_day_prunes_too() {
+fn a_host_that_restarts_each_day_prunes_too() {
     let retention = retention(30, 30);
     let mut life = Life::new(true);
     life.nights(90, retention, |life, _| life.boot());
@@ -152,7 +152,7 @@ fn a_host_that_is_started_anew_each_day_prunes_too() {
 }
 
 #[test]
-fn a_leap_of_ten_years_makes_nothing_go_early() {
+fn a_leap_of_ten_years_prunes_nothing_early() {
     let retention = retention(10, 10);
     for (has_ticks, boots) in [(true, false), (true, true), (false, false)] {
         let mut life = Life::new(has_ticks);
@@ -167,10 +167,10 @@ fn a_leap_of_ten_years_makes_nothing_go_early() {
             life.prune(retention);
             assert_eq!(life.outlived(retention), None);
         }
-        // It goes on from there, and so does pruning.
+        // Time goes on from there, and so does pruning.
         life.nights(20, retention, |_, _| {});
         life.assert_pruned_within(retention, 13);
-        // Back again: what is told by that clock alone has to wait.
+        // Back again: time that only this clock shows has to wait.
         life.wrong_by = 0;
         life.nights(20, retention, |_, _| {});
         if has_ticks {
@@ -180,9 +180,9 @@ fn a_leap_of_ten_years_makes_nothing_go_early() {
 }
 
 #[test]
-fn a_clock_that_is_in_1970_at_each_boot_makes_nothing_go_early_and_stops_nothing() {
+fn a_clock_that_starts_in_1970_at_each_boot_prunes_neither_early_nor_never() {
     let retention = retention(10, 10);
-    // Whether there is a run before the clock is right, and one after.
+    // With and without a run before the clock is right, and after.
     for (before, after) in [(true, true), (false, true)] {
         for boots_a_day in [1, 24] {
             let mut life = Life::new(true);
@@ -191,7 +191,7 @@ fn a_clock_that_is_in_1970_at_each_boot_makes_nothing_go_early_and_stops_nothing
             for n in 0..60 * boots_a_day {
                 life.now += DAY / i64::from(boots_a_day);
                 life.boot();
-                // Now and then a boot has the one alone.
+                // Some boots have only one of them.
                 if before || n % 3 == 0 {
                     life.wrong_by = -life.now;
                     life.run();
@@ -211,9 +211,9 @@ fn a_clock_that_is_in_1970_at_each_boot_makes_nothing_go_early_and_stops_nothing
     }
 }
 
-/// A short run prunes once in sixteen times: the others are witnesses of the time.
+/// A short run prunes once in sixteen times: the other runs are evidence of time.
 #[test]
-fn runs_between_two_prunings_tell_that_time_has_passed() {
+fn runs_between_two_prunings_show_that_time_has_passed() {
     let retention = retention(30, 30);
     for has_ticks in EACH {
         let mut life = Life::new(has_ticks);
@@ -230,9 +230,9 @@ fn runs_between_two_prunings_tell_that_time_has_passed() {
     }
 }
 
-/// Who keeps things for a shorter time takes them; who keeps them for longer is not misled by it.
+/// A shorter retention prunes earlier; a longer one is not misled by it.
 #[test]
-fn another_retention_makes_nothing_go_early() {
+fn another_retention_prunes_nothing_early() {
     let (short, long) = (
         Retention {
             history: Duration::from_millis(500),
@@ -260,7 +260,7 @@ fn another_retention_makes_nothing_go_early() {
 }
 
 #[test]
-fn a_note_that_can_not_be_read_is_none() {
+fn an_unreadable_note_is_none() {
     for text in ["", "null", "{}", "[1]", "\u{0}", r#"{"lived_ms": 1e99}"#] {
         assert_eq!(Note::from_text(text), None, "{text}");
     }
@@ -280,7 +280,7 @@ fn a_note_stays_short() {
     life.assert_pruned_within(retention, 453);
 }
 
-/// What happens between two prunings.
+/// The events between two prunings.
 #[derive(Debug, Clone)]
 struct Between {
     hours: i64,
@@ -300,9 +300,9 @@ fn between() -> impl Strategy<Value = Between> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
-    /// Whatever else happens to its clocks: one leap of any size makes nothing go early.
+    /// With any other clock events: one leap of any size prunes nothing early.
     #[test]
-    fn nothing_goes_early(
+    fn nothing_is_pruned_early(
         has_ticks: bool,
         steps in proptest::collection::vec(between(), 1..60),
         leap in 0..50 * YEAR,

@@ -1,18 +1,18 @@
-//! What is over: runs, acts of operators, and the keys that are done.
+//! Finished runs, acts of operators, and the keys that are done.
 
 use std::time::Duration;
 
 use super::StoreError;
 use crate::token::{ActRecord, ClientId, GroupName, OnceMark, Outcome, Recorded, RunRecord};
 
-/// Which runs to list.
+/// A query of runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunQuery {
-    /// Of this group only.
+    /// In this group only.
     pub group: Option<GroupName>,
-    /// Of this client only.
+    /// By this client only.
     pub client: Option<ClientId>,
-    /// That ended like this.
+    /// With this outcome only.
     pub outcome: Option<Outcome>,
     /// Started at this time or later, in milliseconds since 1970.
     pub since_ms: Option<i64>,
@@ -21,7 +21,7 @@ pub struct RunQuery {
 }
 
 impl RunQuery {
-    /// Whether a run is one of those that are asked for, but for the limit.
+    /// Whether a run matches, regardless of the limit.
     #[must_use]
     pub fn wants(&self, run: &RunRecord) -> bool {
         self.group.as_ref().is_none_or(|group| *group == run.group)
@@ -31,7 +31,7 @@ impl RunQuery {
     }
 }
 
-/// How long what is over is kept.
+/// How long finished records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// Runs, and acts of operators.
@@ -40,10 +40,10 @@ pub struct Retention {
     pub once: Duration,
 }
 
-/// How many runs, acts and keys are looked at in one go to see whether they are too old.
+/// How many runs, acts and keys one pruning checks.
 pub const PRUNE_BATCH: u32 = 200;
 
-/// Which acts of operators to list.
+/// A query of acts of operators.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActQuery {
     /// On this group only.
@@ -54,17 +54,18 @@ pub struct ActQuery {
     pub limit: Option<u32>,
 }
 
-/// Keeps what is over.
+/// Keeps finished records.
 pub trait Records {
-    /// Writes a run that is over, whatever has become of its token, and makes its key done in the
+    /// Writes a finished run, whatever has happened to its token, and makes its key done in the
     /// same transaction ([`RunRecord::makes_key_done`]). The store sets the time of the end if the
-    /// run has none. What its own session said replaces *unknown*; nothing replaces that.
+    /// run has none. A record by the run's own session replaces *unknown*; no record replaces that
+    /// one.
     ///
     /// # Errors
-    /// If it is not known whether the run is written.
+    /// If it is unknown whether the run is written.
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError>;
 
-    /// Lists runs that are over, the newest first: by fence within a group, by start across groups.
+    /// Lists finished runs, the newest first: by fence within a group, by start across groups.
     ///
     /// # Errors
     /// If the store can't be read.
@@ -88,9 +89,9 @@ pub trait Records {
     /// If the store can't be read.
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError>;
 
-    /// Removes some of what is too old of a group's history and keys, by its own wall time and by
-    /// the note of the pruning before ([`super::pruning`]): few rows at a time, so that no run waits for
-    /// it. The newest run and the newest success stay.
+    /// Removes a part of a group's history and keys that is too old, by its own wall time and by
+    /// the note of the last pruning ([`super::pruning`]): few rows at a time, so that no run waits
+    /// for it. The newest run and the newest success stay.
     ///
     /// # Errors
     /// If the store can't be written.

@@ -1,4 +1,4 @@
-//! What is asked of a store, and its answers, as values.
+//! Requests to a store, and its answers, as values.
 
 use super::{Queue, Reading, Records, Retention, StoreError, Tokens};
 use crate::token::{
@@ -10,28 +10,22 @@ use crate::token::{
 pub enum Request {
     /// Read the group's row.
     Read(GroupName),
-    /// Get into the line, or stay in it, until this time of the store's; then read.
+    /// Join the queue, or stay in it, until this time of the store's; then read.
     Join(GroupName, Box<Waiter>, Until),
-    /// Leave the line.
+    /// Leave the queue.
     Leave(GroupName, SessionId),
     /// Change a row.
     Swap(Box<Swap>),
     /// Write the note of the store's incarnation.
     Note(Box<NoteSwap>),
-    /// Whether a key of `--once` is done.
-    Once {
-        /// In which group.
-        group: GroupName,
-        key: String,
-    },
-    /// Remove what is too old.
+    /// Read whether a key of `--once` is done.
+    Once { group: GroupName, key: String },
+    /// Prune old records.
     Prune {
-        /// Of which group.
         group: GroupName,
-        /// What is not too old.
         retention: Retention,
     },
-    /// Write a session's own run, which is over.
+    /// Write the finished run of the session itself.
     Record(Box<RunRecord>),
 }
 
@@ -89,7 +83,7 @@ impl Request {
 }
 
 impl Answer {
-    /// The error that it is, if it is one.
+    /// The error in it, if it is one.
     #[must_use]
     pub const fn error(&self) -> Option<&StoreError> {
         match self {

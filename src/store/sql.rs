@@ -1,11 +1,11 @@
-//! What the stores with tables share: cells, what the tables are, and how what the protocol keeps
-//! becomes a row of one and comes back.
+//! The common part of the stores with tables: cells, the tables, and the conversion between the
+//! protocol's values and rows.
 //!
-//! A row is a few columns that the store's own queries or an administrator need, and a document in
+//! A row has a few columns that the store's own queries or an administrator need, and a document in
 //! JSON with everything else. The statements are whole, a file for each, in `sql/` under the
-//! database's name. What a store does in the same way as the others (lists, history, acts, keys) is
-//! in [`cold`]; reading, swapping and waiting are written by hand for each database, since they are
-//! what its safety rests on.
+//! database's name. Operations that are the same everywhere (lists, history, acts, keys) are in
+//! [`cold`]. Reading, swapping and waiting are written by hand for each database, since its safety
+//! rests on them.
 
 pub mod cell;
 pub mod cold;

@@ -1,25 +1,22 @@
 //! The embedded default: a SQLite file, which serves every process of one host.
 //!
-//! A swap is one IMMEDIATE transaction: a transaction that reads first and then
-//! writes gives "busy" at once, whatever the time-out, when another wrote in
-//! between. The clock is read after the lock was obtained, so that no stamp is
-//! older than the wait for it.
+//! A swap is one IMMEDIATE transaction: a transaction that reads first and then writes fails with
+//! "busy" at once, whatever the time-out, when another process wrote in between. The clock is read
+//! after the lock was obtained, so that no stamp is older than the wait for the lock.
 //!
-//! **What survives.** The lock's state need not survive a power cut: every
-//! process that relied on it is gone too. History must, and `--once` with it.
-//! So commits do not wait for the disk (WAL with `synchronous = NORMAL`), but a
-//! swap that ends a run, and [`super::Records::record`], sync the log before they
-//! return. The log is synced here and not by `synchronous = FULL`: SQLite would
-//! call fsync(2) on it and, once in every process, on its directory; fdatasync(2)
-//! on the log alone is a third cheaper and gives the same, because the log lies
-//! there from the first commit on, whose maker syncs the directory.
+//! **What survives.** The token's state need not survive a power cut: every process that relied on
+//! it is gone too. History must, and `--once` with it. So commits do not wait for the disk (WAL
+//! with `synchronous = NORMAL`), but a swap that ends a run, and [`super::Records::record`], sync
+//! the log before they return. This module syncs the log, instead of `synchronous = FULL`: SQLite
+//! would call fsync(2) on the log and, once in every process, on its directory. fdatasync(2) on the
+//! log alone costs a third less and is as safe, because the log exists from the first commit on,
+//! whose process syncs the directory.
 //!
-//! **The log's length.** A process that comes first must read the whole log to
-//! find its end, so it must stay short, and nothing is checkpointed on close,
-//! which would cost four syncs. It is checkpointed when a commit finds
-//! `LOG_PAGES` pages in it, except at the end of a run: the log starts over
-//! only in a process that knows of the checkpoint, and after the last commit
-//! that knowledge is lost, so that the work would be done twice.
+//! **The log's length.** The first process to open the store must read the whole log to find its
+//! end, so the log must stay short. Nothing is checkpointed on close, which would cost four syncs.
+//! A commit that finds `LOG_PAGES` pages in the log checkpoints it, except at the end of a run: the
+//! log starts over only in a process that knows of the checkpoint, and after the last commit that
+//! knowledge is lost, so that the work would be done twice.
 
 /// A statement, by the name of its file.
 macro_rules! sql {
@@ -88,47 +85,47 @@ use super::{Store, StoreError, Trouble};
 use crate::sys::file_size;
 use crate::token::StoreTime;
 
-/// After how many pages in the log a commit moves them to the database. Of 16,
-/// 64 and 200 pages of 1, 2 and 4 KiB the whole cost of a run, checkpoints and
-/// the next opener's reading included, was least at 64 pages of 4 KiB.
+/// How many pages the log has when a commit moves them to the database. Of 16, 64 and 200 pages of
+/// 1, 2 and 4 KiB the whole cost of a run, including checkpoints and the next opener's reading, was
+/// least at 64 pages of 4 KiB.
 const LOG_PAGES: c_int = 64;
 
-/// What a page takes in the log, with its header.
+/// The size of a page in the log, with its header.
 const LOG_PAGE_BYTES: u64 = 4_096 + 24;
 
-/// The same where files may not be longer than this: a log that is half as long has room
-/// for the commits that leave it alone.
+/// The same under a limit of the file size: a log of half that length leaves room for the commits
+/// that do not checkpoint.
 fn log_pages(file_size_limit: Option<u64>) -> c_int {
     let fitting = file_size_limit.map(|limit| limit / (2 * LOG_PAGE_BYTES));
     let fitting = fitting.and_then(|pages| c_int::try_from(pages).ok());
     fitting.map_or(LOG_PAGES, |pages| pages.min(LOG_PAGES))
 }
 
-/// What makes the tables, as an administrator may run it.
+/// The script that makes the tables, for an administrator.
 pub const SCHEMA: &str = file::SCHEMA;
 
 /// A token store in a SQLite file.
 pub struct SqliteStore {
-    // Dropped in this order: the connection before what says that it is open.
+    // Dropped in this order: the connection before the mark that it is open.
     connection: Connection,
     file: OpenFile,
     location: Location,
     clock: Box<dyn Clock>,
     timeout: Duration,
-    /// Whether the connection has been prepared for writing.
+    /// Whether the connection is prepared for writing.
     writes: bool,
-    /// What tells of the ends of runs, while this session is in the queue.
+    /// The notifier of the ends of runs, while this session is in the queue.
     notifier: Option<notifier::LogWatch>,
-    /// Whether the next commit leaves a long log alone. Read by the hook of the log.
+    /// Whether the next commit leaves a long log alone. The log's hook reads this.
     spares_log: Arc<AtomicBool>,
 }
 
-/// How a commit treats the log.
+/// How a commit handles the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writing {
-    /// It is not synced, and checkpointed when it is long.
+    /// Without a sync, and with a checkpoint if the log is long.
     State,
-    /// It is synced, and not checkpointed.
+    /// With a sync, and without a checkpoint.
     History,
 }
 
@@ -144,15 +141,14 @@ impl std::fmt::Debug for SqliteStore {
 impl SqliteStore {
     /// Opens the store in this file. A call waits at most `timeout` for a lock.
     ///
-    /// A file that is missing or empty is made, with the directories that lead
-    /// to it, for this user alone. An existing one is only read: for a look that
-    /// will most likely refuse, open with a short time-out, read, and call
-    /// [`Self::set_timeout`] before a swap.
+    /// A missing or empty file is made, with the directories on its path, for this user alone. An
+    /// existing one is only read: for a look that will most likely be refused, open with a short
+    /// time-out, read, and call [`Self::set_timeout`] before a swap.
     ///
     /// # Errors
-    /// - [`super::Trouble::Misconfigured`]: the file is no database, another
-    ///   program's, damaged, of a schema that this program does not know, or on
-    ///   a file system whose locks can't be trusted;
+    /// - [`super::Trouble::Misconfigured`]: the file is not a database, belongs to another program,
+    ///   is damaged, has a schema that this program does not know, or is on a file system whose
+    ///   locks can't be trusted;
     /// - [`super::Trouble::Denied`]: it can't be made, read or written;
     /// - [`super::Trouble::Locked`]: it is locked;
     /// - [`super::Trouble::Refused`]: the disk is full.
@@ -197,7 +193,7 @@ impl SqliteStore {
     /// Changes how long a call waits for a lock.
     ///
     /// # Errors
-    /// If SQLite does not take it.
+    /// If SQLite refuses it.
     pub fn set_timeout(&mut self, timeout: Duration) -> Result<(), StoreError> {
         self.timeout = timeout;
         self.connection
@@ -205,8 +201,8 @@ impl SqliteStore {
             .map_err(|error| self.fault("set the time-out", &error))
     }
 
-    /// The directory beside the file, whether it exists or not, for what those who use
-    /// this store keep on this host: each of them finds it, however it was mounted there.
+    /// The directory beside the file, whether it exists or not, for the files of this store's users
+    /// on this host: each of them finds it, however it was mounted.
     #[must_use]
     pub fn directory_beside(&self) -> PathBuf {
         companion(&self.location.path, "-locks")
@@ -230,8 +226,8 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Someone may have taken the log (WAL) off the file. Without it nothing of
-    /// what is said above about syncs holds.
+    /// Sets WAL mode again, in case it was taken off the file. Without it the syncs described above
+    /// do not hold.
     fn keep_a_log(&mut self) -> Result<(), StoreError> {
         if self.file.has_log {
             return Ok(());
@@ -252,22 +248,21 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// What `PRAGMA wal_autocheckpoint` does, which would have to be parsed for each
-    /// change.
+    /// Does the work of `PRAGMA wal_autocheckpoint`, which would have to be parsed for each change.
     fn checkpoint_after_commits(&mut self) -> rusqlite::Result<()> {
         let spares_log = Arc::clone(&self.spares_log);
         let most = log_pages(file_size::limit());
         self.connection
             .wal_hook(Some(move |log: &mut Wal, pages: c_int| {
                 if pages >= most && !spares_log.load(Ordering::Relaxed) {
-                    // The commit has happened; a log that stays long harms nobody.
+                    // The commit has happened; a log that stays long does no harm.
                     let _ = log.checkpoint();
                 }
                 Ok(())
             }))
     }
 
-    /// Runs `body` while nobody else writes. What it did is kept if it says so.
+    /// Runs `body` while no other process writes. Commits if `body` says so.
     fn write<T>(
         &mut self,
         writing: Writing,
@@ -281,7 +276,7 @@ impl SqliteStore {
         let transaction =
             Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
                 .map_err(|error| fault(&error))?;
-        // Where there was none to remember when the file was opened: from here on there is.
+        // If there was no log when the file was opened: from here on there is one.
         self.file.remember_beside(&self.location)?;
         self.file.check_still_there(&self.location)?;
         let now = self.clock.now();
@@ -325,7 +320,7 @@ impl SqliteStore {
         Ok(taken)
     }
 
-    /// Starts a transaction that only reads.
+    /// Starts a read-only transaction.
     fn reading(&self) -> Result<Transaction<'_>, StoreError> {
         self.file.check_still_there(&self.location)?;
         Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)
@@ -333,7 +328,7 @@ impl SqliteStore {
     }
 }
 
-/// What the first column, the group, says about itself: for messages.
+/// The group in the first column, for messages.
 fn group_in(row: &rusqlite::Row<'_>) -> String {
     match row.get_ref(0) {
         Ok(rusqlite::types::ValueRef::Text(bytes)) => String::from_utf8_lossy(bytes).into_owned(),

@@ -5,14 +5,14 @@ use crate::token::{
     GroupName, Memory, NoteSwap, QueueEntry, Row, StoreTime, Swap, Swapped, document,
 };
 
-/// What one read of a group gives.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     /// The row; `None` if the group has never been seen.
     pub row: Option<Row>,
     /// The store's time at the read.
     pub now: StoreTime,
-    /// Those in the queue, by arrival; some of them may be dead.
+    /// The waiters, by arrival; some of them may be dead.
     pub queue: Vec<QueueEntry>,
     /// What the store may have forgotten.
     pub memory: Memory,
@@ -23,16 +23,16 @@ pub struct Reading {
 pub struct Listing {
     /// The rows, by group.
     pub rows: Vec<Row>,
-    /// Those that can't be read: they hide no others.
+    /// Malformed rows: they hide no others.
     pub unreadable: Vec<Unreadable>,
     /// The store's time.
     pub now: StoreTime,
-    /// Everybody in the queue, by group; some of them may be dead.
+    /// All waiters, by group; some of them may be dead.
     pub queues: Vec<(GroupName, QueueEntry)>,
 }
 
 impl Listing {
-    /// How many wait for a group's token.
+    /// The number of waiters for a group's token.
     #[must_use]
     pub fn waiters(&self, group: &GroupName) -> usize {
         let waits =
@@ -44,7 +44,7 @@ impl Listing {
 /// A malformed row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Its group, as far as that can be read.
+    /// Its group, as far as it is readable.
     pub group: String,
     /// What is wrong with it.
     pub error: StoreError,
@@ -58,18 +58,18 @@ pub trait Tokens {
     /// If the store can't be read.
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError>;
 
-    /// Writes a new row, and what the swap carries beside it, if the version is
-    /// still the one that was read and the swap has not expired.
+    /// Writes a new row, and the records that the swap carries, if the version is still the one
+    /// that was read and the swap has not expired.
     ///
     /// # Errors
-    /// If it is not known whether the swap happened, or will.
+    /// If it is unknown whether the swap happened, or will.
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError>;
 
     /// Writes the note of the store's incarnation, if the last one is still the one that was read
     /// and the swap has not expired.
     ///
     /// # Errors
-    /// If it is not known whether the note is written.
+    /// If it is unknown whether the note is written.
     fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError>;
 
     /// Lists every group.
@@ -79,8 +79,8 @@ pub trait Tokens {
     fn list(&mut self) -> Result<Listing, StoreError>;
 }
 
-/// Why nothing is granted in a store that does not say which incarnation it is. No time ends that.
-/// Only PostgreSQL can refuse to say it.
+/// The error of a store that does not report its incarnation: it grants nothing, and no waiting
+/// changes that. Only PostgreSQL can refuse to report it.
 #[must_use]
 pub fn unknown_incarnation() -> StoreError {
     StoreError::denied(
@@ -91,8 +91,8 @@ pub fn unknown_incarnation() -> StoreError {
     )
 }
 
-/// Why this program neither grants a token nor acts on it: its document needs a newer one. A holder
-/// goes on, and carries the document as it is.
+/// Refuses a row whose document needs a newer program: this program neither grants its token nor
+/// acts on it. A holder goes on, and carries the document unchanged.
 ///
 /// # Errors
 /// If the document needs a newer program.

@@ -1,4 +1,4 @@
-//! Which store: what people write after `--store`, and the default.
+//! Store URLs: the values of `--store`, and the default.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,21 @@ use super::postgres::conninfo::text::is_conninfo;
 pub enum StoreUrl {
     /// A SQLite file.
     Sqlite(PathBuf),
-    /// A PostgreSQL database: a connection string as libpq reads it. It may hold a
-    /// password.
+    /// A PostgreSQL database: a connection string in libpq's syntax. It may hold a password.
     Postgres(Secret),
 }
 
-/// Why there is no store.
+/// Why a text names no store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error(
         "the store {0:?} has an unknown scheme: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
     )]
     UnknownScheme(String),
-    /// `sqlite://` with something else than an absolute path.
+    /// `sqlite://` without an absolute path.
     #[error("the store {0:?} has no absolute path: write sqlite:///absolute/path")]
     NotAbsolute(String),
-    /// A file of such a name would be a private one, wherever this process stands.
+    /// A file of such a name would be a private one, relative to this process's directory.
     #[error(
         "the store {0:?} is no path that can be meant: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
     )]
@@ -35,12 +34,12 @@ pub enum UrlError {
         "the store is empty: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
     )]
     Empty,
-    /// No default where a private file would exclude nobody.
+    /// No default where a private file would exclude no other node.
     #[error(
         "there is no default store {0}: a file in this container would exclude no other node; give --store or TOKENRUN_STORE"
     )]
     NoDefaultHere(&'static str),
-    /// Nobody knows where the default would be.
+    /// The place of the default is unknown.
     #[error(
         "no place for the default store: neither HOME nor XDG_STATE_HOME is an absolute path; give --store"
     )]
@@ -48,7 +47,7 @@ pub enum UrlError {
 }
 
 impl StoreUrl {
-    /// Reads what people write after `--store`.
+    /// Reads a value of `--store`.
     ///
     /// # Errors
     /// Says what is wrong and what to write.
@@ -71,10 +70,10 @@ impl StoreUrl {
         }
     }
 
-    /// The store that is used when none is given.
+    /// The default store.
     ///
     /// # Errors
-    /// Where a private file would exclude nobody, or if there is no place for it.
+    /// Where a private file would exclude no other node, or if there is no place for it.
     pub fn default_for(environment: &NodeEnvironment) -> Result<Self, UrlError> {
         if environment.is_pid_1 {
             return Err(UrlError::NoDefaultHere("as process 1 of a container"));
@@ -88,7 +87,7 @@ impl StoreUrl {
     }
 }
 
-/// A path of a file, unless it is likely to be a slip in something else: two nodes would have a
+/// A file's path, unless it looks like a typing error for something else: two nodes would have a
 /// store each, and run the job at once.
 fn plain_path(text: &str) -> Result<PathBuf, UrlError> {
     let first = text.split_once('/').map_or(text, |(first, _)| first);
@@ -102,12 +101,12 @@ fn plain_path(text: &str) -> Result<PathBuf, UrlError> {
     Ok(PathBuf::from(text))
 }
 
-/// Where this process runs, as far as the default store depends on it.
+/// The facts about this process on which the default store depends.
 #[derive(Debug, Clone, Default)]
 pub struct NodeEnvironment {
-    /// Process 1 of a PID namespace.
+    /// Whether it is process 1 of a PID namespace.
     pub is_pid_1: bool,
-    /// In a pod.
+    /// Whether it runs in a pod.
     pub in_kubernetes: bool,
     pub is_root: bool,
     /// `$XDG_STATE_HOME`.
@@ -116,7 +115,7 @@ pub struct NodeEnvironment {
     pub home: Option<OsString>,
 }
 
-/// The directory for state: `/var/lib/tokenrun` for root, `$XDG_STATE_HOME/tokenrun` else.
+/// The directory for state: `/var/lib/tokenrun` for root, otherwise `$XDG_STATE_HOME/tokenrun`.
 ///
 /// # Errors
 /// If there is no place for it.
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_likely_a_slip_is_no_path() {
+    fn a_likely_typing_error_is_no_path() {
         for text in [
             "sqlite:/var/lib/x.db",
             "sqlite:x.db",
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_private_file_excludes_nobody_there_is_no_default() {
+    fn there_is_no_default_where_a_private_file_excludes_no_other_node() {
         for environment in [
             NodeEnvironment {
                 is_pid_1: true,

@@ -1,7 +1,6 @@
-//! A store on a thread of its own: whoever holds a deadline never waits for a
-//! database. One request is out at a time. While nobody holds a deadline, a store
-//! that can answer without waiting does so on the caller's thread, so that a short
-//! run needs no second one.
+//! A store on a thread of its own: a process with a deadline never waits for a database. One
+//! request is out at a time. Without a deadline, a store that can answer without waiting does so on
+//! the caller's thread, so that a short run needs no second thread.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -11,15 +10,15 @@ use std::thread;
 use super::{Answer, Notifier, Request, Store, StoreError};
 use crate::sys::eventfd::Bell;
 
-/// A store, and the thread that it moves to when a request would have to wait, or
-/// might. Dropping it does not wait for the store.
+/// A store, and the thread that it moves to when a request might have to wait. Dropping it does not
+/// wait for the store.
 pub struct Worker {
-    /// Until it moves.
+    /// `Some` until it moves.
     store: Option<Box<dyn Store>>,
     thread: Option<Thread>,
-    /// An answer that was had at once.
+    /// An answer that came at once.
     early: Option<Answer>,
-    /// What announces that the token may have become free.
+    /// The store's notifier.
     notifier: Arc<Mutex<Option<Notifier>>>,
 }
 
@@ -35,16 +34,16 @@ impl Worker {
         }
     }
 
-    /// Sends a request. `may_block` says that nobody holds a deadline, so that the
-    /// request may be carried out here if that takes no waiting.
+    /// Sends a request. `may_block`: there is no deadline, so the request may be carried out here
+    /// if that takes no waiting.
     ///
-    /// Should the operating system give no thread (a job may use up all that its user
-    /// may have), the answer says so, and the next request tries again.
+    /// If the system cannot create a thread (a job may use up its user's limit), the answer reports
+    /// that, and the next request tries again.
     pub fn send(&mut self, request: Request, may_block: bool) {
         if let (Some(store), true) = (&mut self.store, may_block) {
             self.early = store.at_once(&request);
             if self.early.is_some() {
-                hang(&self.notifier, &request, store.as_mut());
+                update_notifier(&self.notifier, &request, store.as_mut());
                 return;
             }
         }
@@ -65,8 +64,7 @@ impl Worker {
             none => {
                 let (thread, door) = Thread::start(notifier)?;
                 if let Some(store) = self.store.take() {
-                    // A thread that has ended at once does not answer either, and
-                    // that is told.
+                    // A thread that has ended at once does not answer either, which is reported.
                     let _ = door.send(store);
                 }
                 Ok(none.insert(thread))
@@ -80,14 +78,13 @@ impl Worker {
         early.or_else(|| self.thread.as_mut()?.answer())
     }
 
-    /// Whether an answer was had at once: then nothing announces it.
+    /// Whether an answer came at once: then the descriptor does not announce it.
     #[must_use]
     pub const fn has_early_answer(&self) -> bool {
         self.early.is_some()
     }
 
-    /// Readable when the token that is waited for may have become free, if the store can
-    /// tell.
+    /// Readable when the token that is waited for may have become free, if the store can notify.
     #[must_use]
     pub fn notifier(&self) -> Option<Notifier> {
         self.notifier.lock().ok()?.clone()
@@ -100,8 +97,8 @@ impl Worker {
     }
 }
 
-/// After a call for the line the store may have another notifier.
-fn hang(notifier: &Mutex<Option<Notifier>>, request: &Request, store: &mut dyn Store) {
+/// Fetches the notifier after a call for the queue: it may have changed.
+fn update_notifier(notifier: &Mutex<Option<Notifier>>, request: &Request, store: &mut dyn Store) {
     if matches!(request, Request::Join(..)) {
         *notifier.lock().unwrap_or_else(PoisonError::into_inner) = store.notifier();
     }
@@ -116,7 +113,7 @@ struct Thread {
 }
 
 impl Thread {
-    /// Starts a thread, and says where it expects its store.
+    /// Starts a thread, and returns the channel for its store.
     fn start(
         queue: Arc<Mutex<Option<Notifier>>>,
     ) -> std::io::Result<(Self, Sender<Box<dyn Store>>)> {

@@ -81,8 +81,8 @@ fn parent_by(fd: &OwnedFd) -> Option<i32> {
     // SAFETY: this ioctl(2) writes to a struct that is ours, no more than the size of it,
     // which is part of the request's number.
     let done = unsafe { libc::ioctl(fd.as_raw_fd(), libc::PIDFD_GET_INFO, &raw mut info) };
-    let is_told = done == 0 && info.mask & u64::from(libc::PIDFD_INFO_PID) != 0;
-    is_told.then(|| i32::try_from(info.ppid).ok()).flatten()
+    let is_known = done == 0 && info.mask & u64::from(libc::PIDFD_INFO_PID) != 0;
+    is_known.then(|| i32::try_from(info.ppid).ok()).flatten()
 }
 
 fn delivery(sent: Result<(), Errno>) -> io::Result<Delivery> {

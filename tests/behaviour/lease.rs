@@ -34,7 +34,10 @@ fn a_store_that_fails_for_longer_than_the_lease_ends_the_job_in_time() {
     assert_eq!(count(&ended.stderr, "can't be used"), 1, "{ended:?}");
     assert_eq!(count(&ended.stderr, "could not be renewed"), 1, "{ended:?}");
     assert!(ended.stderr.contains("locked"), "{ended:?}");
-    assert!(ended.stderr.contains("did not confirm its record"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("did not confirm its record"),
+        "{ended:?}"
+    );
     // Nobody else may have it before the holder's takeover-after.
     let next = until("node-b takes over", || {
         let ended = store.free_run("node-b").hasty().job(&["true"]).end();
@@ -223,7 +226,11 @@ fn a_job_that_ends_while_the_store_fails_keeps_its_own_exit_code() {
     store.go(3);
     let ended = run.end().with_code(3);
     drop(blocker);
-    assert_eq!(count(&ended.stderr, "did not confirm its record"), 1, "{ended:?}");
+    assert_eq!(
+        count(&ended.stderr, "did not confirm its record"),
+        1,
+        "{ended:?}"
+    );
     assert_eq!(store.status()["state"], "running");
     assert_eq!(store.history()[0]["outcome"], "running");
 }

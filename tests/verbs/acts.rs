@@ -52,11 +52,7 @@ fn a_paused_group_starts_nothing_and_a_running_job_goes_on(site: &Site) {
     held.end().with_code(0);
     for client in ["node-a", "node-b"] {
         let refused = run(site, client).job(&["true"]).end().with_code(75);
-        refused.says(&[
-            "is paused by",
-            "database migration",
-            "until it is resumed",
-        ]);
+        refused.says(&["is paused by", "database migration", "until it is resumed"]);
     }
     assert_eq!(status(site)["paused_reason"], "database migration");
     verb(site, &["resume"])

@@ -1,4 +1,4 @@
-//! What the durations of a run should be on a store that answers like this. Pure.
+//! Advice on the durations of a run for a store with these response times. Pure.
 
 use std::time::Duration;
 
@@ -6,20 +6,19 @@ use super::Check;
 use crate::duration::rounded;
 use crate::token::{GroupName, Row, State, Timing};
 
-/// How long a failover of a database may well take: Patroni's defaults (ttl 30 s,
-/// `loop_wait` 10 s) and a promotion come to less, and so do the figures that the large
-/// providers give for theirs.
+/// How long a failover of a database may take: Patroni's defaults (ttl 30 s, `loop_wait` 10 s) and
+/// a promotion take less, and so do the figures that the large providers publish.
 const FAILOVER: Duration = Duration::from_secs(60);
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A call has time for so many round trips, each as slow as the slowest that was seen.
+/// A call must have time for so many round trips, each as slow as the slowest measured.
 const ROUND_TRIPS: u32 = 10;
 
-/// So many heartbeats can fail one after the other before a job is ended.
+/// So many heartbeats must be able to fail in a row before a job is ended.
 const HEARTBEATS: u128 = 3;
 
-/// Durations with the precision that a round trip has.
+/// A duration with the precision of a round trip.
 #[must_use]
 pub fn precise(duration: Duration) -> String {
     let micros = duration.as_micros();
@@ -47,8 +46,8 @@ fn spread(round_trips: &[Duration]) -> Spread {
     }
 }
 
-/// Whether a call has time enough, if it may have to try so many servers. `what` takes so
-/// long.
+/// Checks whether a call has time enough, if it may have to try so many servers. `what`: the
+/// measured operation.
 #[must_use]
 pub fn round_trip(what: &str, round_trips: &[Duration], timing: &Timing, servers: usize) -> Check {
     const STEP: &str = "round_trip";
@@ -75,9 +74,8 @@ pub fn round_trip(what: &str, round_trips: &[Duration], timing: &Timing, servers
     )
 }
 
-/// How long a run goes on while its store is away: what is left of takeover-after when the
-/// last heartbeat was as old as can be, a call was on its way when the store came back,
-/// and the job must have its grace.
+/// How long a run goes on while its store is away: takeover-after, less the greatest age of the
+/// last heartbeat, less a call that was on its way when the store came back, less the job's grace.
 #[must_use]
 pub fn endurance(timing: &Timing) -> Duration {
     timing
@@ -88,7 +86,7 @@ pub fn endurance(timing: &Timing) -> Duration {
         .saturating_sub(timing.store_timeout)
 }
 
-/// Whether the durations suit a store that `fails_over` to another server.
+/// Checks whether the durations suit a store that `fails_over` to another server.
 #[must_use]
 pub fn timing(timing: &Timing, fails_over: bool) -> Check {
     const STEP: &str = "timing";
@@ -103,7 +101,7 @@ pub fn timing(timing: &Timing, fails_over: bool) -> Check {
     );
     if fails_over && endured < FAILOVER {
         let others = timing.kill_grace + timing.heartbeat + timing.store_timeout + FAILOVER;
-        // The margin is a tenth of the whole, and a second at least.
+        // The margin is a tenth of the whole, and at least a second.
         let least = (others.saturating_mul(10) / 9).max(others + SECOND);
         return Check::warn(
             STEP,
@@ -130,7 +128,7 @@ pub fn timing(timing: &Timing, fails_over: bool) -> Check {
     Check::fine(STEP, found)
 }
 
-/// What a group's row says, beside what the options say.
+/// Compares a group's row with the options.
 #[must_use]
 pub fn group(name: &GroupName, row: Option<&Row>, timing: &Timing) -> Check {
     const STEP: &str = "group";
@@ -238,7 +236,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is advised is enough, and fits the relation of the durations.
+        /// The advised value is enough, and satisfies the relation of the durations.
         #[test]
         fn the_advised_takeover_after_works(
             heartbeat in 1_u64..60, grace in 0_u64..120, store in 1_u64..20_000, takeover in 1_u64..600,

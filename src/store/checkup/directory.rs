@@ -1,4 +1,4 @@
-//! Directories, and what this user may do in them.
+//! Directories, and this user's rights in them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,7 +9,7 @@ use crate::store::Trouble;
 use crate::sys::access::{self, Access};
 use crate::sys::user;
 
-/// Whether a directory is there, or can be made, and files can be made in it.
+/// Checks that a directory exists, or can be made, and that files can be made in it.
 pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
     let shown = directory.display();
     let Some(existing) = directory.ancestors().find(|path| path.exists()) else {
@@ -55,15 +55,15 @@ pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
     Check::fine(step, found_words)
 }
 
-/// Whose a path is, and its mode.
+/// The owner and the mode of a path.
 pub(in crate::store) fn owner(path: &Path, found: &fs::Metadata) -> String {
     let name = user::name_of(found.uid());
     let kind = if path.is_dir() { "directory" } else { "file" };
     format!("a {kind} of {name}, mode {:04o}", found.mode() & 0o7777)
 }
 
-/// Where the locks of runs lie that prove a death on this host. Without them tokenrun works,
-/// and proves nothing.
+/// The directory of the locks that prove a death on this host. Without them tokenrun works, and
+/// proves nothing.
 #[must_use]
 pub fn locks(directory: Option<&Path>) -> Check {
     const STEP: &str = "lock_files";

@@ -1,4 +1,4 @@
-//! What operators did.
+//! Acts of operators.
 
 use super::*;
 

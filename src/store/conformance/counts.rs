@@ -1,16 +1,16 @@
-//! What is pruned, and what is counted whatever is pruned.
+//! Pruning, and counters that pruning does not change.
 
 use super::*;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// What is kept for ten days.
+/// A retention of ten days.
 const TEN_DAYS: Retention = Retention {
     history: DAY.saturating_mul(10),
     once: DAY.saturating_mul(10),
 };
 
-/// Lets days pass, each with a pruning at its end: a store that nobody looks after is not seen to
+/// Lets days pass, each with a pruning at its end: a store without prunings is not observed to
 /// live.
 fn days_pass(store: &mut dyn Store, fixture: &dyn Fixture, count: usize, retention: Retention) {
     let group = GroupName::new("g").unwrap();
@@ -29,7 +29,7 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
     for n in 0..6 {
         let key = format!("k{n}");
         let held = grant_with_key(store, "a", &key, 10 + n);
-        // The first is never closed.
+        // The first run's record is never written.
         if n != 0 {
             store.record(&done_with_key(&held, &key)).unwrap();
         }
@@ -48,7 +48,7 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
     store.prune(&group, all).unwrap();
     assert_eq!(left(store), "s15 s14 s13 s12 s11 s10");
     store.prune(&group, retention(DAY * 3, DAY * 9)).unwrap();
-    // The one that was taken over is unknown: over, too.
+    // The run that was taken over is unknown, so it is over too.
     assert_eq!(left(store), "s15 s14 s13");
     assert_eq!(
         store.once_marks(None).unwrap().len(),
@@ -101,7 +101,7 @@ pub(super) fn a_clock_that_leaps_prunes_nothing_that_has_not_lived_for_so_long(
     };
     let year = i64::try_from(DAY.as_millis()).unwrap() * 365;
     pass(store, 5);
-    // In one boot, and with one in between; each once.
+    // In one boot, and with one in between.
     for (boot, left) in [("memory-0", [6; 3]), ("another boot", [7; 3])] {
         let mut leapt = fixture.now();
         leapt.stamp.wall_ms += 10 * year;
@@ -114,14 +114,14 @@ pub(super) fn a_clock_that_leaps_prunes_nothing_that_has_not_lived_for_so_long(
             assert_eq!(kept(store), left, "{boot}");
         }
     }
-    // What has lived for so long goes, whatever its stamps say.
+    // Records that have lived for so long are pruned, whatever their stamps are.
     pass(store, 30);
     let [runs, acts, keys] = kept(store);
     assert!((10..=14).contains(&runs), "{runs} runs");
     assert_eq!([acts, keys], [runs, runs]);
 }
 
-pub(super) fn a_host_that_is_started_anew_each_day_prunes_too(fixture: &dyn Fixture) {
+pub(super) fn a_host_that_restarts_each_day_prunes_too(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
     for n in 0..30 {
@@ -137,7 +137,7 @@ pub(super) fn a_host_that_is_started_anew_each_day_prunes_too(fixture: &dyn Fixt
     assert_eq!([acts, keys], [runs, runs]);
 }
 
-/// What is listed as counted, by outcome, without the zeros.
+/// The counters by outcome, without zeros.
 pub(super) fn counted(store: &mut dyn Store) -> Vec<(&'static str, i64)> {
     let listing = store.list().unwrap();
     let row = listing.rows.first().unwrap();
@@ -149,7 +149,7 @@ pub(super) fn counted(store: &mut dyn Store) -> Vec<(&'static str, i64)> {
 pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
-    // No two as often, so that one counted as another is seen.
+    // Each outcome has another count, so that a wrong counter is noticed.
     let ends = [
         (Outcome::Succeeded, 2),
         (Outcome::Failed, 3),
@@ -175,7 +175,7 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
     let held = grant_to(store, &claim("g", "b", "s28"), 28);
     let (act, _) = act_on(&held, &Act::Release { force: true }, &fixture.now(), 29);
     done(store.swap(&act).unwrap());
-    // What sessions say later is history's.
+    // Later records by sessions change history alone.
     for run in [&vanished, &held] {
         store.record(&run_of(run).ended(SUCCESS)).unwrap();
     }
@@ -204,7 +204,7 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
     };
     days_pass(store, fixture, 30, retention);
     let left: Vec<_> = runs(store).iter().map(|run| run.outcome).collect();
-    // The one that goes on, the newest that is over, and the newest success.
+    // The present run, the newest finished one, and the newest success.
     assert_eq!(left.len(), 2, "all else is pruned: {left:?}");
     assert_eq!(counted(store), expected);
     assert_eq!(row(store, "g").document.counters.runs, 37);

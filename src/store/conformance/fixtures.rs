@@ -1,4 +1,4 @@
-//! The stores, each with a clock that a test turns.
+//! The stores, each with a clock that a test sets.
 
 use super::*;
 
@@ -47,7 +47,7 @@ impl Fixture for InMemory {
     }
 }
 
-/// A clock that stands still until it is turned.
+/// A clock that stands still until it is set.
 pub(crate) struct TurnedClock(Mutex<StoreTime>);
 
 impl TurnedClock {
@@ -104,7 +104,7 @@ pub(super) struct InPostgres {
     clock: TurnedClock,
 }
 
-/// What [`InPostgres`] turns.
+/// The table that [`InPostgres`] takes its time from.
 pub(super) const TURNED: &str = "SELECT now, now_epoch FROM public.turned LIMIT 1";
 
 impl InPostgres {
@@ -136,7 +136,7 @@ impl Fixture for InPostgres {
         let wall_ms = to.stamp.wall_ms;
         let epoch = to.epoch.0.replace('\'', "''");
         self.clock.set(StoreTime {
-            stamp: self.told(to.stamp),
+            stamp: self.as_kept(to.stamp),
             ..to
         });
         self.database.sql(&format!(
@@ -145,7 +145,7 @@ impl Fixture for InPostgres {
         ));
     }
 
-    fn told(&self, stamp: Stamp) -> Stamp {
+    fn as_kept(&self, stamp: Stamp) -> Stamp {
         Stamp {
             tick_ms: stamp.wall_ms,
             ..stamp

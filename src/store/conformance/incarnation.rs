@@ -10,7 +10,7 @@ fn memory(store: &mut dyn Store) -> (Memory, StoreTime) {
     (reading.memory, reading.now)
 }
 
-/// Writes what the next note says, if there is one to write.
+/// Writes the next note, if there is one to write.
 fn note(store: &mut dyn Store, n: u64) {
     let (memory, now) = memory(store);
     if let Some(note) = memory.next_note(&now, || version(n)) {
@@ -19,7 +19,7 @@ fn note(store: &mut dyn Store, n: u64) {
     }
 }
 
-/// A swap of the note that is there for one with another version.
+/// A swap of the present note for one with another version.
 fn next(memory: &Memory, now: &StoreTime, n: u64) -> NoteSwap {
     let incarnation = memory.incarnation.clone().unwrap();
     let note = memory.judged(&incarnation, false, now, version(n));
@@ -47,7 +47,7 @@ pub(super) fn a_note_comes_with_the_token_as_it_was_written(fixture: &dyn Fixtur
     let incarnation = before.incarnation.clone().unwrap();
     let judged = before.judged(&incarnation, false, &now, version(2));
     let written = IncarnationNote {
-        first_seen: fixture.told(judged.first_seen),
+        first_seen: fixture.as_kept(judged.first_seen),
         served: Served::For(Duration::from_millis(1_234)),
         ..judged
     };

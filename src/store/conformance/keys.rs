@@ -9,7 +9,7 @@ pub(super) fn grant_with_key(store: &mut dyn Store, client: &str, key: &str, n: 
     grant_to(store, &me, n)
 }
 
-/// The record of the run in a row, which was given this key and has succeeded.
+/// The record of the run in a row, with this key and a success.
 pub(super) fn done_with_key(row: &Row, key: &str) -> RunRecord {
     RunRecord {
         once_key: Some(key.into()),
@@ -65,8 +65,8 @@ pub(super) fn a_key_is_done_at_most_once_and_by_a_late_record_too(fixture: &dyn 
     let closed = runs(store)
         .into_iter()
         .filter(|run| run.outcome == Outcome::Succeeded);
-    assert_eq!(closed.count(), 2, "both are told as they ended");
-    // A record that is closed marks nothing any more.
+    assert_eq!(closed.count(), 2, "both have their own outcome");
+    // A record that is written already marks nothing any more.
     let third = done_with_key(&grant_with_key(store, "a", "other", 3), "other");
     let failed = RunEnd {
         outcome: Outcome::Failed,
@@ -93,7 +93,7 @@ pub(super) fn a_key_is_forgotten_in_the_swap_of_an_act(fixture: &dyn Fixture) {
     assert_eq!(store.once(&group, "k").unwrap(), None);
     assert!(store.once(&group, "l").unwrap().is_some());
     assert_eq!(store.acts(&ActQuery::default()).unwrap(), [record]);
-    // It can be done again.
+    // The key can be done again.
     let held = grant_with_key(store, "b", "k", 6);
     store.record(&done_with_key(&held, "k")).unwrap();
     let mark = store.once(&group, "k").unwrap().unwrap();

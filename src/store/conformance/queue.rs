@@ -1,4 +1,4 @@
-//! The line: who waits, in which order.
+//! The queue: the waiters and their order.
 
 use std::thread;
 use std::time::Duration;
@@ -19,14 +19,14 @@ fn waiter(name: &str) -> Waiter {
     Waiter::of(&claim("g", &format!("client-{name}"), name))
 }
 
-/// Gives a sign of life that comes in time.
-fn sign(store: &mut dyn Store, group: &GroupName, waiter: &Waiter) -> Reading {
+/// Sends a heartbeat that arrives in time.
+fn send_heartbeat(store: &mut dyn Store, group: &GroupName, waiter: &Waiter) -> Reading {
     let now = store.read(group).unwrap().now;
     store.join(group, waiter, &now.until(LIVES)).unwrap()
 }
 
 fn join(store: &mut dyn Store, name: &str) -> Vec<QueueEntry> {
-    sign(store, &group("g"), &waiter(name)).queue
+    send_heartbeat(store, &group("g"), &waiter(name)).queue
 }
 
 fn names(queue: &[QueueEntry]) -> Vec<&str> {
@@ -38,7 +38,7 @@ fn queue(store: &mut dyn Store) -> Vec<QueueEntry> {
     store.read(&group("g")).unwrap().queue
 }
 
-/// A store with a token that another holds.
+/// A store with a token that another session holds.
 fn held(fixture: &dyn Fixture) -> Box<dyn Store> {
     let mut store = fixture.store();
     grant_to(store.as_mut(), &claim("g", "holder", "s0"), 1);
@@ -61,7 +61,7 @@ pub(super) fn a_line_keeps_the_order_of_arrival(fixture: &dyn Fixture) {
         failback: true,
         ..waiter("keen")
     };
-    let reading = sign(store, &group("g"), &keen);
+    let reading = send_heartbeat(store, &group("g"), &keen);
     assert_eq!(reading.queue[3].waiter, keen);
     assert_eq!(reading.now, fixture.now());
     assert!(reading.row.is_some());
@@ -77,8 +77,8 @@ pub(super) fn a_sign_of_life_keeps_the_place_and_takes_the_stores_time(fixture: 
     let after = join(store, "a");
     assert_eq!(names(&after), ["a", "b"]);
     assert_eq!(after[0].number, before[0].number);
-    let told = fixture.told(fixture.now().stamp);
-    assert_eq!(after[0].seen_at, told);
+    let kept = fixture.as_kept(fixture.now().stamp);
+    assert_eq!(after[0].seen_at, kept);
     assert_eq!(after[0].epoch, fixture.now().epoch);
     assert_eq!(after[1], before[1]);
 }
@@ -96,11 +96,11 @@ pub(super) fn a_sign_of_life_that_comes_too_late_is_none(fixture: &dyn Fixture) 
         assert_eq!(
             reading.now,
             fixture.now(),
-            "what it finds is told all the same"
+            "the read is answered all the same"
         );
         assert!(reading.row.is_some());
     }
-    // By a clock that is not the store's any more nothing can be told.
+    // A heartbeat of another clock epoch has expired.
     let elsewhere = StoreTime {
         epoch: ClockEpoch("another".into()),
         ..fixture.now()
@@ -114,7 +114,7 @@ pub(super) fn a_sign_of_life_that_comes_too_late_is_none(fixture: &dyn Fixture) 
         &fixture.now().until(Duration::ZERO),
     );
     assert_eq!(names(&reading.unwrap().queue), ["a", "b"]);
-    // What is too late puts nobody out either.
+    // A late heartbeat removes no waiter either.
     fixture.advance(FORGOTTEN);
     let reading = store.join(&group("g"), &waiter("dead"), &expiry);
     assert_eq!(names(&reading.unwrap().queue), ["a", "b"]);
@@ -133,7 +133,7 @@ pub(super) fn who_leaves_the_line_is_not_in_it(fixture: &dyn Fixture) {
     assert_eq!(names(&join(store, "b")), ["a", "c", "b"], "at its end");
 }
 
-/// The grant of the token to who waits as this session.
+/// The grant of the token to the waiter with this session.
 fn grant_of(store: &mut dyn Store, name: &str, number: u64) -> Swap {
     let reading = store.read(&group("g")).unwrap();
     let claim = claim("g", &format!("client-{name}"), name);
@@ -183,7 +183,7 @@ pub(super) fn a_line_is_of_one_group(fixture: &dyn Fixture) {
     let store = store.as_mut();
     grant_to(store, &claim("h", "holder", "s1"), 2);
     join(store, "a");
-    sign(store, &group("h"), &waiter("b"));
+    send_heartbeat(store, &group("h"), &waiter("b"));
     assert_eq!(names(&queue(store)), ["a"]);
     store.leave(&group("h"), &waiter("a").session).unwrap();
     assert_eq!(names(&queue(store)), ["a"]);

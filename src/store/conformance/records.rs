@@ -157,7 +157,8 @@ pub(super) fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn
     assert_eq!(others.unwrap().outcome, Outcome::Running);
 }
 
-/// What a session writes after a failover that lost its grant, or after its row was deleted.
+/// The record that a session writes after a failover that lost its grant, or after its row was
+/// deleted.
 pub(super) fn a_run_that_history_lost_is_written_whole_with_its_key(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let group = GroupName::new("g").unwrap();
@@ -175,7 +176,7 @@ pub(super) fn a_run_that_history_lost_is_written_whole_with_its_key(fixture: &dy
     assert_eq!(store.once(&group, "key").unwrap(), mark);
 }
 
-/// The grant did not happen in the store that the release comes to.
+/// The grant did not happen in the store that gets the release.
 pub(super) fn a_release_writes_a_run_that_history_lost(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
@@ -307,7 +308,7 @@ pub(super) fn a_forced_release_makes_the_run_unknown_until_its_session_tells(
             ..own.clone()
         }]
     );
-    // Nothing replaces what the session itself said.
+    // No record replaces that of the session itself.
     let vanished = RunRecord {
         outcome: Outcome::Unknown,
         ended_at_ms: Some(heard_at),

@@ -11,7 +11,7 @@ use crate::token::{
     document::VERSION,
 };
 
-/// 9999-12-31T23:59:59.999Z: stores keep wall times as people write them.
+/// 9999-12-31T23:59:59.999Z: stores keep wall times in a readable form.
 const LAST_WALL_MS: i64 = 253_402_300_799_999;
 
 /// Any text but NUL, which PostgreSQL can't keep.
@@ -71,7 +71,7 @@ fn grant_kind() -> impl Strategy<Value = GrantKind> {
     proptest::sample::select(vec![Bind, Renew, Takeover, Failback, Handoff])
 }
 
-/// What a newer program may have added.
+/// Fields that a newer program may have added.
 fn others() -> impl Strategy<Value = Others> {
     let future = (wall_ms(), text()).prop_map(|(number, text)| {
         let value = serde_json::json!({"number": number, "text": text, "list": [null, true]});

@@ -1,4 +1,4 @@
-//! What a swap does, and does not: versions, expiry, stamps, columns.
+//! The effects of a swap: versions, expiry, stamps, columns.
 
 use super::*;
 
@@ -48,7 +48,7 @@ pub(super) fn two_claims_race_one_wins(fixture: &dyn Fixture) {
     assert_eq!(runs(store.as_mut()).len(), 1);
 }
 
-/// What a store holds, to be compared.
+/// The contents of a store, for comparison.
 pub(super) fn everything(store: &mut dyn Store) -> (Vec<Row>, Vec<RunRecord>) {
     (store.list().unwrap().rows, runs(store))
 }
@@ -119,7 +119,7 @@ pub(super) fn an_expiry_of_another_epoch_has_expired(fixture: &dyn Fixture) {
     assert_eq!(row(store.as_mut(), "g"), held);
 }
 
-pub(super) fn a_conflict_is_told_before_an_expiry(fixture: &dyn Fixture) {
+pub(super) fn a_conflict_is_reported_before_an_expiry(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
     let late = heartbeat(&held, version(2), fixture.now().until(Duration::ZERO));
@@ -241,7 +241,7 @@ pub(super) fn operators_stamp_nothing(fixture: &dyn Fixture) {
     assert_eq!(row(store.as_mut(), "g"), expected);
 }
 
-pub(super) fn a_stamp_is_told_to_the_millisecond_in_every_epoch(fixture: &dyn Fixture) {
+pub(super) fn a_stamp_is_kept_to_the_millisecond_in_every_epoch(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let odd = StoreTime {
         epoch: ClockEpoch("a 'clock epoch' of its own, 5 %".into()),
@@ -252,12 +252,12 @@ pub(super) fn a_stamp_is_told_to_the_millisecond_in_every_epoch(fixture: &dyn Fi
     };
     fixture.set_clock(odd.clone());
     let held = grant_to(store.as_mut(), &claim("g", "a", "s1"), 1);
-    assert_eq!(heartbeat_at(&held), fixture.told(odd.stamp));
+    assert_eq!(heartbeat_at(&held), fixture.as_kept(odd.stamp));
     assert_eq!(held.stamped.epoch, odd.epoch);
     assert_eq!(held.document.granted_epoch, Some(odd.epoch));
 }
 
-/// Writes a row as it is, over whatever is there, with the store's stamp.
+/// Replaces any row with this one, with the store's stamp.
 pub(super) fn put(
     store: &mut dyn Store,
     fixture: &dyn Fixture,
@@ -283,7 +283,7 @@ pub(super) fn put(
 }
 
 /// A row as the store stamps it now.
-pub(super) fn told(fixture: &dyn Fixture, mut row: Row) -> Row {
+pub(super) fn stamped(fixture: &dyn Fixture, mut row: Row) -> Row {
     row.stamped = fixture.now();
     row
 }
@@ -292,12 +292,12 @@ pub(super) fn every_column_comes_back_as_written(fixture: &dyn Fixture) {
     let store = Mutex::new(fixture.store());
     proptest!(|(written in strategies::rows(), then in strategies::rows())| {
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-        let (written, then) = (told(fixture, written), told(fixture, then));
-        // The end of a run, since that is when everything may change.
+        let (written, then) = (stamped(fixture, written), stamped(fixture, then));
+        // The end of a run, when everything may change.
         let end = |n| Some(unheld_run(&written.group, n));
         put(store.as_mut(), fixture, &written, end(1));
         prop_assert_eq!(&row(store.as_mut(), written.group.as_str()), &written);
-        // Nothing of the old row shines through the new.
+        // Nothing of the old row is left in the new one.
         let end = end(2);
         let then = Row { group: written.group, ..then };
         put(store.as_mut(), fixture, &then, end);

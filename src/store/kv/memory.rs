@@ -1,4 +1,4 @@
-//! Keys and values in memory, with a clock that its owner turns. It outlives no process.
+//! Keys and values in memory, with a clock that its owner sets. They end with the process.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ impl MemoryKv {
                 entries: BTreeMap::new(),
                 revision: 0,
                 clock,
-                // What is made now has no past, and is there until it is dropped.
+                // A new store has no past, and exists until it is dropped.
                 server: Server {
                     incarnation: Some(Incarnation("memory".into())),
                     durable: true,
@@ -50,7 +50,7 @@ impl MemoryKv {
         self.inner().clock.clone()
     }
 
-    /// It is another store from now on, with the same entries.
+    /// Makes it another store, with the same entries.
     pub fn become_another(&self, server: Server) {
         self.inner().server = server;
     }

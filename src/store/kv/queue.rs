@@ -1,4 +1,4 @@
-//! The entries of those in a queue.
+//! The entries of waiters.
 
 use super::{Commit, Entry, Found, Keys, Kv, KvStore, PART, Put};
 use crate::store::sql::cell::BadColumn;
@@ -28,7 +28,7 @@ fn queue_entry(rest: &str, entry: &Entry) -> Result<(GroupName, QueueEntry), Bad
 }
 
 impl<K: Kv> KvStore<K> {
-    /// Those in a queue, by arrival, with their groups.
+    /// The waiters, by arrival, with their groups.
     pub(super) fn entries(
         &self,
         found: &Found,

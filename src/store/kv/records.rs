@@ -1,4 +1,4 @@
-//! The entries of what is over: runs, acts of operators, keys that are done.
+//! The entries of finished runs, acts of operators, and keys that are done.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,16 +16,16 @@ const ACT: &str = "act\u{1f}";
 const KEY: &str = "key\u{1f}";
 const NOTE: &str = "note\u{1f}";
 
-/// The tag of a run whose own session has said how it ended.
+/// The tag of a run whose own session has reported the end.
 const FINAL: &str = "final";
-/// The tag of a run that another calls unknown.
+/// The tag of a run that another session recorded as unknown.
 const UNKNOWN: &str = "unknown";
 
 fn under(kind: &str, group: Option<&GroupName>) -> String {
     group.map_or_else(|| kind.to_owned(), |group| format!("{kind}{group}{PART}"))
 }
 
-/// Fences sort as texts do.
+/// Fences are padded, so that they sort as texts.
 fn run_key(run: &RunRecord) -> String {
     let prefix = under(RUN, Some(&run.group));
     format!("{prefix}{:020}{PART}{}", run.fence.0, run.session)
@@ -44,8 +44,8 @@ pub(super) fn keys_of(run: &RunRecord) -> Vec<Keys> {
     keys.map(Keys::One).collect()
 }
 
-/// Adds a run that is over, and the key that it makes done, to what is committed: nothing, if
-/// its session's own word is known. Gives what must be read if that conflicts.
+/// Adds a finished run, and the key that it makes done, to a commit: nothing, if its own session's
+/// record exists. Returns what must be read again after a conflict.
 pub(super) fn add_run(
     commit: &mut Commit,
     run: &RunRecord,
@@ -68,7 +68,7 @@ pub(super) fn add_run(
     keys_of(run)
 }
 
-/// Adds an act, and the key that it forgets, to what is committed.
+/// Adds an act, and the key that it forgets, to a commit.
 pub(super) fn add_act(commit: &mut Commit, act: &ActRecord) {
     let prefix = under(ACT, Some(&act.group));
     let key = format!("{prefix}{}", act.version.number());
@@ -162,7 +162,7 @@ fn keys<K: Kv>(
     Ok(found)
 }
 
-/// Removes what is too old, and leaves a note for the next pruning.
+/// Removes old records, and leaves a note for the next pruning.
 fn prune<K: Kv>(
     of: &mut KvStore<K>,
     group: &GroupName,
@@ -183,7 +183,7 @@ fn prune<K: Kv>(
     let mut deletes = old_runs(&found, &runs, note.outlived(retention).history, retention);
     deletes.extend(old_acts_and_keys(&found, &note, retention));
     let commit = Commit {
-        // Of two prunings at once one leaves its note.
+        // Of two simultaneous prunings one leaves its note.
         compare: vec![(note_key.clone(), last.map(|entry| entry.tag.clone()))],
         puts: vec![put(note_key, note.to_text(), &note.to_text())],
         deletes,
@@ -192,7 +192,7 @@ fn prune<K: Kv>(
     of.kv.commit(&commit).map(drop)
 }
 
-/// The entries of a kind, but for malformed ones: they stay.
+/// The entries of a kind, except malformed ones, which stay.
 fn read_as<'a, T: DeserializeOwned>(
     found: &'a Found,
     kind: &'a str,
@@ -207,7 +207,7 @@ fn read_as<'a, T: DeserializeOwned>(
     })
 }
 
-/// The newest run and the newest success stay. No more than a batch goes.
+/// The old runs to remove, a batch at most. The newest run and the newest success stay.
 fn old_runs(
     found: &Found,
     runs: &[RunRecord],

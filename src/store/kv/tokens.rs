@@ -1,4 +1,4 @@
-//! The entries of tokens, and the one of the incarnation's note.
+//! The entries of tokens, and the entry of the incarnation's note.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn token_key(group: &GroupName) -> String {
     format!("{TOKEN}{group}")
 }
 
-/// A token's value: its columns but the key, the version and the stamp.
+/// A token's value: its columns except the key, the version and the stamp.
 #[derive(Serialize, Deserialize)]
 struct Token {
     fence: i64,
@@ -69,7 +69,7 @@ fn tag_of(version: Version) -> String {
 }
 
 impl<K: Kv> KvStore<K> {
-    /// What a reading says of the store's memory.
+    /// What a read reports of the store's memory.
     fn memory(&self, found: &Found) -> Result<Memory, StoreError> {
         let note = found.entries.get(INCARNATION);
         let note = note.map(|entry| {
@@ -123,7 +123,7 @@ impl<K: Kv> Tokens for KvStore<K> {
         if let Some(act) = &swap.act {
             records::add_act(&mut commit, act);
         }
-        // Its record is there only if another has called the run unknown.
+        // Its record exists only if another session has recorded it as unknown.
         let mut known = BTreeMap::new();
         for _ in 0..TRIES {
             let mut commit = commit.clone();

@@ -1,14 +1,13 @@
-//! A call of a server: every statement of the store goes through here, and carries its own
-//! limits with it.
+//! A call of a server: every statement of the store goes through here, and carries its own limits.
 //!
-//! A client that has given up, or is dead, can't take back what it has asked. Without a limit in
-//! the server a statement that waits for a lock would stay there for as long as the lock does,
-//! and with each further try there would be one more: enough of them, and nobody else is let in.
-//! So a call is a transaction of three requests, sent at once and answered together: it begins
-//! with limits that end with it, then comes the statement, then the commit. It is one round trip,
-//! and leaves nothing in the session, so that a pooler may give each call another server process.
+//! A client that has given up, or is dead, can't take its request back. Without a limit in the
+//! server, a statement that waits for a lock would stay there as long as the lock does, and each
+//! retry would add one more, until the server lets no client in. So a call is a transaction of
+//! three requests, sent at once and answered together: a begin with limits that end with the
+//! transaction, the statement, and the commit. It is one round trip, and leaves nothing in the
+//! session, so that a pooler may give each call another server process.
 //!
-//! The server's limits are over a bit before the client's own, which knows then that nothing has
+//! The server's limits end a bit before the client's own, so the client knows then that nothing has
 //! happened, and keeps its connection. The commit itself has no limit there: it may wait for a
 //! standby, and can't be taken back.
 
@@ -26,30 +25,29 @@ use super::dial::{Deadline, Link};
 use super::fault::{Activity, Fault};
 use crate::store::sql::cell::Cell;
 
-/// How long the server waits for a lock at a time. What it refuses then is asked again while
-/// there is time: so what a client leaves behind that was killed is soon gone, however long its
-/// calls may take.
+/// How long the server waits for a lock at a time. A refused request is sent again while there is
+/// time: so the requests of a killed client are soon gone, however long its calls may take.
 const LOCK_LIMIT: Duration = Duration::from_secs(1);
 
-/// With less time than this a refused lock is not asked for again.
+/// With less time than this a refused request is not sent again.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// What is asked.
+/// The statements of a call.
 pub(super) enum Question<'a> {
-    /// A statement, with its values.
+    /// One statement, with its values.
     Typed(&'a str, &'a [Cell]),
     /// Several statements without values.
     Batch(&'a str),
 }
 
-/// Asks, for as long as there is time.
+/// Sends a question, and again while locks refuse it and there is time.
 pub(super) async fn ask(
     link: &mut Link,
     deadline: Deadline,
     search_path: &str,
     question: &Question<'_>,
 ) -> Result<Vec<Row>, Fault> {
-    link.rang.store(false, Ordering::Relaxed);
+    link.notified.store(false, Ordering::Relaxed);
     loop {
         let answer = ask_once(link, deadline, search_path, question).await;
         match answer {
@@ -75,7 +73,7 @@ async fn ask_once(
         match wire.as_mut().poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            // It hears that the connection is closed.
+            // The connection is closed: the request fails with that.
             Poll::Ready(Ok(())) => asking.as_mut().poll(cx),
         }
     });
@@ -87,11 +85,11 @@ fn left(deadline: Deadline) -> Duration {
     deadline.at.saturating_duration_since(Instant::now())
 }
 
-/// Begins a transaction that is over, or refused, within this time, and looks for tables in the
-/// store's schema alone. Should the rest of it get lost on its way, the server ends it too: no
-/// other session waits for its locks.
+/// Begins a transaction that ends, or is refused, within this time, and that looks for tables in
+/// the store's schema alone. If the rest of the call is lost on its way, the server ends the
+/// transaction too: no other session waits for its locks.
 fn opening(left: Duration, search_path: &str) -> String {
-    // Zero would be no limit.
+    // Zero would mean no limit.
     let ms = |limit: Duration| limit.as_millis().max(1);
     let whole = ms(left / 10 * 9);
     let lock = ms(LOCK_LIMIT.min(left / 10 * 8));
@@ -102,8 +100,8 @@ fn opening(left: Duration, search_path: &str) -> String {
     )
 }
 
-/// Sends all of it before it waits for any of the answers. Only the last one says that what was
-/// asked has happened.
+/// Sends all requests before it waits for any answer. Only the last answer says that the statement
+/// has happened.
 async fn transaction(
     client: &Client,
     opening: &str,
@@ -148,7 +146,7 @@ mod tests {
     use super::super::test_server::Server;
     use super::*;
 
-    /// A client that is gone without a word after it has sent a part of a call.
+    /// A client that disappears after it has sent a part of a call.
     #[test]
     fn a_call_whose_end_never_arrives_is_ended_by_the_server() {
         let database = Server::shared().database();
@@ -158,7 +156,7 @@ mod tests {
         let limit = Duration::from_millis(200);
         client.batch_execute(&opening(limit, "public")).unwrap();
         client.batch_execute("UPDATE one SET number = 2").unwrap();
-        // It waits for that transaction.
+        // This statement waits for that transaction.
         database.sql("SET lock_timeout = '30s'; UPDATE one SET number = number + 2");
         assert!(begun.elapsed() >= limit / 2);
         assert_eq!(database.sql("SELECT number FROM one"), "3");
@@ -176,7 +174,7 @@ mod tests {
         let short = opening(Duration::from_millis(500), "t");
         assert!(short.contains("statement_timeout = 450;"), "{short}");
         assert!(short.contains("lock_timeout = 400;"), "{short}");
-        // None would wait for ever.
+        // A limit of zero would wait for ever.
         assert!(!opening(Duration::ZERO, "t").contains("= 0"));
     }
 }

@@ -1,5 +1,5 @@
-//! The cells of one row, in order, and values as they are sent. What is in a table is never trusted:
-//! an administrator may have changed it.
+//! The cells of one row, in order, and values as they are sent. The contents of a table are never
+//! trusted: an administrator may have changed them.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -14,7 +14,7 @@ use crate::store::sql::cell::{BadColumn, Cell, Kind};
 use crate::store::sql::table::Table;
 use crate::token::{ClockEpoch, Stamp, StoreTime};
 
-/// 9999-12-31T23:59:59.999Z, the last that is written down.
+/// 9999-12-31T23:59:59.999Z, the last time that is written.
 const LAST_WALL_MS: i64 = 253_402_300_799_999;
 
 /// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
@@ -68,7 +68,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// The server's time, when it was started, and the name that tells its timeline.
+    /// The server's time, when it was started, and the file name that contains its timeline.
     pub(super) fn now(&mut self) -> Result<StoreTime, BadColumn> {
         let wall_ms = self.wall()?;
         let wall_ms = wall_ms.ok_or_else(|| self.bad("is NULL"))?;
@@ -79,7 +79,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// A stamp, and then its clock epoch.
+    /// A stamp with its clock epoch.
     pub(super) fn time(&mut self) -> Result<StoreTime, BadColumn> {
         let wall_ms = self.wall()?;
         let wall_ms = wall_ms.ok_or_else(|| self.bad("is NULL"))?;
@@ -105,7 +105,7 @@ pub(super) fn cells_of(table: &Table, row: &Row) -> Result<Vec<Cell>, BadColumn>
     Ok(found)
 }
 
-/// The server has one clock: what people read is what ages are judged by.
+/// The server has one clock: the wall clock also measures ages.
 pub(super) const fn stamp(wall_ms: i64) -> Stamp {
     Stamp {
         tick_ms: wall_ms,
@@ -118,7 +118,7 @@ pub(super) fn millis(from: Duration) -> Cell {
     Cell::number(i64::try_from(from.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// A value as the driver takes it: unnamed statements say their types themselves.
+/// A value as the driver takes it: unnamed statements give their types themselves.
 pub(super) fn parameter(cell: &Cell) -> (&(dyn ToSql + Sync), Type) {
     let type_of = match cell {
         Cell::Text(_) => Type::TEXT,
@@ -151,7 +151,7 @@ impl ToSql for Cell {
     tokio_postgres::types::to_sql_checked!();
 }
 
-/// What lies outside of 1970 to 9999 is written as the nearest that lies inside.
+/// A time outside 1970 to 9999 is written as the nearest one inside.
 fn time(wall_ms: i64) -> SystemTime {
     let inside = wall_ms.clamp(0, LAST_WALL_MS).unsigned_abs();
     UNIX_EPOCH + Duration::from_millis(inside)

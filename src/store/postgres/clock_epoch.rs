@@ -1,4 +1,4 @@
-//! The clock epoch of a server's clock, and what a statement compares it with.
+//! The clock epoch of a server, and the values that a statement compares with it.
 
 use std::time::SystemTime;
 
@@ -6,8 +6,8 @@ use super::statements::FIRST_SEGMENT;
 use crate::store::sql::cell::Cell;
 use crate::token::{ClockEpoch, Until};
 
-/// After which time, and in which incarnation of the server alone: when it was started, the name
-/// that tells its timeline, and the clock epoch that the two are.
+/// The expiry of a statement: the time, and the server incarnation in which alone it holds: its
+/// start, the file name with its timeline, and the clock epoch made of the two.
 pub(super) fn expiry_values(expiry: &Until) -> [Cell; 4] {
     let (started, timeline) = incarnation(expiry.epoch());
     [
@@ -18,18 +18,18 @@ pub(super) fn expiry_values(expiry: &Until) -> [Cell; 4] {
     ]
 }
 
-/// When the server was started, and its timeline, as [`clock_epoch`] has put them together.
+/// The start and the timeline of a server, as [`epoch_of`] has combined them.
 fn incarnation(of: &ClockEpoch) -> (Option<SystemTime>, &str) {
     let parts = of.0.split_once(' ').and_then(|(started, timeline)| {
         let at = humantime::parse_rfc3339(started).ok()?;
         (epoch(Some(at), timeline) == *of).then_some((Some(at), timeline))
     });
-    // Then it is not this server's.
+    // Then it belongs to another kind of server.
     parts.unwrap_or((None, &of.0))
 }
 
-/// The clock epoch of a server that was started then, with this timeline, which the statements give with
-/// a name's rest. It is put together here: its text would take a new process of the server 0.45 ms.
+/// The clock epoch of a server with this start and timeline; the statements return the timeline in
+/// a file name. It is composed here: its text would take a new server process 0.45 ms.
 pub(super) fn epoch_of(started: Option<SystemTime>, name: &str) -> ClockEpoch {
     epoch(started, name.strip_suffix(FIRST_SEGMENT).unwrap_or(name))
 }

@@ -1,5 +1,5 @@
-//! The one connection that a store keeps, over every server that it may be to. A call
-//! that overruns its time is dropped and its socket closed; the next one connects anew.
+//! A store's only connection, to any of its servers. A call that overruns its time is dropped and
+//! its socket closed; the next one connects again.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -22,32 +22,32 @@ use super::statements::Statements;
 use crate::store::sql::cell::Cell;
 use crate::store::{StoreError, Trouble};
 
-/// A connection, and what it takes to have one.
+/// A connection, with everything needed to make one.
 pub(super) struct Connection {
     settings: Settings,
     store_name: String,
-    /// Where each transaction looks for its tables.
+    /// The search path of each transaction.
     search_path: String,
     /// Made by the first call, on the thread that makes the calls.
     runtime: Option<Runtime>,
     link: Option<Link>,
-    /// Which host the connection is to, or the next is tried with first.
+    /// The host that the connection is to, or that is tried first.
     host: Arc<AtomicUsize>,
 }
 
-/// A call that brought no answer.
+/// A call without an answer.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// What to tell.
+    /// The error to report.
     pub(super) error: StoreError,
-    /// The tables are not there: nothing has happened.
+    /// The tables do not exist: nothing has happened.
     pub(super) no_schema: bool,
     /// What went wrong, in words, without store and server.
     pub(super) words: String,
 }
 
 impl Failed {
-    /// A call that failed by this, and by nothing that the server has said.
+    /// A call that failed with this error, and without one of the server's.
     pub(super) fn by(error: StoreError) -> Self {
         Self {
             words: error.what.clone(),
@@ -88,7 +88,7 @@ impl Connection {
         &self.store_name
     }
 
-    /// The servers, and which of them is in use.
+    /// The servers, and the index of the one in use.
     pub(super) fn servers(&self) -> (&Settings, Arc<AtomicUsize>) {
         (&self.settings, Arc::clone(&self.host))
     }
@@ -101,7 +101,7 @@ impl Connection {
         self.host.store(index, Ordering::Relaxed);
     }
 
-    /// Asks one statement, with its answer to come within `limit`.
+    /// Sends one statement, whose answer must come within `limit`.
     pub(super) fn ask(
         &mut self,
         limit: Duration,
@@ -111,35 +111,35 @@ impl Connection {
         self.run(limit, &Question::Typed(statement, values))
     }
 
-    /// Asks the server to tell of what is said on a channel, unless this connection has.
+    /// Subscribes to a channel's notifications, unless this connection has.
     pub(super) fn listen(&mut self, limit: Duration, channel: &str) {
         if self.link.as_ref().is_none_or(|link| link.listens) {
             return;
         }
-        // Where it is refused, looking now and then is what is left.
+        // If that is refused, regular looks are what is left.
         let asked = self.batch(limit, &format!("LISTEN \"{channel}\""));
         if let (Ok(()), Some(link)) = (asked, &mut self.link) {
             link.listens = true;
         }
     }
 
-    /// Whether this connection was asked to listen.
+    /// Whether this connection has subscribed.
     pub(super) fn listens(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.listens)
     }
 
-    /// Whether a notification came while the last statement was asked.
-    pub(super) fn rang(&self) -> bool {
-        let rang = |link: &Link| link.rang.load(Ordering::Relaxed);
-        self.link.as_ref().is_some_and(rang)
+    /// Whether a notification came during the last statement.
+    pub(super) fn notified(&self) -> bool {
+        let notified = |link: &Link| link.notified.load(Ordering::Relaxed);
+        self.link.as_ref().is_some_and(notified)
     }
 
-    /// What becomes readable when the server tells something.
+    /// The socket, readable when the server sends something.
     pub(super) fn socket(&self) -> Option<Arc<OwnedFd>> {
         self.link.as_ref().map(|link| Arc::clone(&link.socket))
     }
 
-    /// Has several statements done in one transaction.
+    /// Runs several statements in one transaction.
     pub(super) fn batch(&mut self, limit: Duration, statements: &str) -> Result<(), Failed> {
         self.run(limit, &Question::Batch(statements)).map(|_| ())
     }
@@ -156,7 +156,7 @@ impl Connection {
         found
     }
 
-    /// Connects to the first server, whatever it is.
+    /// Connects to the first server, in any state.
     pub(super) fn connect(&mut self, limit: Duration) -> Result<(), Fault> {
         let runtime = self.runtime().map_err(Fault::Settings)?;
         let connecting = async {
@@ -169,7 +169,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The ends of the connection; none over a Unix socket.
+    /// The addresses of both ends of the connection; none over a Unix socket.
     pub(super) fn ends(&self) -> Option<Ends> {
         self.link.as_ref().and_then(Link::ends)
     }
@@ -204,8 +204,8 @@ impl Connection {
         answer
     }
 
-    /// Asks over the connection that is there; else over one to the first server that
-    /// can be had and can write. Each has an equal share of the time that is left.
+    /// Sends over the existing connection; otherwise over a new one to the first server that can be
+    /// reached and accepts writes. Each has an equal share of the time that is left.
     async fn try_hosts(
         &mut self,
         deadline: Deadline,
@@ -252,8 +252,8 @@ impl Connection {
         Err(self.all_failed(&faults))
     }
 
-    /// A server has refused, or did not answer. A refusal leaves the connection as it
-    /// was; else nobody knows what is on its way, and the next call tries another.
+    /// Handles a server's refusal or silence. A refusal leaves the connection usable; otherwise its
+    /// state is unknown, and the next call tries another server.
     fn answer_for(&mut self, link: Link, fault: Fault) -> Failed {
         let failed = self.failed(self.host(), &fault);
         if fault.is_refusal() {
@@ -268,16 +268,16 @@ impl Connection {
         let host = self.settings.hosts.get(host);
         let host = host.map_or_else(String::new, ToString::to_string);
         Failed {
-            error: fault.told(&self.store_name, &host),
+            error: fault.into_store_error(&self.store_name, &host),
             no_schema: fault.is_missing_schema(),
             words: fault.words(),
         }
     }
 
-    /// Each server could not be asked, or can't write: nothing has happened.
+    /// No server got the request, or none accepts writes: nothing has happened.
     fn all_failed(&self, faults: &[(usize, Fault)]) -> Failed {
         let mut faults: Vec<&(usize, Fault)> = faults.iter().collect();
-        // Over the connection that was there and over a new one a server says the same.
+        // A server may give one error over the old connection and again over the new one.
         faults.sort_by_key(|(host, _)| *host);
         faults.dedup_by_key(|(host, _)| *host);
         let each = faults.iter().map(|(host, fault)| self.failed(*host, fault));
@@ -285,7 +285,7 @@ impl Connection {
         let troubles: Vec<Trouble> = each.iter().map(|failed| failed.error.trouble).collect();
         let trouble = match troubles.as_slice() {
             [] => return Failed::by(StoreError::misconfigured("the store has no server")),
-            // The server that was to be asked has refused nothing of the statement.
+            // The server that was to get the statement has not refused the statement itself.
             [_] => {
                 let failed = each.remove(0);
                 let error = StoreError {
@@ -328,22 +328,22 @@ fn no_server() -> Fault {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // Looking up a name may hang on a thread of its own, and is not waited for.
+        // A name look-up may hang on a thread of its own, and is not waited for.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Whether a connection is still there: a server that went away while nobody asked
-/// has closed it, and then nothing is sent over it.
+/// Whether a connection is still there: a server that went away in the meantime has closed it, and
+/// then nothing is sent over it.
 async fn is_alive(link: &mut Link) -> bool {
     for _ in 0..2 {
         let over = poll_fn(|cx| Poll::Ready(link.wire.as_mut().poll(cx).is_ready())).await;
         if over || link.client.is_closed() {
             return false;
         }
-        // The event loop looks at the socket in between.
+        // In between, the event loop reads the socket.
         tokio::task::yield_now().await;
     }
     true

@@ -1,5 +1,5 @@
-//! Connection strings as libpq reads them: URLs, `key=value`, the variables `PG…`,
-//! service files and password files. Pure: what is read from outside is handed in.
+//! Connection strings in libpq's syntax: URLs, `key=value`, the variables `PG…`, service files and
+//! password files. Pure: callers pass in whatever is read from outside.
 
 pub mod options;
 pub mod passfile;
@@ -8,8 +8,8 @@ pub mod service;
 pub mod settings;
 pub mod text;
 
-/// What is wrong with a connection string, a variable or a file that belongs to it. It
-/// never repeats a value that may hold a password.
+/// An error in a connection string, a variable or a file that belongs to it. It never repeats a
+/// value that may hold a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConninfoError(pub String);

@@ -1,4 +1,4 @@
-//! One connection to one server: every step has what is left of the time.
+//! One connection to one server: every step has the rest of the time.
 
 use std::future::Future;
 use std::io;
@@ -26,32 +26,32 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
 
 pub(super) type Socket = Box<dyn Wire>;
 
-/// A connection that is open. Dropping it closes its socket at once.
+/// An open connection. Dropping it closes its socket at once.
 pub(super) struct Link {
     pub(super) client: Client,
-    /// What moves bytes; it must be polled while an answer is awaited.
+    /// Moves bytes; must be polled while an answer is awaited.
     pub(super) wire: Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>,
     /// The socket, to be polled; closed with the link.
     pub(super) socket: Arc<OwnedFd>,
-    /// Whether a notification came since this was last reset.
-    pub(super) rang: Arc<AtomicBool>,
-    /// Whether the server was asked for notifications.
+    /// Whether a notification came since the last reset.
+    pub(super) notified: Arc<AtomicBool>,
+    /// Whether the connection has subscribed to notifications.
     pub(super) listens: bool,
-    /// Whether it goes by TLS.
+    /// Whether it uses TLS.
     pub(super) secured: bool,
 }
 
-/// The ends of a connection over TCP.
+/// The two addresses of a TCP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) own: SocketAddr,
     pub(super) peer: SocketAddr,
 }
 
-/// Moves a connection's bytes, and notes what the server tells without being asked.
+/// Moves a connection's bytes, and records notifications.
 struct Mover<T> {
     connection: Connection<Socket, T>,
-    rang: Arc<AtomicBool>,
+    notified: Arc<AtomicBool>,
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Future for Mover<T> {
@@ -60,7 +60,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Future for Mover<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         while let Some(message) = ready!(self.connection.poll_message(cx)?) {
             if matches!(message, AsyncMessage::Notification(_)) {
-                self.rang.store(true, Ordering::Relaxed);
+                self.notified.store(true, Ordering::Relaxed);
             }
         }
         Poll::Ready(Ok(()))
@@ -76,22 +76,22 @@ impl Link {
     where
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let rang = Arc::new(AtomicBool::new(false));
+        let notified = Arc::new(AtomicBool::new(false));
         let mover = Mover {
             connection,
-            rang: Arc::clone(&rang),
+            notified: Arc::clone(&notified),
         };
         Self {
             client,
             wire: Box::pin(mover),
             socket: Arc::new(socket),
-            rang,
+            notified,
             listens: false,
             secured,
         }
     }
 
-    /// Its ends, unless it goes over a Unix socket.
+    /// The two addresses, unless it uses a Unix socket.
     pub(super) fn ends(&self) -> Option<Ends> {
         let socket = std::net::TcpStream::from(self.socket.try_clone().ok()?);
         Some(Ends {
@@ -101,7 +101,7 @@ impl Link {
     }
 }
 
-/// A moment by which a step must be done, and how long that was when it began.
+/// The time by which a step must be done, and its length at the start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
     pub(super) at: Instant,
@@ -114,7 +114,7 @@ impl Deadline {
         Self { at, whole }
     }
 
-    /// An equal share for each of so many that are still to be tried.
+    /// An equal share for each of so many remaining servers.
     pub(super) fn share(self, of: usize) -> Self {
         if of <= 1 {
             return self;
@@ -142,7 +142,7 @@ impl Deadline {
     }
 }
 
-/// The addresses of a server; none of one with a Unix socket.
+/// The addresses of a server; none for a Unix socket.
 pub(super) async fn look_up(host: &Host, deadline: Deadline) -> Result<Vec<SocketAddr>, Fault> {
     let Address::Tcp { to, .. } = &host.address else {
         return Ok(Vec::new());
@@ -187,7 +187,7 @@ pub(super) async fn dial(
     Err(failed)
 }
 
-/// `@` stands for the zero byte that abstract names begin with.
+/// `@` stands for the zero byte at the start of abstract names.
 fn socket_path(directory: &str, port: u16) -> String {
     let path = format!("{directory}/.s.PGSQL.{port}");
     match path.strip_prefix('@') {
@@ -200,7 +200,7 @@ fn socket_path(directory: &str, port: u16) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrap {
     Plain,
-    /// If the server can.
+    /// If the server offers it.
     IfOffered,
     Always,
 }
@@ -224,7 +224,7 @@ async fn dial_tcp(
     match second {
         Some(second) if fault.may_depend_on_tls() => {
             let again = connect_tcp(settings, host, address, second, deadline).await;
-            // What the first way met is what the user should hear of.
+            // The user should see the error of the first attempt.
             again.map_err(|_| fault)
         }
         _ => Err(fault),
@@ -322,7 +322,7 @@ fn login(settings: &Settings, host: &Host, wrap: Wrap) -> Config {
     config
 }
 
-/// The name that goes into the handshake.
+/// The host name for the handshake.
 fn tls_name(settings: &Settings, host: &Host) -> Result<String, Fault> {
     match &host.address {
         Address::Tcp {

@@ -1,4 +1,4 @@
-//! This process's environment, as libpq would look at them.
+//! This process's environment, as libpq would read it.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

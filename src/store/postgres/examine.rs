@@ -1,6 +1,5 @@
-//! Examining a PostgreSQL store for `doctor`: each server of it, step by step, over the very
-//! connection that a run would make. Every step has the time of a store's call, and nothing
-//! is written.
+//! Examining a PostgreSQL store for `doctor`: each server of it, step by step, over the kind of
+//! connection that a run makes. Every step has the time of a store's call, and nothing is written.
 
 mod clock;
 mod connecting;
@@ -30,7 +29,7 @@ use crate::store::checkup::{Check, Tell, advice};
 use crate::store::sql::cell::Cell;
 use crate::token::{GroupName, Timing};
 
-/// The oldest release that is supported, as `server_version_num` has it.
+/// The oldest supported release, as `server_version_num`.
 const OLDEST: i32 = 150_000;
 
 /// Examines every server that the settings name.
@@ -101,7 +100,7 @@ fn examine_host(
         tell,
     };
     let mut met = None;
-    // What ended it was told.
+    // The check that ended it has been reported.
     let _ = server.examine(settings, timing, group, &mut met);
     met
 }
@@ -154,7 +153,7 @@ impl Server<'_, '_> {
         Ok(())
     }
 
-    /// What is between here and the server.
+    /// What is between this process and the server.
     fn between(&mut self) -> Result<Between, Over> {
         let Some(row) = self.ask_aside("pooler", &self.statements.doctor_pooler())? else {
             return Ok(Between::Unknown);
@@ -188,7 +187,7 @@ impl Server<'_, '_> {
     }
 }
 
-/// Where the server sees this connection come from.
+/// The address of this connection as the server sees it.
 fn client(row: &Row) -> limits::Client {
     let address = row.try_get::<_, Option<String>>("client_address");
     let port = row.try_get::<_, Option<i32>>("client_port");

@@ -1,4 +1,4 @@
-//! What goes wrong between here and a server, and what that means.
+//! Faults between this process and a server, and what they mean.
 
 use std::error::Error as _;
 use std::io;
@@ -11,7 +11,7 @@ use super::tls::HandshakeError;
 use crate::store::error::copy_of;
 use crate::store::{StoreError, Trouble};
 
-/// What was being done.
+/// The activity that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
     LookingUp,
@@ -40,35 +40,34 @@ pub(super) enum Insecure {
     Name,
     /// It has expired.
     Expired,
-    /// No trusted authority has signed it.
+    /// It is not signed by a trusted authority.
     Untrusted,
-    /// Something else, a file of our own perhaps.
+    /// Another cause, perhaps a local file.
     Other,
 }
 
-/// What went wrong.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// Nothing happened in time.
+    /// It did not happen in time.
     TimedOut(Activity, Duration),
-    /// The operating system says so.
+    /// An error of the operating system.
     Io(Activity, io::Error),
-    /// The driver or the server says so.
+    /// An error of the driver or the server.
     Driver(tokio_postgres::Error),
-    /// The driver can't answer what the server asks at the login: a password is missing, or it
-    /// does not know the method.
+    /// The driver can't answer the server's login request: a password is missing, or it does not
+    /// support the method.
     Unable(tokio_postgres::Error),
-    /// TLS, in words.
+    /// An error of TLS, in words.
     Tls(Insecure, String),
     /// The server is a standby.
     Standby,
-    /// The settings ask for what can't be.
+    /// The settings require something impossible.
     Settings(String),
 }
 
 impl Fault {
-    /// What a server has said in place of an answer. A standby does not tell the name of a
-    /// file of its log, which the statements ask for.
+    /// The fault in place of an answer. A standby refuses to report the name of a log file, which
+    /// the statements request.
     pub(super) fn of_answer(error: tokio_postgres::Error) -> Self {
         let said = error.as_db_error();
         let routine = said.and_then(|said| said.routine());
@@ -90,7 +89,7 @@ impl Fault {
         }
     }
 
-    /// The tables, or a part of them, are not there.
+    /// Whether the tables, or some of them, do not exist.
     pub(super) fn is_missing_schema(&self) -> bool {
         let missing = [
             SqlState::UNDEFINED_TABLE,
@@ -100,13 +99,14 @@ impl Fault {
         self.code().is_some_and(|code| missing.contains(code))
     }
 
-    /// The server can't write, so nothing has happened; another may.
+    /// Whether the server does not accept writes: nothing has happened, and another server may
+    /// accept them.
     pub(super) fn is_read_only(&self) -> bool {
         matches!(self, Self::Standby) || self.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
     }
 
-    /// The server has refused what it was asked: that has not happened, and the connection is
-    /// as good as before. Who speaks for a server, a pooler say, may leave out how grave it is.
+    /// Whether the server has refused the request: it has not happened, and the connection stays
+    /// usable. A proxy that speaks for a server, such as a pooler, may omit the severity.
     pub(super) fn is_refusal(&self) -> bool {
         let Self::Driver(error) = self else {
             return false;
@@ -115,13 +115,12 @@ impl Fault {
         said.is_some_and(|said| said.parsed_severity() == Some(Severity::Error))
     }
 
-    /// It has waited for a lock as long as it may.
+    /// Whether the request has waited for a lock as long as it may.
     pub(super) fn is_lock_refused(&self) -> bool {
         self.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
     }
 
-    /// A TLS handshake or what the server says may be cured by connecting without TLS,
-    /// or with it: what libpq's prefer and allow do.
+    /// Whether connecting without TLS, or with it, may help: what libpq's prefer and allow do.
     pub(super) const fn may_depend_on_tls(&self) -> bool {
         matches!(self, Self::Driver(_) | Self::Unable(_) | Self::Tls(..))
     }
@@ -144,7 +143,7 @@ impl Fault {
         }
     }
 
-    /// What went wrong, in words.
+    /// The fault in words.
     pub(super) fn words(&self) -> String {
         match self {
             Self::TimedOut(doing, after) => format!(
@@ -162,8 +161,8 @@ impl Fault {
         }
     }
 
-    /// As the store's error: `place` says which store, `host` which server.
-    pub(super) fn told(&self, place: &str, host: &str) -> StoreError {
+    /// The fault as a store's error: `place` is the store, `host` the server.
+    pub(super) fn into_store_error(&self, place: &str, host: &str) -> StoreError {
         let remedy = match self.code() {
             Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Some(
                 "have a database administrator run what tokenrun init --print-sql prints, and then \
@@ -201,8 +200,8 @@ fn of_driver(error: &tokio_postgres::Error) -> Trouble {
     match (code, class) {
         ("42501", _) | (_, "28") => Trouble::Denied,
         ("55P03", _) => Trouble::Locked,
-        // What it can't do, a database or schema that is not there, values that it does not take,
-        // rows that contradict ours, other tables than ours, limits of its own.
+        // A missing feature, a missing database or schema, values that the server does not accept,
+        // rows that violate constraints, other tables than tokenrun's, the server's limits.
         (_, "0A" | "3D" | "3F" | "22" | "23" | "42" | "54") => Trouble::Misconfigured,
         _ => Trouble::Unavailable,
     }
@@ -222,8 +221,8 @@ fn driver_words(error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// What the driver says of a login that failed: whether `tls` was wanted, and whether the server
-/// has agreed to it.
+/// A driver's error of a failed login. `tls`: TLS was requested; `agreed`: the server has agreed to
+/// it.
 pub(super) fn of_login(error: tokio_postgres::Error, tls: bool, agreed: bool) -> Fault {
     let cause = error.source();
     if let Some(handshake) = cause.and_then(|it| it.downcast_ref::<HandshakeError>()) {
@@ -232,8 +231,8 @@ pub(super) fn of_login(error: tokio_postgres::Error, tls: bool, agreed: bool) ->
             .map_or(Insecure::Other, of_certificate);
         return Fault::Tls(why, chain(&error));
     }
-    // What has no cause is nonsense or silence, and the cause of what was cut short is of
-    // the operating system. What is left the driver refuses by itself.
+    // An error without a cause means nonsense or silence. A cut connection has an error of the
+    // operating system as its cause. The driver's own refusals are what is left.
     let is_own = cause.is_some_and(|it| !it.is::<DbError>() && !it.is::<io::Error>());
     match is_own {
         true if tls && !agreed => Fault::Tls(Insecure::NotOffered, chain(&error)),
@@ -252,7 +251,7 @@ const fn of_certificate(error: &CertificateError) -> Insecure {
     }
 }
 
-/// An error with its reasons, in a line.
+/// An error with its causes, in a line.
 fn chain(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -271,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_that_is_not_good_is_known_by_its_type() {
+    fn a_bad_certificate_is_recognized_by_its_type() {
         use CertificateError as Bad;
         for (error, why) in [
             (Bad::NotValidForName, Insecure::Name),

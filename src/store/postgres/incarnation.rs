@@ -1,10 +1,10 @@
-//! The note of the incarnation: a row of `meta`, which each look at a token reads along.
+//! The note of the incarnation: a row of `meta`, which each look at a token also reads.
 //!
-//! The incarnation is the server's system identifier and its timeline. Both are a control file's, so
-//! they are asked for only where the note is of another clock: a server that was started at the same
-//! microsecond, on the same timeline, is the one that wrote it. A dump that is put back has the note in
-//! it too, and the same server may have both: then the row was written by another transaction than the
-//! one that the note names, and the note is none of this incarnation.
+//! The incarnation is the server's system identifier and its timeline. Both come from a control
+//! file, so they are read only if the note belongs to another clock epoch: a server that was
+//! started at the same microsecond, on the same timeline, is the one that wrote it. A restored dump
+//! contains the note too, perhaps in the same server: then another transaction wrote the row than
+//! the note names, and the note does not belong to this incarnation.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
@@ -34,7 +34,7 @@ impl<'a> FromSql<'a> for Xid {
     }
 }
 
-/// A note that was restored names no incarnation that there is.
+/// A note that was restored names an incarnation that does not exist.
 fn restored(note: IncarnationNote) -> IncarnationNote {
     IncarnationNote {
         incarnation: Incarnation(format!("{}-restored", note.incarnation)),
@@ -42,16 +42,16 @@ fn restored(note: IncarnationNote) -> IncarnationNote {
     }
 }
 
-/// What an answer of `read.sql` has of the note.
+/// The note in an answer of `read.sql`.
 struct Noted<'a> {
     note: Option<IncarnationNote>,
-    /// The row is the one that was written with the note.
+    /// Whether the row is the one that was written with the note.
     is_intact: bool,
-    /// The number of the database that the tables are in.
+    /// The number of the database with the tables.
     database: &'a str,
 }
 
-/// The note in a row of `read.sql`, and whether the row is the one that was written with it.
+/// Reads the note from a row of `read.sql`.
 fn in_reading(row: &Row) -> Result<Noted<'_>, BadColumn> {
     let c = &mut Cells::new(row, AFTER_READING);
     let text: Option<&str> = c.cell()?;
@@ -72,7 +72,7 @@ fn in_reading(row: &Row) -> Result<Noted<'_>, BadColumn> {
 }
 
 impl PostgresStore {
-    /// What the store may have forgotten, by an answer of `read.sql` that was given at `now`.
+    /// What the store may have forgotten, from an answer of `read.sql` at `now`.
     pub(super) fn memory(&mut self, row: &Row, now: &StoreTime) -> Result<Memory, StoreError> {
         let found = in_reading(row).map_err(|bad| self.bad_column("meta", &bad))?;
         let database = found.database;
@@ -101,7 +101,7 @@ impl PostgresStore {
         })
     }
 
-    /// Which server it is; `None` if this role may not ask.
+    /// The server's incarnation; `None` if this role may not read it.
     fn incarnation(
         &mut self,
         now: &StoreTime,
@@ -132,7 +132,7 @@ impl PostgresStore {
         ))
     }
 
-    /// Writes the note, unless another is there than was read.
+    /// Writes the note, unless it has changed since it was read.
     pub(super) fn write_note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
         let [expires, started, timeline, _] = expiry_values(&swap.expiry);
         let act = swap.act.as_deref();

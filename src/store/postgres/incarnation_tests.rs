@@ -1,4 +1,4 @@
-//! What only a server can show: notes that were restored, copied or edited by hand.
+//! Tests that need a real server: notes that were restored, copied or edited by hand.
 
 use std::time::Duration;
 

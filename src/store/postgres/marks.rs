@@ -19,7 +19,7 @@ impl Marks for PostgresStore {
         if row.try_get("stored").unwrap_or(false) {
             return Ok(Advanced::Stored);
         }
-        // Another may have raised it while the statement ran.
+        // Another client may have raised it while the statement ran.
         let left = self.timeout.saturating_sub(begun.elapsed());
         let rows = self
             .connection

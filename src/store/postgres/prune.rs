@@ -1,5 +1,5 @@
-//! Pruning: what is there is looked at, the note for the next pruning is left, and what is too
-//! old goes; a statement each, so that the token's row is not locked for longer than the note takes.
+//! Pruning in three statements: read the candidates, leave the note for the next pruning, remove
+//! what is too old. So the token's row is locked only while the note is written.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::token::{Fence, GroupName};
 const RUN: usize = 4;
 
 impl PostgresStore {
-    /// Where the role may not leave a note, nothing is pruned.
+    /// Prunes; without the right to leave a note, nothing is pruned.
     pub(super) fn prune_if_possible(
         &mut self,
         group: &GroupName,
@@ -71,7 +71,7 @@ impl PostgresStore {
     }
 }
 
-/// A run, unless there is none, or its cells are not tokenrun's: then it tells nothing of the time.
+/// A run as evidence of time; none if there is no run, or its cells are malformed.
 fn seen(row: &Row) -> Option<Seen> {
     let cells = &mut Cells::new(row, RUN);
     Some(Seen {

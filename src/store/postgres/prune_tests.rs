@@ -1,4 +1,4 @@
-//! What only a server can show of pruning: locks, rights, and swaps beside it.
+//! Tests of pruning that need a real server: locks, rights, and concurrent swaps.
 
 use std::thread;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The table `waiters`: who is in the queue, and what wakes them. A release tells the channel
-//! of its group, in its own statement, if somebody waits.
+//! The table `waiters`: the queue, and its notifier. A release notifies the channel of its group,
+//! in its own statement, if the group has waiters.
 
 use tokio_postgres::Row;
 
@@ -12,17 +12,17 @@ use crate::store::sql::waiter;
 use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
 use crate::token::{GroupName, QueueEntry, SessionId, Until, Waiter};
 
-/// How often a look is repeated because something was told while it was under way.
+/// How often a look is repeated because a notification came while it was under way.
 const LOOKS: u32 = 3;
 
-/// Where the place begins in an answer of `read.sql`: after the time, the oldest reader, and the
+/// Where the waiter begins in an answer of `read.sql`: after the time, the oldest reader, and the
 /// token's columns.
 const IN_READING: usize = IN_ANSWER + COUNT;
 
-/// Where an answer of `read.sql` goes on behind the place.
+/// Where an answer of `read.sql` goes on after the waiter.
 pub(super) const AFTER_READING: usize = IN_READING + 5;
 
-/// The place in a row of `read.sql`, if there is one.
+/// The waiter in a row of `read.sql`, if there is one.
 pub(super) fn in_reading(row: &Row) -> Result<Option<QueueEntry>, BadColumn> {
     let c = &mut Cells::new(row, IN_READING);
     match c.cell()? {
@@ -46,7 +46,7 @@ fn queue_entry(number: i64, c: &mut Cells<'_>) -> Result<QueueEntry, BadColumn> 
 }
 
 impl PostgresStore {
-    /// Those in the queue, by what an answer's rows say.
+    /// The waiters in an answer's rows.
     pub(super) fn queue(
         &self,
         rows: &[Row],
@@ -59,7 +59,7 @@ impl PostgresStore {
         Ok(entries)
     }
 
-    /// Everybody in the queue, by group.
+    /// All waiters, by group.
     pub(super) fn queues(&mut self) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
         let rows = self.connection.ask(self.timeout, sql!("queues"), &[]);
         let rows = rows.map_err(|failed| failed.error)?;
@@ -68,7 +68,7 @@ impl PostgresStore {
             .collect()
     }
 
-    /// Gets into the line, or stays in it, and hears of releases from then on.
+    /// Joins the queue, or stays in it, and gets notifications of releases from then on.
     pub(super) fn join_queue(
         &mut self,
         group: &GroupName,
@@ -91,23 +91,23 @@ impl PostgresStore {
         let statement = self.statements.of(sql!("queue_join"));
         let answer = self.connection.ask(self.timeout, &statement, &values);
         let rows = answer.map_err(|failed| failed.error)?;
-        // What a connection was asked for and does not know any more was asked of another
-        // of the server's processes: a pooler is in between.
+        // A subscription that the connection has forgotten was made with another server process: a
+        // pooler is in between.
         let listening = rows.first().and_then(|row| row.try_get("listening").ok());
         if had_listened && self.connection.listens() && listening == Some(false) {
-            self.is_told = false;
+            self.gets_notifications = false;
         }
-        if self.is_told {
+        if self.gets_notifications {
             self.connection.listen(self.timeout, &channel);
         }
         Ok(())
     }
 
-    /// Reads; again, if something was told meanwhile that the answer may not know of.
+    /// Reads; again, if a notification came meanwhile that the answer may not include.
     pub(super) fn read_queue(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         let mut reading = self.read(group)?;
         for _ in 1..LOOKS {
-            if !self.connection.rang() {
+            if !self.connection.notified() {
                 break;
             }
             reading = self.read(group)?;
@@ -136,7 +136,7 @@ impl Queue for PostgresStore {
     }
 
     fn notifier(&mut self) -> Option<Notifier> {
-        let tells = self.is_told && self.connection.listens();
+        let tells = self.gets_notifications && self.connection.listens();
         self.connection.socket().filter(|_| tells).map(Notifier)
     }
 }

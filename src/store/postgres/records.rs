@@ -1,4 +1,4 @@
-//! The tables of what is over: runs, acts of operators, keys that are done.
+//! The tables of finished runs, acts of operators, and keys that are done.
 
 use super::PostgresStore;
 use super::cells::cells_of;
@@ -57,7 +57,7 @@ impl Records for PostgresStore {
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
         let found = cold::key(self, group, key);
         if found.is_err() && std::mem::take(&mut self.lacks_tables) {
-            // It is asked before the first look at the token.
+            // This read comes before the first look at the token.
             self.init()?;
             return cold::key(self, group, key);
         }

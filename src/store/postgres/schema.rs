@@ -1,4 +1,4 @@
-//! Making the tables, and telling whether this program knows those that are there.
+//! Making the tables, and checking whether this program can use the existing ones.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::store::{StoreError, Trouble};
 /// The version that this program makes and reads.
 pub(super) const VERSION: i64 = 1;
 
-/// Everything that makes the tables, as an administrator may run it, in one transaction.
+/// The script that makes the tables, for an administrator, in one transaction.
 #[must_use]
 pub fn creation(schema: &str) -> String {
     let statements = Statements::new(schema);
@@ -23,7 +23,7 @@ pub fn creation(schema: &str) -> String {
     )
 }
 
-/// Makes the tables where they are not there.
+/// Makes the tables if they do not exist.
 pub(super) fn make(
     connection: &mut Connection,
     statements: &Statements,
@@ -54,7 +54,7 @@ fn not_made(failed: Failed, schema: &str) -> StoreError {
     .remedy("have a database administrator run what tokenrun init --print-sql prints")
 }
 
-/// Whether the tables serve this program: `oldest_reader` is what they say themselves.
+/// Checks that the tables serve this program: `oldest_reader` is the tables' own entry.
 pub(super) fn check(place: &str, oldest_reader: Option<&str>) -> Result<(), StoreError> {
     match oldest_reader.map(str::parse::<i64>) {
         Some(Ok(oldest)) if oldest <= VERSION => Ok(()),

@@ -1,5 +1,5 @@
-//! The statements: what stands in the .sql files. They name no schema: each transaction looks for its
-//! tables in the store's, and nowhere else.
+//! The statements, from the .sql files. They name no schema: each transaction looks for its tables
+//! in the store's schema alone.
 
 /// A statement, by the name of its file, without the comments above it.
 macro_rules! sql {
@@ -29,31 +29,32 @@ pub(super) const fn body(statement: &'static str) -> &'static str {
     rest
 }
 
-/// A quotation's begin and end that this name does not have in it.
+/// A dollar quotation mark that does not occur in this name.
 fn quote_around(name: &str) -> String {
     let mut tag = "do".to_owned();
-    // It grows longer than the name is.
+    // It eventually grows longer than the name.
     while name.contains(&format!("${tag}$")) {
         tag.push('_');
     }
     format!("${tag}$")
 }
 
-/// What of the statements depends on the store.
+/// The parts of the statements that depend on the store.
 #[derive(Debug, Clone)]
 pub(super) struct Statements {
     /// The schema's name, as an identifier and as a text.
     schema: String,
     schema_text: String,
-    /// What a quotation begins and ends with that has names in it.
+    /// The quotation mark around texts with names in them.
     quote: String,
-    /// A statement of the time and its clock epoch, in the place of the server's.
+    /// A statement for the time and its clock epoch, in the place of the server's.
     #[cfg(test)]
     turned: Option<String>,
 }
 
-/// A name of the server's log begins with its timeline. The rest is the same for every server: the
-/// place of a log's first segment. A standby refuses to tell it, and can't hold a token.
+/// The name of a server's log file begins with its timeline; this is the rest, the same for every
+/// server: the position of a log's first segment. A standby refuses to report it, and can't hold a
+/// token.
 pub(super) const FIRST_SEGMENT: &str = "0000000000000000";
 
 impl Statements {
@@ -82,7 +83,7 @@ impl Statements {
         Cow::Borrowed(statement)
     }
 
-    /// A statement as it is sent, with the clock that the test turns.
+    /// A statement as it is sent, with the clock that the test sets.
     #[cfg(test)]
     pub(super) fn of(&self, statement: &'static str) -> Cow<'static, str> {
         let Some(clock) = &self.turned else {
@@ -99,7 +100,7 @@ impl Statements {
     pub(super) fn fill(&self, statement: &str) -> String {
         statement
             .replace("{quote}", &self.quote)
-            // Last, and at once: the name may hold anything.
+            // Last, in one pass: the name may contain anything.
             .split("{schema}")
             .map(|part| part.replace("{schema_text}", &self.schema_text))
             .collect::<Vec<_>>()
@@ -138,15 +139,14 @@ impl Statements {
         self.fill(sql!("schema_version"))
     }
 
-    /// The schemas in which a transaction looks for its tables: PostgreSQL's own comes first by
-    /// itself, then the store's, and no other but that of temporary tables, which comes last.
+    /// The search path of a transaction: PostgreSQL's own schema comes first by itself, then the
+    /// store's, and only that of temporary tables after it.
     pub(super) fn search_path(&self) -> String {
         format!("{}, pg_temp", self.schema)
     }
 
-    /// On which channel those in the queue for a group listen: 64 bits of FNV-1a, because a
-    /// channel's name is shorter than a group's may be. Two groups with one channel only
-    /// look more often than they need.
+    /// The notification channel of a group: 64 bits of FNV-1a, because a channel's name is shorter
+    /// than a group's may be. Two groups with one channel only look more often than they need.
     pub(super) fn channel(&self, group: &str) -> String {
         let bytes = self.schema_text.bytes().chain(group.bytes());
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

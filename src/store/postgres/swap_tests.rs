@@ -1,4 +1,4 @@
-//! What only a server can show: locks, durability, its own clock, its own tables.
+//! Tests that need a real server: locks, durability, its own clock, its own tables.
 
 use std::os::fd::AsFd as _;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn grant_to(store: &mut PostgresStore, client: &str, n: u64) -> Row {
 }
 
 #[test]
-fn a_jobs_transaction_holds_a_takeover_off_and_lets_heartbeats_pass() {
+fn a_jobs_transaction_blocks_a_takeover_and_lets_heartbeats_pass() {
     let database = Server::shared().database();
     let mut store = store(&database);
     let held = grant_to(&mut store, "a", 1);
@@ -76,9 +76,9 @@ fn a_jobs_transaction_holds_a_takeover_off_and_lets_heartbeats_pass() {
     inside.commit().unwrap();
     assert!(matches!(store.swap(&take).unwrap(), Swapped::Done(_)));
     let stale = job.execute(fence, &[&"g", &held.fence.0]).unwrap_err();
-    let told = stale.as_db_error().unwrap();
-    assert!(told.message().contains("is stale"), "{told}");
-    assert_eq!(told.code().code(), "55000");
+    let error = stale.as_db_error().unwrap();
+    assert!(error.message().contains("is stale"), "{error}");
+    assert_eq!(error.code().code(), "55000");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_schema_may_have_any_name() {
         "a$token_group $1",
         "{schema} {now} {schema_text}",
         "q\"'\\-- ",
-        // What ends a quotation by dollars.
+        // A text that ends a quotation by dollars.
         "a$do$ b$$ c$do_$",
     ]) {
         let mut settings = settings(&database.url(), "test").unwrap();
@@ -102,7 +102,7 @@ fn a_schema_may_have_any_name() {
             matches!(store.swap(&beat).unwrap(), Swapped::Done(_)),
             "{name}"
         );
-        // What an administrator is given to run.
+        // The script for an administrator.
         let other = own.database();
         other.sql(&super::schema::creation(name));
         let made = "SELECT count(*) FROM pg_class JOIN pg_namespace AS it ON it.oid = relnamespace
@@ -111,9 +111,9 @@ fn a_schema_may_have_any_name() {
     }
 }
 
-/// What was not asked has not happened.
+/// A request that was not sent has not happened.
 #[test]
-fn it_is_known_that_nothing_happened_where_no_server_could_be_asked() {
+fn nothing_has_happened_where_no_server_could_be_reached() {
     let group = GroupName::new("g").unwrap();
     let trouble = |url: &str| {
         let settings = settings(url, "test").unwrap();
@@ -121,22 +121,22 @@ fn it_is_known_that_nothing_happened_where_no_server_could_be_asked() {
         store.read(&group).unwrap_err().trouble
     };
     assert_eq!(trouble("postgres://u@127.0.0.1:1/d"), Trouble::Refused);
-    // It never answers a login.
+    // A server that never answers a login.
     let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mute = mute.local_addr().unwrap();
     assert_eq!(trouble(&format!("postgres://u@{mute}/d")), Trouble::Refused);
 }
 
-/// What is written and answered must be on the disk: each of these by itself.
+/// Every answered write must be on the disk: each kind by itself.
 #[test]
-fn what_is_answered_is_on_the_disk_even_where_the_sites_commits_are_not() {
+fn an_answered_write_is_on_the_disk_even_where_other_commits_are_not() {
     let server = Server::start(&["wal_writer_delay = 10s", "synchronous_commit = off"]);
     let database = server.database();
     let mut store = store(&database);
     let written = "SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()";
     let assert_written = |what: &str| {
         assert_eq!(database.sql(written), "t", "{what}");
-        // Else the next would show nothing.
+        // Otherwise the next one would show nothing.
         database.sql("SELECT pg_logical_emit_message(false, 'test', 'x')");
         assert_eq!(database.sql(written), "f");
     };
@@ -237,8 +237,8 @@ fn a_swap_in_another_epoch_has_expired() {
     assert_eq!(store.read(&held.group).unwrap().row, Some(held));
 }
 
-/// Who is in the queue hears of this swap of the row that is held.
-fn assert_rings(
+/// The waiters are notified of this swap of the row that is held.
+fn assert_notifies(
     what: &str,
     database: &Database<'_>,
     n: u64,
@@ -266,7 +266,7 @@ fn assert_rings(
 }
 
 #[test]
-fn the_end_of_a_run_and_each_act_ring_for_those_in_the_queue() {
+fn the_end_of_a_run_and_each_act_notify_the_waiters() {
     let database = Server::shared().database();
     let end = RunEnd {
         outcome: Outcome::Succeeded,
@@ -275,7 +275,7 @@ fn the_end_of_a_run_and_each_act_ring_for_those_in_the_queue() {
     };
     for (n, once_key) in [(1, None), (2, Some("key".to_owned()))] {
         let what = format!("once: {once_key:?}");
-        assert_rings(&what, &database, n, |held, now| {
+        assert_notifies(&what, &database, n, |held, now| {
             let limit = now.until(TIMEOUT);
             let run = RunRecord {
                 once_key,
@@ -290,7 +290,7 @@ fn the_end_of_a_run_and_each_act_ring_for_those_in_the_queue() {
         Act::Forget("key".into()),
     ];
     for (n, act) in (3..).zip(acts) {
-        assert_rings(act.word(), &database, n, |held, now| {
+        assert_notifies(act.word(), &database, n, |held, now| {
             act_on(held, &act, now, n * 10 + 1).0
         });
     }
@@ -309,7 +309,7 @@ fn heartbeats_are_updates_in_place() {
         held.document.session_version = Some(version(n));
     }
     drop(store);
-    // The server counts when a session ends.
+    // The server counts at the end of a session.
     let mut counted = String::new();
     for _ in 0..2_000 {
         counted = database.sql(
@@ -340,7 +340,7 @@ fn an_empty_database_is_no_error_for_fifty_at_once() {
 }
 
 #[test]
-fn tables_for_newer_programs_are_refused_but_not_to_who_holds_a_token() {
+fn tables_for_newer_programs_are_refused_except_to_a_holder() {
     let database = Server::shared().database();
     let mut holder = store(&database);
     let held = grant_to(&mut holder, "a", 1);
@@ -363,7 +363,7 @@ fn a_restart_of_the_server_is_another_epoch_and_costs_one_connection() {
     let held = grant_to(&mut store, "a", 1);
     let before = store.read(&held.group).unwrap().now;
     server.ctl(&["-w", "-m", "fast", "restart"]);
-    // What was closed while nobody asked is found out before anything is sent.
+    // A closed connection is noticed before anything is sent.
     let after = store.read(&held.group).unwrap().now;
     assert_ne!(before.epoch, after.epoch);
     let beat = heartbeat(&held, version(2), before.until(TIMEOUT));
@@ -374,7 +374,7 @@ fn a_restart_of_the_server_is_another_epoch_and_costs_one_connection() {
 }
 
 #[test]
-fn what_an_administrator_wrote_by_hand_is_not_guessed_at() {
+fn a_row_that_was_edited_by_hand_is_not_guessed_at() {
     let database = Server::shared().database();
     let mut store = store(&database);
     let held = grant_to(&mut store, "a", 1);
@@ -403,7 +403,7 @@ fn what_an_administrator_wrote_by_hand_is_not_guessed_at() {
 }
 
 #[test]
-fn a_role_that_may_not_make_tables_is_told_what_to_do() {
+fn a_role_that_may_not_make_tables_gets_a_remedy() {
     let database = Server::shared().database();
     database.sql(&format!("CREATE ROLE poor_{} LOGIN", database.name));
     let url = database

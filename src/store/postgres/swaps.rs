@@ -1,5 +1,4 @@
-//! Swaps: one statement each, tried again while the row is locked, and explained when nothing
-//! was carried out.
+//! Swaps: one statement each, retried while the row is locked, and explained when not carried out.
 
 use std::time::{Duration, Instant};
 
@@ -15,15 +14,15 @@ use crate::token::{
     GroupName, Recorded, RunRecord, StampOf, StoreTime, Swap, Swapped, Until, Version,
 };
 
-/// How long a row may be locked before the swap is said to be held: far longer than
-/// another's swap takes.
+/// How long a row may be locked before the swap is reported as held: far longer than another
+/// client's swap takes.
 const LOCKED_FOR: Duration = Duration::from_millis(500);
 
 /// The first pause before a locked row is tried again; each is twice the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 
-/// The statement that carries a swap out, and what is sent with it. A new fence is a new key, so no
-/// other transaction may have locked the old one.
+/// The statement of a swap, and its values. A new fence is a new key, so no other transaction may
+/// have locked the old one.
 fn asked(swap: &Swap, channel: &str) -> (&'static str, Vec<Cell>) {
     let mut values = tokens::to_values(swap);
     let run = swap.ended.as_deref();
@@ -72,7 +71,7 @@ fn run_cells(run: Option<&RunRecord>) -> Vec<Cell> {
     cells.into_iter().skip(1).collect()
 }
 
-/// The key that a run makes done, and the key's document.
+/// The key that a run makes done, with its document.
 fn key_cells(run: &RunRecord) -> [Cell; 2] {
     // The server sets the time.
     let Some(mark) = run.once_mark(0) else {
@@ -82,15 +81,15 @@ fn key_cells(run: &RunRecord) -> [Cell; 2] {
     [Cell::text(&mark.key), document.unwrap_or(Cell::Text(None))]
 }
 
-/// How a server answered a swap.
+/// The answer to a swap's statement.
 enum Answer {
     Swapped(Swapped),
-    /// Another has locked the row. Nothing happened.
+    /// Another transaction has locked the row. Nothing happened.
     Locked,
 }
 
 impl PostgresStore {
-    /// Tries for as long as another has the row locked, within reason.
+    /// Carries out a swap, with retries for a moment while another transaction has the row locked.
     pub(super) fn carry_out(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         let begun = Instant::now();
         let channel = self.statements.channel(swap.group().as_str());
@@ -113,8 +112,8 @@ impl PostgresStore {
         }
     }
 
-    /// Writes a run by itself. Where there are no tables they are made: a run that is over is
-    /// written, whatever became of them.
+    /// Writes a run by itself. Missing tables are made: a finished run is recorded, whatever
+    /// happened to them.
     pub(super) fn write_run(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
         let begun = Instant::now();
         let statement = self.statements.of(sql!("record"));
@@ -147,14 +146,14 @@ impl PostgresStore {
         let rows = self.connection.ask(limit, statement, values)?;
         let Some(row) = rows.first() else {
             let why_not = self.why_not(swap, limit.saturating_sub(begun.elapsed()));
-            // Whatever becomes of that question: the swap was not carried out.
+            // Whatever the result of that query: the swap was not carried out.
             return why_not.map_err(Failed::without_effect);
         };
         let done = self.done_at(row, &swap.expiry).map_err(Failed::by)?;
         Ok(Answer::Swapped(Swapped::Done(done)))
     }
 
-    /// When a swap was carried out: the first column of its answer.
+    /// The time of a swap: the first column of its answer.
     pub(super) fn done_at(
         &self,
         row: &tokio_postgres::Row,
@@ -167,12 +166,12 @@ impl PostgresStore {
         let wall_ms = wall_ms.map_err(|bad| self.bad_column("tokens", &bad))?;
         Ok(StoreTime {
             stamp: stamp(wall_ms),
-            // In another it would have expired.
+            // In another clock epoch it would have expired.
             epoch: expiry.epoch().clone(),
         })
     }
 
-    /// Nothing has happened; this asks what was in the way.
+    /// Finds out why nothing has happened.
     fn why_not(&mut self, swap: &Swap, limit: Duration) -> Result<Answer, Failed> {
         let statement = self.statements.of(sql!("swap_state"));
         let rows = (self.connection).ask(limit, &statement, &[Cell::text(swap.group())])?;
@@ -187,12 +186,12 @@ impl PostgresStore {
         }
         Ok(match swap.from {
             Some(_) => Answer::Locked,
-            // Another's row was in the way, and is gone.
+            // The row of another client was in the way, and is gone.
             None => Answer::Swapped(Swapped::Conflict),
         })
     }
 
-    /// Who has locked the group's row.
+    /// The error that names who has locked the group's row.
     fn held(&mut self, group: &GroupName, limit: Duration) -> StoreError {
         let statements = [sql!("swap_locker"), sql!("swap_lockers")];
         let pid = statements.into_iter().find_map(|statement| {

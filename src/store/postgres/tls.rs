@@ -1,4 +1,4 @@
-//! TLS with libpq's rules of what is verified, which are not rustls's own.
+//! TLS with libpq's rules of verification, which differ from rustls's own.
 
 use std::future::Future;
 use std::io;
@@ -23,11 +23,11 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::conninfo::settings::{ClientCertificate, Roots, SslMode, Tls};
 
-/// What is verified about the server's certificate.
+/// The verification of a server's certificate.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// `None`: nothing, for there is nobody to trust.
+    /// `None`: no verification, without a trusted authority.
     chain: Option<Arc<WebPkiServerVerifier>>,
     /// Certificates that are trusted as they are.
     pinned: Vec<CertificateDer<'static>>,
@@ -48,13 +48,12 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         };
         match chain.verify_server_cert(certificate, between, server, ocsp, now) {
-            // The name comes last: the chain was found good.
+            // The name is checked last: the chain is good.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.name => {}
-            // A server's own certificate among the trusted ones, made as an authority's,
-            // as most self-signed ones are: libpq takes it. That it has not expired was
-            // looked at before.
+            // The server's own certificate is among the trusted ones and made as an authority's, as
+            // most self-signed ones are: libpq accepts it. Its expiry was checked before.
             Err(Error::InvalidCertificate(CertificateError::Other(why)))
                 if is_of_an_authority(&why)
                     && self.pinned.iter().any(|pinned| pinned == certificate) => {}
@@ -94,7 +93,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Reads the certificates and makes ready to connect.
+/// Reads the certificates and prepares a connector.
 ///
 /// # Errors
 /// Which file can't be used, and why.
@@ -155,13 +154,13 @@ fn is_of_an_authority(why: &OtherError) -> bool {
     why.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
-/// A handshake that failed. The driver hands it on as the cause of an error of its own.
+/// A failed handshake. The driver passes it on as the cause of its own error.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(super) struct HandshakeError(io::Error);
 
 impl HandshakeError {
-    /// What is wrong with the server's certificate, if that is it.
+    /// The fault of the server's certificate, if that is the cause.
     pub(super) fn certificate(&self) -> Option<&CertificateError> {
         match self.0.get_ref()?.downcast_ref() {
             Some(Error::InvalidCertificate(why)) => Some(why),
@@ -170,7 +169,7 @@ impl HandshakeError {
     }
 }
 
-/// Makes a TLS connection when the driver asks for it, which it does once the server has agreed.
+/// Makes a TLS connection at the driver's request, once the server has agreed.
 pub(super) struct Handshake<T> {
     connect: T,
     agreed: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! The table `tokens`: a token's columns, and back.
+//! The table `tokens`: conversion of a token's columns.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::store::sql::token::Columns;
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
 use crate::token::{GroupName, NoteSwap, Row, Swap, Swapped, Version};
 
-/// What every swap sends: $1 to $13.
+/// The values of every swap: $1 to $13.
 pub(super) fn to_values(swap: &Swap) -> Vec<Cell> {
     let columns = Columns::of(&swap.to);
     let [expires, started, timeline, epoch] = expiry_values(&swap.expiry);
@@ -30,12 +30,12 @@ pub(super) fn to_values(swap: &Swap) -> Vec<Cell> {
         expires,
         started,
         timeline,
-        // The time that is put in is one of this clock epoch: in another the swap expires.
+        // The statement's time belongs to this clock epoch: in another the swap expires.
         epoch,
     ]
 }
 
-/// The row that the columns from `first` on stand for; `None` if there is none.
+/// The row in the columns from `first` on; `None` if there is none.
 pub(super) fn from_row(found: &Found, first: usize) -> Result<Option<Row>, BadColumn> {
     let c = &mut Cells::new(found, first);
     let Some(group) = c.cell()? else {

@@ -1,4 +1,4 @@
-//! A value in a column, and what is wrong with a malformed one.
+//! A value in a column, and the error of a malformed one.
 
 use std::time::SystemTime;
 
@@ -13,13 +13,13 @@ pub enum Cell {
     Number(Option<i64>),
     /// A wall time, in milliseconds since 1970.
     Time(Option<i64>),
-    /// Yes or no: for statements only.
+    /// Yes or no: in statements only.
     Flag(bool),
-    /// A time as exact as the store has it: for statements only.
+    /// A time with the store's full precision: in statements only.
     Instant(Option<SystemTime>),
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Text,
@@ -58,7 +58,7 @@ impl Cell {
         Self::Number(Some(from))
     }
 
-    /// How many rows at most, if that is limited.
+    /// A limit of rows, or none.
     #[must_use]
     pub fn limit(from: Option<u32>) -> Self {
         Self::number(from.map_or(i64::MAX, i64::from))
@@ -69,12 +69,12 @@ impl Cell {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadColumn {
     pub column: String,
-    /// What is wrong with it, to be read after the column.
+    /// What is wrong with it; reads after the column.
     pub what: String,
 }
 
 impl BadColumn {
-    /// Something that is wrong with a column.
+    /// An error in a column.
     pub fn of(column: &str, what: impl ToString) -> Self {
         Self {
             column: column.to_owned(),

@@ -1,5 +1,5 @@
-//! What every store with tables does in the same way: history, acts and keys are read, with the
-//! statements of its own database.
+//! Reading history, acts and keys, the same way in every store with tables, with the statements of
+//! its database.
 
 use serde::de::DeserializeOwned;
 
@@ -8,12 +8,12 @@ use super::table::{ACTS, KEYS, RUNS, Table};
 use crate::store::{ActQuery, RunQuery, StoreError};
 use crate::token::{ActRecord, GroupName, OnceMark, Outcome, RunRecord};
 
-/// The statements that are read with, each with the values that are named behind it.
+/// The statements for reading, each with its values.
 #[derive(Debug, Clone, Copy)]
 pub struct Statements {
     /// Runs of all groups: limit, client, outcome, since.
     pub runs: &'static str,
-    /// The same of one: the group besides.
+    /// Runs of one group: as above, and the group.
     pub runs_of_group: &'static str,
     /// Acts: limit, group, since.
     pub acts: &'static str,
@@ -26,7 +26,7 @@ pub struct Statements {
 /// A row.
 #[derive(Debug)]
 pub struct Found {
-    /// What it says about its group, for messages.
+    /// Its group, for messages.
     pub group: String,
     /// Its cells, or what is wrong with one of them.
     pub cells: Result<Vec<Cell>, BadColumn>,
@@ -37,7 +37,7 @@ pub trait Dialect {
     /// Its statements.
     fn statements(&self) -> Statements;
 
-    /// Carries a statement out that reads a table: its columns and its document.
+    /// Carries out a statement that reads a table: its columns and its document.
     ///
     /// # Errors
     /// If the store can't be read.
@@ -48,11 +48,11 @@ pub trait Dialect {
         values: &[Cell],
     ) -> Result<Vec<Found>, StoreError>;
 
-    /// What to say of a malformed row.
+    /// The error of a malformed row.
     fn bad_row(&self, table: &Table, group: &str, bad: &BadColumn) -> StoreError;
 }
 
-/// Runs that are over.
+/// Finished runs.
 ///
 /// # Errors
 /// If the store can't be read, or holds a malformed run.
@@ -87,7 +87,7 @@ pub fn acts(of: &mut dyn Dialect, query: &ActQuery) -> Result<Vec<ActRecord>, St
     values_of(of, &ACTS, statement, &values)
 }
 
-/// The run that has made a key done.
+/// The run that made a key done.
 ///
 /// # Errors
 /// If the store can't be read, or holds a malformed key.

@@ -1,7 +1,7 @@
-//! The tables of what is over: what their columns are, and how a value becomes a row and back.
+//! The tables of finished records: their columns, and conversion between values and rows.
 //!
-//! A value is written as JSON. The fields that queries need are taken out of it into columns, and
-//! the rest is the document, so that a field is added where the value is defined and nowhere else.
+//! A value is written as JSON. The fields that queries need become columns, and the rest is the
+//! document, so that a new field is added where the value is defined and nowhere else.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,15 +10,14 @@ use serde_json::{Map, Value};
 use super::cell::{BadColumn, Cell, Kind};
 use crate::token::{ClientId, Fence, GroupName, Outcome, SessionId, Version};
 
-/// A column, which is a field of the value too.
+/// A column, which is also a field of the value.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     pub name: &'static str,
-    /// What it holds.
     pub kind: Kind,
     /// The field's name in the JSON.
     field: &'static str,
-    /// Whether a value can be one of this field's.
+    /// Whether a value is valid for this field.
     check: fn(&Value) -> Result<(), serde_json::Error>,
 }
 
@@ -26,11 +25,11 @@ pub struct Column {
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
     pub name: &'static str,
-    /// Its columns but the document, in the order of the statements.
+    /// Its columns without the document, in the order of the statements.
     pub columns: &'static [Column],
 }
 
-/// The runs that are over.
+/// Finished runs.
 pub const RUNS: Table = Table {
     name: "runs",
     columns: &[
@@ -44,7 +43,7 @@ pub const RUNS: Table = Table {
     ],
 };
 
-/// What operators did.
+/// Acts of operators.
 pub const ACTS: Table = Table {
     name: "acts",
     columns: &[
@@ -89,10 +88,10 @@ fn check<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
 }
 
 impl Table {
-    /// What is written for a value: its columns, then its document.
+    /// The cells of a value: its columns, then its document.
     #[must_use]
     pub fn cells(&self, value: &impl Serialize) -> Vec<Cell> {
-        // What the protocol keeps is a struct whose maps have texts as keys: nothing can fail.
+        // The values are structs whose maps have texts as keys: nothing can fail.
         let Ok(Value::Object(mut fields)) = serde_json::to_value(value) else {
             return Vec::new();
         };
@@ -109,7 +108,7 @@ impl Table {
         cells
     }
 
-    /// The value that a row stands for: its columns, then its document.
+    /// The value in a row: its columns, then its document.
     ///
     /// # Errors
     /// Which column is malformed, and what is wrong with it.
@@ -145,7 +144,7 @@ impl Table {
 
 const DOCUMENT: &str = "document";
 
-/// Shows a value that is wrong, in one line and not too long.
+/// Shows a wrong value in one line, shortened.
 fn wrong(value: &Value, why: &serde_json::Error) -> String {
     const MOST: usize = 60;
     let text = value.to_string();
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_comes_back_and_its_document_repeats_no_column() {
+    fn a_value_is_read_as_written_and_its_document_repeats_no_column() {
         let cells = RUNS.cells(&run());
         assert_eq!(cells.len(), RUNS.columns.len() + 1);
         let Some(Cell::Text(Some(document))) = cells.last() else {
@@ -196,13 +195,13 @@ mod tests {
             let mut cells = RUNS.cells(&run());
             cells[index] = cell;
             let BadColumn { column, what } = RUNS.value::<RunRecord>(cells).unwrap_err();
-            let told = format!("{column} {what}");
-            assert!(told.starts_with(words), "{told}");
+            let shown = format!("{column} {what}");
+            assert!(shown.starts_with(words), "{shown}");
         }
     }
 
     #[test]
-    fn what_a_newer_program_added_is_carried_on() {
+    fn fields_of_a_newer_program_are_carried_on() {
         let mut cells = RUNS.cells(&run());
         cells[7] = Cell::text(r#"{"program": "p", "grant": "bind", "colour": "red"}"#);
         let found: RunRecord = RUNS.value(cells).unwrap();

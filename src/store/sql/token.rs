@@ -1,5 +1,5 @@
 //! A token as stores with tables keep it: a few columns that the store itself or an administrator
-//! reads, and the document, which holds nothing that a column says.
+//! reads, and the document with everything else.
 
 use super::cell::BadColumn;
 use crate::token::{
@@ -10,7 +10,7 @@ const FREE: &str = "free";
 const IDLE: &str = "idle";
 const RUNNING: &str = "running";
 
-/// What the columns of a token hold.
+/// The values of a token's columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns<'a> {
     /// `token_group`
@@ -32,7 +32,7 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// What is written for a row.
+    /// The columns of a row.
     #[must_use]
     pub fn of(row: &'a Row) -> Self {
         Self {
@@ -51,8 +51,8 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The row that the columns stand for. Contradictions are not guessed away: a guess may let
-    /// a client run beside another.
+    /// The row in the columns. A contradiction is an error: a guess might let a client run beside
+    /// another.
     ///
     /// # Errors
     /// Which column is malformed, and what is wrong with it.

@@ -1,11 +1,11 @@
-//! A place in the queue as stores with tables keep it.
+//! A waiter as stores with tables keep it.
 
 use serde::{Deserialize, Serialize};
 
 use super::cell::BadColumn;
 use crate::token::{ClientId, QueueEntry, SessionId, StoreTime, Waiter};
 
-/// What stands in the column `document`.
+/// The contents of the column `document`.
 #[derive(Serialize, Deserialize)]
 struct Document {
     client: ClientId,
@@ -24,7 +24,7 @@ pub fn document(of: &Waiter) -> String {
     serde_json::to_string(&document).unwrap_or_default()
 }
 
-/// The place that the columns `position`, `session`, the stamp and `document` stand for.
+/// The waiter in the columns `position`, `session`, the stamp and `document`.
 ///
 /// # Errors
 /// Which column is malformed, and what is wrong with it.

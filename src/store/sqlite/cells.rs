@@ -1,5 +1,5 @@
-//! The cells of one row, in order. What is in a file is never trusted: each is
-//! checked, and what is wrong is said with the name of its column.
+//! The cells of one row, in order. The contents of a file are never trusted: each cell is checked,
+//! and an error names its column.
 
 use rusqlite::types::{Type, Value, ValueRef};
 
@@ -7,7 +7,7 @@ use super::wall;
 use crate::store::sql::cell::BadColumn;
 use crate::token::Stamp;
 
-/// Shows a value that is wrong, in one line and not too long.
+/// Shows a wrong value in one line, shortened.
 fn shown(text: &str) -> String {
     const MOST: usize = 60;
     let mut start: String = text.chars().take(MOST).collect();
@@ -34,11 +34,11 @@ pub(super) struct Cells<'a> {
     next: usize,
 }
 
-/// What the columns are called, in messages.
+/// The names of the columns, in messages.
 enum Names {
     /// From the first on.
     All(&'static [&'static str]),
-    /// There is one to read.
+    /// There is only one.
     One(&'static str),
 }
 
@@ -64,7 +64,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// The column that the last cell was of.
+    /// The column of the last cell.
     fn column(&self) -> &'static str {
         let last = self.next.saturating_sub(1);
         match self.columns {
@@ -102,7 +102,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// What must be there.
+    /// A value that must be present.
     fn needed<T>(&self, found: Option<T>) -> Result<T, BadColumn> {
         found.ok_or_else(|| self.bad("is NULL"))
     }

@@ -1,9 +1,8 @@
 //! A SQLite store's clock: the host's.
 //!
-//! Ages are judged by CLOCK_BOOTTIME: it goes on in suspend, and stepping the
-//! wall clock does not touch it. It starts anew with each boot, so the clock epoch
-//! is the boot's id. A time namespace shifts it; the shift is taken out, so
-//! that the containers of a host agree.
+//! Ages are measured by CLOCK_BOOTTIME: it goes on in suspend, and stepping the wall clock does not
+//! affect it. It restarts with each boot, so the clock epoch is the boot's id. A time namespace
+//! shifts it; the shift is subtracted, so that the containers of a host agree.
 
 use std::fs;
 use std::io;
@@ -13,7 +12,7 @@ use crate::sys::clock::{boot_millis, wall_millis};
 use crate::sys::{procfs, random};
 use crate::token::{ClockEpoch, Stamp, StoreTime};
 
-/// What a store tells the time by.
+/// The clock of a store.
 pub trait Clock: Send {
     /// The time now.
     fn now(&self) -> StoreTime;
@@ -31,11 +30,11 @@ pub struct HostClock {
     origin: &'static Origin,
 }
 
-/// What does not change while a process lives.
+/// The facts that do not change while a process lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Origin {
     epoch: ClockEpoch,
-    /// What the time namespace adds to CLOCK_BOOTTIME.
+    /// The offset that the time namespace adds to CLOCK_BOOTTIME.
     offset_ms: i64,
 }
 
@@ -50,8 +49,7 @@ impl Default for HostClock {
 }
 
 impl HostClock {
-    /// The clock of the host that this process runs on. What it reads from
-    /// `/proc` is read once in a process.
+    /// The clock of the host that this process runs on. It reads `/proc` once per process.
     #[must_use]
     pub fn new() -> Self {
         static ORIGIN: OnceLock<Origin> = OnceLock::new();
@@ -84,9 +82,8 @@ fn read_origin() -> Origin {
     origin(boot.as_deref(), offset_ms, own_number)
 }
 
-/// The shift of this process's CLOCK_BOOTTIME; `None` if it can't be told.
-/// `links` gives what the namespace of this process and that of its children
-/// are called: the file speaks of the latter.
+/// The shift of this process's CLOCK_BOOTTIME; `None` if unknown. `links` returns the names of this
+/// process's namespace and of its children's: the file describes the latter.
 fn offset(
     file: &io::Result<String>,
     links: impl FnOnce() -> (io::Result<String>, io::Result<String>),
@@ -113,7 +110,7 @@ fn offset(
 fn boottime_offset(text: &str) -> Option<i64> {
     let line = text.lines().find_map(|line| {
         let mut words = line.split_whitespace();
-        // Old kernels and `lsns` know the clock by its number, 7.
+        // Old kernels and `lsns` use the clock's number, 7.
         matches!(words.next(), Some("boottime" | "7")).then_some(words)
     });
     let mut words = line?;
@@ -122,8 +119,8 @@ fn boottime_offset(text: &str) -> Option<i64> {
     secs.checked_mul(1_000)?.checked_add(nanos / 1_000_000)
 }
 
-/// The clock epoch `boot:ID`. Where the boot or the shift is unknown it is this
-/// process's own, so that every age is observed and none compared.
+/// The clock epoch `boot:ID`. Where the boot or the shift is unknown it is private to this process,
+/// so that every age is observed and none compared.
 fn origin(boot: Option<&str>, offset_ms: Option<i64>, random: impl FnOnce() -> u128) -> Origin {
     let boot = boot.map(str::trim).filter(|id| !id.is_empty());
     match (boot, offset_ms) {
@@ -182,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_that_is_the_childrens_only_is_unknown() {
+    fn an_offset_that_applies_to_children_only_is_unknown() {
         let other = || (named("time:[7]"), named("time:[8]"));
         assert_eq!(offset(&text("boottime 10 0"), other), None);
     }

@@ -1,4 +1,4 @@
-//! Many at once: on a file that is not there yet, and on one group.
+//! Many processes at once: on a missing file, and on one group.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -36,8 +36,8 @@ fn version(n: u32) -> Version {
     Version::from_random((u64::from(std::process::id()) << 32 | u64::from(n)) << 1)
 }
 
-/// Waits for the word, then claims a group; later takes a group of its own
-/// through a whole run. Says how that went.
+/// Waits for the start signal, then claims a group; later takes a group of its own through a whole
+/// run. Prints the result.
 fn compete(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
     println!("\nready");
     wait_to_be_let_go();
@@ -49,7 +49,7 @@ fn compete(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
         false
     } else {
         let swap = grant(&mine, GrantKind::Bind, None, &reading.now, version(1));
-        // The expiry is not what is tried here.
+        // The expiry is not under test here.
         let swap = crate::token::Swap {
             expiry: reading.now.until(Duration::from_secs(3600)),
             ..swap
@@ -96,7 +96,7 @@ fn two_hundred_processes_start_on_a_missing_file_and_one_wins() {
     for test_process in &mut processes {
         test_process.heard("ready");
     }
-    // All at once: the end of their standard input is the word.
+    // All at once: the end of their standard input is the start signal.
     for test_process in &mut processes {
         test_process.let_go();
     }
@@ -127,8 +127,8 @@ fn two_hundred_processes_start_on_a_missing_file_and_one_wins() {
     );
 }
 
-/// Whether this process has SQLite's shared lock on a database, which keeps
-/// others from taking the log away. The list can lose a line while others change.
+/// Whether this process has SQLite's shared lock on a database, which keeps others from removing
+/// the log. The list can lose a line while others change.
 fn is_locked(database: &Path) -> bool {
     let inode = std::fs::metadata(database).unwrap().ino();
     let ours = format!(" READ {} ", std::process::id());

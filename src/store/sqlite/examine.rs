@@ -1,4 +1,4 @@
-//! Examining a SQLite store for `doctor`. Nothing is written to it, and none is made.
+//! Examining a SQLite store for `doctor`. It writes nothing, and creates no store.
 
 use std::fs::{self, File, Metadata};
 use std::io::Write as _;
@@ -35,7 +35,7 @@ pub fn examine(path: &Path, timing: &Timing, group: Option<&GroupName>, tell: &m
     let (sender, receiver) = mpsc::channel();
     let (path, timing, group) = (path.to_owned(), *timing, group.cloned());
     let asked = timing.store_timeout;
-    // A file system that hangs must not hang who examines it: the thread is left behind.
+    // A file system that hangs must not hang the examination: the thread is left behind.
     let looking = thread::Builder::new().spawn(move || {
         let mut send = |check| drop(sender.send(check));
         look(&path, &timing, group.as_ref(), &mut send);
@@ -51,7 +51,7 @@ pub fn examine(path: &Path, timing: &Timing, group: Option<&GroupName>, tell: &m
         ));
         return;
     }
-    // What waits for a lock has its own time-out, and ends before.
+    // A wait for a lock has its own time-out, and ends before.
     let limit = asked.saturating_mul(2);
     loop {
         match receiver.recv_timeout(limit) {
@@ -76,21 +76,21 @@ fn failed(step: &'static str, error: &StoreError) -> Check {
     Check::fail(step, error.trouble, error.what.as_str(), remedy)
 }
 
-/// `None` ends the examination: what ended it was told.
+/// `None` ends the examination: the failed check has been reported.
 fn look(
     path: &Path,
     timing: &Timing,
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) -> Option<()> {
-    let told = |result: Result<Location, StoreError>, tell: &mut Tell<'_>| match result {
+    let report = |result: Result<Location, StoreError>, tell: &mut Tell<'_>| match result {
         Ok(location) => Some(location),
         Err(error) => {
             tell(failed("path", &error));
             None
         }
     };
-    let location = told(locate(path), tell)?;
+    let location = report(locate(path), tell)?;
     let parent = location.path.parent().unwrap_or(Path::new("/")).to_owned();
     let found = fs::metadata(&location.path);
     tell(Check::fine("path", location.name.clone()));
@@ -220,16 +220,16 @@ fn host_clock() -> Check {
     }
     Check::warn(
         STEP,
-        "this boot, or what a time namespace adds to its clock, can't be told: no age is compared, and each is \
+        "this boot, or what a time namespace adds to its clock, is unknown: no age is compared, and each is \
          waited for instead",
         "mount /proc for this process",
     )
 }
 
-/// Looks at the header, before SQLite touches the file. Whether it is a store of ours.
+/// Checks the header, before SQLite touches the file. Whether it is a tokenrun store.
 fn format(location: &Location, tell: &mut Tell<'_>) -> Option<bool> {
     const STEP: &str = "journal_mode";
-    // The file is not open by SQLite here: closing it would drop its locks.
+    // SQLite does not have the file open here: closing it would drop SQLite's locks.
     let opened =
         File::open(&location.path).map_err(|error| location.io("read", &location.path, &error));
     match opened.and_then(|mut file| check_header(location, &mut file)) {
@@ -252,16 +252,16 @@ fn format(location: &Location, tell: &mut Tell<'_>) -> Option<bool> {
     }
 }
 
-/// What SQLite itself says. Whether this program can use the tables.
+/// Checks with SQLite itself. Whether this program can use the tables.
 fn in_database(location: &Location, timing: &Timing, tell: &mut Tell<'_>) -> Option<bool> {
     let limit = timing.store_timeout;
-    let told = |step: &'static str, error: &rusqlite::Error, tell: &mut Tell<'_>| {
+    let report = |step: &'static str, error: &rusqlite::Error, tell: &mut Tell<'_>| {
         tell(failed(step, &location.sqlite("examine it", error, limit)));
     };
     let connection = match open(&location.path, limit) {
         Ok(connection) => connection,
         Err(error) => {
-            told("schema", &error, tell);
+            report("schema", &error, tell);
             return None;
         }
     };
@@ -274,7 +274,7 @@ fn in_database(location: &Location, timing: &Timing, tell: &mut Tell<'_>) -> Opt
             serves
         }
         Err(error) => {
-            told("schema", &error, tell);
+            report("schema", &error, tell);
             return None;
         }
     };
@@ -283,7 +283,10 @@ fn in_database(location: &Location, timing: &Timing, tell: &mut Tell<'_>) -> Opt
             "writer",
             format!("at this moment it is {owner}"),
         )),
-        None => tell(Check::fine("writer", "nobody is writing at this moment")),
+        None => tell(Check::fine(
+            "writer",
+            "no process is writing at this moment",
+        )),
     }
     let mut trips = Vec::new();
     for _ in 0..SAMPLES {
@@ -292,7 +295,7 @@ fn in_database(location: &Location, timing: &Timing, tell: &mut Tell<'_>) -> Opt
             // Dropped: nothing was written.
             Ok(transaction) => drop(transaction),
             Err(error) => {
-                told("writer", &error, tell);
+                report("writer", &error, tell);
                 return Some(serves);
             }
         }
@@ -316,8 +319,8 @@ fn open(path: &Path, limit: Duration) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// How long a page takes to the disk, in a file without a name beside the store. `None`
-/// where the file system has no such files.
+/// How long a page takes to the disk, in an unnamed file beside the store. `None` where the file
+/// system does not support such files.
 fn page_written(path: &Path) -> Option<Duration> {
     let parent = path.parent()?;
     let mut file = unnamed_file::create_in(parent).ok()?;
@@ -353,7 +356,7 @@ fn schema(stored: i64) -> Check {
     }
 }
 
-/// What a run would read.
+/// Reads the tables as a run would.
 fn in_tables(location: &Location, timing: &Timing, group: Option<&GroupName>, tell: &mut Tell<'_>) {
     const STEP: &str = "tokens";
     let opened = SqliteStore::open(&location.path, timing.store_timeout);

@@ -1,4 +1,4 @@
-//! What went wrong, in one line: where, what, what to do.
+//! Errors in one line: where, what, what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) struct Location {
     pub(super) name: String,
 }
 
-/// By what a file of the store grows at once, at most.
+/// By how much a file of the store grows at once, at most.
 const GROWTH: u64 = 32 * 1_024;
 
 /// A path in a message of one line.
@@ -40,7 +40,7 @@ pub(super) fn shown(path: &Path) -> String {
     shown
 }
 
-/// What kind of trouble an error of the operating system is.
+/// The kind of trouble of an operating system error.
 fn trouble_of(error: &io::Error) -> Trouble {
     match Errno::of(error) {
         Some(Errno::EACCES | Errno::EPERM | Errno::EROFS) => Trouble::Denied,
@@ -93,7 +93,7 @@ impl Location {
         StoreError::denied(format!("{}: {}", self.name, what.as_ref()))
     }
 
-    /// The operating system refused to do something with a path.
+    /// The error of an operation on a path.
     pub(super) fn io(&self, doing: &str, path: &Path, error: &io::Error) -> StoreError {
         StoreError {
             trouble: trouble_of(error),
@@ -111,7 +111,7 @@ impl Location {
             .remedy("correct it with sqlite3 or put a backup back")
     }
 
-    /// The lock was not to be had in time.
+    /// The lock was not free in time.
     fn busy(&self, timeout: Duration) -> StoreError {
         let owner = lock_owner(&self.path).map_or_else(
             || "by a process that is gone or of another container: try again".into(),
@@ -124,17 +124,17 @@ impl Location {
         ))
     }
 
-    /// SQLite refused to do something.
+    /// SQLite refused an operation.
     pub(super) fn sqlite(
         &self,
         doing: &str,
         error: &rusqlite::Error,
         timeout: Duration,
     ) -> StoreError {
-        let told = self.sqlite_words(doing, error, timeout);
+        let described = self.sqlite_words(doing, error, timeout);
         match error {
-            rusqlite::Error::SqliteFailure(failure, _) => told.caused_by(*failure),
-            _ => told,
+            rusqlite::Error::SqliteFailure(failure, _) => described.caused_by(*failure),
+            _ => described,
         }
     }
 
@@ -179,8 +179,8 @@ impl Location {
         }
     }
 
-    /// Whether a file of the store can't grow any more, by this process's limit: SQLite
-    /// does not say so.
+    /// Whether a file of the store can't grow any more, because of this process's limit: SQLite
+    /// does not report that.
     fn meets_limit(&self) -> bool {
         let Some(limit) = file_size::limit() else {
             return false;
@@ -191,7 +191,7 @@ impl Location {
         lengths.max() >= Some(limit.saturating_sub(GROWTH))
     }
 
-    /// SQLite says no more than that it can't open one of its files.
+    /// SQLite reports only that it can't open one of its files.
     fn cannot_open(&self, doing: &str) -> StoreError {
         let mut files = vec![self.path.parent().map(Path::to_owned)];
         files.push(Some(self.path.clone()));
@@ -210,7 +210,7 @@ impl Location {
         .remedy("see whether files are scarce (ulimit -n)")
     }
 
-    /// The file is something else.
+    /// The file is not a database.
     pub(super) fn no_database(&self) -> StoreError {
         self.misconfigured("this file is no SQLite database")
             .remedy("give another path with --store")

@@ -1,4 +1,4 @@
-//! Trouble, and what is said about it.
+//! Errors, and their messages.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -29,7 +29,7 @@ fn made(directory: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
+fn a_lock_that_outlasts_the_timeout_is_reported_with_its_owner() {
     if let Some(file) = part() {
         let sqlite = Connection::open(file).unwrap();
         sqlite.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -40,7 +40,7 @@ fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
     let home = tempfile::tempdir().unwrap();
     let path = made(home.path());
     let test =
-        "store::sqlite::fault_tests::a_lock_that_outlasts_the_timeout_is_told_with_its_owner";
+        "store::sqlite::fault_tests::a_lock_that_outlasts_the_timeout_is_reported_with_its_owner";
     let mut owner = TestProcess::start(TestProcess::command(test, &path));
     owner.heard("locked");
     let pid = owner.pid();
@@ -76,7 +76,7 @@ fn a_lock_that_outlasts_the_timeout_is_told_with_its_owner() {
 
 const NOBODY: u32 = 65_534;
 
-/// Runs one test as the user `nobody`, and returns the error that it says.
+/// Runs one test as the user `nobody`, and returns its error.
 fn error_of_nobody(test: &str, file: &Path) -> String {
     assert!(
         crate::sys::user::is_root(),
@@ -87,7 +87,7 @@ fn error_of_nobody(test: &str, file: &Path) -> String {
     TestProcess::start(command).heard("error: ")
 }
 
-/// Opens and writes, and says how that failed.
+/// Opens and writes, and prints how that failed.
 fn say_what_happens(file: &Path) {
     let timeout = Duration::from_secs(5);
     let opened = SqliteStore::open(file, timeout);
@@ -110,11 +110,11 @@ fn reachable() -> tempfile::TempDir {
 }
 
 #[test]
-fn what_permissions_forbid_is_denied() {
+fn missing_permissions_are_denied() {
     if let Some(file) = part() {
         return say_what_happens(&file);
     }
-    let test = "store::sqlite::fault_tests::what_permissions_forbid_is_denied";
+    let test = "store::sqlite::fault_tests::missing_permissions_are_denied";
     let home = reachable();
     let denied = |file: &Path, what: &str| {
         let error = error_of_nobody(test, file);
@@ -130,7 +130,7 @@ fn what_permissions_forbid_is_denied() {
     let path = made(home.path());
     denied(&path, "can't read ");
 
-    // May be read, not written.
+    // Readable, not writable.
     for name in ["tokens.db", "tokens.db-wal", "tokens.db-shm"] {
         let file = home.path().join(name);
         fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
@@ -158,7 +158,7 @@ fn a_store_that_was_given_to_another_user_is_theirs_with_all_its_files() {
     assert_eq!(error_of_nobody(test, &path), "none");
 }
 
-/// Runs one test in a mount namespace of its own, where `setup` has been run.
+/// Runs one test in a separate mount namespace, after `setup`.
 fn error_in_mounts(test: &str, setup: &str, file: &Path) -> String {
     let script = format!("set -e; {setup}; exec \"$@\"");
     let through = ["unshare", "-m", "sh", "-c", &script, "sh"].map(OsStr::new);
@@ -166,11 +166,11 @@ fn error_in_mounts(test: &str, setup: &str, file: &Path) -> String {
 }
 
 #[test]
-fn a_full_disk_is_told_as_such() {
+fn a_full_disk_is_reported_as_such() {
     if let Some(file) = part() {
         return say_what_happens(&file);
     }
-    let test = "store::sqlite::fault_tests::a_full_disk_is_told_as_such";
+    let test = "store::sqlite::fault_tests::a_full_disk_is_reported_as_such";
     let home = tempfile::tempdir().unwrap();
     let mount = home.path().join("small");
     fs::create_dir(&mount).unwrap();
@@ -234,7 +234,7 @@ fn a_file_that_is_mounted_by_itself_is_refused() {
 }
 
 #[test]
-fn a_damaged_file_is_told_as_such() {
+fn a_damaged_file_is_reported_as_such() {
     let home = tempfile::tempdir().unwrap();
     let path = made(home.path());
     Connection::open(&path)

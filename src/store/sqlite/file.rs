@@ -20,7 +20,7 @@ use super::incarnation;
 use crate::store::{StoreError, filesystem};
 use crate::token::{Incarnation, IncarnationNote, Version};
 
-/// `TokR`: what the file's header says it is.
+/// `TokR`: the application id in the file's header.
 pub(super) const APPLICATION_ID: i32 = 0x546f_6b52;
 
 /// The version of the schema.
@@ -35,24 +35,24 @@ pub(super) const SCHEMA_STEP: i64 = 1000;
 
 pub(super) const SCHEMA: &str = include_str!("../sql/sqlite/schema.sql");
 
-/// What `user_version` says of the schema that this program makes.
+/// The `user_version` of the schema that this program makes.
 pub(super) const fn user_version() -> i64 {
     SCHEMA_VERSION * SCHEMA_STEP + OLDEST_READER
 }
 
-/// A file, whatever its name.
+/// A file, under any name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileId {
     device: u64,
     inode: u64,
 }
 
-/// The incarnation of the store in this file: no copy of it has the same.
+/// The incarnation of the store in this file: no copy has the same.
 fn incarnation_of(found: &Metadata) -> Incarnation {
     let inode = found.ino();
     let birth = found.created().ok();
     let birth = birth.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
-    // A file system without it tells a copy by the inode alone.
+    // Without a birth time, the inode alone distinguishes a copy.
     let birth = birth.unwrap_or_default().as_nanos();
     Incarnation(format!("{inode:x}-{birth:x}"))
 }
@@ -66,11 +66,11 @@ impl FileId {
     }
 }
 
-/// The files that this process has open through SQLite, and how often.
+/// The files that this process has open through SQLite, with counts.
 ///
-/// Closing any descriptor of a file drops every POSIX lock that the process has
-/// on it, SQLite's too; another process could then take the log away under us.
-/// So a file in here is never opened again other than by SQLite.
+/// Closing any descriptor of a file drops every POSIX lock that the process has on it, including
+/// SQLite's; another process could then remove the log. So a file in this list is never opened
+/// again except by SQLite.
 static OPEN: Mutex<BTreeMap<FileId, usize>> = Mutex::new(BTreeMap::new());
 
 fn open_files() -> MutexGuard<'static, BTreeMap<FileId, usize>> {
@@ -101,13 +101,13 @@ impl Drop for OpenFile {
 }
 
 impl OpenFile {
-    /// Which file it is, for the note in it.
+    /// The file's identity, for its note.
     pub(super) fn incarnation(&self) -> Incarnation {
         self.incarnation.clone()
     }
 
-    /// Remembers the log and its index, which SQLite has opened, unless it did before. Without
-    /// them it would not be seen that others take their location, so an error is one of the store.
+    /// Records the log and its index, which SQLite has opened, unless that is done. Otherwise their
+    /// replacement would go unnoticed, so a failure is an error of the store.
     pub(super) fn remember_beside(&mut self, location: &Location) -> Result<(), StoreError> {
         if self.beside.is_none() {
             self.beside = Some(beside(location)?);
@@ -115,9 +115,8 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Checks that the path still leads to this file, and that the log and its
-    /// index beside it are those that SQLite has open: whoever finds others there
-    /// is excluded by nobody.
+    /// Checks that the path still leads to this file, and that the log and its index beside it are
+    /// those that SQLite has open: a process that finds other files there is not excluded.
     pub(super) fn check_still_there(&self, location: &Location) -> Result<(), StoreError> {
         if let Some(known) = self.beside
             && beside(location)? != known
@@ -159,9 +158,9 @@ pub(super) fn locate(path: &Path) -> Result<Location, StoreError> {
     }
 }
 
-/// Makes the file if it is missing or empty, checks that it is a database of
-/// ours, and lets `connect` open it. Waits at most `timeout` for another
-/// process that is making it. What exists with contents is never written to.
+/// Makes the file if it is missing or empty, checks that it is a tokenrun database, and lets
+/// `connect` open it. Waits at most `timeout` for another process that is making it. A file with
+/// contents is never written to.
 pub(super) fn open(
     location: &Location,
     timeout: Duration,
@@ -185,8 +184,8 @@ pub(super) fn open(
     ))
 }
 
-/// How long to wait between two looks at a file that another process is making:
-/// that takes some milliseconds.
+/// The pause between two checks of a file that another process is making: that takes some
+/// milliseconds.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// A file that is a store.
@@ -219,7 +218,7 @@ fn find_or_make(
         }
         if found.nlink() > 1 {
             return Err(location.misconfigured(
-                "this file has several names (hard links), and a log and locks for each: who uses one name would not exclude who uses another",
+                "this file has several names (hard links), and a log and locks for each: a process that uses one name would not exclude one that uses another",
             ).remedy("remove all but one, or use symbolic links"));
         }
         filesystem::check_file(&location.path, directory(&location.path))?;
@@ -253,8 +252,8 @@ fn directory(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }
 
-/// Makes an empty file, private, and its directories. Nothing is made on a file
-/// system that can't be trusted.
+/// Makes an empty private file, and its directories. Nothing is made on a file system that can't be
+/// trusted.
 fn make_empty(location: &Location) -> Result<(), StoreError> {
     let parent = directory(&location.path);
     let existing = parent.ancestors().find(|path| path.exists());
@@ -266,7 +265,7 @@ fn make_empty(location: &Location) -> Result<(), StoreError> {
         .mode(0o600)
         .open(&location.path);
     match made {
-        // Whatever the umask took away.
+        // Restores the bits that the umask removed.
         Ok(file) => file
             .set_permissions(Permissions::from_mode(0o600))
             .map_err(|error| location.io("make", &location.path, &error)),
@@ -275,8 +274,7 @@ fn make_empty(location: &Location) -> Result<(), StoreError> {
     }
 }
 
-/// Makes what is missing of a directory, for this user alone. What is there
-/// already stays as it is.
+/// Makes the missing directories, for this user alone. Existing ones stay as they are.
 fn make_directories(location: &Location, path: &Path) -> Result<(), StoreError> {
     let refused = |error: io::Error| location.io("make the directory", path, &error);
     match DirBuilder::new().mode(0o700).create(path) {
@@ -296,7 +294,7 @@ fn make_directories(location: &Location, path: &Path) -> Result<(), StoreError> 
     }
 }
 
-/// Makes what a directory says survive a power cut.
+/// Makes a directory's entries survive a power cut.
 pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
@@ -306,8 +304,8 @@ pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
 const HEADER: usize = 100;
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Checks a file's header before SQLite sees the file: SQLite would play another
-/// program's journal back, or make a log beside it. Returns whether it has a log.
+/// Checks a file's header before SQLite opens the file: SQLite would play another program's journal
+/// back, or make a log beside it. Returns whether it has a log.
 pub(super) fn check_header(location: &Location, file: &mut File) -> Result<bool, StoreError> {
     let mut header = [0; HEADER];
     match file.read_exact(&mut header) {
@@ -328,10 +326,10 @@ pub(super) fn check_header(location: &Location, file: &mut File) -> Result<bool,
     Ok(header[18..20] == [2, 2])
 }
 
-/// Puts a database in the place of an empty file. Whoever holds the empty
-/// file's lock does it; `false` if another is at it. The database is made under
-/// another name and renamed, so that nobody ever sees half of one, and a process
-/// that dies meanwhile leaves an empty file, which the next one fills.
+/// Replaces an empty file with a database. The process that holds the empty file's lock does it;
+/// `false` if another process has the lock. The database is made under another name and renamed, so
+/// that a partial one is never visible. A process that dies meanwhile leaves an empty file, which
+/// the next one fills.
 fn fill(
     location: &Location,
     clock: &dyn Clock,
@@ -346,7 +344,7 @@ fn fill(
     }
     match fs::metadata(&location.path) {
         Ok(now) if FileId::of(&now) == FileId::of(found) && now.len() == 0 => {}
-        // Another has filled it meanwhile.
+        // Another process has filled it meanwhile.
         Ok(_) => return Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(refused(error)),
@@ -366,7 +364,7 @@ fn fill(
         sync_directory(parent).map_err(refused)
     });
     if made.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = remove(location, &draft);
     }
     made.map(|()| true)
@@ -389,8 +387,7 @@ fn remove(location: &Location, database: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes a whole database at `draft`, with the mode and owner of the empty file
-/// that it replaces.
+/// Makes a whole database at `draft`, with the mode and owner of the empty file that it replaces.
 fn build(
     location: &Location,
     clock: &dyn Clock,
@@ -422,8 +419,8 @@ fn build(
     file.sync_all().map_err(refused)
 }
 
-/// Nobody else knows the file, and it is synced as a whole: no journal on disk,
-/// no syncs between. The mode (WAL) is a mark in the header; it goes last.
+/// No other process knows the file, and it is synced as a whole: no journal on disk, no syncs
+/// between. The mode (WAL) is a mark in the header; it is written last.
 fn write_schema(draft: &Path, note: &IncarnationNote) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(draft, flags)?;

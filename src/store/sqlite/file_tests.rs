@@ -41,7 +41,7 @@ fn read_something(path: &Path) {
 }
 
 #[test]
-fn what_is_made_is_private_and_what_is_there_keeps_its_mode() {
+fn a_new_file_is_private_and_an_existing_one_keeps_its_mode() {
     let home = directory();
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let path = home.path().join("a/b/tokens.db");
@@ -171,7 +171,7 @@ fn a_symbolic_link_is_followed_and_one_to_nothing_is_refused() {
 }
 
 #[test]
-fn odd_paths_are_paths() {
+fn unusual_paths_work() {
     let home = directory();
     for name in [
         "file:x?mode=memory",
@@ -217,7 +217,7 @@ fn a_newer_schema_is_used_if_it_serves_us() {
 }
 
 #[test]
-fn a_schema_from_the_future_is_refused_with_what_to_do() {
+fn a_newer_schema_is_refused_with_a_remedy() {
     let home = directory();
     let path = made(&home);
     for oldest in [4, 7, 999] {
@@ -239,7 +239,7 @@ fn a_schema_from_the_future_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_schema_that_nobody_made_is_refused() {
+fn an_impossible_schema_version_is_refused() {
     let home = directory();
     let path = made(&home);
     Connection::open(&path)
@@ -288,7 +288,7 @@ fn a_log_that_was_taken_off_is_put_back() {
     assert_eq!(mode, "wal");
 }
 
-/// A file as `VACUUM INTO` or a restore leaves it has no log when it is opened.
+/// A file from `VACUUM INTO` or a restore has no log when it is opened.
 #[test]
 fn a_log_that_is_removed_is_noticed_in_a_file_that_had_none_when_it_was_opened() {
     let home = directory();

@@ -1,4 +1,4 @@
-//! What is in the file is never trusted.
+//! The contents of the file are never trusted.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn try_grant(store: &mut SqliteStore, group: &str) -> Result<Swapped, StoreError
     store.swap(&swap)
 }
 
-/// A store with a running group "g" in it.
+/// A store that contains a running group "g".
 struct Spoilt {
     _directory: TempDir,
     path: PathBuf,
@@ -83,7 +83,7 @@ impl Spoilt {
         Connection::open(&self.path).unwrap()
     }
 
-    /// Takes the types off the tables, as a file by another hand could be.
+    /// Removes the types from the tables, as in a file made by another program.
     fn without_types(&self) {
         let sqlite = self.sqlite();
         for (table, columns) in [("tokens", rows::COLUMNS), ("runs", &run_columns())] {
@@ -111,7 +111,7 @@ fn names(error: &StoreError, path: &Path, column: &str) {
 }
 
 #[test]
-fn a_row_that_no_tokenrun_wrote_is_an_error_that_names_file_group_and_column() {
+fn a_malformed_row_is_an_error_that_names_file_group_and_column() {
     let spoilt = Spoilt::new();
     let good = spoilt.sqlite();
     let set = |field: &str, json: &str| {
@@ -165,7 +165,7 @@ fn a_row_that_no_tokenrun_wrote_is_an_error_that_names_file_group_and_column() {
 }
 
 #[test]
-fn a_record_that_no_tokenrun_wrote_is_an_error_that_names_its_column() {
+fn a_malformed_record_is_an_error_that_names_its_column() {
     for (change, column) in [
         ("outcome = 'splendid'", "outcome"),
         ("started_at = 'once upon a time'", "started_at"),
@@ -207,7 +207,7 @@ fn the_statements_name_the_columns_in_the_order_they_are_read_in() {
         let statement = sqlite.prepare(sql).unwrap();
         let found = statement.column_names();
         // Read by its name.
-        let found: Vec<_> = found.filter(|name| *name != "in_line").collect();
+        let found: Vec<_> = found.filter(|name| *name != "in_queue").collect();
         assert_eq!(found, columns);
     }
 }
@@ -250,7 +250,7 @@ fn garbage() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn no_garbage_panics_and_what_is_read_is_what_is_there() {
+fn no_garbage_panics_and_a_readable_row_is_read_as_it_is() {
     let spoilt = Spoilt::new();
     spoilt.without_types();
     let sqlite = spoilt.sqlite();
@@ -278,7 +278,7 @@ fn no_garbage_panics_and_what_is_read_is_what_is_there() {
             &reading.now,
             version,
         );
-        // Never the row's: the swap is to look at the garbage, and to change nothing.
+        // Never the row's version: the swap must read the garbage and change nothing.
         swap.from = Some(Version::from_random(6));
         swap
     };
@@ -292,7 +292,7 @@ fn no_garbage_panics_and_what_is_read_is_what_is_there() {
         prop_assert_eq!(read.is_ok(), listed.unreadable.is_empty());
         prop_assert_eq!(listed.rows.len() + listed.unreadable.len(), 1);
         match read {
-            // What was understood is written down in just the same way.
+            // A readable row is written back in exactly the same way.
             Ok(reading) => {
                 let written = rows::to_values(&reading.row.unwrap());
                 let at = rows::COLUMNS.iter().position(|name| *name == column).unwrap();

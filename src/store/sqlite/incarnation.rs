@@ -1,9 +1,9 @@
 //! The note of the store's incarnation: the row of `tokens` without a group.
 //!
-//! The incarnation is the file: its inode and time of birth, which no copy of it has. Not its
-//! device, whose number may be another after each mount. What a
-//! crash can take from a file, a power cut, ends every process that relied on it too: all of them are
-//! on this host. So a restart forgets nothing that is of any use to anybody, and is always sure.
+//! The incarnation is the file: its inode and time of birth, which no copy shares. Not its device,
+//! whose number may change with each mount. A power cut, which can take data from a file, also ends
+//! every process that relied on that data: all of them are on this host. So a restart forgets
+//! nothing that matters, and is always durable.
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
@@ -17,7 +17,7 @@ use crate::token::{
 /// The group of the note's row. No group has this name.
 pub(super) const NOTE: &str = "";
 
-/// What a reading says of the memory of a store in this file.
+/// What a read reports of the memory of a store in this file.
 pub(super) fn memory(file: Incarnation, note: Option<IncarnationNote>) -> Memory {
     Memory {
         incarnation: Some(file),
@@ -41,7 +41,7 @@ pub(super) fn of_row(row: &rusqlite::Row<'_>) -> Result<IncarnationNote, BadColu
     ))
 }
 
-/// Writes the note, unless another is there than was read. The lock is held.
+/// Writes the note, unless it has changed since it was read. The lock is held.
 pub(super) fn write(
     transaction: &Transaction<'_>,
     swap: &NoteSwap,
@@ -67,7 +67,7 @@ pub(super) fn write(
     Ok(Kept::Yes(Swapped::Done(now.clone())))
 }
 
-/// Writes the note of a file that is made now.
+/// Writes the note of a new file.
 pub(super) fn insert(connection: &Connection, note: &IncarnationNote) -> rusqlite::Result<()> {
     let [wall, tick] = cells::stamp(note.first_seen);
     let values = params![

@@ -1,14 +1,14 @@
-//! What a transaction comes to.
+//! The result of a transaction.
 
 use crate::store::StoreError;
 
-/// What a transaction answers, and whether it is committed.
+/// A transaction's answer, and whether to commit.
 pub(super) enum Kept<T> {
     Yes(T),
     No(T),
 }
 
-/// What can go wrong while a transaction is open.
+/// The errors of an open transaction.
 pub(super) enum WriteError {
     Sqlite(rusqlite::Error),
     Store(StoreError),

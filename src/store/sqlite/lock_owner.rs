@@ -1,8 +1,8 @@
-//! Who holds the lock that a call has waited for in vain.
+//! The owner of the lock that a call has waited for in vain.
 //!
-//! It is looked up in `/proc/locks`. Asking the lock itself (`F_GETLK`) would
-//! mean to open the file, and closing any descriptor of it drops every lock
-//! that this process has on it: SQLite's own.
+//! The owner is looked up in `/proc/locks`. `F_GETLK` on the lock itself would need an open file,
+//! and closing any descriptor of the file drops every lock that this process has on it, including
+//! SQLite's.
 
 use std::fmt;
 use std::fs;
@@ -20,8 +20,8 @@ const SHM_LOCKS: RangeInclusive<u64> = 120..=122;
 /// log yet: pending, reserved, shared. See `PENDING_BYTE` in SQLite's `os.h`.
 const FILE_LOCKS: RangeInclusive<u64> = 0x4000_0000..=0x4000_01ff;
 
-/// The kernel gives out `/proc/locks` in pieces, and where many come and go a
-/// line can fall between two of them.
+/// The kernel returns `/proc/locks` in pieces, and while many locks come and go a line can fall
+/// between two of them.
 const LOOKS: usize = 8;
 
 /// The process that holds the lock.
@@ -46,8 +46,8 @@ impl fmt::Display for LockOwner {
     }
 }
 
-/// Who keeps others from writing to a database. `None` if it can't be seen: it
-/// has just gone, or lives in another container.
+/// The process that keeps others from writing to a database. `None` if it is invisible: it has just
+/// gone, or lives in another container.
 pub(super) fn lock_owner(database: &Path) -> Option<LockOwner> {
     let inode_of = |path: &Path| fs::metadata(path).map(|found| found.ino()).ok();
     let shm = inode_of(&companion(database, "-shm"));
@@ -61,13 +61,13 @@ pub(super) fn lock_owner(database: &Path) -> Option<LockOwner> {
     Some(described(pid, stat.ok()))
 }
 
-/// The pid in the line `1: POSIX ADVISORY WRITE 4711 fe:00:1234 120 120` that
-/// speaks of one of these bytes; see `proc_locks(5)`. The device is not
-/// compared: on Btrfs and overlayfs it is another than `stat` gives.
+/// The pid in the line `1: POSIX ADVISORY WRITE 4711 fe:00:1234 120 120` for one of these bytes;
+/// see `proc_locks(5)`. The device is not compared: on Btrfs and overlayfs it differs from
+/// `stat`'s.
 fn holder(locks: &str, inode: u64, bytes: &RangeInclusive<u64>) -> Option<u32> {
     locks.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // A line of a process that waits has `->` in second place.
+        // The line of a waiting process has `->` in second place.
         let [_, "POSIX", _, "WRITE", pid, file, start, end] = words[..] else {
             return None;
         };
@@ -80,7 +80,7 @@ fn holder(locks: &str, inode: u64, bytes: &RangeInclusive<u64>) -> Option<u32> {
     })
 }
 
-/// From `PID (NAME) STATE …`; see `proc_pid_stat(5)`. The name can hold brackets.
+/// The owner, from `PID (NAME) STATE …`; see `proc_pid_stat(5)`. The name can contain brackets.
 fn described(pid: u32, stat: Option<String>) -> LockOwner {
     let stat = stat.unwrap_or_default();
     let parts = stat
@@ -120,7 +120,7 @@ garbage
     }
 
     #[test]
-    fn a_stopped_process_is_told_from_one_that_runs() {
+    fn a_stopped_process_is_distinguished_from_a_running_one() {
         let stopped = described(7, Some("7 (a) b (c) T 1 7 7".into()));
         assert_eq!(
             stopped.to_string(),

@@ -1,9 +1,9 @@
-//! What wakes who is in the queue: the log's descriptors that others close.
+//! The notifier of waiters: a watch for closes of the log.
 //!
-//! Whoever ends a run opens the log, syncs and closes it after the commit; and whoever
-//! dies closes it too. So the ends of runs, and of operators' commands, ring. Signs of life
-//! do not: they neither sync nor close, so that those in the queue do not wake each other. Who
-//! releases a token pays nothing for it, whether somebody waits or not.
+//! The end of a run opens the log, syncs and closes it after the commit, and a process that dies
+//! closes it too. So the ends of runs, and operators' commands, notify the waiters. Heartbeats do
+//! not: they neither sync nor close, so that waiters do not wake each other. A release costs
+//! nothing more, with or without waiters.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -19,20 +19,19 @@ pub(super) struct LogWatch {
 }
 
 impl LogWatch {
-    /// Watches the log at this path. `None` if the kernel gives no watch: then looking
-    /// every second is all.
+    /// Watches the log at this path. `None` if the kernel refuses a watch: then only a look every
+    /// second is left.
     pub(super) fn new(log: &Path) -> Option<Self> {
         let closes = CloseWatch::new(log).ok()?;
         let notifier = Arc::new(closes.as_fd().try_clone_to_owned().ok()?);
         Some(Self { closes, notifier })
     }
 
-    /// Forgets what rang.
+    /// Clears pending notifications.
     pub(super) fn quiet(&self) {
         self.closes.quiet();
     }
 
-    /// What becomes readable.
     pub(super) fn notifier(&self) -> Notifier {
         Notifier(Arc::clone(&self.notifier))
     }

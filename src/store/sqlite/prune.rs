@@ -1,4 +1,4 @@
-//! Pruning, inside of a transaction.
+//! Pruning, inside a transaction.
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -8,7 +8,7 @@ use crate::store::pruning::{Note, Seen};
 use crate::store::{PRUNE_BATCH, Retention};
 use crate::token::{Fence, GroupName, StoreTime};
 
-/// Removes what is too old, and leaves a note for the next pruning. The lock is held.
+/// Removes old records, and leaves a note for the next pruning. The lock is held.
 pub(super) fn prune(
     transaction: &Transaction<'_>,
     group: &GroupName,
@@ -40,7 +40,7 @@ pub(super) fn prune(
     Ok(Kept::Yes(()))
 }
 
-/// The newest runs, but for those with malformed cells: they tell nothing of the time.
+/// The newest runs, without those with malformed cells, which are no evidence of time.
 fn newest(transaction: &Transaction<'_>, group: &str) -> rusqlite::Result<Vec<Seen>> {
     let mut statement = transaction.prepare(sql!("runs_newest"))?;
     let rows = statement.query_map(params![group, PRUNE_BATCH], |row| {

@@ -25,7 +25,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "document",
 ];
 
-/// The place that the columns stand for, and in which group.
+/// The waiter in the columns, and its group.
 pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<(GroupName, QueueEntry), BadColumn> {
     let c = &mut cells;
     let group = GroupName::new(c.needed_text()?).map_err(|why| c.bad(why.to_string()))?;
@@ -39,7 +39,7 @@ pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<(GroupName, QueueEntry)
     Ok((group, entry))
 }
 
-/// Puts a session at the end of the queue, or notes that it lives. The lock is held.
+/// Adds a session at the end of the queue, or renews its heartbeat. The lock is held.
 pub(super) fn join(
     connection: &Connection,
     group: &GroupName,
@@ -87,7 +87,7 @@ fn entry_in(row: &rusqlite::Row<'_>, file: &File) -> Result<(GroupName, QueueEnt
 }
 
 impl SqliteStore {
-    /// What a statement for places in the queue gives.
+    /// The result of a statement for waiters.
     pub(super) fn queue(
         &self,
         sql: &str,
@@ -96,7 +96,7 @@ impl SqliteStore {
         self.rows(sql, parameters, |row| entry_in(row, &self.location))
     }
 
-    /// What rang until now is answered by the look that follows.
+    /// The next read clears the notification.
     pub(super) fn clear_notifications(&self) {
         if let Some(notifier) = &self.notifier {
             notifier.quiet();

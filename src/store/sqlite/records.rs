@@ -1,4 +1,4 @@
-//! The tables of what is over: runs, acts of operators, keys that are done.
+//! The tables of finished runs, acts of operators, and keys that are done.
 
 use rusqlite::params_from_iter;
 

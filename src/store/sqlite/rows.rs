@@ -1,4 +1,4 @@
-//! A token's columns, and back.
+//! Conversion of a token's columns.
 
 use rusqlite::types::Value;
 
@@ -21,7 +21,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "document",
 ];
 
-/// What is written for a row, in the order of [`COLUMNS`].
+/// The values of a row, in the order of [`COLUMNS`].
 pub(super) fn to_values(row: &Row) -> [Value; 10] {
     let columns = Columns::of(row);
     let [wall, tick] = cells::stamp(columns.stamped.stamp);
@@ -39,7 +39,7 @@ pub(super) fn to_values(row: &Row) -> [Value; 10] {
     ]
 }
 
-/// The row that the columns stand for.
+/// The row in the columns.
 pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<Row, BadColumn> {
     let c = &mut cells;
     let columns = Columns {

@@ -24,7 +24,7 @@ impl SqliteStore {
     }
 }
 
-/// What `user_version` in the header says.
+/// The `user_version` in the header.
 pub(super) fn stored_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }

@@ -1,4 +1,4 @@
-//! A swap, inside of a transaction.
+//! A swap, inside a transaction.
 
 use rusqlite::{Transaction, params_from_iter};
 
@@ -13,7 +13,7 @@ pub(super) fn carry_out(
     now: &StoreTime,
 ) -> rusqlite::Result<Kept<Swapped>> {
     let group = swap.group();
-    // The statement of the look before: to prepare another would cost more than to run it.
+    // The statement of the look before: preparing another would cost more than running it.
     let found = transaction
         .prepare_cached(sql!("token_read"))?
         .query([group.as_str()])?
@@ -40,8 +40,7 @@ pub(super) fn carry_out(
         Some(_) => sql!("token_update"),
         None => sql!("token_insert"),
     };
-    // Kept for the next swap of this run: to read the statement costs more than to
-    // carry it out.
+    // Kept for the next swap of this run: parsing the statement costs more than running it.
     let mut statement = transaction.prepare_cached(statement)?;
     statement.execute(params_from_iter(rows::to_values(&swap.written(now))))?;
     if let Some(session) = &swap.leaves {

@@ -1,5 +1,5 @@
-//! Other processes for tests: this very program, run again, to run the one test
-//! that started it. There it finds that it plays a part.
+//! Other processes for tests: this same program, started again for the one test that started it.
+//! There it finds that it has a part.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
@@ -9,26 +9,26 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 const PART: &str = "TOKENRUN_TEST_PART";
 const FILE: &str = "TOKENRUN_TEST_FILE";
 
-/// The file that this process is to play its part on. `None`: it is no test_process.
+/// The file on which this process plays its part. `None`: it is not a test process.
 pub(super) fn part() -> Option<PathBuf> {
     std::env::var_os(PART)?;
     Some(std::env::var_os(FILE)?.into())
 }
 
-/// What a test_process runs until the test lets it go on.
+/// Blocks until the test lets it go on.
 pub(super) fn wait_to_be_let_go() {
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
-/// A process that plays a part. It does not outlive its handle, stopped or not.
+/// A process with a part. It ends with its handle, even when stopped.
 pub(super) struct TestProcess {
     child: Child,
     says: BufReader<ChildStdout>,
 }
 
 impl TestProcess {
-    /// A command that plays its part in a test of this name, started by `program`,
-    /// to which the test_process's own command line is added.
+    /// A command that plays its part in a test of this name, started by `program`, to which the
+    /// test process's own command line is added.
     pub(super) fn command_through(program: &[&OsStr], test: &str, file: &Path) -> Command {
         let test_process = std::env::current_exe().unwrap();
         let words: Vec<&OsStr> = program
@@ -62,7 +62,7 @@ impl TestProcess {
         self.child.id()
     }
 
-    /// Waits until it says a line with `word` in it, and returns what follows.
+    /// Waits for a line with `word` in it, and returns the rest of the line.
     pub(super) fn heard(&mut self, word: &str) -> String {
         let mut line = String::new();
         while self.says.read_line(&mut line).unwrap() > 0 {

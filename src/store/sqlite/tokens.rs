@@ -1,4 +1,4 @@
-//! The table `tokens`: a token's columns, and back.
+//! The table `tokens`: conversion of a token's columns.
 
 use rusqlite::types::ValueRef;
 
@@ -19,7 +19,7 @@ impl Tokens for SqliteStore {
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         self.clear_notifications();
         let transaction = self.reading()?;
-        // The snapshot is taken by the first statement; the clock is read after it.
+        // The first statement takes the snapshot; the clock is read after it.
         let mut note = None;
         let found = self.rows(sql!("token_read"), [group.as_str()], |row| {
             if row
@@ -30,9 +30,9 @@ impl Tokens for SqliteStore {
                 note = Some(incarnation::of_row(row).map_err(bad)?);
                 return Ok(None);
             }
-            // Whether anybody is in the queue is asked in the same statement: to prepare
-            // another would cost every run what few need.
-            let in_queue = row.get("in_line").unwrap_or(true);
+            // The same statement reads whether there are waiters: preparing another would cost
+            // every run, and few need it.
+            let in_queue = row.get("in_queue").unwrap_or(true);
             Ok(Some((token_of(row, &self.location)?, in_queue)))
         })?;
         let mut found: Vec<_> = found.into_iter().flatten().collect();

@@ -1,19 +1,19 @@
-//! Wall times as people read them: RFC 3339 in UTC, with milliseconds.
+//! Wall times in readable form: RFC 3339 in UTC, with milliseconds.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// 9999-12-31T23:59:59.999Z, the last that RFC 3339 can write down.
+/// 9999-12-31T23:59:59.999Z, the last time in RFC 3339.
 pub(super) const LAST_MS: i64 = 253_402_300_799_999;
 
-/// The text for milliseconds since 1970. What lies outside of 1970 to 9999 is
-/// written as the nearest that lies inside.
+/// The text for milliseconds since 1970. A time outside 1970 to 9999 is written as the nearest one
+/// inside.
 pub(super) fn to_text(wall_ms: i64) -> String {
     let inside = u64::try_from(wall_ms.clamp(0, LAST_MS)).unwrap_or(0);
     let at = UNIX_EPOCH + Duration::from_millis(inside);
     humantime::format_rfc3339_millis(at).to_string()
 }
 
-/// The milliseconds since 1970 that a text stands for.
+/// The milliseconds since 1970 of a text.
 pub(super) fn from_text(text: &str) -> Option<i64> {
     let at: SystemTime = humantime::parse_rfc3339(text).ok()?;
     let since = at.duration_since(UNIX_EPOCH).ok()?;
@@ -35,14 +35,14 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_written_is_written_as_the_nearest_that_can() {
+    fn an_unrepresentable_time_is_written_as_the_nearest_one() {
         assert_eq!(to_text(i64::MIN), "1970-01-01T00:00:00.000Z");
         assert_eq!(to_text(i64::MAX), "9999-12-31T23:59:59.999Z");
     }
 
     proptest! {
         #[test]
-        fn every_time_comes_back(wall_ms in 0..=LAST_MS) {
+        fn every_time_is_read_as_written(wall_ms in 0..=LAST_MS) {
             prop_assert_eq!(from_text(&to_text(wall_ms)), Some(wall_ms));
         }
 

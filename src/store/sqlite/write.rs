@@ -1,4 +1,4 @@
-//! What a transaction writes beside a token: the run, the act, the key, the queue.
+//! The writes of a transaction besides the token: the run, the act, the key, the queue.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -20,7 +20,7 @@ pub(super) fn value(cell: &Cell) -> Value {
     }
 }
 
-/// Writes a run that is over, and makes its key done. The lock is held.
+/// Writes a finished run, and makes its key done. The lock is held.
 pub(super) fn write_run(
     connection: &Connection,
     run: &RunRecord,
@@ -39,7 +39,7 @@ pub(super) fn write_run(
     Ok(Recorded::Written)
 }
 
-/// Writes an act of an operator, and forgets the key that it is about. The lock is held.
+/// Writes an act of an operator, and forgets its key. The lock is held.
 pub(super) fn write_act(
     connection: &Connection,
     act: &ActRecord,
@@ -57,7 +57,7 @@ pub(super) fn write_act(
     Ok(())
 }
 
-/// Puts a session out of the queue.
+/// Removes a session from the queue.
 pub(super) fn leave(
     connection: &Connection,
     group: &GroupName,

@@ -1,24 +1,23 @@
-//! Every option that libpq knows, and what becomes of it here.
+//! Every option of libpq, and its treatment here.
 
-/// What becomes of an option.
+/// The treatment of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It is used.
     Used,
-    /// It has no effect on what tokenrun does, or none that it does not have anyway.
+    /// It has no effect on tokenrun, or none beyond tokenrun's own behaviour.
     Harmless,
-    /// It is refused, because leaving it out would be less than was asked for.
+    /// It is refused, because ignoring it would be less than the user requires.
     Refused,
 }
 
-/// An option: its name, the variable that stands for it, and what becomes of it.
+/// An option: its name, its variable, and its treatment.
 #[derive(Debug)]
 pub struct Known {
     /// As it is written in a connection string.
     pub name: &'static str,
-    /// The variable that it is taken from where the string has none; empty: none.
+    /// The variable that is used where the string does not set it; empty: none.
     pub variable: &'static str,
-    /// What becomes of it.
     pub fate: Fate,
 }
 
@@ -31,7 +30,6 @@ macro_rules! options {
     };
 }
 
-/// All of them.
 pub const ALL: &[Known] = options![
     "service" "PGSERVICE" Used,
     "host" "PGHOST" Used,
@@ -77,7 +75,6 @@ pub const ALL: &[Known] = options![
     "replication" "" Refused,
 ];
 
-/// The option of this name.
 #[must_use]
 pub fn known(name: &str) -> Option<&'static Known> {
     ALL.iter().find(|known| known.name == name)

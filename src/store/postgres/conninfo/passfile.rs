@@ -1,7 +1,7 @@
 //! `~/.pgpass`: lines of `host:port:database:user:password`.
 
-/// The password for a connection, if a line fits it. `*` fits everything; a backslash
-/// stands before a `:` or a backslash that is meant.
+/// The password for a connection, if a line matches it. `*` matches everything; a backslash escapes
+/// a `:` or a backslash.
 #[must_use]
 pub fn find(text: &str, host: &str, port: u16, dbname: &str, user: &str) -> Option<String> {
     let port = port.to_string();

@@ -1,5 +1,5 @@
-//! From what a connection string says to what connecting needs: the string comes first,
-//! then its service, then the variables `PG…`, then libpq's defaults.
+//! From a connection string to the settings of a connection: the string comes first, then its
+//! service, then the variables `PG…`, then libpq's defaults.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,22 +18,22 @@ pub const DEFAULT_SCHEMA: &str = "tokenrun";
 
 const DEFAULT_PORT: u16 = 5432;
 
-/// What a file is, as far as its use as a secret goes.
+/// Who may read a file with a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Secrecy {
-    /// It is there, and nobody else may read it.
+    /// Only its owner.
     Kept,
-    /// It is root's, and root's group alone may read it besides.
+    /// It belongs to root, and root's group may read it besides.
     RootsGroup,
-    /// It is there, and others may read it.
+    /// Others may read it.
     Open,
-    /// It is there, and is no file.
+    /// It is not a regular file.
     NoFile,
-    /// It is not there.
+    /// It does not exist.
     Absent,
 }
 
-/// Where a connection string is read: variables, files, the user.
+/// The surroundings of a connection string: variables, files, the user.
 pub trait Environment {
     /// A variable's value; `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String>;
@@ -44,7 +44,7 @@ pub trait Environment {
     fn text(&self, path: &Path) -> std::io::Result<String>;
     /// Whether a file keeps a secret.
     fn secrecy(&self, path: &Path) -> Secrecy;
-    /// Whether a file or directory is there.
+    /// Whether a file or directory exists.
     fn exists(&self, path: &Path) -> bool;
     /// The name of this process's user.
     fn user(&self) -> Option<String>;
@@ -62,7 +62,7 @@ fn wrong(option: &str, what: &str) -> ConninfoError {
 }
 
 impl Options<'_> {
-    /// An option's value; what is empty is as good as absent.
+    /// An option's value; an empty one counts as absent.
     fn get(&self, name: &str) -> Option<String> {
         let said = self.said.iter().rev().find(|(said, _)| said == name);
         if let Some((_, value)) = said {
@@ -102,7 +102,7 @@ impl Options<'_> {
         )
     }
 
-    /// One of a few words.
+    /// An option with an enumerated value.
     fn word<T: Copy>(
         &self,
         name: &str,
@@ -124,7 +124,7 @@ impl Options<'_> {
     }
 }
 
-/// What a connection string comes to. `application` names the program to the server.
+/// The settings of a connection string. `application` is the program's name on the server.
 ///
 /// # Errors
 /// What is wrong, and where.
@@ -198,7 +198,7 @@ fn add_service(options: &mut Options<'_>) -> Result<(), ConninfoError> {
             .text(&file)
             .map_err(|error| ConninfoError::new(format!("{shown} can't be read: {error}")))?;
         if let Some(mut pairs) = service::find(&text, &service, &shown)? {
-            // What the string says comes after, and so counts more.
+            // The string's own options come last, and so have precedence.
             pairs.append(&mut options.said);
             options.said = pairs;
             return Ok(());
@@ -209,7 +209,7 @@ fn add_service(options: &mut Options<'_>) -> Result<(), ConninfoError> {
     )))
 }
 
-/// What can't be done is refused by name, whatever it was said by.
+/// Refuses options that are not supported, by name, whatever their source.
 fn refuse(options: &Options<'_>) -> Result<(), ConninfoError> {
     for option in ALL.iter().filter(|known| known.fate == Fate::Refused) {
         if options.get(option.name).is_some() {
@@ -314,7 +314,7 @@ fn address(
     })
 }
 
-/// Debian's, else the one that libpq is built with by itself.
+/// Debian's directory, if present; otherwise libpq's built-in one.
 fn default_socket(options: &Options<'_>) -> &'static str {
     const DEBIAN: &str = "/var/run/postgresql";
     if options.around.exists(Path::new(DEBIAN)) {
@@ -366,7 +366,7 @@ fn passwords(
             return;
         }
     }
-    // One that can't be read is as good as absent, as in libpq.
+    // An unreadable file counts as absent, as in libpq.
     let text = options.around.text(&file).unwrap_or_default();
     for host in hosts {
         let name = match &host.address {
@@ -378,7 +378,7 @@ fn passwords(
     }
 }
 
-/// In seconds; 0 and less are none, 1 is 2, as in libpq.
+/// In seconds; 0 and less mean none, 1 means 2, as in libpq.
 fn connect_timeout(options: &Options<'_>) -> Result<Option<Duration>, ConninfoError> {
     let seconds = options.number("connect_timeout")?.unwrap_or_default();
     let seconds = u64::try_from(seconds).unwrap_or_default();

@@ -4,7 +4,7 @@ use super::ConninfoError;
 use super::options::known;
 use super::text::Pairs;
 
-/// What a file says of a service; `None` if it does not name it.
+/// The options of a service; `None` if the file does not name it.
 ///
 /// # Errors
 /// If the service's part of the file can't be read; `file` names it.
@@ -40,7 +40,7 @@ pub fn find(text: &str, service: &str, file: &str) -> Result<Option<Pairs>, Conn
         if known(name).is_none() {
             return Err(wrong(&format!("the option {name:?} is unknown")));
         }
-        // The first counts, as in libpq.
+        // The first value counts, as in libpq.
         if !pairs.iter().any(|(earlier, _)| earlier == name) {
             pairs.push((name.to_owned(), value.to_owned()));
         }

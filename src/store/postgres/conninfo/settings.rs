@@ -1,4 +1,4 @@
-//! What a connection string comes to: everything that connecting needs.
+//! The settings of a connection.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ pub enum Address {
     Unix(String),
     /// A name or number to connect to, and the name that its certificate must have.
     Tcp {
-        /// What is looked up.
+        /// The name or address to look up.
         to: String,
-        /// What the user calls it; `None` if only a number was given as hostaddr.
+        /// The host's name; `None` if only a number was given as hostaddr.
         name: Option<String>,
     },
 }
@@ -56,9 +56,9 @@ impl fmt::Display for Host {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SslMode {
     Disable,
-    /// Only if the server wants nothing else.
+    /// Only if the server refuses anything else.
     Allow,
-    /// If the server can.
+    /// If the server offers it.
     Prefer,
     Require,
     /// Always, with a certificate of a known authority.
@@ -80,7 +80,7 @@ pub enum Roots {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelBinding {
     Disable,
-    /// If both sides can.
+    /// If both sides support it.
     Prefer,
     Require,
 }
@@ -95,9 +95,9 @@ pub struct ClientCertificate {
 /// How TLS is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
-    /// Whether, and what is verified.
+    /// Whether TLS is used, and what is verified.
     pub mode: SslMode,
-    /// Whom to trust; `None`: there is no such file, so no chain is verified.
+    /// The trusted authorities; `None`: there is no such file, so no chain is verified.
     pub roots: Option<Roots>,
     /// By what the client proves who it is.
     pub client: Option<ClientCertificate>,
@@ -109,13 +109,13 @@ pub struct Tls {
     pub only_12: bool,
 }
 
-/// TCP's own ways to find out that a peer is gone.
+/// TCP's own detection of a lost peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keepalives {
     pub on: bool,
-    /// After how much silence, in seconds; `None`: the system's.
+    /// After how much silence, in seconds; `None`: the system's default.
     pub idle: Option<u32>,
-    /// How long between two, in seconds.
+    /// The pause between two probes, in seconds.
     pub interval: Option<u32>,
     pub count: Option<u32>,
     /// How long sent data may stay unacknowledged.
@@ -125,17 +125,16 @@ pub struct Keepalives {
 /// Everything that connecting needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The servers, in the order in which they are tried. There is at least one.
+    /// The servers, in the order of the attempts. There is at least one.
     pub hosts: Vec<Host>,
-    /// Who connects.
+    /// The database role.
     pub user: String,
-    /// To which database.
     pub dbname: String,
     /// What the server shows in `pg_stat_activity`.
     pub application_name: String,
     /// `options` for the server.
     pub options: Option<String>,
-    /// The longest that connecting to one address may take; `None`: what the call has.
+    /// The longest time for connecting to one address; `None`: the call's own limit.
     pub connect_timeout: Option<Duration>,
     /// TCP's own time-outs.
     pub keepalives: Keepalives,
@@ -144,7 +143,7 @@ pub struct Settings {
     pub channel_binding: ChannelBinding,
     /// The schema that the tables are in.
     pub schema: String,
-    /// What the user should be told.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use super::settings::{Address, Roots, Secret, Settings, SslMode};
 use super::text::{is_conninfo, parse};
 use super::{ConninfoError, passfile, service};
 
-/// Environment that a test makes up.
+/// An environment made for a test.
 #[derive(Default)]
 struct Around {
     variables: HashMap<&'static str, String>,
@@ -78,7 +78,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn urls_and_pairs_come_to_the_same() {
+fn urls_and_pairs_are_equivalent() {
     for text in [
         "postgres://me:p%40ss@db.example:5433/tokens?sslmode=disable&connect_timeout=7",
         "postgresql://me:p%40ss@db.example:5433/tokens?sslmode=disable&connect_timeout=7",
@@ -98,7 +98,7 @@ fn urls_and_pairs_come_to_the_same() {
 }
 
 #[test]
-fn what_is_left_out_is_as_in_libpq() {
+fn defaults_are_those_of_libpq() {
     let found = settings("postgres://");
     assert_eq!(found.hosts[0].address, Address::Unix("/tmp".into()));
     assert_eq!((found.hosts[0].port, found.user.as_str()), (5432, "os"));
@@ -124,7 +124,7 @@ fn several_hosts_ipv6_and_sockets() {
 }
 
 #[test]
-fn the_string_counts_more_than_the_service_and_that_more_than_variables() {
+fn the_string_precedes_the_service_and_the_service_precedes_variables() {
     let around = Around::default()
         .set("PGHOST", "from-variable")
         .set("PGUSER", "from-variable")
@@ -155,7 +155,7 @@ fn the_string_counts_more_than_the_service_and_that_more_than_variables() {
 }
 
 #[test]
-fn a_service_file_is_told_by_its_line() {
+fn an_error_in_a_service_file_names_its_line() {
     let wrong = |text| service::find(text, "s", "f").unwrap_err().to_string();
     assert!(wrong("[s]\nhost").contains("f, line 2"));
     assert!(wrong("[s]\nhots=x").contains("\"hots\""));
@@ -198,7 +198,7 @@ fn a_password_comes_from_a_file_that_others_can_not_read() {
 }
 
 #[test]
-fn what_can_not_be_done_is_refused_by_name() {
+fn unsupported_options_are_refused_by_name() {
     for option in ALL.iter().filter(|option| option.fate == Fate::Refused) {
         let text = format!("{}=x", option.name);
         assert!(refusal(&text).contains(option.name), "{text}");
@@ -222,8 +222,8 @@ fn what_can_not_be_done_is_refused_by_name() {
         ("postgres://h/%zz", "%25"),
         ("postgres://[::1/d", "]"),
     ] {
-        let told = refusal(text);
-        assert!(told.contains(word), "{text}: {told}");
+        let text_of_refusal = refusal(text);
+        assert!(text_of_refusal.contains(word), "{text}: {text_of_refusal}");
     }
 }
 
@@ -266,7 +266,7 @@ fn certificates_are_where_libpq_looks() {
 }
 
 #[test]
-fn a_connection_string_is_told_from_a_file() {
+fn a_connection_string_is_distinguished_from_a_file() {
     assert!(is_conninfo("postgres://h") && is_conninfo("service=x"));
     for path in ["a=b.db", "/x/host=1", "sqlite:///x", "tokens.db", ""] {
         assert!(!is_conninfo(path), "{path}");

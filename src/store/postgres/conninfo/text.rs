@@ -3,14 +3,13 @@
 use super::ConninfoError;
 use super::options::known;
 
-/// What a connection string says, an option each; of two that say the same option the
-/// later counts.
+/// The options of a connection string; the later of two values of one option counts.
 pub type Pairs = Vec<(String, String)>;
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// Whether a text is meant as a connection string: a URL of PostgreSQL's, or pairs that
-/// begin with an option that libpq knows.
+/// Whether a text is meant as a connection string: a PostgreSQL URL, or pairs that begin with an
+/// option of libpq.
 #[must_use]
 pub fn is_conninfo(text: &str) -> bool {
     let text = text.trim_start();
@@ -45,7 +44,7 @@ fn key_values(text: &str) -> Result<Pairs, ConninfoError> {
         let end = rest.find(|c: char| c == '=' || c.is_whitespace());
         let (key, after) = rest.split_at(end.unwrap_or(rest.len()));
         let Some(after) = after.trim_start().strip_prefix('=') else {
-            // What stands here may be a part of a password that has a blank in it.
+            // The text here may be a part of a password with a blank in it.
             return Err(ConninfoError::new(
                 "the connection string has a word without = after it; put values with blanks in '…'",
             ));
@@ -57,7 +56,7 @@ fn key_values(text: &str) -> Result<Pairs, ConninfoError> {
     Ok(pairs)
 }
 
-/// A value, quoted or not, and what follows it.
+/// A value, quoted or not, and the rest of the text.
 fn value(text: &str) -> Result<(String, &str), ConninfoError> {
     let quoted = text.strip_prefix('\'');
     let mut chars = quoted.unwrap_or(text).char_indices();
@@ -120,7 +119,7 @@ fn url_pairs(rest: &str) -> Result<Pairs, ConninfoError> {
             ));
         }
         let (name, value) = (decoded(name)?, decoded(value)?);
-        // What JDBC's URLs say.
+        // The form in JDBC's URLs.
         if (name.as_str(), value.as_str()) == ("ssl", "true") {
             pairs.push(("sslmode".into(), "require".into()));
         } else {
@@ -130,7 +129,7 @@ fn url_pairs(rest: &str) -> Result<Pairs, ConninfoError> {
     Ok(pairs)
 }
 
-/// What is empty is as good as absent.
+/// An empty value counts as absent.
 fn push(pairs: &mut Pairs, name: &str, encoded: &str) -> Result<(), ConninfoError> {
     if !encoded.is_empty() {
         pairs.push((name.into(), decoded(encoded)?));

@@ -1,5 +1,4 @@
-//! The server's clock, against this host's: how far they are apart, and whether the
-//! server's steps.
+//! The server's clock against this host's: their difference, and steps of the server's clock.
 
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,27 +10,27 @@ use crate::store::checkup::Check;
 use crate::store::checkup::advice::precise;
 use crate::sys::clock::LocalClock;
 
-/// How often the server is asked, and the pause between: a second in all.
+/// How many samples are taken, and the pause between: a second in all.
 const SAMPLES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// More than a clock that is slewed runs too fast or too slow by: chrony's and ntpd's own
-/// limit is 1/12, Linux's a tenth.
+/// The limit for a slewed clock, as a divisor: chrony's and ntpd's own limit is 1/12, Linux's a
+/// tenth.
 const SLEW: i64 = 10;
 
-/// What the two readings of a clock may be apart beside that.
+/// The additional tolerance for two readings of a clock.
 const GRAIN_US: i64 = 2_000;
 
 /// Nothing compares two clocks, but people do, and so do keys of `--once` that are dates.
 const APART_US: i64 = 10_000_000;
 
-/// One answer: times since the first question, and what both walls said.
+/// One answer: times since the first request, and both wall clocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     sent: Duration,
     answered: Duration,
     server_us: i64,
-    /// Ours when it was sent.
+    /// This host's wall clock when the request was sent.
     wall_us: i64,
 }
 
@@ -41,7 +40,7 @@ impl Sample {
     }
 }
 
-/// By how much the server's wall clock is ahead of ours: not less, and not more.
+/// Bounds for how far the server's wall clock is ahead of this host's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Offset {
     pub(super) least_us: i64,
@@ -52,9 +51,9 @@ fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Asks for the time again and again.
+/// Reads the time again and again.
 pub(super) fn samples(server: &mut Server<'_, '_>) -> Result<Vec<Sample>, Over> {
-    // It goes on while this host is suspended, which must not look like a step.
+    // A clock that goes on while this host is suspended, which must not look like a step.
     let clock = LocalClock::start();
     let mut taken = Vec::new();
     for _ in 0..SAMPLES {
@@ -74,7 +73,7 @@ pub(super) fn samples(server: &mut Server<'_, '_>) -> Result<Vec<Sample>, Over> 
     Ok(taken)
 }
 
-/// The clocks' distance, from the quickest answer.
+/// The clocks' difference, from the quickest answer.
 pub(super) fn offset(samples: &[Sample]) -> Option<Offset> {
     let best = samples.iter().min_by_key(|sample| sample.round_trip())?;
     let most_us = best.server_us.saturating_sub(best.wall_us);
@@ -84,8 +83,8 @@ pub(super) fn offset(samples: &[Sample]) -> Option<Offset> {
     })
 }
 
-/// The largest step between two answers, in microseconds: what the server's clock says has
-/// passed, beyond what can have passed.
+/// The largest step between two answers, in microseconds: the time by the server's clock, beyond
+/// the time that can have passed.
 fn step(samples: &[Sample]) -> i64 {
     let between = |pair: &[Sample]| -> i64 {
         let [first, second] = pair else { return 0 };
@@ -114,7 +113,7 @@ pub(super) fn apart(us: i64) -> String {
     }
 }
 
-/// What the answers say of the clock.
+/// Judges the clock by the answers.
 pub(super) fn judge(samples: &[Sample]) -> Check {
     const STEP: &str = "clock";
     const CHRONY: &str =
@@ -155,7 +154,7 @@ pub(super) fn judge(samples: &[Sample]) -> Check {
     Check::fine(STEP, found)
 }
 
-/// Stamps of the future show that a clock was set back.
+/// Stamps in the future show that a clock was set back.
 pub(super) fn stamps(server: &mut Server<'_, '_>) -> Result<(), Over> {
     const STEP: &str = "stamps";
     let Some(row) = server.ask_aside(STEP, &server.statements.doctor_stamps())? else {
@@ -184,7 +183,7 @@ mod tests {
     use super::super::super::super::checkup::Verdict;
     use super::*;
 
-    /// Questions 50 ms apart, each answered within 2 ms, by a clock so far ahead.
+    /// Answers 50 ms apart, each within 2 ms, by a clock that is so far ahead.
     fn answers(ahead_us: &[i64]) -> Vec<Sample> {
         let at = |n: usize| Duration::from_millis(50 * n as u64);
         let sample = |(n, ahead): (usize, &i64)| Sample {
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_far_off_is_warned_of_but_no_step() {
+    fn a_clock_far_off_is_a_warning_and_no_step() {
         let off = judge(&answers(&[3_600_000_000; 5]));
         assert_eq!(off.verdict, Verdict::Warn);
         assert!(off.found.contains("1h ahead"), "{off:?}");

@@ -1,5 +1,5 @@
-//! Connecting to a server: its name, its port, TLS, and being let in. What failed the kinds of the
-//! driver's errors and the server's codes tell; what a connection is like the server's own views.
+//! Connecting to a server: its name, its port, TLS, and the login. The kinds of the driver's errors
+//! and the server's codes identify a failure; the server's own views describe a connection.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +17,7 @@ const VERIFY: &str =
 const TLS: &str = include_str!("../../sql/postgres/doctor_tls.sql");
 const AUTHENTICATION: &str = include_str!("../../sql/postgres/doctor_authentication.sql");
 
-/// The first release that tells its authentication method, as `server_version_num` has it.
+/// The first release that reports the authentication method, as `server_version_num`.
 const TELLS_METHOD: i32 = 160_000;
 
 /// The name of a server, once its addresses are known.
@@ -33,12 +33,12 @@ pub(super) fn name(host: &Host, addresses: &[SocketAddr]) -> Option<Check> {
     (!addresses.is_empty()).then(|| Check::fine("name", found))
 }
 
-/// A connection was made.
+/// The check that a connection was made.
 pub(super) fn connected(to: &str) -> Check {
     Check::fine("port", format!("connected to {to}"))
 }
 
-/// What a connection is made to: one of these addresses, or a Unix socket.
+/// The peer of a connection: one of these addresses, or a Unix socket.
 pub(super) fn peer(host: &Host, addresses: &[SocketAddr]) -> String {
     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     match addresses.as_slice() {
@@ -47,7 +47,7 @@ pub(super) fn peer(host: &Host, addresses: &[SocketAddr]) -> String {
     }
 }
 
-/// What ended the way, and what was met before: a fault tells how far it has come.
+/// The check that failed, after those that passed: the kind of fault shows how far it got.
 pub(super) fn failed(
     settings: &Settings,
     host: &Host,
@@ -70,7 +70,7 @@ pub(super) fn failed(
 fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
     let trouble = fault.trouble();
     let words = fault.words();
-    // Among several the server is told with every check.
+    // With several servers each check names its own.
     let host_words = match settings.hosts.len() {
         1 => format!("{host}: "),
         _ => String::new(),
@@ -123,7 +123,7 @@ fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
     }
 }
 
-/// The server or the driver said no.
+/// The server or the driver refused.
 fn refused(settings: &Settings, fault: &Fault) -> Check {
     let code = fault.code().map_or("", |code| code.code());
     let (step, remedy) = match code {
@@ -180,7 +180,7 @@ const fn tls_remedy(why: Insecure) -> &'static str {
     }
 }
 
-/// A connection that was made, as far as TLS and the login are concerned.
+/// An existing connection, as far as TLS and the login are concerned.
 pub(super) struct Made {
     is_unix: bool,
     is_loopback: bool,
@@ -199,13 +199,13 @@ impl Made {
         }
     }
 
-    /// Whether no one in between can read what is sent.
+    /// Whether no third party can read the traffic.
     const fn is_private(&self) -> bool {
         self.is_unix || self.is_loopback || self.is_secured
     }
 }
 
-/// Tells of TLS and of the authentication method. `release` is the server's `server_version_num`.
+/// Checks TLS and the authentication method. `release` is the server's `server_version_num`.
 pub(super) fn examine(
     server: &mut Server<'_, '_>,
     settings: &Settings,
@@ -213,7 +213,7 @@ pub(super) fn examine(
     release: i32,
 ) -> Result<(), Over> {
     let mut protocol = None;
-    // Behind a pooler the server knows only of the pooler's own connection.
+    // Behind a pooler the server knows only the pooler's own connection.
     if made.is_secured && made.between == Between::Nothing {
         let row = server.ask_aside("tls", TLS)?;
         let row = row.filter(|row| flag(row, "ssl"));
@@ -234,7 +234,7 @@ pub(super) fn examine(
     Ok(())
 }
 
-/// `protocol` is what the server says of the connection.
+/// `protocol`: the server's own report of the connection.
 fn tls(settings: &Settings, made: &Made, protocol: Option<&str>) -> Check {
     const STEP: &str = "tls";
     if made.is_unix {
@@ -281,12 +281,12 @@ fn tls(settings: &Settings, made: &Made, protocol: Option<&str>) -> Check {
     }
 }
 
-/// How a server authenticated this client.
+/// How the server authenticated this client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Asked {
-    /// It does not say.
+    /// The server does not report it.
     Unknown,
-    /// It let in without asking.
+    /// It required nothing.
     Nothing,
     /// By this method of `pg_hba.conf`.
     By(String),
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authentication_method_that_is_not_told_is_said_to_be_unknown() {
+    fn an_authentication_method_that_is_not_reported_is_unknown() {
         let old = made("127.0.0.1:5432", false, Between::Nothing);
         let pooled = made("127.0.0.1:6432", false, Between::Pooler);
         for (made, word) in [(old, "since version 16"), (pooled, "a pooler")] {
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_says_what_it_does_not_know_of_the_certificate() {
+    fn the_tls_check_says_what_is_unknown_of_the_certificate() {
         let parse = |text: &str| crate::store::postgres::settings(text, "test").unwrap();
         let settings = parse("host=db sslmode=require user=u dbname=d");
         let direct = made("192.0.2.1:5432", true, Between::Nothing);

@@ -1,4 +1,4 @@
-//! What a failover would lose, and whether the servers agree on who is the primary.
+//! What a failover would lose, and whether the servers agree on the primary.
 
 use super::clock::apart;
 use super::met::Met;
@@ -6,16 +6,16 @@ use super::server::{Over, Server, flag, number, text};
 use crate::store::Trouble;
 use crate::store::checkup::Check;
 
-/// How far apart two servers' clocks may be, for the fence to rise in a failover: it is
-/// put ahead by a minute then.
+/// How far apart two servers' clocks may be for the fence to rise in a failover, which puts it
+/// ahead by a minute.
 const FENCE_US: i64 = 60_000_000;
 
 const REPLICATION: &str = "replication";
 
-/// How a primary replicates, as far as the role may see.
+/// A primary's replication, as far as the role may see it.
 #[derive(Debug, Clone, Default)]
 struct Replication {
-    /// The site's `synchronous_commit`.
+    /// The database's `synchronous_commit`.
     commit: String,
     /// Its `synchronous_standby_names`.
     names: String,
@@ -26,11 +26,11 @@ struct Replication {
     synchronous: i64,
     /// Those whose state the role may not see.
     hidden: i64,
-    /// Places that are kept for standbys.
+    /// Replication slots.
     slots: i64,
 }
 
-/// Tells what a failover would lose, and whether there is any standby.
+/// Checks what a failover would lose, and whether there is any standby.
 pub(super) fn examine(server: &mut Server<'_, '_>, several: bool) -> Result<Option<bool>, Over> {
     let Some(row) = server.ask_aside(REPLICATION, &server.statements.doctor_replication())? else {
         return Ok(None);
@@ -49,7 +49,7 @@ pub(super) fn examine(server: &mut Server<'_, '_>, several: bool) -> Result<Opti
     Ok(Some(found.standbys > 0 || found.slots > 0))
 }
 
-/// Whether a crash of the server's host loses what was committed.
+/// Checks whether a crash of the server's host loses commits.
 fn durability(found: &Replication) -> Check {
     const STEP: &str = "durability";
     if !found.syncs {
@@ -135,7 +135,7 @@ fn replication(found: &Replication, several: bool) -> Check {
     )
 }
 
-/// The servers that can be written to, each once.
+/// The servers that accept writes, each once.
 pub(super) fn writable(met: &[Met]) -> Vec<&Met> {
     let mut primaries: Vec<&Met> = Vec::new();
     for one in met.iter().filter(|met| met.is_writable) {
@@ -147,7 +147,7 @@ pub(super) fn writable(met: &[Met]) -> Vec<&Met> {
     primaries
 }
 
-/// Whether there is one primary among several servers.
+/// Checks that there is one primary among several servers.
 pub(super) fn primary(met: &[Met]) -> Check {
     const STEP: &str = "primary";
     match writable(met).as_slice() {
@@ -173,7 +173,7 @@ pub(super) fn primary(met: &[Met]) -> Check {
     }
 }
 
-/// Whether the servers' clocks are near enough for the fence to rise in a failover.
+/// Checks that the servers' clocks are close enough for the fence to rise in a failover.
 pub(super) fn clocks(met: &[Met]) -> Option<Check> {
     const STEP: &str = "clocks";
     let first = met.first()?;
@@ -182,7 +182,7 @@ pub(super) fn clocks(met: &[Met]) -> Option<Check> {
     let mut widest = 0;
     for one in met.get(1..)? {
         let clock = one.clock?;
-        // As near as they can be.
+        // The smallest possible difference.
         let most = clock.most_us.saturating_sub(origin.least_us);
         let least = clock.least_us.saturating_sub(origin.most_us);
         let distance = if least > 0 { least } else { most.min(0) };
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn asynchronous_standbys_are_warned_of() {
+    fn asynchronous_standbys_are_a_warning() {
         assert_eq!(names("", 0, 0, 0), Verdict::Fine);
         assert_eq!(names("", 1, 0, 0), Verdict::Warn);
         assert_eq!(names(" ", 1, 0, 1), Verdict::Warn);
@@ -251,7 +251,7 @@ mod tests {
         let stuck = Verdict::Fail(Trouble::Unavailable);
         assert_eq!(names("a", 0, 0, 0), stuck);
         assert_eq!(names("a", 1, 0, 0), stuck);
-        // What can't be seen is no failure.
+        // A standby whose state is hidden is no failure.
         assert_eq!(names("a", 1, 0, 1), Verdict::Fine);
     }
 
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_to_be_one_primary() {
+    fn there_must_be_one_primary() {
         assert_eq!(primary(&[]).verdict, Verdict::Fail(Trouble::Unavailable));
         let (a, b) = (met("a", "1", true, 0), met("b", "2", false, 0));
         assert_eq!(primary(&[a, b]).verdict, Verdict::Fine);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standby_a_minute_off_is_warned_of_in_both_directions() {
+    fn a_standby_a_minute_off_is_a_warning_in_both_directions() {
         for (ahead, verdict) in [
             (0, Verdict::Fine),
             (59_000_000, Verdict::Fine),

@@ -1,5 +1,4 @@
-//! How long a server keeps what a dead client has left behind, and whether a pooler stands
-//! in between.
+//! How long a server keeps the remains of a dead client, and whether a pooler is in between.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -9,25 +8,24 @@ use crate::duration::rounded;
 use crate::store::checkup::Check;
 use crate::token::Timing;
 
-/// What a connection's process may be older than the connection, for the time that
-/// connecting takes.
+/// How much older than the connection its server process may be, for the time of connecting.
 const YOUNG: Duration = Duration::from_secs(1);
 
-/// What is between this process and the server's.
+/// What is between this process and the server process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Between {
     /// Nothing that makes connections of its own.
     Nothing,
     Pooler,
-    /// A pooler perhaps: no view tells.
+    /// Perhaps a pooler: no view shows it.
     Unknown,
 }
 
-/// Where the server sees this connection come from; none for a Unix socket of its own.
+/// The address of this connection as the server sees it; none for a Unix socket.
 pub(super) type Client = Option<(IpAddr, u16)>;
 
-/// Compares the `own` end of a connection, if it has one, with what the server sees. A process of
-/// the server's that is older than the connection is another's too.
+/// Compares the `own` end of a connection, if it has one, with the server's view. A server process
+/// that is older than the connection is shared through a pooler too.
 pub(super) fn between(
     own: Option<SocketAddr>,
     seen: Client,
@@ -42,14 +40,14 @@ pub(super) fn between(
         (Some(_), None) | (None, Some(_)) => Between::Pooler,
         // Or a translation of addresses.
         (Some(_), Some(_)) => Between::Unknown,
-        // It may have a Unix socket on both sides.
+        // A pooler may have a Unix socket on both sides.
         (None, None) => Between::Unknown,
     }
 }
 
 pub(super) fn pooler(between: Between, own: Option<SocketAddr>) -> Check {
     const STEP: &str = "pooler";
-    const POOLED: &str = "runs work as without; who waits in the queue is not told of a release, and looks about once a second";
+    const POOLED: &str = "runs work as without; a waiter gets no notification of a release, and looks about once a second";
     match (between, own) {
         (Between::Pooler, _) => Check::fine(STEP, format!("one is in between: {POOLED}")),
         (Between::Nothing, _) => Check::fine(STEP, "none is in between"),
@@ -67,7 +65,7 @@ pub(super) fn pooler(between: Between, own: Option<SocketAddr>) -> Check {
     }
 }
 
-/// What the server does with a client that is gone.
+/// What the server does about a lost client.
 #[derive(Debug, Clone, Default)]
 struct Limits {
     role: String,
@@ -173,7 +171,7 @@ mod tests {
         let between = |own, seen| between(own, seen, SECOND, SECOND);
         assert_eq!(between(own(), seen(40_001)), Between::Nothing);
         assert_eq!(between(mapped, seen(40_001)), Between::Nothing);
-        // Over a Unix socket of its own.
+        // Over a Unix socket of the pooler's own.
         assert_eq!(between(own(), None), Between::Pooler);
         assert_eq!(between(None, seen(40_001)), Between::Pooler);
         let old = super::between(own(), seen(40_001), SECOND * 60, SECOND);
@@ -181,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pooler_that_can_not_be_told_from_something_else_is_said_to_be_unknown() {
+    fn a_pooler_that_can_not_be_recognized_is_unknown() {
         let own = "192.0.2.7:40001".parse().ok();
         let seen = Some(("198.51.100.1".parse().unwrap(), 40_001));
         for (own, seen) in [(own, seen), (None, None)] {
@@ -216,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_without_an_end_is_warned_of() {
+    fn a_transaction_without_an_end_is_a_warning() {
         let timing = Timing::new(&Wishes::default()).unwrap();
         let of = |seconds, unlimited: &[&str]| Limits {
             idle_in_transaction: Duration::from_secs(seconds),

@@ -1,9 +1,9 @@
-//! Looking, while a job runs, whether another server of the list can be written to as well.
+//! Checks, while a job runs, whether another server of the list accepts writes as well.
 //!
-//! No client can prevent two primaries: it finds one that can be written to, and is content. So
-//! the holder of a token looks at the others now and then, each over a connection of its own that
-//! is closed afterwards. Only if one of them can be written to is the own server asked too, last:
-//! in a switch-over it is none any more by then.
+//! No client can prevent two primaries: it uses the first server that accepts writes. So the holder
+//! of a token checks the others from time to time, each over a separate connection that is closed
+//! afterwards. Only if one of them accepts writes, the server in use is checked too, last: after a
+//! switch-over it does not accept them any more by then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,19 +16,19 @@ use super::failover;
 use super::met::Met;
 use crate::store::Lookout;
 
-/// The longest that a server is waited for: there is nothing to tell of one that is late.
+/// The longest wait for a server: a late one is not reported.
 const LONGEST: Duration = Duration::from_secs(3);
 
 /// The servers of a store that are not the one in use.
 pub(in crate::store::postgres) struct OtherServers {
     settings: Settings,
-    /// Which host is in use.
+    /// The index of the host in use.
     used: Arc<AtomicUsize>,
     limit: Duration,
 }
 
 impl OtherServers {
-    /// None, if the list has one server only.
+    /// `None` if the list has one server only.
     pub(in crate::store::postgres) fn of(
         settings: &Settings,
         used: Arc<AtomicUsize>,

@@ -9,9 +9,9 @@ use super::server::{flag, text};
 /// What is known about a server that answered.
 pub(super) struct Met {
     pub(super) host: String,
-    /// When its first process started: two names with one such moment are one server.
+    /// When its first process started: two names with the same start are one server.
     pub(super) started: String,
-    /// No standby, and not read-only by default.
+    /// Neither a standby nor read-only by default.
     pub(super) is_writable: bool,
     pub(super) has_standbys: bool,
     pub(super) clock: Option<Offset>,

@@ -1,4 +1,4 @@
-//! What the role may do, and whether the tables serve this program.
+//! The rights of the role, and whether the tables serve this program.
 
 use super::server::{Over, Server, flag, list};
 use crate::store::Trouble;
@@ -6,28 +6,28 @@ use crate::store::checkup::Check;
 use crate::store::postgres::conninfo::settings::Settings;
 use crate::store::postgres::schema;
 
-/// What the catalogue says.
+/// The rights according to the catalogue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rights {
     is_super: bool,
-    /// A schema in this database.
+    /// Whether it may create a schema in this database.
     may_create: bool,
-    /// The schema is there.
+    /// Whether the schema exists.
     there: bool,
     usage: bool,
-    /// Tables in the schema.
+    /// Whether it may create tables in the schema.
     may_add: bool,
-    /// Tables that are not there.
+    /// Tables that do not exist.
     absent: Vec<String>,
-    /// Rights on those that are.
+    /// Missing rights on existing tables.
     missing: Vec<String>,
     /// Tables that a crash would empty.
     unlogged: Vec<String>,
-    /// Tables of which row security shows the role a part.
+    /// Tables of which row security shows the role only a part.
     filtered: Vec<String>,
 }
 
-/// Tells of rights and schema, and whether tokens can be read.
+/// Checks rights and schema, and whether tokens can be read.
 pub(super) fn examine(server: &mut Server<'_, '_>, settings: &Settings) -> Result<bool, Over> {
     let Some(row) = server.ask("rights", &server.statements.doctor_rights())? else {
         return Ok(false);
@@ -124,7 +124,7 @@ fn of_role(rights: &Rights, user: &str, schema: &str) -> Check {
     )
 }
 
-/// A name as SQL has it.
+/// A name as an SQL identifier.
 fn quoted(name: &str) -> String {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !name.is_empty()
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_with_who_should_have_it() {
+    fn missing_rights_are_named_with_their_role() {
         let poor = Rights {
             missing: vec!["DELETE on once".into()],
             ..whole()
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_nobody_made_is_a_failure_only_where_nobody_may() {
+    fn a_missing_schema_is_a_failure_only_if_the_role_may_not_make_it() {
         let none = Rights::default();
         assert_eq!(of_role(&none, "etl", "s").verdict, DENIED);
         let may = Rights {

@@ -1,4 +1,4 @@
-//! A server that is examined, and what is asked of it.
+//! A server under examination, and its queries.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::store::Trouble;
 use crate::store::checkup::{Check, Tell};
 use crate::store::sql::cell::Cell;
 
-/// The connection is gone, and a check has reported that: no more statements can be sent there.
+/// The connection is gone, and a check has reported that: no more statements can be sent.
 pub(super) struct Over;
 
-/// A server that is connected to.
+/// A connected server.
 pub(super) struct Server<'a, 'b> {
     pub(super) connection: Connection,
     pub(super) statements: Statements,
@@ -35,7 +35,7 @@ impl Server<'_, '_> {
         Ok(rows.and_then(|rows| rows.into_iter().next()))
     }
 
-    /// The same, of what no run needs to know: what is refused is no failure.
+    /// The same, for facts that no run needs: a refusal is no failure.
     pub(super) fn ask_aside(
         &mut self,
         step: &'static str,
@@ -47,7 +47,7 @@ impl Server<'_, '_> {
             }
             _ => Check::unknown(
                 step,
-                format!("this can't be told: {found}"),
+                format!("unknown: {found}"),
                 "nothing, if that is meant to be so: no run needs it",
             ),
         };
@@ -80,7 +80,7 @@ impl Server<'_, '_> {
     }
 }
 
-/// The cells of our own statements; what is not as expected is as good as nothing.
+/// A cell of a query's answer; a malformed one counts as empty.
 pub(super) fn text(row: &Row, name: &str) -> String {
     row.try_get(name).unwrap_or_default()
 }
