@@ -21,10 +21,10 @@ pub fn remove(path: &Path, limit: Duration) {
     // SAFETY: until it leaves, the child makes system calls and nothing else, which is
     // allowed however many threads this process has.
     match unsafe { libc::fork() } {
-        // There is no process for it: the file stays.
+        // No process can be created: the file stays.
         -1 => {}
         0 => {
-            // It may outlive this process, and is to keep nothing of it open.
+            // It may outlive this process, and must keep none of its descriptors open.
             // SAFETY: it takes numbers only.
             unsafe { libc::syscall(libc::SYS_close_range, 0u32, u32::MAX, 0u32) };
             // SAFETY: it is a string that lives until the child leaves.

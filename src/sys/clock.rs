@@ -9,10 +9,9 @@ use crate::moment::Moment;
 /// This process's own clock. A process that is forked from this one keeps the
 /// origin, so moments of both can be compared.
 ///
-/// It counts the larger of what CLOCK_BOOTTIME and CLOCK_MONOTONIC_RAW say has
-/// passed: the first goes on while the machine is suspended but can be slewed
-/// (by 8.3 % and more), the second is never slewed but stands still in suspend.
-/// Whoever counts too much gives up a deadline too early, which is safe.
+/// It counts the larger of the times by CLOCK_BOOTTIME and CLOCK_MONOTONIC_RAW: the first goes on
+/// while the machine is suspended but can be slewed (by 8.3 % and more), the second is never slewed
+/// but stops in suspend. Counting too much ends a deadline too early, which is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalClock {
     boot_origin: Duration,
@@ -73,7 +72,7 @@ fn monotonic_raw() -> Duration {
     read(ClockId::CLOCK_MONOTONIC_RAW)
 }
 
-/// Were the call ever to fail, every deadline would be over.
+/// If the call ever failed, every deadline would be over.
 fn read(clock: ClockId) -> Duration {
     clock_gettime(clock).map_or(Duration::MAX, |time| {
         let seconds = u64::try_from(time.tv_sec()).unwrap_or_default();

@@ -31,8 +31,7 @@ impl Program {
     /// Prepares `argv` to run with this process's environment.
     ///
     /// # Errors
-    /// EINVAL if there is no program, or if a string can't be handed over: it
-    /// contains a null byte.
+    /// EINVAL if there is no program, or if a string can't be passed on: it contains a null byte.
     pub fn new(argv: &[OsString]) -> io::Result<Self> {
         let name = argv.first().ok_or(Errno::EINVAL)?;
         let path = std::env::var_os("PATH");
@@ -54,8 +53,8 @@ impl Program {
     /// The same with these variables set in its environment.
     ///
     /// # Errors
-    /// EINVAL if one can't be handed over: its name is empty or contains a `=`, or
-    /// there is a null byte.
+    /// EINVAL if one can't be passed on: its name is empty or contains a `=`, or there is a null
+    /// byte.
     pub fn with(mut self, variables: &[(String, String)]) -> io::Result<Self> {
         let variables = variables.iter().map(variable);
         self.variables = variables.collect::<io::Result<_>>()?;
@@ -80,7 +79,7 @@ impl Program {
         for file in &self.candidates {
             let mut errno = execute(file, &arguments, &environment);
             if errno == Errno::ENOEXEC {
-                // No #! in its first line: what execvp(3) does.
+                // The file has no #! in its first line: do what execvp(3) does.
                 errno = execute(SHELL, &self.shell_arguments(file), &environment);
             }
             match errno {
@@ -102,13 +101,13 @@ impl Program {
         pointers([SHELL.as_ptr(), file.as_ptr()].into_iter().chain(rest))
     }
 
-    /// This process's environment, entry by entry as it was given (strings without
-    /// a `=` and doubles too), with the variables of ours in place of their namesakes.
+    /// This process's environment, entry by entry as inherited (strings without a `=` and
+    /// duplicates too), with the given variables in place of their namesakes.
     fn environment(&self) -> Vec<*const c_char> {
         let mut all = Vec::new();
         for entry in given_environment() {
-            // SAFETY: the entries of environ(7) are null-terminated strings, and
-            // nobody changes them: this process has one thread.
+            // SAFETY: the entries of environ(7) are null-terminated strings, and they do not
+            // change: this process has one thread.
             let bytes = unsafe { CStr::from_ptr(entry) }.to_bytes();
             let replaced = self.variables.iter().any(|variable| {
                 let name = variable.to_bytes().split_inclusive(|byte| *byte == b'=');
@@ -129,8 +128,8 @@ unsafe extern "C" {
 
 fn given_environment() -> Vec<*const c_char> {
     let mut entries = Vec::new();
-    // SAFETY: environ(7) is null, or a null-terminated array that nobody changes
-    // now: this process has one thread.
+    // SAFETY: environ(7) is null, or a null-terminated array that does not change now: this process
+    // has one thread.
     unsafe {
         let mut next = environ;
         while !next.is_null() && !(*next).is_null() {
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_handed_over_is_refused() {
+    fn strings_that_cannot_be_passed_on_are_refused() {
         let argv = |arg: &str| [OsString::from("true"), OsString::from(arg)];
         let extra = |name: &str| [(name.to_owned(), "1".to_owned())];
         let with = |name| Program::new(&argv("a")).unwrap().with(&extra(name));
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_executable_is_eacces() {
+    fn a_file_that_is_not_executable_is_eacces() {
         for name in ["/", "/proc/self/status"] {
             let program = Program::new(&[OsString::from(name)]).unwrap();
             assert_eq!(program.exec().raw_os_error(), Some(libc::EACCES), "{name}");

@@ -1,4 +1,4 @@
-//! Descriptors: which ones a process has, and getting rid of those it must not have.
+//! Descriptors: which ones a process has, and closing those that it must not have.
 
 #![allow(unsafe_code)]
 
@@ -10,12 +10,12 @@ use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open};
 use nix::libc;
 use nix::sys::stat::Mode;
 
-/// Fills whichever of the descriptors 0, 1 and 2 is closed with /dev/null, so that
-/// no file that is opened later takes its place and gets messages written into it.
-/// They close on exec: a job still finds them closed, as they were given.
+/// Fills the closed ones of the descriptors 0, 1 and 2 with /dev/null, so that no file that is
+/// opened later takes their place and receives messages. They close on exec: a job still finds them
+/// closed, as this process did.
 ///
 /// # Errors
-/// What open(2) says of /dev/null.
+/// Those of open(2) for /dev/null.
 pub fn fill_standard() -> io::Result<()> {
     // In order, because open(2) gives the lowest that is free.
     for fd in 0..=2 {
@@ -27,8 +27,8 @@ pub fn fill_standard() -> io::Result<()> {
     Ok(())
 }
 
-/// Points the descriptors 0, 1 and 2 at /dev/null, or closes them where it can't
-/// be opened: in any case they hold no pipe or terminal of anybody's open.
+/// Points the descriptors 0, 1 and 2 at /dev/null, or closes them where it can't be opened: in any
+/// case they keep no pipe or terminal open.
 pub fn silence_standard() {
     let null = open_null();
     for fd in 0..=2 {
@@ -57,22 +57,21 @@ pub fn close_all_except(keep: &[BorrowedFd<'_>]) {
     }
 }
 
-/// Closes the pipes and sockets that this process was given and keeps for nobody; in the
-/// place of stdin and stdout comes /dev/null. stderr stays, and so do files: somebody may
-/// have locked one for as long as this process lives. Everything that is opened here
-/// closes on exec, so the rest was there before.
+/// Closes inherited pipes and sockets that this process does not need; /dev/null replaces stdin and
+/// stdout. stderr stays, and so do files: a parent may have locked one for as long as this process
+/// lives. Everything that this program opens closes on exec, so the rest is inherited.
 pub fn let_go_of_inherited() {
     let null = open_null();
     for fd in open_descriptors().into_iter().filter(|fd| *fd != 2) {
         if !is_inherited_pipe(fd) {
             continue;
         }
-        // SAFETY: both calls take numbers only; nobody here has opened the descriptor,
-        // so nobody here owns it.
+        // SAFETY: both calls take numbers only; this program has not opened the descriptor, so it
+        // has no owner here.
         unsafe {
             match &null {
                 Ok(null) if fd < 2 => libc::dup3(null.as_raw_fd(), fd, libc::O_CLOEXEC),
-                // What is opened next would be taken for stdin or stdout.
+                // Otherwise the next opened file would become stdin or stdout.
                 Err(_) if fd < 2 => fd,
                 Ok(_) | Err(_) => libc::close(fd),
             };
@@ -80,15 +79,15 @@ pub fn let_go_of_inherited() {
     }
 }
 
-/// Whether this process was given a stdout. What [`fill_standard`] has put in its place
-/// closes on exec; what survived the exec of this program does not.
+/// Whether this process inherited a stdout. A replacement by [`fill_standard`] closes on exec; an
+/// inherited one does not.
 #[must_use]
 pub fn has_stdout() -> bool {
     is_inherited(libc::STDOUT_FILENO)
 }
 
 fn is_inherited(fd: RawFd) -> bool {
-    // SAFETY: the descriptor is only asked about, and may be closed.
+    // SAFETY: the call only reads the descriptor's flags, and the descriptor may be closed.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
     flags != -1 && flags & libc::FD_CLOEXEC == 0
 }
@@ -107,23 +106,23 @@ fn is_inherited_pipe(fd: RawFd) -> bool {
 /// Lets a descriptor stay open in programs that are executed from now on.
 ///
 /// # Errors
-/// What fcntl(2) says; it has no reason to.
+/// Those of fcntl(2), which has no reason to fail.
 pub fn keep_on_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
     fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty()))?;
     Ok(())
 }
 
-/// The least number of a descriptor that a program is to have without knowing: shells
-/// take numbers below it for themselves (bash up to 255), and scripts below 10. The
-/// others are for where a limit (ulimit -n) does not allow the first.
+/// The least number for a descriptor that a program inherits without knowing: shells use lower
+/// numbers for themselves (bash up to 255), and scripts use numbers below 10. The smaller values
+/// are for a limit (ulimit -n) that does not allow the first.
 const OUT_OF_THE_WAY: [RawFd; 5] = [256, 128, 64, 32, 16];
 
-/// Lets the next program that this process executes have a duplicate of a descriptor,
-/// with a number that it is unlikely to use for something else. Not closed here: only
-/// for a process that is about to execute a program.
+/// Passes a duplicate of a descriptor to the next program that this process executes, with a number
+/// that the program is unlikely to use. Not closed here: only for a process that is about to
+/// execute a program.
 ///
 /// # Errors
-/// What fcntl(2) says; it has no reason to.
+/// Those of fcntl(2), which has no reason to fail.
 pub fn hand_down(fd: BorrowedFd<'_>) -> io::Result<()> {
     for least in OUT_OF_THE_WAY {
         match fcntl(fd, FcntlArg::F_DUPFD(least)) {
@@ -176,13 +175,13 @@ fn open_descriptors() -> Vec<RawFd> {
         Ok(entries) => entries
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
             .collect(),
-        // Without /proc nothing says which there are. Few programs have more.
+        // Without /proc the open ones are unknown. Few programs have more.
         Err(_) => (0..4096).collect(),
     }
 }
 
 fn is_open(fd: RawFd) -> bool {
-    // SAFETY: the descriptor is only asked about, and may be closed.
+    // SAFETY: the call only reads the descriptor's flags, and the descriptor may be closed.
     let asked = unsafe { libc::fcntl(fd, libc::F_GETFD) };
     asked != -1
 }
@@ -197,14 +196,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_leave_out_what_is_kept_and_the_standard_ones() {
+    fn gaps_exclude_kept_and_standard_descriptors() {
         assert_eq!(gaps(&[]), [(3, u32::MAX)]);
         assert_eq!(gaps(&[3, 4, 9]), [(5, 8), (10, u32::MAX)]);
         assert_eq!(gaps(&[1, 5, 5]), [(3, 4), (6, u32::MAX)]);
     }
 
     #[test]
-    fn open_descriptors_are_told_from_closed_ones() {
+    fn open_descriptors_are_distinguished_from_closed_ones() {
         assert!(is_open(open_null().unwrap().as_raw_fd()));
         assert!(!is_open(RawFd::MAX));
     }

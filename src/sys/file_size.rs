@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-/// What this process was given: the limit, and what a write beyond it does.
+/// The inherited limit, and the inherited effect of a write beyond it.
 #[derive(Debug, Clone, Copy)]
 pub struct FileSizeLimit {
     limit: libc::rlimit,
@@ -20,12 +20,13 @@ pub struct FileSizeLimit {
 }
 
 impl FileSizeLimit {
-    /// Records what this process was given, then lifts the limit as far as it may be:
-    /// altogether (CAP_SYS_RESOURCE), else as far as the hard limit. A write beyond what is left of it
+    /// Records the inherited values, then lifts the limit as far as possible: completely
+    /// (CAP_SYS_RESOURCE), otherwise up to the hard limit. A write beyond the remaining limit fails
+    /// (EFBIG), and kills no process.
     /// fails (EFBIG), and kills no process.
     ///
     /// # Errors
-    /// What sigaction(2) and getrlimit(2) say; they have no reason to.
+    /// Those of sigaction(2) and getrlimit(2), which have no reason to fail.
     pub fn lift() -> io::Result<Self> {
         let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
         // SAFETY: no handler is installed.
@@ -41,28 +42,28 @@ impl FileSizeLimit {
                 ..limit
             };
             if set(&none).is_err() {
-                // If that fails too it stays as it was.
+                // If that fails too, the limit stays.
                 let _ = set(&hard);
             }
         }
         Ok(Self { limit, signal })
     }
 
-    /// Puts back what [`Self::lift`] changed. Async-signal-safe.
+    /// Restores what [`Self::lift`] changed. Async-signal-safe.
     pub fn restore(&self) {
-        // To lower a limit is always allowed.
+        // Lowering a limit is always allowed.
         let _ = set(&self.limit);
         // SAFETY: it was inherited through an exec, so that it is the default or ignoring.
         let _ = unsafe { sigaction(Signal::SIGXFSZ, &self.signal) };
     }
 
-    /// Has a command executed with what this process was given.
+    /// Executes a command with the inherited values.
     pub fn hand_down(self, command: &mut Command) {
         let restore = move || {
             self.restore();
             Ok(())
         };
-        // SAFETY: what runs between fork and exec makes two system calls and nothing else.
+        // SAFETY: the code between fork and exec makes two system calls and nothing else.
         unsafe { command.pre_exec(restore) };
     }
 }
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_handed_what_was_given() {
+    fn a_command_gets_the_inherited_limit() {
         let mut limited = Command::new("bash");
         limited.args([
             "-c",
@@ -107,11 +108,11 @@ mod tests {
             rlim_max: 128 << 10,
         };
         FileSizeLimit { limit, signal }.hand_down(&mut limited);
-        let told = String::from_utf8(limited.output().unwrap().stdout).unwrap();
-        let (limits, ignored) = told.split_once("\nSigIgn:").unwrap();
+        let printed = String::from_utf8(limited.output().unwrap().stdout).unwrap();
+        let (limits, ignored) = printed.split_once("\nSigIgn:").unwrap();
         assert_eq!(limits, "64\n128");
         let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
-        assert_eq!(ignored >> (libc::SIGXFSZ - 1) & 1, 1, "{told}");
+        assert_eq!(ignored >> (libc::SIGXFSZ - 1) & 1, 1, "{printed}");
         assert_eq!(super::limit(), None, "of this process");
     }
 }

@@ -1,4 +1,4 @@
-//! Which file systems there are, and whose locks hold for every process of the host.
+//! The known file systems, and whose locks hold for every process of the host.
 
 use std::fmt;
 use std::io;
@@ -28,8 +28,8 @@ enum Known {
 
 const OVERLAY: u32 = 0x794c_7630;
 
-/// The magic numbers are those of Linux's `include/uapi/linux/magic.h`, and for
-/// what lies outside of it those of the file system's own source.
+/// The magic numbers come from Linux's `include/uapi/linux/magic.h`, and for other file systems
+/// from their own source.
 const fn known(magic: u32) -> Known {
     match magic {
         0xef53 => Known::Local("ext2, ext3 or ext4"),
@@ -85,7 +85,7 @@ impl FileSystem {
     /// The file system that an open file lies on.
     ///
     /// # Errors
-    /// What fstatfs(2) says; it has no reason to.
+    /// Those of fstatfs(2), which has no reason to fail.
     pub fn of_file(file: impl AsFd) -> io::Result<Self> {
         Ok(Self::of(&fstatfs(file)?))
     }
@@ -97,8 +97,8 @@ impl FileSystem {
         self.magic == OVERLAY
     }
 
-    /// Whether its locks and shared mappings hold for every process of the host.
-    /// What is unknown is not trusted.
+    /// Whether its locks and shared mappings hold for every process of the host. An unknown file
+    /// system is not trusted.
     #[must_use]
     pub const fn is_local(self) -> bool {
         matches!(known(self.magic), Known::Local(_))

@@ -1,9 +1,9 @@
-//! Locks that belong to an open file description: they live as long as some process
-//! has a descriptor of it, through fork(2) and execve(2), and end with the last one.
+//! Locks that belong to an open file description: they live as long as a process has a descriptor
+//! of it, through fork(2) and execve(2), and end with the last one.
 //!
-//! Unlike those of flock(2) they can be asked about without being taken, so that two
-//! who ask at once do not see each other. Unlike POSIX locks they are not lost when a
-//! process closes another descriptor of the same file.
+//! Unlike the locks of flock(2) they can be checked without being taken, so that two simultaneous
+//! checks do not see each other. Unlike POSIX locks they are not lost when a process closes another
+//! descriptor of the same file.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -11,21 +11,21 @@ use std::os::fd::BorrowedFd;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 
-/// Locks one byte of a file for this open file description, which must be open for
-/// writing. Never waits.
+/// Locks one byte of a file for this open file description, which must be open for writing. Never
+/// blocks.
 ///
 /// # Errors
-/// EAGAIN if another open file description has it; what fcntl(2) says else: EINVAL
-/// where the kernel has no such locks.
+/// EAGAIN if another open file description has it; otherwise those of fcntl(2): EINVAL where the
+/// kernel has no such locks.
 pub fn lock(file: BorrowedFd<'_>, byte: u8) -> io::Result<()> {
     fcntl(file, FcntlArg::F_OFD_SETLK(&exclusive(byte)))?;
     Ok(())
 }
 
-/// Gives a lock back, whoever else has a descriptor of this open file description.
+/// Releases a lock, even if other processes have a descriptor of this open file description.
 ///
 /// # Errors
-/// What fcntl(2) says; it has no reason to.
+/// Those of fcntl(2), which has no reason to fail.
 pub fn unlock(file: BorrowedFd<'_>, byte: u8) -> io::Result<()> {
     let mut lock = exclusive(byte);
     lock.l_type = libc::F_UNLCK as libc::c_short;
@@ -37,7 +37,7 @@ pub fn unlock(file: BorrowedFd<'_>, byte: u8) -> io::Result<()> {
 /// is locked or written, not even for a moment.
 ///
 /// # Errors
-/// What fcntl(2) says: EINVAL where the kernel has no such locks.
+/// Those of fcntl(2): EINVAL where the kernel has no such locks.
 pub fn is_locked(file: BorrowedFd<'_>, byte: u8) -> io::Result<bool> {
     let mut found = exclusive(byte);
     fcntl(file, FcntlArg::F_OFD_GETLK(&mut found))?;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn to_ask_takes_nothing_and_needs_no_right_to_write() {
+    fn a_check_takes_no_lock_and_needs_no_right_to_write() {
         let (folder, one, other) = opened_twice();
         let reader = File::open(folder.path().join("file")).unwrap();
         assert!(!is_locked(reader.as_fd(), 0).unwrap());

@@ -11,19 +11,19 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 
 use super::procfs;
 
-/// What became of a signal.
+/// The result of sending a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// It was sent.
     Sent,
     /// The process has ended.
     Gone,
-    /// The process is another user's, or a sandbox is between.
+    /// The process belongs to another user, or a sandbox forbids it.
     NotPermitted,
 }
 
-/// A process, held by a pidfd: look at who it is after opening, then signal.
-/// Where the kernel or a sandbox has no pidfds, it is held by its pid alone.
+/// A process, held by a pidfd: open it, then check its identity, then signal. Where the kernel or a
+/// sandbox has no pidfds, it is held by its pid alone.
 #[derive(Debug)]
 pub struct Target {
     pid: Pid,
@@ -31,10 +31,10 @@ pub struct Target {
 }
 
 impl Target {
-    /// Takes hold of the process that has `pid` now. `None` if there is none.
+    /// Opens the process that has `pid` now. `None` if there is none.
     #[must_use]
     pub fn open(pid: i32) -> Option<Self> {
-        // rustix takes a negative number for a mistake of ours and panics.
+        // rustix panics on a negative number.
         let pid = Pid::from_raw(pid.max(0))?;
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(fd) => Some(Self { pid, fd: Some(fd) }),
@@ -49,9 +49,9 @@ impl Target {
     /// is hidden.
     #[must_use]
     pub fn parent(&self) -> Option<i32> {
-        let told = self.fd.as_ref().and_then(parent_by);
+        let parent = self.fd.as_ref().and_then(parent_by);
         let pid = self.pid.as_raw_pid();
-        told.or_else(|| procfs::process(pid).map(|process| process.parent))
+        parent.or_else(|| procfs::process(pid).map(|process| process.parent))
     }
 
     /// Sends it a signal by its number.

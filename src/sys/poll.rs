@@ -77,7 +77,7 @@ pub fn wait_readable(fd: BorrowedFd<'_>, limit: Option<Duration>) -> io::Result<
     Sources::new().and((), fd).wait(limit).map(|_| ())
 }
 
-/// Whether a descriptor takes a write within this time, or ever; false if that can't be told.
+/// Whether a descriptor takes a write within this time, or ever; false if unknown.
 pub fn is_writable(fd: BorrowedFd<'_>, limit: Option<Duration>) -> bool {
     let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
     poll(&mut fds, timeout(limit)).is_ok_and(|ready| ready > 0)
@@ -86,7 +86,7 @@ pub fn is_writable(fd: BorrowedFd<'_>, limit: Option<Duration>) -> bool {
 /// Waits until the other end of a socket is closed, for at most `limit`.
 pub fn wait_closed(fd: BorrowedFd<'_>, limit: Duration) {
     let mut fds = [PollFd::new(fd, PollFlags::empty())];
-    // An end that was not seen is no error: the limit is over then.
+    // A missed end is no error: the limit is over then.
     let _ = poll(&mut fds, timeout(Some(limit)));
 }
 

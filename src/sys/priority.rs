@@ -1,4 +1,4 @@
-//! Which process the kernel runs first, where more want to run than there are processors.
+//! Process priorities: which process the kernel runs first when there are not enough processors.
 
 #![allow(unsafe_code)]
 
@@ -6,15 +6,14 @@ use nix::errno::Errno;
 use nix::libc;
 use rustix::process::{Resource, getpriority_process, getrlimit};
 
-/// For how long one that seldom runs asks to run at a time, in nanoseconds: the kernel
-/// runs those soon who ask for little. It is the least that it takes. Kernels before 6.12
-/// do not heed it.
+/// The time slice that a process that seldom runs requests, in nanoseconds: the kernel prefers
+/// processes with short slices. This is the smallest allowed value. Kernels before 6.12 ignore it.
 const SHORT_SLICE: u64 = 100_000;
 
 /// The least niceness that there is.
 const LEAST_NICE: i32 = -20;
 
-/// What sched_setattr(2) reads: the first form of it, which every kernel knows.
+/// The argument of sched_setattr(2), in its first version, which every kernel knows.
 #[repr(C)]
 #[derive(Debug, Default, Clone, Copy)]
 struct Attributes {
@@ -28,13 +27,12 @@ struct Attributes {
     period: u64,
 }
 
-/// Children are ordinary again.
+/// Children have ordinary priority again.
 const RESET_ON_FORK: u64 = 1;
 
-/// Has the kernel run this process before all others that it may be run before, so that
-/// however many want to run, it does too: at the highest real-time priority that it may
-/// have (CAP_SYS_NICE, or RLIMIT_RTPRIO), else before other ordinary ones as far as it
-/// may. Its children would not be.
+/// Gives this process precedence, so that it runs however many others want to: at the highest
+/// real-time priority allowed (CAP_SYS_NICE, or RLIMIT_RTPRIO), otherwise before other ordinary
+/// processes as far as allowed. Its children do not inherit that.
 ///
 /// Only for a process that runs seldom, and never for long.
 pub fn run_first() {
@@ -45,7 +43,7 @@ pub fn run_first() {
     }
 }
 
-/// Has this process take turns with ordinary ones, as soon and as often as it may.
+/// Gives this process precedence among ordinary ones.
 fn run_first_in_turn() {
     let own = getpriority_process(None).unwrap_or_default();
     let allowed = 20 - soft_limit(Resource::Nice);
@@ -76,7 +74,7 @@ fn run_in_turn(nice: i32) -> bool {
         runtime: SHORT_SLICE,
         ..Attributes::default()
     };
-    // SAFETY: sched_setattr(2) reads as much of a struct that is ours as it says itself.
+    // SAFETY: sched_setattr(2) reads a struct that is ours, up to the size in it.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
     Errno::result(done).is_ok()
 }

@@ -22,15 +22,15 @@ pub enum Forked {
     Child,
 }
 
-/// Forks. Only for a process that has a single thread: in the child of another, a
-/// lock that some thread held would stay locked for ever. Debug builds check that.
+/// Forks. Only for a process with a single thread: in the child of a process with several, a lock
+/// that another thread held would stay locked for ever. Debug builds check that.
 ///
 /// # Errors
-/// What fork(2) says: EAGAIN (a limit of processes) or ENOMEM.
+/// Those of fork(2): EAGAIN (a limit of processes) or ENOMEM.
 pub fn fork() -> io::Result<Forked> {
     debug_assert!(has_one_thread(), "fork in a process with several threads");
-    // SAFETY: with a single thread, which the caller has promised, everything is
-    // allowed in the child that was allowed in the parent.
+    // SAFETY: with a single thread, which the caller guarantees, everything is allowed in the child
+    // that was allowed in the parent.
     Ok(match unsafe { unistd::fork() }? {
         ForkResult::Parent { child } => Forked::Parent {
             child: child.as_raw(),
@@ -39,16 +39,16 @@ pub fn fork() -> io::Result<Forked> {
     })
 }
 
-/// Keeps this process's memory out of core dumps, and from others of its user. A program
-/// that it executes is not concerned, nor any limit.
+/// Excludes this process's memory from core dumps, and hides it from other processes of its user. A
+/// program that it executes is not affected, nor is any limit.
 ///
 /// # Errors
-/// What prctl(2) says.
+/// Those of prctl(2).
 pub fn forbid_core_dumps() -> io::Result<()> {
     Ok(prctl::set_dumpable(false)?)
 }
 
-/// Whether this process has one thread only, as far as that can be told.
+/// Whether this process has one thread only, as far as is known.
 #[must_use]
 pub fn has_one_thread() -> bool {
     // unshare(2): "CLONE_THREAD can be specified if the caller is single threaded;
@@ -59,8 +59,8 @@ pub fn has_one_thread() -> bool {
     done == 0 || nix::errno::Errno::last() != nix::errno::Errno::EINVAL
 }
 
-/// Leaves this process at once: no destructor runs, nothing is flushed. A fork
-/// leaves this way, because what it has copies of is its parent's to clean up.
+/// Ends this process at once: no destructor runs, nothing is flushed. A fork ends this way, because
+/// its copies belong to its parent.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit(2) does not return and touches no memory of ours.
     unsafe { libc::_exit(code) }
@@ -69,13 +69,12 @@ pub fn exit_now(code: i32) -> ! {
 /// Makes this process the parent of those of its descendants whose parent has ended.
 ///
 /// # Errors
-/// What prctl(2) says: a sandbox may forbid it.
+/// Those of prctl(2): a sandbox may forbid it.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(prctl::set_child_subreaper(true)?)
 }
 
-/// Sets the name by which ps(1) and killall(1) know this process; the kernel cuts
-/// it after 15 bytes.
+/// Sets the name of this process in ps(1) and killall(1); the kernel truncates it to 15 bytes.
 ///
 /// # Errors
 /// What prctl(2) says.
@@ -83,9 +82,9 @@ pub fn set_name(name: &CStr) -> io::Result<()> {
     Ok(prctl::set_name(name)?)
 }
 
-/// Has the kernel kill this process when its parent ends. It holds across an
-/// exec, but not across one of a set-user-ID program, and not in a fork. The
-/// parent may be gone already: compare [`parent_pid`] afterwards.
+/// Makes the kernel kill this process when its parent ends. The setting survives an exec, except of
+/// a set-user-ID program, and not a fork. The parent may be gone already: compare [`parent_pid`]
+/// afterwards.
 ///
 /// # Errors
 /// What prctl(2) says.
@@ -93,7 +92,7 @@ pub fn die_with_parent() -> io::Result<()> {
     Ok(prctl::set_pdeathsig(Signal::SIGKILL)?)
 }
 
-/// Goes into a session and a process group of its own. One that leads a group stays.
+/// Moves into a new session and process group. A process that leads a group stays.
 pub fn leave_session() {
     let _ = unistd::setsid();
 }
@@ -125,15 +124,14 @@ pub fn host_name() -> io::Result<String> {
     Ok(unistd::gethostname()?.to_string_lossy().into_owned())
 }
 
-/// Sends a signal to a child that has not been waited for, so that its pid can't
-/// belong to another. Whether it still ran does not matter. See
-/// [`super::pidfd::Target`] for anyone else.
+/// Sends a signal to a child that is not reaped, so that its pid can't belong to another process.
+/// The child may have ended. See [`super::pidfd::Target`] for other processes.
 ///
 /// # Errors
-/// EPERM if the child is another user's by now; EINVAL for a number that is no signal.
+/// EPERM if the child belongs to another user by now; EINVAL for a number that is no signal.
 pub fn signal_child(pid: i32, signal: i32) -> io::Result<()> {
     if pid <= 0 {
-        // kill(2) would take it for a group.
+        // kill(2) would treat it as a group.
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
     // SAFETY: kill(2) takes no pointer.
@@ -145,7 +143,7 @@ pub fn signal_child(pid: i32, signal: i32) -> io::Result<()> {
 /// system's first process, which adopts orphans.
 ///
 /// # Errors
-/// What kill(2) says: EPERM if it is another user's; ESRCH if it is not to be signalled.
+/// Those of kill(2): EPERM if it belongs to another user; ESRCH if it must not be signalled.
 pub fn signal_parent(signal: i32) -> io::Result<()> {
     match parent_pid() {
         0 | 1 => Err(io::Error::from_raw_os_error(libc::ESRCH)),
@@ -165,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_with_two_threads_is_told() {
+    fn a_process_with_two_threads_is_recognized() {
         std::thread::scope(|scope| {
             let (send, receive) = std::sync::mpsc::channel::<()>();
             scope.spawn(move || receive.recv());

@@ -1,4 +1,4 @@
-//! What /proc says about processes.
+//! Processes according to /proc.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -6,11 +6,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// One process as `/proc/PID/stat` shows it.
+/// One process according to `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     pub pid: i32,
-    /// Its name, at most 15 bytes, made readable.
+    /// Its name, at most 15 bytes, made printable.
     pub name: String,
     /// The kernel's letter for its state: R, S, D, T, Z and so on.
     pub state: char,
@@ -18,8 +18,8 @@ pub struct Process {
     pub parent: i32,
     /// How many threads it has.
     pub threads: u64,
-    /// When it started, in the kernel's ticks since boot. With the pid it tells
-    /// this process from one that got the pid later.
+    /// When it started, in the kernel's ticks since boot. Together with the pid it distinguishes
+    /// this process from a later one with the same pid.
     pub started: u64,
 }
 
@@ -34,8 +34,8 @@ impl Process {
     /// Reads the text of `/proc/PID/stat`. `None` if it is not of that form.
     #[must_use]
     pub fn parse(stat: &[u8]) -> Option<Self> {
-        // The name stands in parentheses and may contain anything, parentheses,
-        // spaces and line breaks too. No field behind it contains a parenthesis.
+        // The name is in parentheses and may contain anything, including parentheses, spaces and
+        // line breaks. No later field contains a parenthesis.
         let open = stat.iter().position(|byte| *byte == b'(')?;
         let close = stat.iter().rposition(|byte| *byte == b')')?;
         let pid = std::str::from_utf8(stat.get(..open)?).ok()?;
@@ -55,8 +55,8 @@ impl Process {
     }
 }
 
-/// The text of a small file in /proc, by as few calls as there can be: the kernel makes
-/// it anew for each reader, and its size is not known before.
+/// The text of a small file in /proc, with as few calls as possible: the kernel generates it for
+/// each reader, and its size is unknown before.
 ///
 /// # Errors
 /// There is no such file, it can't be read, or has more than a quarter of a KiB.
@@ -69,8 +69,8 @@ pub fn read_short(path: &str) -> io::Result<String> {
     }
 }
 
-/// Whether /proc is there and shows the pid namespace of this process. In any
-/// other its pids would mean other processes.
+/// Whether /proc exists and shows the pid namespace of this process. In any other its pids would
+/// mean other processes.
 #[must_use]
 pub fn is_ours() -> bool {
     let own = fs::read_link("/proc/self");
@@ -80,16 +80,16 @@ pub fn is_ours() -> bool {
 /// The process that has `pid` now. `None` if there is none, or if it is hidden.
 #[must_use]
 pub fn process(pid: i32) -> Option<Process> {
-    // The kernel gives the whole line, of less than 400 bytes, to the first read that
-    // has room for it. This is read more often than anything else.
+    // The kernel returns the whole line, of less than 400 bytes, to the first read that has room
+    // for it. This file is read more often than any other.
     let mut line = [0; 1024];
     let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
     let length = file.read(&mut line).ok()?;
     Process::parse(line.get(..length)?)
 }
 
-/// For how long a process has run on a processor since it began. `None` if there is no
-/// such process, or this kernel does not tell.
+/// How long a process has run on a processor since it began. `None` if there is no such process, or
+/// the kernel does not report it.
 #[must_use]
 pub fn run_time(pid: i32) -> Option<Duration> {
     // The first number is in nanoseconds.
@@ -98,7 +98,7 @@ pub fn run_time(pid: i32) -> Option<Duration> {
     Some(Duration::from_nanos(first.parse().ok()?))
 }
 
-/// All processes that can be seen, one after the other: not as of one instant.
+/// All visible processes, one after the other: not a snapshot.
 ///
 /// # Errors
 /// /proc can't be listed.
@@ -110,31 +110,30 @@ pub fn processes() -> io::Result<Vec<Process>> {
     Ok(pids.filter_map(process).collect())
 }
 
-/// The children of a process, those that have ended and were not waited for too: much
-/// quicker to be had than a look at everybody. `None` if the process is gone, or if
-/// this kernel does not show them.
+/// The children of a process, including ended ones that are not reaped: much faster than reading
+/// all processes. `None` if the process is gone, or the kernel does not show them.
 ///
-/// One that appears or ends meanwhile may hide another: who must have all looks
-/// again until nothing is new.
+/// A child that appears or ends meanwhile may hide another: for a complete list, repeat until
+/// nothing is new.
 #[must_use]
 pub fn child_pids(pid: i32) -> Option<Vec<i32>> {
     Some(Children::of(pid)?.collect())
 }
 
-/// The children of a process as [`child_pids`] gives them, one after the other: the kernel
-/// makes the list a page at a time, and a process that does not reap may have thousands.
+/// The children of a process as in [`child_pids`], one after the other: the kernel generates the
+/// list a page at a time, and a process that does not reap may have thousands.
 #[derive(Debug)]
 pub struct Children {
-    /// Of each thread: a child is shown by the one that made it.
+    /// One list per thread: a child is in the list of the thread that created it.
     lists: Vec<io::Split<BufReader<File>>>,
 }
 
 impl Children {
-    /// Those of this process. `None` as for [`child_pids`].
+    /// The children of this process. `None` as for [`child_pids`].
     #[must_use]
     pub fn of(pid: i32) -> Option<Self> {
         let threads = format!("/proc/{pid}/task");
-        // A directory has a link from itself, from its parent, and from each of its own.
+        // A directory has links from itself, from its parent, and from each of its subdirectories.
         if fs::metadata(&threads).ok()?.nlink() == 3 {
             let lists = list_of(Path::new(&format!("{threads}/{pid}")))?;
             return Some(Self { lists });
@@ -162,7 +161,7 @@ impl Iterator for Children {
     }
 }
 
-/// The list of a thread's children; none if it has ended. `None` if this kernel does not
+/// The list of a thread's children; empty if the thread has ended. `None` if the kernel does not
 /// show them.
 fn list_of(thread: &Path) -> Option<Vec<io::Split<BufReader<File>>>> {
     match File::open(thread.join("children")) {
@@ -171,7 +170,7 @@ fn list_of(thread: &Path) -> Option<Vec<io::Split<BufReader<File>>>> {
     }
 }
 
-/// What the kernel gives at a time.
+/// How much the kernel returns at a time.
 const PAGE: usize = 4096;
 
 /// Whether this kernel shows the children of a process (CONFIG_PROC_CHILDREN).
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stat_is_refused() {
+    fn a_text_of_another_form_is_refused() {
         for text in ["", "44", ")(", "44 (a", "44 (a)", "44 (a) S 1", "x (a) S 1"] {
             assert_eq!(Process::parse(text.as_bytes()), None, "{text:?}");
         }
@@ -259,10 +258,10 @@ mod tests {
     }
 
     #[test]
-    fn who_runs_is_seen_to() {
+    fn the_run_time_of_a_running_process_grows() {
         let pid = crate::sys::process::pid();
         let before = run_time(pid).unwrap();
-        // The kernel counts when it looks at the clock.
+        // The kernel updates the time when it reads the clock.
         while run_time(pid).unwrap() == before {}
         assert_eq!(run_time(i32::MAX), None);
     }

@@ -1,6 +1,5 @@
-//! What a service is to tell its manager, as sd_notify(3) describes it: datagrams to the
-//! socket that the environment names. Nobody waits for a manager: what it does not take
-//! at once is dropped.
+//! The messages of a service to its manager, as in sd_notify(3): datagrams to the socket that the
+//! environment names. They never block: what the manager does not take at once is dropped.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt as _;
@@ -10,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use super::process;
 
-/// What a manager hands down, and a program that a service starts is not to use.
+/// Variables of the manager that a program started by the service must not use.
 pub const VARIABLES: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
 
 /// The manager of this service.
 #[derive(Debug)]
 pub struct ServiceManager {
     address: SocketAddr,
-    /// How often it wants to hear that the service is at work.
+    /// How often the manager expects a sign that the service is at work.
     watchdog: Option<Duration>,
-    /// When it last heard so.
+    /// When the last such sign was sent.
     heard_at: Option<Instant>,
 }
 
@@ -40,8 +39,8 @@ impl ServiceManager {
         })
     }
 
-    /// The service is at work: that it is ready, the first time, and then what keeps the
-    /// watchdog quiet, when that is due. To be called every second.
+    /// Reports that the service is at work: that it is ready, the first time, and then the
+    /// watchdog's sign, when due. To be called every second.
     pub fn at_work(&mut self) {
         let due = match (self.heard_at, self.watchdog) {
             (None, _) => true,
@@ -59,19 +58,19 @@ impl ServiceManager {
         }
     }
 
-    /// What the service is doing, in a line for people.
+    /// Reports what the service is doing, in a line for people.
     pub fn status(&self, text: &str) {
         let line: String = text.chars().filter(|c| !c.is_control()).collect();
         self.tell(&format!("STATUS={line}"));
     }
 
     fn tell(&self, message: &str) {
-        // A socket each time: it is used seldom, and there is none to lose.
+        // A new socket each time: messages are rare, and there is no socket to lose.
         let sent = UnixDatagram::unbound().and_then(|socket| {
             socket.set_nonblocking(true)?;
             socket.send_to_addr(message.as_bytes(), &self.address)
         });
-        // Who does not listen is not told.
+        // A manager that does not listen gets no message.
         drop(sent);
     }
 }
@@ -119,13 +118,13 @@ mod tests {
         manager.status("waits\nin line");
         assert_eq!(heard(&socket), "STATUS=waitsin line");
         assert!(socket.recv(&mut [0; 9]).is_err());
-        // Nobody listens: nothing happens.
+        // Without a listener nothing happens.
         drop(socket);
         manager.status("alone");
     }
 
     #[test]
-    fn other_kinds_of_sockets_are_nobody() {
+    fn other_kinds_of_sockets_are_ignored() {
         assert!(address(OsStr::new("vsock:2:3")).is_none());
         assert!(address(OsStr::new("")).is_none());
         assert!(address(OsStr::new("/run/x")).is_some());

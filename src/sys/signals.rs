@@ -1,4 +1,4 @@
-//! Signals: what tokenrun was given, what it takes for itself, and how they are read.
+//! Signals: the inherited dispositions, the signals that tokenrun handles, and how they are read.
 
 #![allow(unsafe_code)]
 
@@ -27,7 +27,7 @@ pub const PASSED: [Signal; 8] = [
     Signal::SIGCONT,
 ];
 
-/// Raised by the process's own instructions. To block them is to die of them.
+/// Raised by the process's own instructions. A blocked one ends the process.
 const SYNCHRONOUS: [Signal; 7] = [
     Signal::SIGSEGV,
     Signal::SIGBUS,
@@ -41,7 +41,7 @@ const SYNCHRONOUS: [Signal; 7] = [
 /// They stop tokenrun together with its job.
 const STOPPING: [Signal; 3] = [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
 
-/// The signal mask, the dispositions and the limit on files that this process was given.
+/// The inherited signal mask, dispositions and limit on files.
 #[derive(Debug, Clone, Copy)]
 pub struct Inherited {
     mask: SigSet,
@@ -52,15 +52,15 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// Records what this process was given, then ignores SIGPIPE, lifts the limit on
-    /// the size of files ([`FileSizeLimit::lift`]), and gives SIGCHLD its default (a parent may have ignored it, and then nobody could wait for a
-    /// child). The other signals do what they did: until [`Inherited::block`] they
-    /// end this process at once.
+    /// Records the inherited values, then ignores SIGPIPE, lifts the limit on the size of files
+    /// ([`FileSizeLimit::lift`]), and gives SIGCHLD its default (a parent may have ignored it, and
+    /// then no child could be waited for). The other signals keep their effect: until
+    /// [`Inherited::block`] they end this process at once.
     ///
     /// To be called first of all, by the only thread.
     ///
     /// # Errors
-    /// What sigaction(2) says; it has no reason to.
+    /// Those of sigaction(2), which has no reason to fail.
     pub fn look() -> io::Result<Self> {
         let mask = SigSet::thread_get_mask()?;
         let mut ignored = SigSet::empty();
@@ -83,7 +83,7 @@ impl Inherited {
     /// while there is one thread: others inherit the mask.
     ///
     /// # Errors
-    /// What pthread_sigmask(3) says; it has no reason to.
+    /// Those of pthread_sigmask(3), which has no reason to fail.
     pub fn block(&self) -> io::Result<()> {
         let mut taken = SigSet::all();
         for signal in SYNCHRONOUS {
@@ -107,12 +107,12 @@ impl Inherited {
         Ok(inherited)
     }
 
-    /// Puts back everything that [`Inherited::take`] changed. Async-signal-safe:
-    /// for the job's process between fork and exec.
+    /// Restores everything that [`Inherited::take`] changed. Async-signal-safe: for the job's
+    /// process between fork and exec.
     pub fn restore(&self) {
-        // There is nobody to tell: these calls fail for a bad number only.
-        // SAFETY: both actions were given to this process by whoever executed it,
-        // so they can only be the default or ignoring; no handler is installed.
+        // A failure can't be reported: these calls fail for a bad number only. SAFETY: both actions
+        // were inherited through an exec, so they can only be the default or ignoring; no handler
+        // is installed.
         unsafe {
             let _ = sigaction(Signal::SIGCHLD, &self.child);
             let _ = sigaction(Signal::SIGPIPE, &self.pipe);
@@ -121,8 +121,7 @@ impl Inherited {
         let _ = self.mask.thread_set_mask();
     }
 
-    /// Whether a signal that asks for the end has come, and was not read yet. To be asked
-    /// after [`Inherited::block`].
+    /// Whether a stop signal has come and is not read yet. To be called after [`Inherited::block`].
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         // SAFETY: all zeroes is a valid set, and it is overwritten.
@@ -152,8 +151,8 @@ impl Inherited {
     }
 }
 
-/// Throws away what was sent to this process while it was blocked. Returns which
-/// signals, by their numbers.
+/// Discards the signals that were sent to this process while they were blocked. Returns their
+/// numbers.
 pub fn discard_pending() -> Vec<i32> {
     let at_once = libc::timespec {
         tv_sec: 0,
@@ -193,7 +192,7 @@ fn set_disposition(signal: Signal, to: SigHandler) -> io::Result<SigAction> {
 pub fn without_being_stopped<R>(work: impl FnOnce() -> R) -> R {
     let output = SigSet::from(Signal::SIGTTOU);
     let mut before = SigSet::empty();
-    // It can fail only for a bad number; then the write is as any other.
+    // It can fail only for a bad number; then the write is like any other.
     let _ = pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&output), Some(&mut before));
     let done = work();
     let _ = before.thread_set_mask();
@@ -203,15 +202,14 @@ pub fn without_being_stopped<R>(work: impl FnOnce() -> R) -> R {
 /// Blocks every signal that can be blocked, those that stop a process included.
 ///
 /// # Errors
-/// What pthread_sigmask(3) says; it has no reason to.
+/// Those of pthread_sigmask(3), which has no reason to fail.
 pub fn block_all() -> io::Result<()> {
     Ok(SigSet::all().thread_set_mask()?)
 }
 
-/// Ends this process by a signal, as if it had never been caught, so that the
-/// parent sees the death of a signal. Without a core dump: the job's is the one
-/// that matters. Returns only by its exit, with 128 + `signal`, should the signal
-/// not end a process.
+/// Ends this process by a signal, as if it had never been caught, so that the parent sees a death
+/// by that signal. Without a core dump: the job's is the one that matters. If the signal does not
+/// end the process, it exits with 128 + `signal`.
 pub fn die_of(signal: i32) -> ! {
     if let Ok(signal) = Signal::try_from(signal) {
         let none = libc::rlimit {
@@ -233,8 +231,8 @@ pub fn die_of(signal: i32) -> ! {
 pub struct Received {
     /// Its number.
     pub signal: i32,
-    /// Who sent it, as far as the kernel says; 0 for itself, or for a process of
-    /// another pid namespace.
+    /// The sender, as far as the kernel says; 0 for the kernel itself, or for a process of another
+    /// pid namespace.
     pub from_pid: i32,
     /// The kernel's `si_code`: SI_USER, SI_KERNEL, CLD_EXITED and so on.
     pub code: i32,
@@ -268,7 +266,7 @@ impl SignalFd {
     fn reading(inherited: &Inherited, mut wanted: SigSet) -> io::Result<Self> {
         wanted.add(Signal::SIGCHLD);
         for signal in PASSED {
-            // The kernel would queue it in spite of being ignored: it is blocked.
+            // The kernel would queue the signal although it is ignored: it is blocked.
             if !inherited.ignored.contains(signal) {
                 wanted.add(signal);
             }
@@ -281,7 +279,7 @@ impl SignalFd {
     /// The next signal that has arrived; `None` if there is none now.
     #[must_use]
     pub fn read(&self) -> Option<Received> {
-        // A descriptor of ours can fail only by having nothing to say.
+        // The read of a valid descriptor fails only when nothing is pending.
         let info = self.fd.read_signal().ok().flatten()?;
         Some(Received {
             signal: i32::try_from(info.ssi_signo).unwrap_or_default(),

@@ -19,13 +19,13 @@ pub struct Packets {
     fd: OwnedFd,
 }
 
-/// What an end had to give.
+/// The result of a read.
 #[derive(Debug)]
 pub enum Packet {
     /// A packet, and the descriptor that came with it; it is closed on exec.
     Data(Vec<u8>, Option<OwnedFd>),
     Nothing,
-    /// Nothing ever again: no process has the other end.
+    /// The end: no process has the other end.
     Closed,
 }
 
@@ -47,7 +47,7 @@ impl Packets {
     /// `BrokenPipe` if it is closed; EMSGSIZE for a packet of more than some 200 KiB.
     pub fn send(&self, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
         if bytes.is_empty() {
-            // The other end would take it for the end.
+            // The other end would read it as the end of file.
             return Err(Errno::EINVAL.into());
         }
         let raw = fd.map(|fd| [fd.as_raw_fd()]);
@@ -73,8 +73,8 @@ impl Packets {
             match self.try_receive() {
                 Ok(packet) => return Ok(packet),
                 Err(Errno::EAGAIN) => return Ok(Packet::Nothing),
-                // The other end was closed before it had read everything. The
-                // kernel says so once, before it gives out what is still there.
+                // The other end was closed before it had read everything. The kernel reports that
+                // once, before it returns the remaining packets.
                 Err(Errno::EINTR | Errno::ECONNRESET) => {}
                 Err(err) => return Err(err.into()),
             }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_left_without_reading_everything_is_still_heard() {
+    fn packets_of_an_end_that_closed_early_are_still_read() {
         let (one, other) = Packets::pair().unwrap();
         one.send(b"last words", None).unwrap();
         other.send(b"unread", None).unwrap();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_does_not_read_blocks_nobody() {
+    fn an_end_that_does_not_read_blocks_no_sender() {
         let (one, _other) = Packets::pair().unwrap();
         let full = std::iter::repeat_with(|| one.send(&[0; 4096], None))
             .find_map(Result::err)

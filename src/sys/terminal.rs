@@ -4,8 +4,7 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::unistd::{getpgrp, tcgetpgrp};
 
-/// Whether this process's group is the one that its terminal listens to. No, if it has
-/// no terminal.
+/// Whether this process's group is the foreground group of its terminal. False without a terminal.
 #[must_use]
 pub fn is_in_foreground() -> bool {
     let flags = OFlag::O_RDONLY | OFlag::O_NOCTTY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;

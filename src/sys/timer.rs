@@ -34,7 +34,7 @@ impl Timer {
     /// instead of when it was armed for before.
     ///
     /// # Errors
-    /// What timerfd_settime(2) says; it has no reason to.
+    /// Those of timerfd_settime(2), which has no reason to fail.
     pub fn arm(&self, clock: &LocalClock, at: Moment) -> io::Result<()> {
         // Absolute, because a relative time of zero would disarm the timer.
         let due = boottime().saturating_add(at.since(clock.now()));
@@ -44,14 +44,14 @@ impl Timer {
     /// Makes the timer never readable.
     ///
     /// # Errors
-    /// What timerfd_settime(2) says; it has no reason to.
+    /// Those of timerfd_settime(2), which has no reason to fail.
     pub fn disarm(&self) -> io::Result<()> {
         self.set(Duration::ZERO)
     }
 
     /// Makes the timer unreadable again after its moment has come.
     pub fn clear(&self) {
-        // That it was not readable is no error either.
+        // An unreadable timer is no error.
         let _ = rustix::io::read(&self.fd, &mut [0; 8]);
     }
 
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fires_when_its_moment_has_come_and_not_before() {
+    fn a_timer_fires_at_its_moment_and_not_before() {
         let clock = LocalClock::start();
         let timer = Timer::new().unwrap();
         let at = clock.now().plus(Duration::from_millis(20));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn disarmed_and_cleared_it_never_fires() {
+    fn a_disarmed_or_cleared_timer_never_fires() {
         let clock = LocalClock::start();
         let timer = Timer::new().unwrap();
         timer.clear();

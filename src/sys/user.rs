@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use nix::unistd::{Uid, User, geteuid, getuid};
 
-/// The user's name, or its number if it has none; behind sudo, who called that as well.
-/// It is told, never believed: a user may set what sudo says.
+/// The user's name, or its number if it has none; under sudo with the calling user. For display
+/// only, never for a decision: a user may set sudo's variables.
 #[must_use]
 pub fn name() -> String {
     let name = name_of(getuid().as_raw());

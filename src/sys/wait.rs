@@ -1,4 +1,4 @@
-//! Waiting for children, without ever blocking unless asked to.
+//! Waiting for children, without blocking unless stated.
 
 #![allow(unsafe_code)]
 
@@ -13,22 +13,22 @@ use serde::{Deserialize, Serialize};
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Status {
-    /// It left, with this code: 0 to 255.
+    /// It exited with this code: 0 to 255.
     Exited(i32),
-    /// This signal, by its number, ended it.
+    /// This signal, by its number, killed it.
     Signalled(i32),
 }
 
 impl Status {
-    /// Turns around the number that waitpid(2) gives. `None` for a child that has
-    /// not ended but stopped or continued.
+    /// Decodes the status of waitpid(2). `None` for a child that has not ended but stopped or
+    /// continued.
     #[must_use]
     pub fn from_raw(raw: i32) -> Option<Self> {
         if libc::WIFEXITED(raw) {
             Some(Self::Exited(libc::WEXITSTATUS(raw)))
         } else if libc::WIFSIGNALED(raw) {
-            // Not nix's WaitStatus: it takes a real-time signal for an error, after
-            // the child has been reaped.
+            // Not nix's WaitStatus: it treats a real-time signal as an error, after the child has
+            // been reaped.
             Some(Self::Signalled(libc::WTERMSIG(raw)))
         } else {
             None
@@ -36,21 +36,21 @@ impl Status {
     }
 }
 
-/// What waiting without blocking gave.
+/// The result of a wait without blocking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
-    /// A child has ended and is reaped by this very call.
+    /// A child has ended, and this call has reaped it.
     Ended { pid: i32, status: Status },
-    /// There are children, and none that was asked for has ended.
+    /// There are matching children, and none has ended.
     Running,
-    /// There is no such child: of the pid that was asked for, or at all.
+    /// There is no matching child.
     NoChild,
 }
 
 /// Reaps the child `pid` if it has ended.
 ///
 /// # Errors
-/// What waitpid(2) says; it has no reason to.
+/// Those of waitpid(2), which has no reason to fail.
 pub fn try_wait(pid: i32) -> io::Result<Waited> {
     if pid <= 0 {
         return Ok(Waited::NoChild);
@@ -77,12 +77,12 @@ pub fn wait_for(pid: i32) -> io::Result<Status> {
     }
 }
 
-/// The first pause between two looks whether a child has ended, doubled up to the longest.
+/// The first pause between two checks of a child, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Whether the child `pid` ends within this time, and reaps it. One that was reaped already
-/// has ended.
+/// Whether the child `pid` ends within this time; reaps it. A child that is reaped already has
+/// ended.
 pub fn ends_within(pid: i32, limit: Duration) -> bool {
     let started = Instant::now();
     let mut pause = FIRST_PAUSE;
@@ -104,14 +104,14 @@ pub fn ends_within(pid: i32, limit: Duration) -> bool {
 pub enum Left {
     /// None. For a subreaper: no descendant either.
     Nothing,
-    /// None that has ended.
+    /// Only live ones.
     Living,
-    /// There may be more that have ended.
+    /// Ended ones may be left.
     Unknown,
 }
 
-/// Reaps children that have ended, `most` of them at the most, and tells `on` of each:
-/// others may end as quickly as they are reaped, without end.
+/// Reaps ended children, at most `most`, and passes each to `on`: others may end as fast as they
+/// are reaped, without end.
 ///
 /// # Errors
 /// As [`try_wait`].
@@ -136,18 +136,18 @@ pub fn is_running(pid: i32) -> bool {
     look(libc::P_PID, id, flags).is_ok_and(|found| found.is_none())
 }
 
-/// The signal that has stopped the child `pid` since this was last asked, by its number.
+/// The signal that has stopped the child `pid` since the last call, by its number.
 ///
 /// # Errors
 /// ECHILD if there is no such child.
 pub fn newly_stopped_by(pid: i32) -> io::Result<Option<i32>> {
     let id = libc::id_t::try_from(pid).map_err(|_| Errno::ECHILD)?;
     let found = look(libc::P_PID, id, libc::WSTOPPED | libc::WNOHANG)?;
-    // SAFETY: waitid(2) gave it, for a child, so that it has a status.
+    // SAFETY: waitid(2) returned it for a child, so that it has a status.
     Ok(found.map(|info| unsafe { info.si_status() }))
 }
 
-/// waitid(2). `None` if there is nothing to say of the children that were asked for.
+/// waitid(2). `None` without a matching event.
 fn look(kind: libc::idtype_t, id: libc::id_t, flags: i32) -> io::Result<Option<libc::siginfo_t>> {
     // SAFETY: all zeroes is a valid siginfo_t.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
@@ -159,7 +159,7 @@ fn look(kind: libc::idtype_t, id: libc::id_t, flags: i32) -> io::Result<Option<l
 /// Whether this process has any child, ended or not. Reaps nothing.
 ///
 /// # Errors
-/// What waitid(2) says; it has no reason to.
+/// Those of waitid(2), which has no reason to fail.
 pub fn has_children() -> io::Result<bool> {
     match look_for_any() {
         Ok(_) => Ok(true),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_waited_for_by_group() {
+    fn children_are_never_waited_for_by_group() {
         assert_eq!(try_wait(0).unwrap(), Waited::NoChild);
         assert_eq!(try_wait(-1).unwrap(), Waited::NoChild);
         assert!(wait_for(1).is_err());
