@@ -1,7 +1,6 @@
 //! The configuration files: settings that ten cron lines need not repeat. The files are read
-//! strictly: what can't be understood, or could be another's doing, is refused and never
-//! passed over, because who runs without its settings runs with another store, beside the
-//! others.
+//! strictly: an unreadable file, or one that another user could have written, is refused and never
+//! ignored, because a run without its settings would use another store, beside the other nodes.
 
 mod document;
 mod file;
@@ -18,7 +17,7 @@ use std::path::{Path, PathBuf};
 use self::document::Document;
 use self::file::Missing;
 
-/// What an administrator sets for all users.
+/// The administrator's file for all users.
 pub const SYSTEM_FILE: &str = "/etc/tokenrun/config.toml";
 
 /// Where a user's own file lies.
@@ -31,7 +30,7 @@ pub struct Home {
 }
 
 impl Home {
-    /// The user's own file; `None` if nothing absolute says where.
+    /// The user's own file; `None` without an absolute directory.
     #[must_use]
     pub fn file(&self) -> Option<PathBuf> {
         let absolute = |text: &OsString| Path::new(text).is_absolute().then(|| PathBuf::from(text));
@@ -44,7 +43,7 @@ impl Home {
     }
 }
 
-/// What the configuration files say.
+/// The contents of the configuration files.
 #[derive(Debug, Default)]
 pub struct Config {
     /// The user's own comes first.
@@ -52,12 +51,11 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the file that was `given`, which must be there, and no other; none if that is
-    /// empty. Without one, reads the user's and the system's, if they are there: where neither
-    /// is, this costs two calls of lstat(2).
+    /// Reads only the `given` file, which must exist; none if the name is empty. Without one, reads
+    /// the user's and the system's, if they exist; otherwise this costs two calls of lstat(2).
     ///
     /// # Errors
-    /// One line on the first thing that is wrong.
+    /// One line about the first error.
     pub fn load(given: Option<&OsStr>, home: &Home) -> Result<Self, Refusal> {
         let mut config = Self::default();
         match given {
@@ -80,8 +78,8 @@ impl Config {
         Ok(())
     }
 
-    /// What holds for a group, or where no group is named: a group's table comes before
-    /// `[defaults]`, in whichever file, and the user's file before the system's.
+    /// The settings of a group, or without a group: a group's table precedes `[defaults]`, in
+    /// either file, and the user's file precedes the system's.
     #[must_use]
     pub fn settings(&self, group: Option<&str>) -> Vec<&Setting> {
         let documents = self.documents.iter();

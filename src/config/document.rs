@@ -1,4 +1,4 @@
-//! What a configuration file says: settings, each with the line that it stands in.
+//! The settings in a configuration file, each with its line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ type Table<'i> = DeTable<'i>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     pub key: &'static Key,
-    /// As it would be written after the option; `None` is `false`.
+    /// The value as written after the option; `None` is `false`.
     pub value: Option<String>,
-    /// Where it stands.
+    /// Its place.
     pub source: Source,
 }
 
-/// Where a setting stands.
+/// The place of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     pub path: Rc<PathBuf>,
@@ -56,7 +56,7 @@ fn table_name(name: &str) -> String {
 }
 
 impl Setting {
-    /// Whether this one, which comes before `other`, leaves nothing of it.
+    /// Whether this setting, which precedes `other`, replaces it completely.
     pub(super) fn hides(&self, other: &Self) -> bool {
         let other = other.key.name;
         self.key.name == other || self.value.is_some() && self.key.instead_of == Some(other)
@@ -109,7 +109,7 @@ impl Document {
     }
 }
 
-/// Entries in the order of the file, so that its first mistake is the one that is told.
+/// Entries in the order of the file, so that the first mistake is reported.
 fn in_order<'t, 'i>(
     table: &'t Table<'i>,
 ) -> Vec<(&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>)> {
@@ -118,7 +118,7 @@ fn in_order<'t, 'i>(
     entries
 }
 
-/// What the parser says, which may have several lines.
+/// The parser's error, which may have several lines, in one.
 fn one_line(text: &str) -> String {
     let lines = text.split(char::is_control).map(str::trim);
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
@@ -234,7 +234,7 @@ impl Reader<'_> {
         self.wrong(at, &text)
     }
 
-    /// What stands at the top, and is neither of the two tables.
+    /// The error of a top-level entry that is neither of the two tables.
     fn misplaced(&self, name: &Spanned<DeString<'_>>, text: &str) -> Refusal {
         let at = name.span().start;
         if find(text).is_some() {
@@ -246,7 +246,7 @@ impl Reader<'_> {
     }
 }
 
-/// A value as it would be written after its option.
+/// A value as written after its option.
 fn text_of(kind: Kind, value: &DeValue<'_>) -> Result<Option<String>, String> {
     let expected = || Err(format!("must be {}", kind.expected()));
     match (kind, value) {
@@ -275,10 +275,10 @@ fn text_of(kind: Kind, value: &DeValue<'_>) -> Result<Option<String>, String> {
     }
 }
 
-/// A whole number that is not negative, in whichever notation of TOML's.
+/// A whole number that is not negative, in any notation of TOML.
 fn whole(number: &DeInteger<'_>) -> Option<u64> {
     u64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
-/// What `wait = true` stands for.
+/// The meaning of `wait = true`.
 pub const FOREVER: &str = "forever";

@@ -1,4 +1,4 @@
-//! Opening a configuration file, and whether it may be believed: as ssh(1) does with its own.
+//! Opening a configuration file, and whether it can be trusted: as ssh(1) does with its own.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
@@ -10,30 +10,30 @@ use crate::exit;
 use crate::sys::open_flags::{NO_TERMINAL, NO_WAIT};
 use crate::sys::user::effective_id;
 
-/// No file that people write is longer, in bytes.
+/// No file written by people is longer, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// What a file that is not there means.
+/// What a missing file means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     /// It sets nothing.
     Fine,
-    /// The same; and a directory that this user can't enter is not its home: a container's
-    /// user without a name has somebody else's.
+    /// The same; also for a directory that this user can't enter, which is not its home: a
+    /// container's user without a name has another user's.
     FineAndUnreachableToo,
-    /// It was asked for by name.
+    /// An error: the file was named.
     Refused,
 }
 
-/// A file's text, and who else may read it.
+/// A file's text, and whether other users may read it.
 #[derive(Debug)]
 pub(super) struct FileText {
     pub(super) text: String,
-    /// Others than its owner may read it.
+    /// Users other than its owner may read it.
     pub(super) is_shared: bool,
 }
 
-/// Reads a file whole; `None` if it is not there and need not be.
+/// Reads a file whole; `None` if it is missing and optional.
 pub(super) fn read(path: &Path, missing: Missing) -> Result<Option<FileText>, Refusal> {
     match fs::symlink_metadata(path) {
         Ok(_) => {}
@@ -46,9 +46,9 @@ pub(super) fn read(path: &Path, missing: Missing) -> Result<Option<FileText>, Re
         }
         Err(error) => return Err(unreadable(path, &error)),
     }
-    // A link to nothing is not nothing: somebody meant a file, and its disk is not mounted.
+    // A dangling link is an error: a file was meant, and its disk is not mounted.
     let before = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
-    // Before it is opened: to open a device can do something.
+    // Before the open: opening a device can have effects.
     must_be_regular(path, &before)?;
     let file = OpenOptions::new()
         .read(true)
@@ -80,7 +80,7 @@ fn must_be_regular(path: &Path, metadata: &Metadata) -> Result<(), Refusal> {
     ))
 }
 
-/// Whoever can write it decides which command `on-change` is, and which store is asked.
+/// A user who can write the file decides which command `on-change` is, and which store is used.
 fn must_be_trusted(path: &Path, metadata: &Metadata) -> Result<(), Refusal> {
     must_be_regular(path, metadata)?;
     let (owner, user) = (metadata.uid(), effective_id());
@@ -129,7 +129,7 @@ fn refused(path: &Path, text: &str) -> Refusal {
     }
 }
 
-/// What is wrong in a line of a file.
+/// An error in a line of a file.
 pub(super) fn at_line(path: &Path, line: usize, text: &str) -> Refusal {
     Refusal {
         code: exit::CONFIG,

@@ -1,5 +1,4 @@
-//! What may stand in a configuration file: the long names of options, and what their values
-//! look like.
+//! The keys of a configuration file: the long names of options, and the types of their values.
 
 use std::path::Path;
 
@@ -7,18 +6,18 @@ use crate::duration;
 use crate::store::open;
 use crate::token::ClientId;
 
-/// A setting that may stand in a file.
+/// A key of a configuration file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Key {
     /// The option's long name.
     pub name: &'static str,
-    /// What its value looks like.
+    /// The type of its value.
     pub kind: Kind,
-    /// The setting that it takes the place of.
+    /// The setting that it replaces.
     pub instead_of: Option<&'static str>,
 }
 
-/// What a value looks like.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A store; it may hold a password.
@@ -61,7 +60,7 @@ const fn instead(name: &'static str, kind: Kind, other: &'static str) -> Key {
     }
 }
 
-/// Every setting that may stand in a file, in the order in which they are shown.
+/// Every key, in the order in which they are shown.
 pub static KEYS: &[Key] = &[
     instead("store", Kind::Store, "store-file"),
     instead("store-file", Kind::Path, "store"),
@@ -91,7 +90,7 @@ pub static KEYS: &[Key] = &[
     key("log-format", Kind::Word(&["text", "json"])),
 ];
 
-/// Options that make no sense in a file, and what to do instead.
+/// Options that make no sense in a file, with the alternative.
 pub static REFUSED: &[(&str, &str)] = &[
     ("group", "a group's settings stand in a table [groups.NAME]"),
     ("command", "the job stands on the command line, after --"),
@@ -109,10 +108,10 @@ pub(super) fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// How like two names must be (1 is the same), so that the one was meant by the other.
+/// How similar two names must be (1 is equal) for a suggestion.
 const LEAST_LIKENESS: f64 = 0.8;
 
-/// The name that was meant, if one is near.
+/// The most similar name, if one is similar enough.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase().replace('_', "-");
     let likeness = |key: &'static Key| (strsim::jaro(key.name, &name), key.name);
@@ -122,7 +121,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
 }
 
 impl Kind {
-    /// What is wrong with a text, in words that follow the name.
+    /// What is wrong with a value; reads after the name.
     pub(super) fn check(self, text: &str) -> Result<(), String> {
         match self {
             Self::Store => store(text),

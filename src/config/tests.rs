@@ -1,4 +1,4 @@
-//! What a configuration file may say, and what bad ones are answered.
+//! Configuration files, and the errors of bad ones.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -91,7 +91,7 @@ fn a_groups_table_comes_before_the_defaults_key_by_key() {
         ("wait", some("forever"), 10),
     ];
     assert_eq!(values(&config, Some("nightly")), nightly);
-    // A store file leaves nothing of the default store, and `false` nothing of `true`.
+    // A store file replaces the default store, and `false` replaces `true`.
     let spaced = [
         ("conflict-exit-code", some("0"), 5),
         ("keep", some("10m"), 4),
@@ -141,7 +141,7 @@ fn the_users_file_comes_before_the_systems_within_the_same_kind_of_table() {
 }
 
 #[test]
-fn what_is_wrong_in_a_file_is_told_in_a_line_with_its_line() {
+fn an_error_in_a_file_is_one_line_with_its_place() {
     let files = ConfigFiles::new();
     for (text, line, words) in [
         (
@@ -311,7 +311,7 @@ fn deep_nesting_and_many_keys_are_refused_soon() {
 }
 
 #[test]
-fn what_is_no_text_is_refused() {
+fn a_file_that_is_not_text_is_refused() {
     let files = ConfigFiles::new();
     let refusal = refused(&files.file(b"[defaults]\nlabel = '\xff'\n"));
     assert!(
@@ -358,7 +358,7 @@ fn a_file_that_is_named_must_be_there_and_others_need_not() {
     // A file where a directory would be.
     fs::write(files.path("file"), "").unwrap();
     assert!(of_home(&home(files.path("file"))).is_ok());
-    // A link to nothing was meant to be something.
+    // A dangling link was meant to be a file.
     let directory = files.path("home/.config/tokenrun");
     fs::create_dir_all(&directory).unwrap();
     symlink("nothing", directory.join("config.toml")).unwrap();
@@ -398,7 +398,7 @@ fn a_home_is_an_absolute_path() {
 }
 
 #[test]
-fn a_password_is_for_its_owners_eyes() {
+fn a_password_is_for_its_owner_alone() {
     let files = ConfigFiles::new();
     for store in [
         "postgres://etl:secret@db/jobs",
@@ -424,7 +424,7 @@ fn a_password_is_for_its_owners_eyes() {
 }
 
 #[test]
-fn a_file_that_others_can_write_is_not_believed() {
+fn a_file_that_others_can_write_is_not_trusted() {
     let files = ConfigFiles::new();
     let path = files.file("[defaults]\nkeep = 1");
     for mode in [0o620, 0o602, 0o666] {
