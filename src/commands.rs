@@ -1,4 +1,4 @@
-//! What tokenrun can be asked to do, a file each.
+//! The commands of tokenrun, a file each.
 
 pub mod act;
 pub mod check;
@@ -27,8 +27,8 @@ use crate::exit::Exit;
 use crate::sys::errno::Errno;
 use crate::sys::fds::has_stdout;
 
-/// Prints text to stdout. A reader that has gone away (`| head`) is no failure; a stdout
-/// that was closed from the start is one.
+/// Prints text to stdout. A reader that has gone away (`
+///  head`) is no failure; a stdout that was closed from the start is one.
 ///
 /// # Errors
 /// If it can't be written for another reason.
@@ -36,7 +36,7 @@ pub fn print(text: &str) -> Result<Exit> {
     put(text).map(|_| Exit::OK)
 }
 
-/// As [`print()`], and says whether there is a reader still.
+/// As [`print()`]. Returns whether there is still a reader.
 ///
 /// # Errors
 /// As [`print()`].
@@ -44,7 +44,7 @@ pub fn put(text: &str) -> Result<bool> {
     let mut out = io::stdout().lock();
     let written = match text.is_empty() || has_stdout() {
         true => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
-        // What stands in its place would swallow it.
+        // The replacement of a closed stdout would swallow the text.
         false => Err(Errno::EBADF.into()),
     };
     match written {
@@ -54,7 +54,7 @@ pub fn put(text: &str) -> Result<bool> {
     }
 }
 
-/// Writes a page to stderr: who sees none of it has its exit status.
+/// Writes a page to stderr; a failure shows only in the exit status.
 pub fn tell(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
@@ -70,7 +70,7 @@ pub fn print_json<T: serde::Serialize>(objects: &[T]) -> Result<Exit> {
 /// Objects as a JSON array, an object a line.
 ///
 /// # Errors
-/// None that our own types give.
+/// None for tokenrun's own types.
 pub fn json_text<T: serde::Serialize>(objects: &[T]) -> Result<String> {
     let lines: Result<Vec<String>, _> = objects.iter().map(serde_json::to_string).collect();
     match lines {

@@ -1,5 +1,5 @@
-//! What operators do to a token: `pause`, `resume`, `handoff`, `expect`, `revoke`,
-//! `release` and `fence raise`.
+//! Acts of operators on a token: `pause`, `resume`, `handoff`, `expect`, `revoke`, `release` and
+//! `fence raise`.
 
 use std::thread;
 use std::time::Duration;
@@ -26,17 +26,17 @@ use crate::token::{
 /// How long after it was sent an act may still happen.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// How often an act is tried again because another wrote the row: a holder does every
-/// heartbeat, so that more than a few are no chance.
+/// How often an act is retried because another client wrote the row: a holder does at every
+/// heartbeat, so that more than a few conflicts are no coincidence.
 const TRIES: u32 = 100;
 
 /// The pause before the next try.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Does what an operator wants, unless it is so already.
+/// Performs an act, unless the row has that state already.
 ///
 /// # Errors
-/// If the store can't be used, the group is unknown, or others write without end.
+/// If the store is unusable, the group is unknown, or other clients write without end.
 pub fn act(
     store: &mut dyn Store,
     group: &GroupName,
@@ -98,11 +98,11 @@ enum Attempt {
         at: StoreTime,
         old_job_for: Duration,
     },
-    /// It is so already.
+    /// The row has that state already.
     Nothing(Act),
     /// A job runs.
     Held(Act),
-    /// Another wrote the row, or the store was slow.
+    /// Another client wrote the row, or the store was slow.
     Again,
 }
 
@@ -147,7 +147,7 @@ fn attempt(
     }
 }
 
-/// Whether the act would change nothing but the version, and when it was asked for.
+/// Whether the act would change only the version and the time of the request.
 fn is_same(to: &Row, row: &Row, act: &Act) -> bool {
     let mut to = to.clone();
     to.version = row.version;
@@ -177,7 +177,7 @@ fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
     }
 }
 
-/// Nothing is claimed of an act whose answer did not come.
+/// The error of an act whose answer did not come: its result is unknown.
 fn unclear(error: StoreError) -> anyhow::Error {
     if matches!(error.trouble, Trouble::Unavailable | Trouble::Gone) {
         let text = format!(

@@ -1,4 +1,4 @@
-//! `tokenrun check`: whether this node may run now, and whether somebody has run.
+//! `tokenrun check`: whether this node may run now, and whether a run has succeeded.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::sys::clock::LocalClock;
 use crate::token::timing::margin_of;
 use crate::token::{Outcome, Row, SessionId, StoreTime};
 
-/// The exit code of a monitoring question that is answered with no.
+/// The exit code of a monitoring question whose answer is no.
 const NO: u8 = 1;
 
-/// Answers a question. `inside` says which session this process can show: under its guard,
+/// Answers a question. `inside` returns the session that this process can prove: under its guard,
 /// or an agent's by its runtime file.
 ///
 /// # Errors
@@ -70,8 +70,8 @@ fn why_not(
     }
 }
 
-/// How long the holder trusts its lease at least, as its row shows. It trusts since it
-/// sent its heartbeat, which the store stamped a little later: hence the margin again.
+/// How long the holder trusts its lease at least, according to its row. The holder counts from
+/// sending its heartbeat, which the store stamped a little later: hence the margin again.
 fn trusted_for(row: &Row, now: &StoreTime) -> Duration {
     let Some(age) = row.run().and_then(|_| row.age(now)) else {
         return Duration::ZERO;

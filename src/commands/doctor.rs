@@ -1,5 +1,5 @@
-//! `tokenrun doctor`: examines a store, and says what is right, what is wrong and what to
-//! do about it.
+//! `tokenrun doctor`: examines a store, and reports what is right, what is wrong and what to do
+//! about it.
 
 use anyhow::Result;
 
@@ -9,8 +9,8 @@ use crate::report::doctor::{Finding, line};
 use crate::run::ending::of_trouble;
 use crate::store::checkup::{Check, Tell, Verdict};
 
-/// Prints what an examination tells: lines as they come, or an array of objects. The exit
-/// code is that of the first failure.
+/// Prints the checks of an examination: lines as they come, or an array of objects. The exit code
+/// is that of the first failure.
 ///
 /// # Errors
 /// If stdout can't be written.

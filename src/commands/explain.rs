@@ -12,8 +12,8 @@ use crate::report::explain::{Explanation, changes_in};
 use crate::store::{Reading, Store, check_reader};
 use crate::token::{Claim, Decision, Evidence, Look, QueuePosition, Verdict, decide, queue};
 
-/// Explains what the rule says to a claim. `prove` tells what this host can prove about
-/// the run in the row, and whether the claim comes from inside of it.
+/// Explains the rule's decision on a claim. `prove` returns this host's evidence about the run in
+/// the row, and whether the claim comes from inside it.
 ///
 /// # Errors
 /// If the store can't be read, or the group is unknown.
@@ -26,7 +26,7 @@ pub fn explain(
     let reading = store.read(&claim.group)?;
     if let Some(row) = &reading.row {
         check_reader(row)?;
-        // A run of this group is likely to ask for what the last one did.
+        // The next run of this group probably has the options of the last one.
         claim.timing.takeover_after = row.document.takeover_after;
     }
     let evidence = prove(&reading, claim);
@@ -37,7 +37,7 @@ pub fn explain(
         return Err(unknown_group(store.name(), &claim.group).into());
     }
     let then = changes_in(&decided.verdict, &reading.now).map(|wait| {
-        // What is waited for on the asker's own clock is waited for there.
+        // An observation goes on by this process's own clock.
         let watched = match &decided.verdict {
             Verdict::Observe(_) | Verdict::Wait(_) | Verdict::ObserveStore { .. } => wait,
             _ => Duration::ZERO,
@@ -52,7 +52,7 @@ pub fn explain(
     print(&explanation.text())
 }
 
-/// What the rule says so much later, if nobody does anything.
+/// The decision so much later, if nothing else changes.
 fn at(
     claim: &Claim,
     reading: &Reading,

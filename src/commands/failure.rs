@@ -55,7 +55,7 @@ pub struct Reported {
     pub message: Message,
 }
 
-/// The exit code and the event of a typed error. `None`: its cause tells.
+/// The exit code and the event of a typed error. `None`: its cause has them.
 fn kind_of(error: &(dyn Error + 'static)) -> Option<(u8, &'static str)> {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         Some((failure.code, failure.event))

@@ -10,7 +10,7 @@ use crate::report::fence::{Marked, Verified, advanced, behind, current, stale};
 use crate::report::log::Log;
 use crate::store::{Advanced, Store};
 
-/// Answers what is asked of a fence: 0, or 76 if it is stale.
+/// Answers a question about a fence: 0, or 76 if it is stale.
 ///
 /// # Errors
 /// If the store can't be used, or the group is unknown.

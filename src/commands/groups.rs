@@ -7,8 +7,8 @@ use crate::exit::Exit;
 use crate::store::Store;
 use crate::token::hidden::is_hidden;
 
-/// Prints the name of each group, a line each; of those too whose token can't be read. One
-/// that no option takes is not offered.
+/// Prints the name of each group, a line each, including groups whose token is unreadable. Names
+/// that no option accepts are left out.
 ///
 /// # Errors
 /// If the store can't be read, or the names can't be printed.

@@ -1,4 +1,4 @@
-//! `tokenrun history`: who ran when, and how it ended; and what operators did.
+//! `tokenrun history`: the runs with their outcomes, and the acts of operators.
 
 use anyhow::Result;
 
@@ -16,7 +16,7 @@ use crate::token::{ActRecord, GroupName};
 /// How wide a picture is where there is no terminal.
 const PLAIN_WIDTH: usize = 80;
 
-/// Shows runs, and what operators did, the newest first.
+/// Shows runs and acts of operators, the newest first.
 ///
 /// # Errors
 /// If the store can't be read, or the group is unknown.
@@ -61,8 +61,8 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
     print(&table(&entries, &listing.now))
 }
 
-/// Both, the newest first, each in the store's own order: that of a group's runs is right
-/// even where a clock went back.
+/// Merges both, the newest first, each in the store's own order: the order of a group's runs is
+/// right even where a clock went back.
 fn merged(runs: Vec<Entry>, acts: Vec<ActRecord>) -> Vec<Entry> {
     let mut merged = Vec::with_capacity(runs.len() + acts.len());
     let mut acts = acts.into_iter().map(Box::new).map(Entry::Act).peekable();

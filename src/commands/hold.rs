@@ -1,4 +1,4 @@
-//! `tokenrun hold`: what follows when a run that held a token without a job is over.
+//! `tokenrun hold`: what follows the end of a run that held a token without a job.
 
 use crate::exit;
 use crate::run::ending::NotStarted;
@@ -20,9 +20,9 @@ pub const fn goes_on(ending: &Ending) -> bool {
         | Ending::NoGuard => false,
         Ending::Ran { end, .. } => match end {
             JobEnd::Lost(_) | JobEnd::TimedOut(_) => true,
-            // It was told to end, or killed, by somebody else.
+            // Another process stopped or killed it.
             JobEnd::Itself(Status::Exited(0) | Status::Signalled(_)) => true,
-            // It has said why it can't go on.
+            // It has reported why it can't go on.
             JobEnd::Itself(Status::Exited(_)) => false,
             JobEnd::NotStarted(Unstarted::Guard(NotStarted::TooLate)) => true,
             JobEnd::NotStarted(_) => false,
@@ -30,7 +30,7 @@ pub const fn goes_on(ending: &Ending) -> bool {
     }
 }
 
-/// How the agent ends. One that was told to stop has done what it was to do.
+/// How the agent ends. A requested stop is a success.
 #[must_use]
 pub fn exit(ending: &Ending, as_a_run: exit::Exit) -> exit::Exit {
     match ending {
@@ -57,14 +57,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_was_lost_is_waited_for_again() {
+    fn an_agent_waits_again_for_a_lost_token() {
         assert!(goes_on(&ran(JobEnd::Lost(Loss::Untrusted), None)));
         assert!(goes_on(&ran(JobEnd::Itself(Status::Exited(0)), None)));
         assert!(goes_on(&ran(JobEnd::Itself(Status::Signalled(9)), None)));
     }
 
     #[test]
-    fn who_was_stopped_or_cannot_go_on_ends() {
+    fn an_agent_that_was_stopped_or_cannot_go_on_ends() {
         assert!(!goes_on(&ran(JobEnd::Itself(Status::Exited(0)), Some(15))));
         assert!(!goes_on(&ran(JobEnd::Lost(Loss::Taken), Some(15))));
         assert!(!goes_on(&ran(JobEnd::Itself(Status::Exited(78)), None)));

@@ -6,7 +6,7 @@ use super::print;
 use crate::exit::Exit;
 use crate::report::printable::printable;
 
-/// Says that the store of this name is there.
+/// Reports that the store of this name exists.
 ///
 /// # Errors
 /// If stdout can't be written.

@@ -1,4 +1,4 @@
-//! What operators know of a store that may have forgotten a grant: `settle` and `distrust`.
+//! Judgements of operators on a store that may have forgotten a grant: `settle` and `distrust`.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use crate::token::{Actor, Served, Swapped, Version};
 /// How long after it was sent the note may still be written.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// How often it is tried again because another wrote the note.
+/// How often the write is retried because another client wrote the note.
 const TRIES: u32 = 10;
 
-/// Writes what an operator knows into the note of the store's incarnation.
+/// Writes an operator's judgement into the note of the store's incarnation.
 ///
 /// # Errors
-/// If the store can't be used, or does not say which incarnation it is.
+/// If the store is unusable, or does not report its incarnation.
 pub fn judge(
     store: &mut dyn Store,
     judgement: &Judgement,

@@ -1,4 +1,4 @@
-//! `tokenrun metrics`: what Prometheus collects.
+//! `tokenrun metrics`: metrics for Prometheus.
 
 use std::fs;
 use std::io;
@@ -77,8 +77,8 @@ fn newest(
     Ok(runs.into_iter().find(RunRecord::is_final))
 }
 
-/// Whoever reads the file sees the old one or the whole new one. The collector reads what
-/// ends in `.prom`, so that the name in between does not.
+/// Replaces a file so that readers see the old one or the whole new one. The collector reads files
+/// that end in `.prom`, so the temporary name does not.
 fn replace(path: &Path, text: &str) -> io::Result<Exit> {
     let name = path
         .file_name()
@@ -89,7 +89,7 @@ fn replace(path: &Path, text: &str) -> io::Result<Exit> {
     let draft = path.with_file_name(draft);
     let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
     if written.is_err() {
-        // The file failed; what is left of it is only litter.
+        // The write failed; the temporary file is only litter.
         let _ = fs::remove_file(&draft);
     }
     written.map(|()| Exit::OK)

@@ -27,9 +27,9 @@ use crate::token::{Claim, Row, StoreTime};
 /// A run, with everything that it needs.
 #[derive(Debug)]
 pub struct Run {
-    /// Who asks for which token.
+    /// The claimant, and its terms.
     pub claim: Claim,
-    /// What the job is limited to.
+    /// The limits of the job.
     pub limits: Limits,
     /// The exit codes that the user chooses.
     pub codes: Codes,
@@ -39,8 +39,8 @@ pub struct Run {
     pub outside: Outside,
 }
 
-/// Runs the job, if the token can be had, and says how that ended and how the process ends.
-/// An agent's service manager is told what it waits for.
+/// Runs the job, if the token is granted, reports how that ended, and returns how the process ends.
+/// An agent also reports to its service manager.
 ///
 /// # Errors
 /// If the operating system refuses what tokenrun itself needs.
@@ -80,21 +80,21 @@ pub fn run(
     Ok((ending, exit))
 }
 
-/// Turns what the run says into messages, and remembers what the report needs.
+/// Turns a run's notes into messages, and collects the data of the report.
 struct Narrator<'a> {
     context: Context<'a>,
     log: &'a mut Log,
     manager: Option<&'a mut ServiceManager>,
     seen: Option<(Box<Row>, StoreTime)>,
     granted: Option<Granted>,
-    /// The servers that could be written to at once.
+    /// The servers that accepted writes at once.
     primaries: Option<Vec<String>>,
     /// Whether the wait is shown on a terminal.
     displays: bool,
 }
 
 impl Narrator<'_> {
-    /// Shows the wait, or shows it no more. Says whether that is all there is to say.
+    /// Shows the wait, or clears it. Returns whether the note needs nothing else.
     fn show(&mut self, note: &Note, detached: bool) -> bool {
         match note {
             Note::Queued {
@@ -168,8 +168,8 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// A report that can't be written changes nothing about how the job ended: the
-    /// job's status stays, unless it would have been 0.
+    /// Writes the report. A failure does not change how the job ended: the job's status stays,
+    /// unless it would have been 0.
     fn write(self, path: &Path, ending: &Ending, narrator: &mut Narrator<'_>) -> Result<()> {
         let mut report = RunReport {
             group: &self.claim.group,
@@ -206,12 +206,12 @@ impl Report<'_> {
     }
 }
 
-/// The name of a program, without its directory: arguments can hold secrets, and
-/// are never written down.
+/// The name of a program, without its directory: arguments can hold secrets, and are never
+/// recorded.
 #[must_use]
 pub fn program_name(command: &[OsString]) -> String {
     if command.get(1).is_some_and(|word| word == STAND_IN) {
-        // An agent has no program; this is what its user has typed.
+        // An agent has no program; this is the word that its user has typed.
         return "hold".to_owned();
     }
     let program = command.first().map(PathBuf::from).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! The process that stands in for a job while `hold` has the token. It is guarded as a job
-//! is: it begins when the token is gained, and is asked to end before the lease does,
-//! whatever has become of the supervisor or the store. So it tells both.
+//! The process in the place of a job while `hold` has the token. It is guarded like a job: it
+//! begins when the token is gained, and gets TERM before the lease ends, whatever happens to the
+//! supervisor or the store. So it reports both changes.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -28,20 +28,20 @@ use crate::sys::service_manager::{self, ServiceManager};
 use crate::sys::signal_numbers::{SIGTERM, asks_for_end};
 use crate::sys::signals::{Inherited, SignalFd};
 
-/// How long the last holder on this host, which is being ended, may still have the lock of
-/// the runtime file.
+/// How long the last holder on this host, which is being ended, may still have the lock of the
+/// runtime file.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// How often it is tried meanwhile.
+/// The pause between two tries.
 const LOCK_AGAIN: Duration = Duration::from_millis(10);
 
-/// How often it is looked whether the runtime file is still there.
+/// How often the runtime file is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long the command for a gain that is not over may take to end at a loss.
+/// How long the unfinished command of a gain may take to end at a loss.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Stands in until it is told to end.
+/// Holds until it gets a stop signal.
 ///
 /// # Errors
 /// The runtime file can't be used, or the operating system refused something.
@@ -70,7 +70,7 @@ pub fn stand_in(
     Ok(Exit::OK)
 }
 
-/// Tells why a runtime file can't be used.
+/// The error of an unusable runtime file.
 #[must_use]
 pub fn unusable(path: &Path, error: &io::Error) -> Failure {
     let code = match error.kind() {
@@ -111,7 +111,7 @@ impl Standing<'_> {
         Ok(Some(file))
     }
 
-    /// Says what has changed, and starts the command for it.
+    /// Reports a change, and starts its command.
     fn tell(&mut self, change: Change) -> Option<Child> {
         let message = changed(change, self.held);
         if let Some(manager) = &self.manager {
@@ -128,16 +128,16 @@ impl Standing<'_> {
         }
     }
 
-    /// Holds until a stop comes, then tells the loss.
+    /// Holds until a stop comes, then reports the loss.
     fn until_stop(mut self, mut gained: Option<Child>, mut keeper: RuntimeKeeper) {
-        let mut told = None;
+        let mut reported = None;
         while !self.is_stopped(Some(LOOK_EVERY)) {
             self.reap(&mut gained, Change::Gain);
             if let Some(looked) = keeper.look() {
-                self.tell_once(looked, &mut told);
+                self.report_once(looked, &mut reported);
             }
         }
-        // First of all: from here on no check says yes.
+        // First of all: from here on every check answers no.
         let given_up = keeper.give_up();
         if let Some(child) = &gained {
             let _ = signal_child(pid_of(child), SIGTERM);
@@ -156,20 +156,19 @@ impl Standing<'_> {
         self.until_ended(&mut lost, Change::Loss, None);
     }
 
-    /// What has become of the runtime file, unless that was told already.
-    fn tell_once(&mut self, looked: io::Result<()>, told: &mut Option<Message>) {
+    /// Reports the state of the runtime file once per change.
+    fn report_once(&mut self, looked: io::Result<()>, reported: &mut Option<Message>) {
         let failed = |error: io::Error| unusable(&self.order.runtime_file, &error).message();
         let message = looked.err().map(failed);
-        if let Some(message) = message.as_ref().filter(|it| told.as_ref() != Some(it)) {
+        if let Some(message) = message.as_ref().filter(|it| reported.as_ref() != Some(it)) {
             self.log.write(message, true);
         }
-        *told = message;
+        *reported = message;
     }
 
-    /// Waits for a signal, at most so long, and says whether one that asks for the end
-    /// has come.
+    /// Waits for a signal, at most so long. Returns whether a stop signal has come.
     fn is_stopped(&self, wait: Option<Duration>) -> bool {
-        // Whatever it says, the signals are read next.
+        // Whatever this returns, the signals are read next.
         let _ = wait_readable(self.signals.as_fd(), wait);
         let mut stopped = false;
         while let Some(received) = self.signals.read() {
@@ -187,7 +186,7 @@ impl Standing<'_> {
             if child.is_none() || left.is_some_and(|left| left.is_zero()) {
                 return;
             }
-            // The guard's patience is the limit of the last command.
+            // The guard's grace limits the last command.
             self.is_stopped(left);
         }
     }
@@ -211,7 +210,7 @@ fn pid_of(child: &Child) -> i32 {
     i32::try_from(child.id()).unwrap_or(i32::MAX)
 }
 
-/// What it writes goes to stderr: stdout may be a pipe that ends with the first run.
+/// Its output goes to stderr: stdout may be a pipe that ends with the first run.
 fn started(command: &str, change: Change, inherited: &Inherited) -> io::Result<Child> {
     let output = io::stderr().as_fd().try_clone_to_owned()?;
     let mut shell = Command::new("/bin/sh");

@@ -1,4 +1,4 @@
-//! `tokenrun status`: who holds which token.
+//! `tokenrun status`: the tokens and their holders.
 
 use std::thread;
 
@@ -16,9 +16,8 @@ use crate::sys::terminal;
 use crate::token::operator::EVERY_GROUP;
 use crate::token::{GroupName, Memory, Row};
 
-/// Shows every token, or one group's; anew every so often if that is asked for, until
-/// nobody reads it any more. A row that can't be read hides no other: it is shown as
-/// unreadable, and the exit code says so.
+/// Shows every token, or one group's; with an interval again and again, until the reader has gone.
+/// An unreadable row hides no other: it is shown as unreadable, and the exit code says so.
 ///
 /// # Errors
 /// If the store can't be read, or the group is unknown.
@@ -33,7 +32,7 @@ pub fn status(store: &mut dyn Store, request: &StatusRequest) -> Result<Exit> {
     loop {
         let text = match look(store, request) {
             Ok(shown) => shown.text,
-            // Who has seen it once wants to see how it goes on.
+            // Once the table has been shown, an error does not end it.
             Err(error) if !first => format!("{}\n", printable(&reported(&error).message.text)),
             Err(error) => return Err(error),
         };
@@ -105,7 +104,7 @@ pub fn every_group() -> Result<GroupName> {
     every.context("a bug")
 }
 
-/// The failure of a verb whose group nobody has ever seen.
+/// The failure of a verb whose group has never been seen.
 #[must_use]
 pub fn unknown_group(store: &str, group: &GroupName) -> Failure {
     Failure::new(
