@@ -22,7 +22,6 @@ use crate::report::log::Log;
 use crate::sys::signals::Inherited;
 use stores::known_store;
 
-/// Does what was asked for.
 pub(crate) fn dispatch(
     request: Request,
     arguments: &[OsString],

@@ -16,10 +16,10 @@ use crate::store::open::Examination;
 use crate::store::url::state_directory;
 use crate::sys::process;
 
-/// Examines the store, and prints what was found.
+/// Examines the store, and prints the checks.
 pub(crate) fn doctor(request: &DoctorRequest, log: &mut Log) -> Result<Exit> {
     warn_of_unknown_variables(log);
-    // What is read from here on may be a password.
+    // From here on the process may hold a password.
     let _ = process::forbid_core_dumps();
     commands::doctor::doctor(request.json, |tell| examine(request, tell))
 }
@@ -45,7 +45,7 @@ fn examine(request: &DoctorRequest, tell: &mut Tell<'_>) {
     url.examine(&examination, tell);
 }
 
-/// What a setting is, and who says so.
+/// A setting with its origin.
 fn said(setting: &Effective) -> String {
     let value = setting.value.as_deref().unwrap_or("nothing");
     format!("{} is {value}, by {}", setting.setting, setting.origin)

@@ -1,4 +1,4 @@
-//! Warnings about what surrounds this process.
+//! Warnings about the environment of this process.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,8 +14,8 @@ use crate::store::filesystem;
 use crate::store::open::has_password;
 use crate::store::url::StoreUrl;
 
-/// A password on the command line is in every listing of processes; one in a file may be
-/// open to all.
+/// Warns of a password on the command line, which is in every listing of processes, and of one in a
+/// file that every user may read.
 pub(crate) fn warn_of_visible_password(arguments: &[OsString], request: &Request, log: &mut Log) {
     let Some(StoreRequest { store, file }) = request.store() else {
         return;
@@ -30,15 +30,15 @@ pub(crate) fn warn_of_visible_password(arguments: &[OsString], request: &Request
     };
     let visible = store.as_ref().filter(visible);
     if visible.is_some_and(|text| has_password(text)) {
-        let text = "the password on the command line can be read by everybody on this host; \
+        let text = "the password on the command line can be read by every user of this host; \
                     give TOKENRUN_STORE, --store-file or ~/.pgpass instead";
         warn(log, "visible_password", text.into());
     }
 }
 
-/// Warns if everybody on this host may read a password in it. That is no refusal, as it is
-/// for a configuration file: a Secret that Kubernetes mounts is often so, where no other
-/// user is there to read it. A group may read it: that is how a job's user is let in.
+/// Warns if every user of this host may read a password in it. That is no refusal, unlike for a
+/// configuration file: a Secret that Kubernetes mounts is often so, where there is no other user. A
+/// group may read it: that is how a job's user gets access.
 fn warn_if_shared(path: &Path, log: &mut Log) {
     let is_open = |it: &fs::Metadata| it.is_file() && it.mode() & 0o004 != 0;
     if !fs::metadata(path).is_ok_and(|it| is_open(&it)) {
@@ -47,14 +47,14 @@ fn warn_if_shared(path: &Path, log: &mut Log) {
     if store_file::read(path).is_ok_and(|text| has_password(&text)) {
         let path = path.display();
         let text = format!(
-            "the password in the store file {path} can be read by everybody on this host; \
+            "the password in the store file {path} can be read by every user of this host; \
              chmod o= {path} (in Kubernetes: fsGroup, and defaultMode: 0440)"
         );
         warn(log, "visible_password", text);
     }
 }
 
-/// A variable that looks like one of tokenrun's, and is none, is likely to be misspelt.
+/// Warns of variables that look like tokenrun's and are not: they are probably misspelt.
 pub(crate) fn warn_of_unknown_variables(log: &mut Log) {
     let ours = |name: &OsString| name.to_string_lossy().starts_with("TOKENRUN_");
     let mut names = std::env::vars_os()
@@ -80,12 +80,12 @@ pub(crate) fn warn_of_unknown_variables(log: &mut Log) {
     }
 }
 
-/// A file on overlayfs is gone with its container, and excludes no other container.
+/// Warns of a file on overlayfs: it is gone with its container, and excludes no other container.
 pub(crate) fn warn_of_overlay(url: &StoreUrl, log: &mut Log) {
     let Some(path) = url.file() else {
         return;
     };
-    // On the first run the file is not there yet.
+    // On the first run the file does not exist yet.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let existing = absolute.ancestors().find(|path| path.exists());
     if existing.is_some_and(|path| filesystem::is_overlay(path).unwrap_or(false)) {

@@ -1,5 +1,5 @@
-//! Puts the parts of `hold` together: runs, one after the other, of a process that stands
-//! in for a job.
+//! Puts the parts of `hold` together: runs, one after the other, of a process in the place of a
+//! job.
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -24,24 +24,24 @@ use crate::sys::service_manager::ServiceManager;
 use crate::sys::signals::Inherited;
 use crate::token::GroupName;
 
-/// This very program, also after its file was replaced.
+/// This same program, even if its file was replaced.
 const ITSELF: &str = "/proc/self/exe";
 
-/// What killall(1) and listings know the agent by, after it has executed itself too.
+/// The agent's name in killall(1) and listings, also after it has executed itself.
 const NAME: &std::ffi::CStr = c"tokenrun";
 
-/// The name of the process that stands in for a job.
+/// The name of the process in the place of a job.
 const STAND_IN_NAME: &std::ffi::CStr = c"token-holder";
 
-/// Holds the token until told to stop. After each loss this process executes itself: a
-/// guard is forked by a process with one thread, and nothing of the last run is left.
+/// Holds the token until a stop signal. After each loss this process executes itself: a guard must
+/// be forked by a process with one thread, and nothing of the last run is left.
 pub(crate) fn agent(
     request: HoldRequest,
     arguments: &[OsString],
     inherited: Inherited,
     log: &mut Log,
 ) -> Result<Exit> {
-    // It is for people.
+    // For people only.
     let _ = process::set_name(NAME);
     let HoldRequest {
         mut run,
@@ -69,7 +69,8 @@ pub(crate) fn agent(
     Err(error).context("tokenrun can't be executed again")
 }
 
-/// A stop that has come since ends this process here: it holds nothing.
+/// Executes this program again. A stop signal that has come since ends this process here: it holds
+/// nothing.
 fn executed_again(arguments: &[OsString], inherited: &Inherited) -> io::Error {
     let itself = CString::new(ITSELF).map_err(io::Error::from);
     match itself.and_then(|itself| Ok(Program::new(arguments)?.from_file(&itself))) {
@@ -81,7 +82,7 @@ fn executed_again(arguments: &[OsString], inherited: &Inherited) -> io::Error {
     }
 }
 
-/// Stands in for a job.
+/// Runs the process in the place of a job.
 pub(crate) fn standing_in(order: &StandIn, inherited: &Inherited, log: &mut Log) -> Result<Exit> {
     let _ = process::set_name(STAND_IN_NAME);
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
@@ -108,7 +109,7 @@ fn prepared(given: Option<PathBuf>, group: &GroupName) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Where a group's runtime file is by default.
+/// The default path of a group's runtime file.
 pub(crate) fn default_runtime_file(group: &GroupName) -> Result<PathBuf> {
     let environment = node_environment();
     let runtime_directory = std::env::var_os("XDG_RUNTIME_DIR");

@@ -1,10 +1,9 @@
-//! How messages are written, as the command line wants it.
+//! The style of messages, as the command line sets it.
 
 use crate::cli::{LogFormat, LogRequest};
 use crate::report::log::Style;
 use crate::report::message::Level;
 
-/// How messages are written.
 pub(crate) fn style(log: LogRequest) -> Style {
     let least = match log {
         LogRequest { quiet: 2.., .. } => None,

@@ -1,4 +1,4 @@
-//! What identifies this node and this invocation.
+//! The identity of this node and of this invocation.
 
 use anyhow::{Context as _, Result};
 
@@ -39,7 +39,7 @@ fn new_session() -> Result<SessionId> {
     Ok(SessionId::from_random(bits))
 }
 
-/// A claim for a question to the rule. No run makes it.
+/// A claim for a query of the rule. No run makes it.
 pub(crate) fn bystander(group: &GroupName, client: ClientId) -> Result<Claim> {
     let timing = Timing::new(&Wishes::default()).context("a bug: default durations")?;
     Ok(Claim {
@@ -72,22 +72,22 @@ pub(crate) fn client_id(given: Option<&ClientId>, host: Option<&str>) -> Result<
     })
 }
 
-/// The session that this process says it runs inside of. Whether that is so, the
-/// row decides, and the ancestors.
+/// The session that the environment claims for this process. The row and the ancestors decide
+/// whether that is true.
 pub(crate) fn nested_in() -> Option<SessionId> {
     let session = std::env::var(environment::SESSION).ok()?;
     SessionId::new(&session).ok()
 }
 
-/// The session in the row, if this process runs under its guard: its environment names
-/// it, and its ancestors show it.
+/// The session in the row, if this process runs under its guard: its environment names the session,
+/// and its ancestors prove it.
 pub(crate) fn runs_inside(row: &Row) -> Option<SessionId> {
     let session = nested_in().filter(|session| row.session() == Some(session))?;
     let here = row.document.host == process::host_name().ok();
     (here && row.document.pid.is_some_and(is_inside)).then_some(session)
 }
 
-/// Where this process runs, as far as the default paths depend on it.
+/// The facts about this process on which the default paths depend.
 pub(crate) fn node_environment() -> NodeEnvironment {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     NodeEnvironment {

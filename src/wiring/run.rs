@@ -22,7 +22,7 @@ use crate::sys::clock::LocalClock;
 use crate::sys::service_manager::ServiceManager;
 use crate::sys::signals::Inherited;
 
-/// A run, or what an agent makes of one: then it has a `manager` to tell.
+/// A run, or one run of an agent: then `manager` gets reports.
 pub(crate) fn run_to_its_end(
     request: RunRequest,
     inherited: Inherited,
@@ -83,8 +83,8 @@ pub(crate) fn run_to_its_end(
     commands::run::run(job, store, manager, log)
 }
 
-/// How long a directory of locks is waited for, less than a call of the store: a wait in the queue
-/// is to give its next sign of life.
+/// How long a directory of locks is waited for, less than a call of the store: a waiter must send
+/// its next heartbeat.
 fn patience_for(store_timeout: Duration) -> Duration {
     (store_timeout / 2).min(Duration::from_secs(1))
 }

@@ -19,7 +19,7 @@ pub(crate) fn config(request: ConfigRequest) -> Result<Exit> {
     commands::config::config(&shown, request.json)
 }
 
-/// Settings with what this host makes of those that nobody has set.
+/// Settings, with this host's values for those that are not set.
 pub(crate) fn filled_in(mut settings: Vec<Effective>) -> Vec<Effective> {
     let has_file = settings
         .iter()

@@ -1,4 +1,4 @@
-//! The file after `--store-file`: which store, and often its password.
+//! The file of `--store-file`: the store, often with its password.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -13,8 +13,8 @@ use crate::exit;
 /// No connection string is longer, in bytes.
 const LONGEST: u64 = 1 << 16;
 
-/// What is in it: what would be written after `--store`. It need not be a regular file: a
-/// shell's `<(…)` is a pipe.
+/// The file's text: a value of `--store`. It need not be a regular file: a shell's `<(…)` is a
+/// pipe.
 pub(crate) fn read(path: &Path) -> Result<String> {
     let mut text = String::new();
     let file = File::open(path);

@@ -21,11 +21,10 @@ use crate::sys::clock::LocalClock;
 /// How long a listing waits for a store.
 pub(crate) const LISTING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a store that can't be opened is left alone before the next try, and the least
-/// time that a try is given.
+/// The pause before the next try to open a store, and the least time of a try.
 const SHORTEST_OPENING: Duration = Duration::from_millis(20);
 
-/// What is after `--store`, or in the file after `--store-file`.
+/// The value of `--store`, or the text of `--store-file`.
 pub(crate) fn given(store: &StoreRequest) -> Result<Option<String>> {
     match &store.file {
         Some(path) => store_file::read(path).map(Some),
@@ -115,7 +114,7 @@ fn not_opened(error: OpenError) -> anyhow::Error {
     }
 }
 
-/// A store that must be there already: what is asked of it makes none.
+/// A store that must exist already: the requests on it make none.
 pub(crate) fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn Store>> {
     Ok(known_store_with_locks(store, LISTING_TIMEOUT, log)?.store)
 }
@@ -139,7 +138,7 @@ pub(crate) fn known_store_with_locks(
     open(&url, timeout, timeout, "tokenrun", log)
 }
 
-/// Makes the store, or prints what an administrator runs to make it.
+/// Makes the store, or prints the script for an administrator.
 pub(crate) fn init(request: &InitRequest, log: &mut Log) -> Result<Exit> {
     let url = store_url(&request.store)?;
     let state = state_directory(&node_environment()).ok();

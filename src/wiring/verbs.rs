@@ -42,7 +42,7 @@ pub(crate) fn judge(request: JudgementRequest, log: &mut Log) -> Result<Exit> {
     commands::judge::judge(store.as_mut(), judgement, &actor, request.json, log)
 }
 
-/// Whether this node may run, or anybody has.
+/// Answers whether this node may run, or a run has succeeded.
 pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit> {
     let mut store = known_store(&request.store, log)?;
     // Where there is no place for such a file, there is none.
@@ -59,7 +59,7 @@ pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit> {
     commands::check::check(store.as_mut(), request, shown, log)
 }
 
-/// What the rule says to a run that this process could be.
+/// The rule's decision on a run that this process could make.
 pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit> {
     let Opened { mut store, locks } = known_store_with_locks(&request.store, LISTING_TIMEOUT, log)?;
     let host = process::host_name().ok();
@@ -74,7 +74,7 @@ pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit> {
     commands::explain::explain(store.as_mut(), &mut claim, prove, request.json)
 }
 
-/// How long a person who presses the tabulator waits for a store.
+/// How long a completion waits for a store.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The names of groups, for a shell.
