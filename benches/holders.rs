@@ -41,7 +41,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// They do not start all at once, as nodes do not.
 const BETWEEN_STARTS: Duration = Duration::from_millis(25);
 
-/// How long everybody may take to get, or to give back, a token.
+/// How long all holders may take to get, or to release, a token.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Of how many runs the memory is looked at.
@@ -167,7 +167,7 @@ struct Watch {
     pooler: u32,
 }
 
-/// What was seen while everybody held.
+/// The measurements while all holders held.
 struct Seen {
     /// The greatest age of a heartbeat, in seconds.
     oldest: f64,

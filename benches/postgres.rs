@@ -115,7 +115,7 @@ fn pairs(server: &Server, tokenrun: &Path, place: &str) -> [Duration; 2] {
     let mut times = [Vec::new(), Vec::new()];
     for pair in 0..PAIRS + PAIRS / 10 {
         let pair_times = [ours(), theirs()].map(|command| {
-            until_nobody_is_served(server);
+            until_no_client_is_served(server);
             timed(command)
         });
         for (times, time) in times.iter_mut().zip(pair_times) {
@@ -127,8 +127,8 @@ fn pairs(server: &Server, tokenrun: &Path, place: &str) -> [Duration; 2] {
     times.map(median)
 }
 
-/// The server has no process of a client's any more.
-fn until_nobody_is_served(server: &Server) {
+/// Waits until the server has no process of a client any more.
+fn until_no_client_is_served(server: &Server) {
     let pid = server.pid();
     let children = format!("/proc/{pid}/task/{pid}/children");
     loop {

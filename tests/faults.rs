@@ -55,9 +55,9 @@ use std::process::exit;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    job::live_as_told(&words);
-    database::write_as_told(&words);
-    troubles::cause_as_told(&words);
+    job::run_as_job(&words);
+    database::run_as_writer(&words);
+    troubles::cause_faults(&words);
     let mut options = options::Options::parse(&words);
     let mut failed = 0;
     let mut passed = 0;

@@ -1,5 +1,5 @@
-//! The checker of the fault suite, on evidence that is made up: it finds what is
-//! wrong, and nothing in what is right.
+//! The checker of the fault suite, on made-up evidence: it finds violations, and none in correct
+//! evidence.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -104,7 +104,7 @@ fn ended(outcome: &str, signal: Option<i32>, with: Ended, hits: &[(Part, i32)]) 
 }
 
 #[test]
-fn what_is_right_is_left_alone() {
+fn correct_evidence_has_no_violation() {
     finds(&fine(), &[]);
 }
 
@@ -162,7 +162,7 @@ fn a_grandchild_of_another_session_is_found() {
 }
 
 #[test]
-fn what_is_left_is_found() {
+fn leftover_files_and_processes_are_found() {
     let mut evidence = fine();
     evidence.left.push("process 4711".to_owned());
     evidence.calls[2].ended = None;
@@ -177,7 +177,7 @@ fn a_run_without_history_is_found() {
 }
 
 #[test]
-fn what_was_written_when_commits_were_lost_may_be_missing() {
+fn writes_at_the_time_of_lost_commits_may_be_missing() {
     let mut evidence = fine();
     evidence.history.remove(1);
     evidence.lost = vec![(30 * MS, 40 * MS)];
@@ -216,7 +216,7 @@ fn a_key_that_was_done_when_commits_were_lost_may_be_run_again() {
 }
 
 #[test]
-fn history_of_nobody_or_twice_is_found() {
+fn history_without_a_call_or_twice_is_found() {
     let mut evidence = fine();
     evidence.history.push(record(&evidence.calls[1]));
     evidence.history.push(record(&run(9, 10, 20)));
@@ -272,7 +272,7 @@ fn a_run_is_unknown_only_without_its_supervisor() {
 }
 
 #[test]
-fn nobody_is_killed_but_by_a_fault() {
+fn no_process_is_killed_except_by_a_fault() {
     finds(
         &ended("unknown", None, Ended::Signal(SIGKILL), &[]),
         &[Broken::ExitStatus],
@@ -280,7 +280,7 @@ fn nobody_is_killed_but_by_a_fault() {
 }
 
 #[test]
-fn a_signal_that_nobody_sent_is_found() {
+fn a_signal_that_no_fault_sent_is_found() {
     let killed = Ended::Code(128 + SIGKILL);
     finds(
         &ended("signalled", Some(SIGKILL), killed, &[(Part::Job, SIGKILL)]),
@@ -504,7 +504,7 @@ fn a_key_that_is_run_again_is_found() {
     evidence.calls[3].lives = run(4, 40, 41).lives;
     evidence.history.push(record(&evidence.calls[3]));
     finds(&evidence, &[Broken::Once]);
-    // Nobody could know of a success that was not recorded.
+    // A success that was not recorded is unknown to all.
     evidence.calls[0].ended = Some((21 * MS, Ended::Code(74)));
     evidence.history[0].outcome = "unknown".to_owned();
     evidence.history[0].exit_code = None;

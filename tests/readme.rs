@@ -30,8 +30,8 @@ fn a_test_runs_each_block() {
 
 /// It can't run itself; that it is a script, and is there, is what can be said.
 #[test]
-fn what_passes_all_tests_is_a_script() {
-    for block in blocks::blocks(By::WhoeverTests) {
+fn the_command_that_passes_all_tests_is_a_script() {
+    for block in blocks::blocks(By::Tester) {
         let script = block.text().trim();
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
         let mut bash = std::process::Command::new("bash");

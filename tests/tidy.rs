@@ -219,10 +219,10 @@ fn the_machine_of_a_run_reads_no_clock() {
     }
 }
 
-/// What a store's URL is written like `url` reads, and the stores' own parts; what kind of store it
-/// is `open` alone asks.
+/// `url` knows the syntax of store URLs, and so do the stores' own parts; `open` alone
+/// distinguishes the kinds of stores.
 #[test]
-fn only_one_file_asks_what_kind_of_store_a_url_names() {
+fn only_one_file_distinguishes_the_kinds_of_stores() {
     let store = src().join("store");
     let allowed = ["open.rs", "url.rs", "sqlite", "postgres"].map(|name| store.join(name));
     for path in sources(&src()) {
@@ -257,7 +257,7 @@ fn only_cli_knows_clap() {
 }
 
 #[test]
-fn what_is_unsafe_lives_in_the_system_layer() {
+fn unsafe_code_is_in_the_system_layer_alone() {
     for path in sources(&src()) {
         let allowed = module_of(&path).is_none_or(|module| module == "sys");
         assert!(

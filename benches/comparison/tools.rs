@@ -1,4 +1,4 @@
-//! What is compared, and how each is told what to do.
+//! The compared tools, and their commands.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -24,7 +24,7 @@ const DURATIONS: [&str; 6] = [
 /// When the job is to be run.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Turn {
-    /// Now, and nobody else is there.
+    /// Now, without competition.
     First,
     /// Now or not at all.
     Now,
@@ -36,7 +36,7 @@ pub(crate) enum Turn {
 pub(crate) enum Store {
     /// Only a file: nothing can.
     Lock,
-    /// A database in this file: by somebody who keeps it locked.
+    /// A database in this file: a process keeps it locked.
     Sqlite(PathBuf),
     /// A server: its first process.
     Server(u32),
@@ -122,7 +122,7 @@ fn tokenrun(
         command.args(["-q", "-s", &store, "-g", group]);
         match turn {
             Turn::First => {}
-            // Of the same client it would be told something else.
+            // The same client would get another answer.
             Turn::Now => drop(command.args(["--client-id", "another"])),
             Turn::Wait => drop(command.args(DURATIONS).arg("--wait")),
         }

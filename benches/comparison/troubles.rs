@@ -1,4 +1,4 @@
-//! What becomes of the job, and who else starts one, when something goes wrong.
+//! What happens to the job, and which other job starts, under faults.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;

@@ -110,7 +110,8 @@ impl Inherited {
     /// Restores everything that [`Inherited::take`] changed. Async-signal-safe: for the job's
     /// process between fork and exec.
     pub fn restore(&self) {
-        // A failure can't be reported: these calls fail for a bad number only. SAFETY: both actions
+        // A failure can't be reported: these calls fail for a bad number only.
+        // SAFETY: both actions
         // were inherited through an exec, so they can only be the default or ignoring; no handler
         // is installed.
         unsafe {

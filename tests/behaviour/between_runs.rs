@@ -79,7 +79,7 @@ fn a_new_group_is_reserved_for_the_client_that_is_expected() {
 }
 
 #[test]
-fn nobody_waits_for_an_expected_client_that_never_comes() {
+fn an_expected_client_that_never_comes_delays_no_other() {
     let store = Store::new();
     let ended = until("node-b has it", || {
         let line = store.free_run("node-b").hasty().job(&["true"]);

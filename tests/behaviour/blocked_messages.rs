@@ -3,7 +3,7 @@
 use crate::support::{Store, until};
 
 #[test]
-fn what_was_dropped_is_counted_and_told_when_the_reader_returns() {
+fn dropped_messages_are_counted_and_reported_when_the_reader_returns() {
     let store = Store::new();
     // The job fills the pipe that tokenrun's messages go to.
     let job = "timeout 0.3 cat /dev/zero >&2; echo begin job $$ >> log; \
@@ -25,7 +25,7 @@ fn what_was_dropped_is_counted_and_told_when_the_reader_returns() {
         }
     });
     std::fs::write(store.file("returned"), "").unwrap();
-    until("the count is told while the job runs", || {
+    until("the count is reported while the job runs", || {
         let bytes = std::fs::read(store.file("messages")).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes).replace('\0', "");
         let count = text

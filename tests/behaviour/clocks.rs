@@ -33,7 +33,7 @@ fn the_stamp_of_another_boot_is_watched_and_a_live_holders_heartbeat_ends_that()
 
 #[test]
 fn a_holder_that_is_heard_while_it_is_watched_refuses_whatever_its_clock() {
-    // Without /proc there is no boot id: its clock is nobody else's.
+    // Without /proc there is no boot id: its clock epoch is private.
     let no_proc = [
         "unshare",
         "-rm",
@@ -59,7 +59,7 @@ fn a_holder_that_is_heard_while_it_is_watched_refuses_whatever_its_clock() {
 }
 
 #[test]
-fn who_watches_can_be_stopped() {
+fn an_observing_run_can_be_stopped() {
     let store = Store::new();
     let first = held_by_another_clock(&store);
     let second = store.free_run("node-b").start();

@@ -219,7 +219,7 @@ fn a_bad_file_is_one_line_and_78_and_no_job_runs() {
         assert!(message.contains(file.to_str().unwrap()), "{message}");
         store.bare(&["config"]).end().with_code(78);
     }
-    // Nobody's table is passed over, whichever group is asked for.
+    // A mistake in any group's table counts, whichever group runs.
     write(&store, OWN, "[groups.other]\nxyzzy = 1\n");
     store
         .bare(&["status", "-g", "job"])
@@ -260,14 +260,14 @@ fn needs_root_a_file_of_another_users_is_not_believed() {
     chown(&file, Some(65534), None).unwrap();
     let ended = store.bare(&["status"]).end().with_code(78);
     ended.says(&["belongs to another user", "uid 65534"]);
-    // It believes itself, and root.
+    // A user trusts own files, and root's.
     chown(&file, Some(0), None).unwrap();
     let line = store.bare(&["config"]).unprivileged();
     assert_eq!(
         setting(line, "store").1,
         format!("{}:2 [defaults]", file.display())
     );
-    // What it may not read may name a store that others use.
+    // An unreadable file may name a store that others use.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let line = store
         .bare(&["-g", "job"])
@@ -276,7 +276,7 @@ fn needs_root_a_file_of_another_users_is_not_believed() {
     line.end()
         .with_code(77)
         .says(&["can't be read", "--config ''"]);
-    // A home that it can't even enter is not its own.
+    // A home that the user can't even enter is not its own.
     let locked = store.file(".config");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o700)).unwrap();
     store.bare(&["config"]).unprivileged().end().with_code(0);

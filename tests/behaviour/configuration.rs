@@ -102,7 +102,7 @@ fn a_newer_schema_that_still_serves_this_version_is_used() {
 }
 
 #[test]
-fn a_row_that_contradicts_itself_lets_nobody_in() {
+fn a_row_that_contradicts_itself_is_granted_to_no_client() {
     let store = Store::new();
     store.free_run("node-a").job(&["true"]).end().with_code(0);
     store.edit("state = 'running'");
@@ -123,7 +123,7 @@ fn a_stored_name_with_a_blank_at_its_end_is_refused() {
 }
 
 #[test]
-fn a_verb_names_a_group_that_nobody_has_seen() {
+fn a_verb_names_a_group_that_was_never_seen() {
     let store = Store::new();
     store.free_run("node-a").job(&["true"]).end().with_code(0);
     for verb in ["status", "history"] {

@@ -1,4 +1,4 @@
-//! `completions` and `man`: what a package ships.
+//! `completions` and `man`: the files of a package.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn manual_pages_are_written_to_a_directory() {
 }
 
 #[test]
-fn manual_pages_that_can_not_be_written_are_said() {
+fn manual_pages_that_can_not_be_written_are_reported() {
     let store = Store::new();
     fs::write(store.file("file"), "").unwrap();
     let folder = store.file("file/man1");

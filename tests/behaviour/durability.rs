@@ -1,4 +1,4 @@
-//! What survives a power cut: what is said to be written down was synced before it was said.
+//! What survives a power cut: whatever is reported as recorded was synced before the report.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn calls_of(store: &Store, line: Line) -> Vec<Call> {
 }
 
 #[test]
-fn the_end_of_a_run_is_on_the_disk_before_its_status_is_told() {
+fn the_end_of_a_run_is_on_the_disk_before_the_exit() {
     let store = used();
     // Both are in the record, and what was written at the grant is written anew at the end.
     for word in ["--label=the-label", "--once=the-key"] {
@@ -53,7 +53,7 @@ fn the_end_of_a_run_is_on_the_disk_before_its_status_is_told() {
 }
 
 #[test]
-fn what_a_session_says_of_a_run_that_lost_its_token_is_on_the_disk() {
+fn the_record_of_a_run_that_lost_its_token_is_on_the_disk() {
     let store = used();
     let line = store.free_run("node-a").with(&["--heartbeat=100ms"]);
     let force = || {
@@ -67,7 +67,7 @@ fn what_a_session_says_of_a_run_that_lost_its_token_is_on_the_disk() {
 }
 
 #[test]
-fn what_an_operator_does_is_on_the_disk_before_it_is_told() {
+fn an_act_is_on_the_disk_before_it_is_reported() {
     let store = used();
     let reason = "the-reason-for-it";
     let line = store.verb(&["pause", "-g", "job", "--reason", reason]);
@@ -95,7 +95,7 @@ fn a_store_is_on_the_disk_before_it_has_its_name_and_so_are_the_names_of_its_fil
     let kept = after(named, "the directory with its name", &directory);
     let written = |call: &Call| matches!(call, Call::Write(path, _) if is_log(path));
     let log = after(0, "the log", &written);
-    assert!(kept < log, "it is used before it is there for good");
+    assert!(kept < log, "it is used before it is durable");
     after(log, "the directory with the log\'s name", &directory);
     let is_report = |call: &Call| matches!(call, Call::Sync(path) if path.to_string_lossy().contains("/.report.json."));
     let written = after(0, "the report", &is_report);

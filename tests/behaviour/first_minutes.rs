@@ -1,4 +1,4 @@
-//! Two nodes, one job: what everybody tries first.
+//! Two nodes, one job: what every user tries first.
 
 use nix::sys::signal::Signal;
 

@@ -36,7 +36,7 @@ const UNRULY: [&str; 6] = [
     "tree 50", "chain 3", "hydra 3", "storm 50", "waker 3", "tracer",
 ];
 
-/// All in one, so that few fork without end at a time.
+/// All in one test, so that few jobs fork without end at a time.
 #[test]
 fn whatever_a_job_does_it_ends_with_its_supervisor() {
     for words in UNRULY {
@@ -81,7 +81,7 @@ fn a_guard_that_hangs_is_replaced() {
     waitpid(guard, None).unwrap();
     run.until_says("guard");
     until_dead(guard.as_raw());
-    // Whoever traces a process is told of its end before its parent is.
+    // The tracer of a process learns of its end before its parent.
     waitpid(guard, None).unwrap();
     run.end().with_code(76);
     assert!(!alive(job) && !store.is_job_alive());
@@ -178,21 +178,21 @@ fn root_program(store: &Store) -> String {
 }
 
 #[test]
-fn needs_root_who_only_root_may_end_is_told_of_and_the_token_is_held() {
+fn needs_root_an_unkillable_process_is_reported_and_the_token_is_held() {
     let store = Store::new();
     let program = root_program(&store);
     let run = store.free_run("node-a").hasty().unprivileged();
     let run = run.job(&[&program, "root", "pid"]).start();
     let pid = store.until_line("pid").trim().parse().unwrap();
     run.signal(Signal::SIGTERM);
-    let told = run.until_says("can't be killed");
+    let report = run.until_says("can't be killed");
     for words in [
         "job is held as long as they live",
         &format!("unruly (pid {pid}): only its own user or root may"),
     ] {
-        assert!(told.contains(words), "{told}");
+        assert!(report.contains(words), "{report}");
     }
-    // Longer than the lease that it had when it was told.
+    // Longer than the lease at the time of the report.
     let told_at = boot_ms();
     until(
         "the lease has been renewed for longer than it lasts",
@@ -227,7 +227,7 @@ fn limit_processes(store: &Store, run: &Run, limit: u32) {
 }
 
 #[test]
-fn a_job_that_uses_up_all_processes_harms_nobody() {
+fn a_job_that_uses_up_all_processes_does_no_harm() {
     let store = Store::new();
     fs::set_permissions(store.path(), Permissions::from_mode(0o1777)).unwrap();
     let line = store.free_run("node-a").with(&["--heartbeat=300ms"]);

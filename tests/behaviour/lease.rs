@@ -38,7 +38,7 @@ fn a_store_that_fails_for_longer_than_the_lease_ends_the_job_in_time() {
         ended.stderr.contains("did not confirm its record"),
         "{ended:?}"
     );
-    // Nobody else may have it before the holder's takeover-after.
+    // No other node may have the token before the holder's takeover-after.
     let next = until("node-b takes over", || {
         let ended = store.free_run("node-b").hasty().job(&["true"]).end();
         match ended.code {
@@ -53,23 +53,23 @@ fn a_store_that_fails_for_longer_than_the_lease_ends_the_job_in_time() {
 }
 
 #[test]
-fn a_store_that_fails_for_a_while_harms_nobody() {
+fn a_store_that_fails_for_a_while_does_no_harm() {
     let store = Store::new();
     let durations = ["--heartbeat=300ms", "--store-timeout=300ms"];
     let run = store.free_run("node-a").with(&durations).start();
     let job = store.until_begun("node-a");
     for turn in 1..=2 {
         let blocker = block(&store);
-        until("trouble is told", || {
+        until("the trouble is reported", || {
             let seen = run.stderr();
-            let told = count(&seen, "can't be used") == turn;
-            told.then_some(()).ok_or(seen)
+            let is_seen = count(&seen, "can't be used") == turn;
+            is_seen.then_some(()).ok_or(seen)
         });
         drop(blocker);
-        until("its end is told", || {
+        until("its end is reported", || {
             let seen = run.stderr();
-            let told = count(&seen, "can be used again; sh went on") == turn;
-            told.then_some(()).ok_or(seen)
+            let is_seen = count(&seen, "can be used again; sh went on") == turn;
+            is_seen.then_some(()).ok_or(seen)
         });
     }
     assert!(crate::support::alive(job));
@@ -92,7 +92,7 @@ fn a_stopped_supervisors_job_is_ended_by_the_guard_and_it_finds_out_later() {
     let gone = boot_ms();
     assert!(gone - last < TAKEOVER_AFTER_MS, "{} ms", gone - last);
 
-    // Who is merely stopped, its job ended, holds up nobody.
+    // A merely stopped supervisor whose job has ended delays no other node.
     let second = until("node-b takes over", || {
         let ended = store.free_run("node-b").hasty().job(&["true"]).end();
         match ended.code {
@@ -206,7 +206,7 @@ fn assert_a_removed_log_ends_the_job(store: &Store) {
         name.push(end);
         std::fs::remove_file(name).unwrap();
     }
-    // Another would be excluded by nobody: it must not take a lease's length.
+    // Nothing would exclude another node: the end must not take a lease's length.
     store.until_job_gone();
     let ended = run.end().with_code(76);
     assert!(

@@ -3,7 +3,7 @@
 use crate::support::{Store, alive, signal, until_dead};
 use nix::sys::signal::Signal;
 
-/// Leaves a process behind that left the session and is nobody's child.
+/// Leaves a process behind that left the session and is an orphan.
 const LEAVING: &str = r#"
 (setsid sh -c 'echo "begin left $$" >> log; exec sleep 300' > /dev/null 2>&1 &)
 until grep -q 'begin left' log 2> /dev/null; do sleep 0.01; done
@@ -11,7 +11,7 @@ exit 3
 "#;
 
 #[test]
-fn they_are_ended_and_a_line_says_so() {
+fn leftovers_are_ended_with_a_message() {
     let store = Store::new();
     let line = store.free_run("node-a").script(LEAVING);
     let ended = line.end().with_code(3);
@@ -21,7 +21,7 @@ fn they_are_ended_and_a_line_says_so() {
 }
 
 #[test]
-fn they_are_let_be_if_asked_for() {
+fn leftovers_are_left_alone_on_request() {
     let store = Store::new();
     let line = store.free_run("node-a").script(LEAVING);
     let ended = line.with(&["--leftovers=leave"]).end().with_code(3);

@@ -23,7 +23,7 @@ fn limited(line: Line, limits: &str) -> Line {
 }
 
 #[test]
-fn what_is_limited_for_the_job_alone_does_not_concern_the_store() {
+fn a_limit_for_the_job_does_not_affect_the_store() {
     let store = ordinary();
     let line = store.free_run("node-a").unprivileged().job(&["true"]);
     limited(line.clone(), "ulimit -Sf 0").end().with_code(0);
@@ -57,7 +57,7 @@ fn a_limit_that_is_too_small_for_the_store_is_named() {
 
 /// What the kernel lets a shell do, tokenrun does too.
 #[test]
-fn a_hard_limit_is_lifted_by_those_who_may() {
+fn a_hard_limit_is_lifted_where_that_is_permitted() {
     let store = Store::new();
     let line = store
         .free_run("node-a")
@@ -88,22 +88,21 @@ fn the_job_has_its_limit_and_dies_of_it_as_without_tokenrun() {
 }
 
 #[test]
-fn what_hold_runs_has_the_limit_that_hold_was_given() {
+fn the_commands_of_hold_have_its_inherited_limit() {
     let store = Store::new();
-    let command =
-        "{ ulimit -Sf; ulimit -Hf; grep SigIgn /proc/self/status; } > told.new; mv told.new told";
+    let command = "{ ulimit -Sf; ulimit -Hf; grep SigIgn /proc/self/status; } > printed.new; mv printed.new printed";
     let words = ["hold", "-g", "job", "--on-change", command];
     let file = store.file("runtime.json");
     let line = store.verb(&words).with(&["--runtime-file"]);
     let line = line.with(&[file.to_str().unwrap()]);
     let _agent = limited(line, "ulimit -Sf 64").start();
-    let told = until("the command has told", || {
-        fs::read_to_string(store.file("told")).map_err(|error| error.to_string())
+    let printed = until("the command has printed", || {
+        fs::read_to_string(store.file("printed")).map_err(|error| error.to_string())
     });
-    let (limit, ignored) = told.split_once("\nSigIgn:").unwrap();
+    let (limit, ignored) = printed.split_once("\nSigIgn:").unwrap();
     // In blocks of 512 bytes.
     assert_eq!(limit, "128\nunlimited");
     let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
     let xfsz = nix::libc::SIGXFSZ - 1;
-    assert_eq!(ignored >> xfsz & 1, 0, "{told}");
+    assert_eq!(ignored >> xfsz & 1, 0, "{printed}");
 }

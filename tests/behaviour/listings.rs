@@ -153,7 +153,7 @@ fn history_can_be_limited_to_the_newest_and_to_a_group() {
 }
 
 #[test]
-fn a_store_that_does_not_exist_is_said_and_not_made() {
+fn a_missing_store_is_reported_and_not_made() {
     let store = Store::new();
     for verb in ["status", "history"] {
         let ended = store.verb(&[verb, "--json"]).end().with_code(78);

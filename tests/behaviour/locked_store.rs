@@ -1,4 +1,4 @@
-//! A store that somebody else has locked: 69 says who.
+//! A store that another process has locked: the error names it, with code 69.
 
 use std::env;
 use std::io::{BufRead as _, BufReader};
@@ -12,16 +12,16 @@ use crate::support::{Store, signal, until_stopped};
 
 const DATABASE: &str = "LOCK_THIS_DATABASE";
 
-/// Not a test of anything: what [`Holder`] runs.
+/// Not a test: the process that [`Holder`] starts.
 #[test]
-fn holds_a_lock_if_it_is_told_to() {
+fn holds_a_lock_as_a_test_process() {
     let Ok(database) = env::var(DATABASE) else {
         return;
     };
     let connection = Connection::open(database).unwrap();
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
     println!("\nlocked");
-    // Until nobody is there any more who wants it locked.
+    // Until its parent closes the pipe.
     std::io::stdin().lines().for_each(drop);
 }
 
@@ -31,7 +31,7 @@ struct Holder(Child);
 impl Holder {
     fn of(database: &Path) -> Self {
         let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "locked_store::holds_a_lock_if_it_is_told_to"])
+            .args(["--exact", "locked_store::holds_a_lock_as_a_test_process"])
             .args(["--nocapture", "--test-threads=1"])
             .env(DATABASE, database)
             .stdin(Stdio::piped())

@@ -1,4 +1,4 @@
-//! What two locks prove on one host: that a run is dead, or that something of it lives.
+//! The proof of two locks on one host: that a run is dead, or that one of its processes is alive.
 
 #[path = "locks/containers.rs"]
 mod containers;
@@ -22,7 +22,7 @@ fn contender(store: &Store) -> Line {
     store.free_run("node-b").hasty().job(&["true"])
 }
 
-/// Kills supervisor and guard so that neither can do anything about the other's end.
+/// Kills supervisor and guard so that neither can react to the other's end.
 fn kill_both(run: Run) {
     let guard = run.guard();
     signal(guard, Signal::SIGSTOP);
@@ -33,7 +33,7 @@ fn kill_both(run: Run) {
     until_dead(guard);
 }
 
-/// Tries until it is not refused because the holder was heard a short while ago.
+/// Retries until the refusal is no longer because of a recent heartbeat.
 fn once_silent(line: &Line) -> Ended {
     until("the holder is silent", || {
         let ended = line.clone().end();

@@ -82,7 +82,7 @@ fn twice_quiet_says_nothing() {
 }
 
 #[test]
-fn a_line_that_can_not_be_read_is_told_however_quiet_it_asks_to_be() {
+fn an_invalid_command_line_is_reported_however_quiet_it_is() {
     let store = Store::new();
     for (words, says) in [
         (["-qq", "--keep=x", "-g", "g"], "--keep"),

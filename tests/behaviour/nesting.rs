@@ -38,7 +38,7 @@ fn another_group_inside_of_a_run_has_a_token_of_its_own() {
 }
 
 #[test]
-fn what_waited_in_vain_inside_of_a_run_is_not_left_behind() {
+fn a_nested_waiter_that_gave_up_leaves_nothing_behind() {
     let store = Store::new();
     let holder = store.free_run("holder").start();
     store.until_begun("holder");

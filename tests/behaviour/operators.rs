@@ -1,4 +1,4 @@
-//! Somebody else writes the row of a group whose job runs.
+//! An operator writes the row of a group whose job runs.
 
 use rusqlite::Connection;
 

@@ -1,4 +1,4 @@
-//! Who may use a store, and who is told that they may not: 77.
+//! The permissions of a store: who may use it, and the errors for others (77).
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -81,7 +81,7 @@ fn the_default_store_is_in_the_users_state_directory() {
 }
 
 #[test]
-fn a_directory_that_can_not_be_searched_is_said() {
+fn an_unsearchable_directory_is_reported() {
     let store = Store::new();
     let state = store.file("state");
     fs::create_dir(&state).unwrap();
@@ -92,7 +92,7 @@ fn a_directory_that_can_not_be_searched_is_said() {
 }
 
 #[test]
-fn a_directory_that_can_not_be_written_is_said() {
+fn an_unwritable_directory_is_reported() {
     let store = Store::new();
     let state = store.file("state");
     fs::create_dir(&state).unwrap();
@@ -105,7 +105,7 @@ fn a_directory_that_can_not_be_written_is_said() {
 }
 
 #[test]
-fn a_store_that_may_only_be_read_is_said() {
+fn a_read_only_store_is_reported() {
     let store = Store::new();
     store.free_run("node-a").job(&["true"]).end().with_code(0);
     let state = store.file("state");

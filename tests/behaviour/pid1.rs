@@ -57,7 +57,7 @@ fn inside(pid: i32, folder: &Path, script: &str) {
 /// The pid, as this namespace counts, of the process that was started inside by a
 /// script with this number in it.
 fn sleeping(number: &str) -> i32 {
-    until(&format!("somebody sleeps for {number} s"), || {
+    until(&format!("a process sleeps for {number} s"), || {
         let entries = fs::read_dir("/proc").unwrap().flatten();
         let mut pids = entries.filter_map(|it| it.file_name().to_str()?.parse::<i32>().ok());
         let is_it = |pid: &i32| {
@@ -110,7 +110,7 @@ fn a_job_that_dies_of_the_interrupt_gives_130() {
 }
 
 #[test]
-fn everybodys_zombies_are_reaped_and_strangers_are_left_alone() {
+fn all_zombies_are_reaped_and_strangers_are_left_alone() {
     let store = Store::new();
     let run = as_pid_1(store.free_run("node-a")).start();
     store.until_begun("node-a");
@@ -147,7 +147,7 @@ fn without_its_guard_it_tells_the_jobs_orphans_from_strangers() {
         now if now >= before + 3 => Ok(()),
         now => Err(now.to_string()),
     });
-    // Locked, so that tokenrun lives on after its job: its end is everybody's.
+    // Locked, so that tokenrun outlives its job: its end would end every process.
     let locked = store.sql();
     locked.execute_batch("BEGIN IMMEDIATE").unwrap();
     let guard = until("the guard is found", || {
@@ -163,7 +163,7 @@ fn without_its_guard_it_tells_the_jobs_orphans_from_strangers() {
 }
 
 #[test]
-fn the_proc_of_another_namespace_is_not_used_and_a_line_says_what_is_weaker() {
+fn the_proc_of_another_namespace_is_not_used_and_a_warning_says_so() {
     let store = Store::new();
     let line = store.free_run("node-a").with(&["--kill-grace=300ms"]);
     let line = line.script("trap '' TERM; echo begin job $$ >> log; while :; do sleep 0.01; done");

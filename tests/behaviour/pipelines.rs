@@ -48,7 +48,7 @@ fn a_listing_whose_reader_has_gone_is_no_failure() {
 
 /// Everything that prints: into nothing, and onto a full disk.
 #[test]
-fn what_could_not_be_printed_is_no_success() {
+fn a_failed_print_is_no_success() {
     let store = Store::new();
     let run = store.free_run("node-a").with(&["--once", "key"]);
     run.job(&["true"]).end().with_code(0);
@@ -100,7 +100,7 @@ fn what_could_not_be_printed_is_no_success() {
 }
 
 #[test]
-fn messages_that_nobody_reads_hold_up_nothing() {
+fn unread_messages_delay_nothing() {
     let store = Store::new();
     // The pipe that messages go to has a reader that never reads.
     let script = r#"{ "$@"; echo $? > status; } 2>&1 > /dev/null | { read -r x < go; }"#;

@@ -40,7 +40,7 @@ fn a_success_is_reported() {
 }
 
 #[test]
-fn a_jobs_own_75_is_told_from_a_refusal() {
+fn a_jobs_own_75_is_distinguished_from_a_refusal() {
     let store = Store::new();
     let job = store.run("node-a").with(&["--keep=1h"]).script("exit 75");
     let (line, file) = with_report(&store, job);
@@ -108,7 +108,7 @@ fn a_report_that_can_not_be_written_hides_no_failure_and_is_one_itself() {
 }
 
 #[test]
-fn what_is_no_file_is_written_to_and_not_replaced() {
+fn a_special_file_is_written_to_and_not_replaced() {
     use std::os::unix::fs::FileTypeExt;
     let store = Store::new();
     let pipe = store.file("report.json");

@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 
 use crate::support::{Line, Run, Store, until};
 
-/// Counts its signals; ends when it is told to, a while later.
+/// Counts its signals; ends a while after its order.
 const COUNTING: &str = r#"
 for name in TERM INT HUP QUIT USR1 USR2 WINCH CONT; do
     trap "echo $name >> log" $name
@@ -129,7 +129,7 @@ fn a_second_term_shortens_the_grace() {
         std::thread::sleep(Duration::from_millis(100));
         Err(run.stderr())
     });
-    // Whoever sends one signal twice in a moment means one.
+    // Two equal signals within a moment count as one.
     assert!(started.elapsed() >= Duration::from_secs(1));
     run.end().with_code(137);
 }

@@ -103,7 +103,7 @@ fn a_guard_that_reaps_without_end_ends_its_job_with_the_supervisor() {
         until_renewed_for(&store, &run, 2_000);
         run.signal(how);
         let took = until_gone(&store, boot_ms());
-        // A supervisor that is stopped is told from one that lives by its lease alone.
+        // A stopped supervisor differs from a live one by its lease alone.
         let lease = if how == Signal::SIGSTOP { 8_700 } else { 0 };
         assert!(took < lease + 300 + PATIENCE, "{how}: {took} ms");
         if how == Signal::SIGSTOP {

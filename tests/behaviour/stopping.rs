@@ -153,7 +153,7 @@ fn a_job_that_stops_itself_at_once_is_not_continued() {
 }
 
 #[test]
-fn what_is_stopped_between_its_word_and_exec_is_continued() {
+fn a_process_that_is_stopped_before_its_exec_is_continued() {
     let store = used();
     let locked = lock(&store);
     let line = store.free_run("node-a").job(&["sh", "-c", "exit 4"]);
@@ -191,7 +191,7 @@ fn a_stop_between_fork_and_exec_is_not_lost() {
 }
 
 #[test]
-fn nothing_is_said_of_the_end_of_a_job_that_was_never_started() {
+fn the_end_of_a_job_that_never_started_is_not_reported() {
     let store = Store::new();
     let first = store.run("node-a").with(&["--keep=1ms"]);
     let first = first.with(&["--head-start=1s"]).job(&["true"]);
@@ -200,7 +200,7 @@ fn nothing_is_said_of_the_end_of_a_job_that_was_never_started() {
     let line = line.with(&["--heartbeat=2500ms", "--takeover-after=6s"]);
     let run = line.start();
     run.until_says("leaving node-a a head start");
-    // The guard does not hear of the start before both go on, too late.
+    // The guard reads the start only after both continue, too late.
     let guard = run.guard();
     signal(guard, Signal::SIGSTOP);
     until_stopped(guard);
@@ -270,7 +270,7 @@ fn a_parent_that_ignores_its_childrens_ends_is_no_hindrance() {
 }
 
 #[test]
-fn a_child_that_was_there_before_is_nobodys_business() {
+fn a_child_from_before_the_run_is_left_alone() {
     let store = Store::new();
     let before = "sleep 300 & echo $! > earlier; sleep 0 & exec \"$@\"";
     let line = store.free_run("node-a").script("exit 6");

@@ -46,7 +46,7 @@ fn it_may_be_a_pipe() {
 }
 
 #[test]
-fn one_that_everybody_may_read_with_a_password_is_warned_of() {
+fn one_with_a_password_that_every_user_may_read_is_a_warning() {
     let store = Store::new();
     let path = file(&store, WITH_PASSWORD, 0o644);
     let ended = run(&store).end().with_code(69);
@@ -74,7 +74,7 @@ fn one_that_everybody_may_read_with_a_password_is_warned_of() {
 }
 
 #[test]
-fn one_that_can_not_be_used_is_said_with_a_remedy() {
+fn an_unusable_one_is_reported_with_a_remedy() {
     let store = Store::new();
     run(&store)
         .end()
@@ -110,7 +110,7 @@ fn one_that_can_not_be_used_is_said_with_a_remedy() {
 }
 
 #[test]
-fn one_that_is_anothers_is_a_permission_refused() {
+fn one_of_another_user_is_a_denied_permission() {
     let store = Store::new();
     file(&store, "s3cret", 0o000);
     let ended = run(&store).unprivileged().end().with_code(77);

@@ -63,7 +63,7 @@ fn on_waking_the_job_is_ended_and_no_heartbeat_is_sent() {
 }
 
 #[test]
-fn on_waking_the_token_may_be_anothers_and_is_let_be() {
+fn on_waking_a_token_of_another_session_is_left_alone() {
     let store = Store::new();
     let (run, both) = stopped(&store, true);
     let job = store.until_begun("node-a");

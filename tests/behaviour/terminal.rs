@@ -101,7 +101,7 @@ fn a_job_that_suspends_itself_is_seen_to() {
 }
 
 #[test]
-fn a_lease_that_ends_while_tokenrun_is_suspended_is_told_of_in_the_foreground() {
+fn a_lease_that_ends_during_a_suspension_is_reported_in_the_foreground() {
     let store = Store::new();
     let mut terminal = Terminal::new(&store, &store.free_run("node-a").hasty());
     terminal.line("t -- sh -c 'echo pid $$; exec sleep 300'");
@@ -120,7 +120,7 @@ fn a_lease_that_ends_while_tokenrun_is_suspended_is_told_of_in_the_foreground() 
 }
 
 #[test]
-fn a_window_that_is_resized_is_told_of_once() {
+fn a_resized_window_is_signalled_once() {
     let store = Store::new();
     let mut terminal = terminal(&store);
     std::fs::write(
@@ -209,7 +209,7 @@ fn messages_from_the_background_stop_nothing() {
 }
 
 #[test]
-fn a_terminal_that_is_held_up_holds_up_no_heartbeat_and_no_deadline() {
+fn a_stopped_terminal_delays_no_heartbeat_and_no_deadline() {
     let store = Store::new();
     let line = store.free_run("node-a").hasty();
     let mut terminal = Terminal::new(&store, &line);

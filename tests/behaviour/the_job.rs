@@ -14,7 +14,7 @@ fn assert_same(line: &Line) {
 }
 
 #[test]
-fn it_is_told_about_its_run() {
+fn it_gets_variables_about_its_run() {
     let store = Store::new();
     let script = "env | grep ^TOKENRUN_ | sort";
     let ended = store.free_run("node-a").script(script).end().with_code(0);
@@ -29,7 +29,7 @@ fn it_is_told_about_its_run() {
 }
 
 #[test]
-fn what_an_outer_run_of_another_group_said_does_not_show_through() {
+fn variables_of_an_outer_run_of_another_group_are_cleared() {
     let store = Store::new();
     let line = store.free_run("node-a").script("env | grep ^TOKENRUN_");
     let line = line
@@ -81,7 +81,7 @@ fn it_has_the_signal_mask_and_the_ignored_signals_that_tokenrun_was_given() {
 #[test]
 fn it_has_tokenruns_descriptors_and_the_lock_and_no_others() {
     let store = Store::new();
-    // The lock has a number of its own, which nobody else has here.
+    // The lock has a number of its own, which no other file has here.
     let list = ["sh", "-c", "ls /proc/self/fd | grep -vx 256"];
     let line = store.free_run("node-a").job(&list);
     assert_same(&line);
@@ -97,7 +97,7 @@ fn it_has_tokenruns_descriptors_and_the_lock_and_no_others() {
 }
 
 #[test]
-fn closed_standard_streams_harm_nobody() {
+fn closed_standard_streams_do_no_harm() {
     let store = Store::new();
     let close = "exec <&- >&- 2>&-; exec \"$@\"";
     let line = store.free_run("node-a").script("exit 6");

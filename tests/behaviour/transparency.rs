@@ -82,7 +82,7 @@ fn closing(descriptor: u8) -> String {
 }
 
 #[test]
-fn who_reads_what_the_job_writes_sees_its_end_when_the_job_closes_it() {
+fn a_reader_of_the_job_sees_the_end_when_the_job_closes_its_output() {
     for descriptor in [1, 7] {
         let store = Store::new();
         let script = format!(
@@ -98,7 +98,7 @@ fn who_reads_what_the_job_writes_sees_its_end_when_the_job_closes_it() {
 }
 
 #[test]
-fn who_writes_what_the_job_reads_is_told_when_the_job_closes_it() {
+fn a_writer_to_the_job_gets_an_error_when_the_job_closes_its_input() {
     let store = Store::new();
     let script = "mkfifo pipe; { yes > pipe; echo writer $? >> log; } & exec \"$@\" < pipe";
     let run = around(&store, script, &closing(0)).start();
@@ -184,7 +184,7 @@ fn a_message_stream_that_is_full_or_closed_changes_nothing() {
 }
 
 #[test]
-fn leftovers_that_are_let_be_keep_nothing_of_tokenruns() {
+fn leftovers_that_are_left_alone_keep_nothing_of_tokenruns() {
     let store = Store::new();
     let job = "(setsid sh -c 'echo begin left $$ >> log; exec sleep 300' &); \
                until grep -q 'begin left' log 2> /dev/null; do sleep 0.01; done; exit 3";
@@ -192,7 +192,7 @@ fn leftovers_that_are_let_be_keep_nothing_of_tokenruns() {
     line.with(&["--leftovers=leave"]).end().with_code(3);
     let left = store.until_begun("left");
     assert!(alive(left));
-    // Nobody is in the way of the next run.
+    // No process blocks the next run.
     store.free_run("node-b").job(&["true"]).end().with_code(0);
     until("it has its own program", || {
         let name = fs::read_to_string(format!("/proc/{left}/comm")).unwrap();
@@ -203,7 +203,7 @@ fn leftovers_that_are_let_be_keep_nothing_of_tokenruns() {
 }
 
 #[test]
-fn a_time_out_is_told_of_everywhere() {
+fn a_time_out_is_reported_everywhere() {
     let store = Store::new();
     let line = store.free_run("node-a").job(&["sleep", "300"]);
     let line = line.with(&["--timeout=300ms", "--report", "report.json"]);

@@ -3,7 +3,7 @@
 use crate::support::Store;
 
 #[test]
-fn what_is_wrong_with_a_command_line_is_said_in_one_line() {
+fn errors_of_a_command_line_are_one_line() {
     let store = Store::new();
     let job = ["--", "true"];
     let cases: [(&[&str], &[&str]); 24] = [

@@ -10,20 +10,20 @@ use crate::support::{
     Line, Run, Store, Terminal, children, ctrl, signal, until, until_dead, until_stopped, within,
 };
 
-/// A session of this client that waits, once it is in the queue.
+/// A waiting session of this client, once it is in the queue.
 fn waits(store: &Store, client: &str) -> Run {
-    in_line(store, store.free_run(client).with(&["--wait"]))
+    in_queue(store, store.free_run(client).with(&["--wait"]))
 }
 
-fn in_line(store: &Store, line: Line) -> Run {
+fn in_queue(store: &Store, line: Line) -> Run {
     let before = places(store).len();
     let run = line.start();
     until("it is in the queue", || {
-        let line = places(store);
-        if line.len() > before {
+        let queue = places(store);
+        if queue.len() > before {
             Ok(())
         } else {
-            Err(format!("{line:?}, {}", run.stderr()))
+            Err(format!("{queue:?}, {}", run.stderr()))
         }
     });
     run
@@ -54,7 +54,7 @@ fn holder(store: &Store) -> Run {
 }
 
 #[test]
-fn five_who_wait_run_in_the_order_of_their_arrival() {
+fn five_waiters_run_in_the_order_of_their_arrival() {
     let store = Store::new();
     let holder = holder(&store);
     let names = ["e", "b", "d", "a", "c"];
@@ -74,7 +74,7 @@ fn five_who_wait_run_in_the_order_of_their_arrival() {
 }
 
 #[test]
-fn a_waiter_that_is_killed_holds_up_nobody_for_longer_than_three_seconds() {
+fn a_killed_waiter_delays_no_other_for_longer_than_three_seconds() {
     let store = Store::new();
     let holder = holder(&store);
     let first = waits(&store, "first");
@@ -99,7 +99,7 @@ fn a_waiter_that_is_killed_holds_up_nobody_for_longer_than_three_seconds() {
     assert_eq!(begun(&store), ["holder", "first", "last"]);
 }
 
-/// The process that will be the job: it is there while its run waits, which may take long.
+/// The process that will be the job: it exists while its run waits, which may take long.
 fn waiting_job(run: &Run) -> i32 {
     let guard = run.guard();
     until("the guard has a child", || {
@@ -108,7 +108,7 @@ fn waiting_job(run: &Run) -> i32 {
 }
 
 #[test]
-fn a_waiter_whose_jobs_process_is_killed_runs_its_job_all_the_same_and_once() {
+fn a_waiter_whose_jobs_process_is_killed_still_runs_its_job_once() {
     let store = Store::new();
     let holder = holder(&store);
     let waiter = waits(&store, "waiter");
@@ -138,12 +138,12 @@ fn a_waiter_whose_jobs_process_was_stopped_lets_it_continue() {
 }
 
 #[test]
-fn what_the_guard_alone_got_during_the_wait_hides_no_signal_to_the_job() {
+fn a_signal_to_the_guard_alone_during_the_wait_hides_no_signal_to_the_job() {
     let store = Store::new();
     let holder = holder(&store);
     let script = "trap 'exit 9' TERM; echo begin waiter bind $$ >> log; \
                   while :; do sleep 0.02; done";
-    let waiter = in_line(
+    let waiter = in_queue(
         &store,
         store.free_run("waiter").with(&["--wait"]).script(script),
     );
@@ -157,7 +157,7 @@ fn what_the_guard_alone_got_during_the_wait_hides_no_signal_to_the_job() {
 }
 
 #[test]
-fn who_waited_in_vain_leaves_neither_locks_nor_processes() {
+fn a_waiter_that_gave_up_leaves_neither_locks_nor_processes() {
     let store = Store::new();
     let holder = holder(&store);
     let (waiter, stopped) = (waits(&store, "waiter"), waits(&store, "stopped"));
@@ -177,7 +177,7 @@ fn who_waited_in_vain_leaves_neither_locks_nor_processes() {
 }
 
 #[test]
-fn who_is_stopped_is_stepped_over_and_keeps_its_place() {
+fn a_stopped_waiter_is_skipped_and_keeps_its_position() {
     let store = Store::new();
     let holder = holder(&store);
     let stopped = waits(&store, "stopped");
@@ -195,7 +195,7 @@ fn who_is_stopped_is_stepped_over_and_keeps_its_place() {
 }
 
 #[test]
-fn who_does_not_wait_does_not_jump_the_queue() {
+fn a_session_outside_the_queue_does_not_overtake_waiters() {
     let store = Store::new();
     store.free_run("before").job(&["true"]).end().with_code(0);
     store.set(&[("pause", r#"{"by": "admin", "reason": "because"}"#)], &[]);
@@ -241,7 +241,7 @@ fn a_wait_ends_when_its_time_is_over_with_75_and_the_queue_is_left() {
 fn a_log_says_once_that_it_waits_and_once_that_it_waits_no_more() {
     let store = Store::new();
     let holder = holder(&store);
-    let run = in_line(&store, store.free_run("b").with(&["--wait=1h"]));
+    let run = in_queue(&store, store.free_run("b").with(&["--wait=1h"]));
     let behind = waits(&store, "c");
     behind.until_says("waiting in the queue, behind another");
     store.go(0);
@@ -269,9 +269,9 @@ fn a_signal_ends_the_wait_at_once_and_the_queue_is_left() {
     let holder = holder(&store);
     for which in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         within(Duration::from_millis(50), || {
-            // Whatever this test was given: what is ignored ends nothing.
+            // With default signals: an ignored one ends nothing.
             let line = store.free_run("b").with(&["--wait"]);
-            let run = in_line(&store, line.under(&["env", "--default-signal"]));
+            let run = in_queue(&store, line.under(&["env", "--default-signal"]));
             run.signal(which);
             let sent = Instant::now();
             let ended = run.end();
@@ -303,7 +303,7 @@ fn a_store_that_is_locked_is_waited_for_until_the_time_is_over() {
         assert!(ended.stderr.contains("waiting for it too"), "{ended:?}");
         took
     });
-    // A grant that is out is no reason to be late, nor is it carried out later.
+    // A grant that is out must not delay the end, nor happen afterwards.
     within(Duration::from_millis(1_050), || {
         let begun = Instant::now();
         let run = store
@@ -346,13 +346,13 @@ fn a_store_that_can_not_be_opened_yet_is_waited_for() {
         took
     });
     let run = quick("c").with(&["--wait=1m"]).start();
-    // Nothing tells that it tries: it has no store to speak of.
+    // Its attempts are invisible: it has no store yet.
     drop(exclusive);
     run.end().with_code(0);
 }
 
 #[test]
-fn who_waits_takes_over_from_a_holder_that_was_killed() {
+fn a_waiter_takes_over_from_a_killed_holder() {
     let store = Store::new();
     let holder = store.run("holder").start();
     let job = store.until_begun("holder");
@@ -378,12 +378,12 @@ fn who_waits_takes_over_from_a_holder_that_was_killed() {
 }
 
 #[test]
-fn who_waits_takes_over_where_nothing_proves_a_death_once_the_holder_is_silent() {
+fn a_waiter_takes_over_from_a_silent_holder_without_proof_of_death() {
     let store = Store::new();
     store.free_run("before").job(&["true"]).end().with_code(0);
     let holder = store.free_run("holder").hasty().elsewhere(&store).start();
     store.until_begun("holder");
-    let run = in_line(&store, store.free_run("b").hasty().with(&["--wait"]));
+    let run = in_queue(&store, store.free_run("b").hasty().with(&["--wait"]));
     holder.signal(Signal::SIGKILL);
     store.until_begun("b");
     store.go(0);
@@ -393,7 +393,7 @@ fn who_waits_takes_over_where_nothing_proves_a_death_once_the_holder_is_silent()
 }
 
 #[test]
-fn who_waits_takes_what_is_kept_for_another_and_leaves_what_is_handed_to_one() {
+fn a_waiter_takes_a_kept_token_and_leaves_a_handed_off_one() {
     let store = Store::new();
     store
         .run("a")
@@ -406,7 +406,7 @@ fn who_waits_takes_what_is_kept_for_another_and_leaves_what_is_handed_to_one() {
         .with(&["--keep=1h", "--wait=1m"])
         .job(&["true"]);
     run.end().with_code(0);
-    // b's now, and handed off to a, which does not come: its head start is waited for.
+    // Now b's, and handed off to a, which does not come: b waits a's head start.
     let handoff = r#"{"to": "a", "at_ms": 1795226400000}"#;
     store.set(&[("handoff", handoff), ("head_start_ms", "700")], &[]);
     let begun = Instant::now();
@@ -442,7 +442,7 @@ fn a_waiter_waits_for_the_end_of_at_least_and_of_a_pause() {
 }
 
 #[test]
-fn many_hand_overs_in_a_row_lose_nobody() {
+fn many_hand_overs_in_a_row_lose_no_waiter() {
     let store = Store::new();
     let count = store.file("count");
     fs::write(&count, "").unwrap();
@@ -461,7 +461,7 @@ fn many_hand_overs_in_a_row_lose_nobody() {
     assert!(places(&store).is_empty());
 }
 
-/// What the processor has done for a process so far, in ms.
+/// The processor time of a process so far, in ms.
 fn processor_ms(pid: i32) -> f64 {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
     text.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e6
@@ -476,7 +476,7 @@ fn an_idle_waiter_uses_next_to_nothing_of_a_processor() {
     let used = |run: &Run| processor_ms(run.pid()) + processor_ms(run.guard());
     let before: Vec<f64> = runs.iter().map(used).collect();
     let begun = Instant::now();
-    // Closing the database would ring.
+    // Closing the database would notify the waiter.
     let sqlite = store.sql();
     let stamp = || -> i64 {
         let sql = "SELECT seen_tick FROM waiters WHERE document ->> 'client' = 'w0'";
@@ -495,8 +495,8 @@ fn an_idle_waiter_uses_next_to_nothing_of_a_processor() {
     for (run, before) in runs.iter().zip(before) {
         let share = (used(run) - before) / wall;
         println!("an idle waiter uses {:.3} % of a processor", share * 100.0);
-        // The bound of a thousandth is for a build that is optimized, on a processor that
-        // nobody shares: see benches/handover.rs.
+        // The bound of a thousandth is for an optimized build on an unshared processor: see
+        // benches/handover.rs.
         assert!(share < 0.005, "{share}");
     }
     for run in runs {
@@ -526,7 +526,7 @@ fn a_terminal_shows_the_wait_and_nothing_of_it_remains() {
     store.go(0);
     holder.end().with_code(0);
     let seen = terminal.prompt();
-    // What was shown is cleared before the job writes.
+    // The display is cleared before the job writes.
     let before = seen.split("up\r\n").next().unwrap();
     assert!(
         before.ends_with("\x1b[2K") || before.ends_with("\x1b[K"),
@@ -536,7 +536,7 @@ fn a_terminal_shows_the_wait_and_nothing_of_it_remains() {
 }
 
 #[test]
-fn a_terminal_that_was_stopped_holds_up_no_job() {
+fn a_stopped_terminal_delays_no_job() {
     let store = Store::new();
     let holder = holder(&store);
     let mut terminal = Terminal::new(&store, &store.free_run("b").with(&["--wait"]));

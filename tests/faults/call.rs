@@ -1,4 +1,4 @@
-//! One call of tokenrun: its options, its processes, and what becomes of it.
+//! One call of tokenrun: its options, its processes, and its result.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, PipeReader, Write as _};
@@ -53,12 +53,12 @@ pub(crate) struct Wishes {
 /// The longest takeover-after, keep and head start, in milliseconds.
 const LONGEST: [u64; 3] = [6_000, 1_000, 300];
 
-/// How long who is dead keeps its place in the queue, at most, in milliseconds.
-const DEAD_IN_LINE: u64 = 3_000;
+/// How long a dead waiter keeps its position in the queue, at most, in milliseconds.
+const DEAD_IN_QUEUE: u64 = 3_000;
 
-/// How long a token may be kept from everybody, in nanoseconds.
+/// The longest time without any grant of a token, in nanoseconds.
 pub(crate) const LONGEST_WAIT: u64 =
-    (LONGEST[0] + LONGEST[1] + LONGEST[2] + DEAD_IN_LINE) * 1_000_000;
+    (LONGEST[0] + LONGEST[1] + LONGEST[2] + DEAD_IN_QUEUE) * 1_000_000;
 
 /// How many calls have the same key.
 const CALLS_OF_A_KEY: usize = 16;
@@ -93,7 +93,7 @@ impl Wishes {
         }
     }
 
-    /// For a run that nothing shall stand in the way of.
+    /// For a run that must not be hindered.
     pub(crate) fn plain(random: &mut Random) -> Self {
         Self {
             keep: 0,
@@ -142,7 +142,7 @@ pub(crate) struct Live {
     watched: [Watched; 4],
     /// The supervisor or the guard, once one of them was killed or stopped.
     pub(crate) blinded: Option<Part>,
-    /// A pipe that is full, and that nobody reads.
+    /// A full pipe without a reader.
     unread: Option<PipeReader>,
 }
 
@@ -165,7 +165,7 @@ impl Live {
         };
         let slots = slots(&place.file("slots", number));
         let begun = now();
-        // Nobody waits for it here: whoever reaps all is told of its end.
+        // Not waited for here: the process that reaps all children gets its end.
         let child = Command::new(&place.program)
             .args(["-g", group, "--client-id", client, "--expected=node-0"])
             .args(["--store", url, "--label", &number.to_string()])
@@ -223,7 +223,7 @@ impl Live {
         }
     }
 
-    /// Looks who is alive. Says whether anybody may be.
+    /// Checks which processes are alive. Returns whether any may be.
     pub(crate) fn look(&mut self) -> bool {
         let mut alive = self.call.ended.is_none();
         for (slot, watched) in self.slots.iter().zip(&mut self.watched) {
@@ -239,7 +239,7 @@ impl Live {
             .any(|it| it.known.is_some_and(Known::is_alive))
     }
 
-    /// Who is that part now.
+    /// The process that is this part now.
     pub(crate) fn find(&self, part: Part) -> Option<Known> {
         let slot = |index: usize| self.watched.get(index)?.known;
         match part {
@@ -250,7 +250,7 @@ impl Live {
         }
     }
 
-    /// Whether this part can be put out without putting both out.
+    /// Whether this part can be hit without hitting both.
     pub(crate) fn may_blind(&self, part: Part) -> bool {
         let other = match part {
             Part::Supervisor => Part::Guard,

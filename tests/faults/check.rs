@@ -27,7 +27,7 @@ pub(crate) enum Broken {
     ExitStatus,
     /// `--report` does not say what happened.
     Report,
-    /// Nobody ran again after the faults.
+    /// No job ran again after the faults.
     Recovery,
 }
 
@@ -238,7 +238,7 @@ impl<'a> Checker<'a> {
         let right = match ended {
             Ended::Code(code) => is_right_code(code, call, record),
             Ended::Signal(SIGKILL) => call.was_hit(Part::Supervisor, &[SIGKILL]),
-            // While it waited it had nobody to wait for; or its job died of it too.
+            // It had no job to wait for while it waited; or its job died of the signal too.
             Ended::Signal(signal) => {
                 let with_its_job = matches!(signal, SIGINT | SIGQUIT);
                 ASKING.contains(&signal)
@@ -317,7 +317,7 @@ impl<'a> Checker<'a> {
                 .map(|(_, from, _)| *from)
                 .find(|from| *from > over_at);
             if again.is_none_or(|from| from > idle_from + patience) {
-                let how = format!("{group}: nobody ran within {} ms", millis(patience));
+                let how = format!("{group}: no job ran within {} ms", millis(patience));
                 self.claim(Broken::Recovery, how);
             }
         }
@@ -340,8 +340,8 @@ fn may_die_of(call: &Call, signal: i32) -> bool {
         || was_asked && signal == SIGKILL
 }
 
-/// Whether nobody was there to write the end down; or no database took it, and that was
-/// said.
+/// Whether no process was left to record the end; or no database accepted the record, and that was
+/// reported.
 fn may_be_unknown(call: &Call) -> bool {
     let perhaps_granted = |how| how == Ended::Code(69) && call.lives.is_empty();
     let killed = |how| matches!(how, Ended::Signal(SIGKILL) | Ended::Code(74));
@@ -355,7 +355,7 @@ fn agrees(record: &Record, call: &Call) -> Result<(), &'static str> {
         return Err("another's group or client");
     }
     if !call.lives.iter().all(same) {
-        return Err("another session or fence than the job was told");
+        return Err("another session or fence than in the job's variables");
     }
     let signal = record.signal.unwrap_or_default();
     match record.outcome.as_str() {

@@ -8,8 +8,8 @@ use rusqlite::Connection;
 
 use super::job::myself;
 
-/// A kind of database, with faults of its own. What it starts are children of this
-/// process: whoever reaps takes no notice of them.
+/// A kind of database, with faults of its own. The processes that it starts are children of this
+/// process, which the reaper ignores.
 pub(crate) trait Database {
     /// What `--store` is given on this node.
     fn url(&self, node: &str) -> String;
@@ -26,7 +26,7 @@ pub(crate) trait Database {
     /// How many of a hundred faults are its own.
     fn share(&self) -> u64;
 
-    /// Begins one of them, which lasts so long if nobody mends it.
+    /// Begins a fault of this length, unless it is ended earlier.
     fn begin(&mut self, fault: &str, length: Duration);
 
     /// Whether a client that is stopped while it writes holds up the others.
@@ -104,7 +104,7 @@ impl Database for Sqlite {
 
     fn mend(&mut self) {
         for mut writer in self.writers.drain(..) {
-            // It may have ended long ago, and been reaped by whoever reaps all.
+            // It may have ended long ago, and been reaped elsewhere.
             let _ = writer.try_wait().is_ok_and(|ended| ended.is_none()) && writer.kill().is_ok();
         }
     }
@@ -118,9 +118,9 @@ impl Database for Sqlite {
     }
 }
 
-/// Does what the words say, if they are a writer's, and never comes back then. It
-/// waits for nobody: a database that is locked is held up already.
-pub(crate) fn write_as_told(words: &[String]) {
+/// Runs as a writer, and never returns, if the words are a writer's. It waits for no lock: a locked
+/// database is hindered already.
+pub(crate) fn run_as_writer(words: &[String]) {
     let [what, fault, file, millis] = words else {
         return;
     };

@@ -1,5 +1,5 @@
-//! What is known of the runs after the faults, from others than tokenrun. All times
-//! are CLOCK_MONOTONIC in nanoseconds.
+//! Evidence of the runs after the faults, from other sources than tokenrun. All times are
+//! CLOCK_MONOTONIC in nanoseconds.
 
 use std::collections::BTreeMap;
 
@@ -67,8 +67,7 @@ pub(crate) struct Call {
     pub(crate) hits: Vec<Hit>,
     pub(crate) lives: Vec<Life>,
     pub(crate) report: Option<Report>,
-    /// It has said that the store could not be told how the run ended; or said
-    /// nothing that can be read.
+    /// It has reported that the store did not confirm the run's record; or its messages are lost.
     pub(crate) not_told: bool,
 }
 
@@ -84,7 +83,7 @@ impl Call {
         Some((&self.group, self.once.as_deref()?))
     }
 
-    /// From the job's first sign of life to its last.
+    /// From the job's first stamp to its last.
     pub(crate) fn alive(&self) -> Option<(u64, u64)> {
         let from = self.lives.iter().map(|life| life.from).min()?;
         let until = self.lives.iter().map(|life| life.until).max()?;
@@ -126,7 +125,7 @@ pub(crate) struct Evidence {
     pub(crate) lock_files: usize,
     /// Processes and files that are left when everything is over.
     pub(crate) left: Vec<String>,
-    /// When the faults ended, and for how long nobody may run from then on.
+    /// When the faults ended, and how long no job may run from then on.
     pub(crate) recovery: Option<(u64, u64)>,
 }
 
@@ -139,7 +138,7 @@ impl Evidence {
         self.lost.iter().any(overlaps)
     }
 
-    /// The runs of each group in the order of their first sign of life.
+    /// The runs of each group in the order of their first stamps.
     pub(crate) fn by_start(&self) -> BTreeMap<&str, Vec<(&Call, u64, u64)>> {
         let mut groups: BTreeMap<&str, Vec<_>> = BTreeMap::new();
         for call in &self.calls {

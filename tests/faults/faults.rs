@@ -1,5 +1,5 @@
-//! What goes wrong: processes are killed, stopped, continued and asked to end, singly
-//! and together; the database is hindered.
+//! The faults: processes are killed, stopped, continued and asked to end, singly and together; the
+//! database is hindered.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,9 +35,8 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// `together` says whether supervisor and guard may be put out together. Nobody ends
-    /// the job then, or nobody in time: what keeps others away from it is the lock that
-    /// it has inherited.
+    /// `together`: supervisor and guard may be hit together. Then no process ends the job, or none
+    /// in time: its inherited lock keeps others away.
     pub(crate) fn new(together: bool) -> Self {
         Self {
             together,

@@ -38,7 +38,7 @@ pub(crate) struct Plan {
     code: u8,
     when_asked: WhenAsked,
     grandchildren: u64,
-    /// How much longer than the job a grandchild would live, if nobody ended it.
+    /// How much longer than the job a grandchild would live, if no process ended it.
     linger_ms: u64,
 }
 
@@ -128,8 +128,8 @@ pub(crate) fn slots(job: &Path) -> [PathBuf; 4] {
     })
 }
 
-/// Does what the words say, if they are a job's, and never comes back then.
-pub(crate) fn live_as_told(words: &[String]) {
+/// Runs as a job, and never returns, if the words are a job's.
+pub(crate) fn run_as_job(words: &[String]) {
     let first = now();
     let Some((what, rest)) = words.split_first() else {
         return;

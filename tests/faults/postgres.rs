@@ -29,7 +29,7 @@ pub(crate) struct Postgres {
     said: BufReader<ChildStdout>,
     /// A port for each node.
     ports: Vec<(String, String)>,
-    /// Whom the next trouble of one node befalls.
+    /// The node that the next fault of one node hits.
     next: usize,
 }
 
@@ -125,8 +125,8 @@ impl Database for Postgres {
         self.locks.clone()
     }
 
-    /// A server that was started again is another clock epoch: who waits for a run that is
-    /// silent has to wait from then on.
+    /// A restarted server has another clock epoch: a session that waits for a silent run must wait
+    /// from then on.
     fn patience(&self) -> Duration {
         Duration::from_secs(3)
     }
@@ -135,7 +135,7 @@ impl Database for Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
-        // Whoever reaps all may have been told of its end.
+        // Another call may have reaped it.
         let _ = self.keeper.wait();
         if geteuid().is_root() {
             let _ = umount2(STATE_OF_ROOT, MntFlags::MNT_DETACH);

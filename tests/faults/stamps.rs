@@ -1,5 +1,5 @@
-//! How a process proves when it was alive: it writes the time into a file of its own,
-//! again and again. What was written outlives whoever wrote it, `kill -9` included.
+//! How a process proves when it was alive: it writes the time into its own file, again and again.
+//! The stamps outlive their writer, `kill -9` included.
 
 use std::fs::{self, File};
 use std::io;
@@ -76,8 +76,8 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    /// `None` if there is no file, or nothing in it: who was killed between the two
-    /// proves nothing.
+    /// `None` if the file is missing or empty: a process that was killed between the two proves
+    /// nothing.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let bytes = fs::read(path).ok().filter(|bytes| bytes.len() == SIZE)?;
         let number = |place: usize| {

@@ -17,7 +17,7 @@ use super::random::Random;
 use super::stamps::now;
 use super::world::{World, lock_files, node_name};
 
-/// What a busy machine may add to the time in which nobody runs.
+/// The tolerance of a busy machine for the time in which no job runs.
 const SLACK: Duration = Duration::from_secs(3);
 
 /// How long the last ones may take to end: a job's life, its end, its record.
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn play(options: &Options, store: &str) -> bool {
     tokenrun::sys::process::become_subreaper().unwrap();
     let played = catch_unwind(AssertUnwindSafe(|| play_and_check(options, store)));
-    World::end_everybody();
+    World::end_all_processes();
     played.unwrap_or(false)
 }
 
@@ -81,7 +81,7 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap()
 }
 
-/// Lets somebody run again, then lets all end, and gathers the evidence.
+/// Lets a job run again, then lets all end, and collects the evidence.
 fn wind_up(world: &mut World, faults: &mut Faults) -> Evidence {
     world.log.say("no more faults");
     let over_at = now();

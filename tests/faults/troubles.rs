@@ -1,5 +1,5 @@
-//! What goes wrong with a server and its network: the process that keeps both, and
-//! hinders them as it is told.
+//! The faults of a server and its network: the process that runs both and carries out the orders
+//! for faults.
 
 use std::io::{BufRead as _, Write as _};
 use std::path::Path;
@@ -70,8 +70,8 @@ const CONFIGURATION: [&str; 3] = [
     "log_line_prefix = '%m [%p] '",
 ];
 
-/// Does what the words say, if they are its own, and never comes back then.
-pub(crate) fn cause_as_told(words: &[String]) {
+/// Runs as this process, and never returns, if the words are its own.
+pub(crate) fn cause_faults(words: &[String]) {
     let [what, folder, nodes] = words else {
         return;
     };
@@ -131,7 +131,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Until nobody tells it anything any more.
+    /// Until the orders end.
     fn obey(&mut self, lines: &Receiver<String>) {
         while let Ok(line) = lines.recv() {
             let mut words = line.splitn(3, ' ');
@@ -301,7 +301,7 @@ impl Keeper {
     }
 }
 
-/// Who has ended meanwhile needs none.
+/// A process that has ended meanwhile needs no signal.
 fn signal(pid: i32, signal: Signal) {
     let _ = kill(Pid::from_raw(pid), signal);
 }

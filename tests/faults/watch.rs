@@ -1,4 +1,4 @@
-//! Who is alive, as the kernel tells it. Whoever is stopped can't stamp, and is alive.
+//! Which processes are alive, according to the kernel. A stopped process can't stamp, and is alive.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Who has this pid now, if it descends from this process.
+    /// The process with this pid now, if it descends from this process.
     pub(crate) fn find(pid: i32) -> Option<Self> {
         let found = stat(pid).filter(|it| !it.is_leaving)?;
         descends(found.parent).then_some(Self {
@@ -65,7 +65,7 @@ impl Known {
         let Some(target) = Target::open(self.pid) else {
             return false;
         };
-        // Only now is it certain who is held.
+        // Only now the identity of the process is certain.
         self.look().is_some_and(|it| descends(it.parent))
             && target.signal(signal).unwrap() == Delivery::Sent
     }

@@ -252,7 +252,7 @@ impl World {
     }
 
     /// Kills whoever is left, at last.
-    pub(crate) fn end_everybody() {
+    pub(crate) fn end_all_processes() {
         let own = tokenrun::sys::process::pid();
         while reap(usize::MAX, |_, _| {}).unwrap() != Left::Nothing {
             let all = tokenrun::sys::procfs::processes().unwrap();

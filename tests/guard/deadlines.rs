@@ -24,20 +24,20 @@ pub(crate) const TESTS: &[Test] = &[
         news_after_the_deadline_are_heard_and_change_nothing,
     ),
     (
-        "who_left_the_session_is_killed",
-        who_left_the_session_is_killed,
+        "a_process_that_left_the_session_is_killed",
+        a_process_that_left_the_session_is_killed,
     ),
     (
-        "who_was_stopped_gets_its_term",
-        who_was_stopped_gets_its_term,
+        "a_stopped_process_gets_its_term",
+        a_stopped_process_gets_its_term,
     ),
     (
         "without_supervisor_the_tree_ends",
         without_supervisor_the_tree_ends,
     ),
     (
-        "without_supervisor_who_ignores_term_is_killed",
-        without_supervisor_who_ignores_term_is_killed,
+        "without_supervisor_a_process_that_ignores_term_is_killed",
+        without_supervisor_a_process_that_ignores_term_is_killed,
     ),
     (
         "a_tree_that_keeps_forking_is_killed",
@@ -116,7 +116,7 @@ fn news_after_the_deadline_are_heard_and_change_nothing() {
     guarded.expect_gone();
 }
 
-fn who_left_the_session_is_killed() {
+fn a_process_that_left_the_session_is_killed() {
     // Twice forked, in a session of its own, adopted by the guard.
     let script = "setsid sh -c 'trap \"\" TERM; echo $$ > $D/far; while :; do sleep 1; done' & \
                   while :; do sleep 1; done";
@@ -129,7 +129,7 @@ fn who_left_the_session_is_killed() {
     assert!(alive(far).is_none());
 }
 
-fn who_was_stopped_gets_its_term() {
+fn a_stopped_process_gets_its_term() {
     let mut guarded = Guarded::running("trap 'exit 5' TERM; kill -STOP $$; exit 6");
     let job = {
         let own = guarded.handle.pid();
@@ -162,7 +162,7 @@ fn without_supervisor_the_tree_ends() {
     assert_eq!(asked, "asked\n");
 }
 
-fn without_supervisor_who_ignores_term_is_killed() {
+fn without_supervisor_a_process_that_ignores_term_is_killed() {
     let mut guarded = Guarded::fork(shell(STUBBORN), Leftovers::Leave, 3_600_000);
     // The deadline is nearer than the grace.
     guarded.start(Some(guarded.deadline(400, 500)));

@@ -76,13 +76,13 @@ pub(crate) fn run(groups: &[&[Test]]) {
         }
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             test();
-            assert_nobody_is_left();
+            assert_no_process_is_left();
         }));
         match outcome {
             Ok(()) => passed += 1,
             Err(_) => {
                 failed += 1;
-                end_everybody();
+                end_all_processes();
             }
         }
         let word = if outcome.is_ok() { "ok" } else { "FAILED" };
@@ -304,13 +304,13 @@ fn children() -> Vec<Process> {
     all
 }
 
-fn assert_nobody_is_left() {
+fn assert_no_process_is_left() {
     let left = reap(usize::MAX, |_, _| {}).unwrap();
     assert_eq!(left, Left::Nothing, "left behind: {:?}", children());
 }
 
-/// Ends what a test that failed has left; only this process's own descendants.
-fn end_everybody() {
+/// Ends the leftovers of a failed test; only this process's own descendants.
+fn end_all_processes() {
     until("everybody is gone", || {
         for child in children() {
             let _ = tokenrun::sys::process::signal_child(child.pid, nix::libc::SIGKILL);

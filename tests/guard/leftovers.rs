@@ -19,8 +19,8 @@ pub(crate) const TESTS: &[Test] = &[
         leftovers_that_may_stay_end_with_the_lease,
     ),
     (
-        "children_that_end_with_the_job_are_not_told_of",
-        children_that_end_with_the_job_are_not_told_of,
+        "children_that_end_with_the_job_are_not_reported",
+        children_that_end_with_the_job_are_not_reported,
     ),
 ];
 
@@ -86,7 +86,7 @@ fn leftovers_that_may_stay_end_with_the_lease() {
     assert!(alive(left).is_none());
 }
 
-fn children_that_end_with_the_job_are_not_told_of() {
+fn children_that_end_with_the_job_are_not_reported() {
     let mut guarded = Guarded::running("true | true & wait; exit 0");
     guarded.expect_exited(Status::Exited(0));
     guarded.expect_gone();

@@ -9,10 +9,7 @@ use tokenrun::sys::wait::{Status, wait_for};
 use crate::harness::{Test, own_signals};
 
 pub(crate) const TESTS: &[Test] = &[
-    (
-        "who_dies_of_a_signal_is_seen_to",
-        who_dies_of_a_signal_is_seen_to,
-    ),
+    ("a_death_by_signal_is_visible", a_death_by_signal_is_visible),
     (
         "closed_standard_descriptors_are_filled",
         closed_standard_descriptors_are_filled,
@@ -34,7 +31,7 @@ fn in_a_fork(body: impl FnOnce() -> i32) -> Status {
     }
 }
 
-fn who_dies_of_a_signal_is_seen_to() {
+fn a_death_by_signal_is_visible() {
     // Blocked as well, and one of them is ignored.
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE] {
         assert_eq!(in_a_fork(|| die_of(signal)), Status::Signalled(signal));

@@ -63,7 +63,7 @@ fn is_nothing_pending(pid: i32) -> bool {
 }
 
 fn a_signal_to_the_group_is_not_passed_twice() {
-    // A group of its own, so that nobody else's test gets the signal.
+    // A separate group, so that no other test gets the signal.
     let own = nix::unistd::Pid::from_raw(0);
     nix::unistd::setpgid(own, own).unwrap();
     let signals = own_signals();

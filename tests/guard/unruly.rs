@@ -21,12 +21,12 @@ pub(crate) const TESTS: &[Test] = &[
         many_chains_of_forks_do_not_outlive_their_lease,
     ),
     (
-        "who_is_replaced_by_two_does_not_outlive_its_lease",
-        who_is_replaced_by_two_does_not_outlive_its_lease,
+        "a_process_replaced_by_two_does_not_outlive_its_lease",
+        a_process_replaced_by_two_does_not_outlive_its_lease,
     ),
     (
-        "who_wakes_each_other_up_does_not_outlive_its_lease",
-        who_wakes_each_other_up_does_not_outlive_its_lease,
+        "processes_that_wake_each_other_do_not_outlive_their_lease",
+        processes_that_wake_each_other_do_not_outlive_their_lease,
     ),
     (
         "a_storm_of_forks_does_not_outlive_its_lease",
@@ -64,19 +64,19 @@ fn job(words: &[&str]) -> Vec<OsString> {
     std::iter::once(program).chain(words).collect()
 }
 
-/// What the margin between a holder's own deadline and another's takeover is at least.
+/// The least margin between a holder's own deadline and another's takeover.
 const MARGIN_MS: u64 = 1_000;
 
 /// Runs it until its deadline; it must be gone within the margin.
 fn assert_ended_in_time(words: &[&str]) {
-    let script = format!("exec {} {} > $D/told", unruly().display(), words.join(" "));
+    let script = format!("exec {} {} > $D/ready", unruly().display(), words.join(" "));
     let mut guarded = Guarded::fork(shell(&script), Leftovers::Kill, 3_600_000);
     guarded.start(Some(guarded.deadline(3_600_000, 3_600_000)));
     guarded.expect_started();
     until("it ignores TERM", || {
-        std::fs::read(guarded.path("told"))
+        std::fs::read(guarded.path("ready"))
             .ok()
-            .filter(|told| told == b"r")
+            .filter(|text| text == b"r")
     });
     let deadline = guarded.deadline(20, 120);
     guarded.send(&ToGuard::Deadline { seq: 1, deadline });
@@ -113,11 +113,11 @@ fn many_chains_of_forks_do_not_outlive_their_lease() {
     assert_ended_in_time(&["chain", "20"]);
 }
 
-fn who_is_replaced_by_two_does_not_outlive_its_lease() {
+fn a_process_replaced_by_two_does_not_outlive_its_lease() {
     assert_ended_in_time(&["hydra", "5"]);
 }
 
-fn who_wakes_each_other_up_does_not_outlive_its_lease() {
+fn processes_that_wake_each_other_do_not_outlive_their_lease() {
     assert_ended_in_time(&["waker", "4"]);
 }
 

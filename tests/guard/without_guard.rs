@@ -12,8 +12,8 @@ pub(crate) const TESTS: &[Test] = &[
         the_tree_of_a_killed_guard_is_killed,
     ),
     (
-        "who_is_killed_is_not_stopped_first",
-        who_is_killed_is_not_stopped_first,
+        "processes_are_not_stopped_before_they_are_killed",
+        processes_are_not_stopped_before_they_are_killed,
     ),
     (
         "a_guard_that_does_not_answer_is_killed_with_its_tree",
@@ -62,8 +62,8 @@ fn the_tree_of_a_killed_guard_is_killed() {
     assert_eq!(status, Some(Status::Signalled(libc::SIGKILL)));
 }
 
-/// Whoever kills may be killed half-way: who was stopped then would be so for ever.
-fn who_is_killed_is_not_stopped_first() {
+/// The killer may be killed half-way: a stopped process would then stay stopped for ever.
+fn processes_are_not_stopped_before_they_are_killed() {
     let (mut guarded, pids) = running_tree();
     guarded.handle.signal_guard(libc::SIGKILL).unwrap();
     assert_eq!(guarded.next(), Received::Closed);

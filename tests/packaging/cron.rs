@@ -103,7 +103,8 @@ impl Site {
 }
 
 impl<'a> Night<'a> {
-    /// The night before this day of March. Only cron is told another time, not what it starts.
+    /// The night before this day of March. Only cron gets another time, not the programs that it
+    /// starts.
     fn begin(machine: &'a Machine, day: u8) -> Self {
         let mut cron = machine.command("faketime");
         let date = format!("2026-03-{day:02} 01:59:58");
@@ -137,7 +138,7 @@ fn needs_root_two_machines_share_a_nightly_entry() {
     let site = Site { store, url };
     let machines = [site.machine("vm-1"), site.machine("vm-2")];
 
-    // The first night: one runs, the other is refused. Nobody writes a mail.
+    // The first night: one runs, the other is refused. No mail is sent.
     let nights = machines.each_ref().map(|machine| Night::begin(machine, 2));
     let (holder, words) = site.begun();
     assert!(words.starts_with("bind --full etl "), "{words}");

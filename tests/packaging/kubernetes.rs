@@ -228,7 +228,7 @@ fn the_manifests_fit_each_other() {
 }
 
 #[test]
-fn the_agent_and_who_asks_it_fit_each_other() {
+fn the_agent_and_its_service_fit_each_other() {
     let pod = deployed("sidecar.yaml");
     let (agent, asker) = sidecar();
     let file = format!("--runtime-file={}", asker.environment[1].1);

@@ -47,7 +47,7 @@ fn the_alert_rules_fire_when_they_should_and_not_before() {
 fn rules_and_dashboard_name_metrics_that_there_are() {
     let metrics = metrics();
     let is_known = |name: &str| metrics.contains(&format!("# TYPE {name} "));
-    // Only while somebody holds the token.
+    // Only while a session holds the token.
     let only_held = ["tokenrun_heartbeat_age_seconds"];
     for file in ["alerts.yml", "dashboard.json"] {
         let text = fs::read_to_string(repository("examples/prometheus").join(file)).unwrap();

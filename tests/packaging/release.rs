@@ -116,7 +116,7 @@ fn files(machine: &Machine) -> BTreeSet<String> {
     list.lines().map(str::to_owned).collect()
 }
 
-/// Those that were not there before, and that somebody on the machine wrote.
+/// Files that did not exist before, and that a program on the machine wrote.
 fn new_files(machine: &Machine, before: &BTreeSet<String>) -> Vec<String> {
     let written = machine.written();
     let mut files = files(machine);
@@ -172,7 +172,7 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
     let package = package();
 
     let machine = Machine::start("node-a", &target());
-    // Somebody may have used tokenrun on the machine that this one is like.
+    // tokenrun may have been used on the machine that this one is a copy of.
     machine.shell("rm -rf /var/lib/tokenrun");
     let before = files(&machine);
     let install = format!("dpkg --install {} 2>&1", package.display());
@@ -237,7 +237,7 @@ const LARGEST: u64 = 8_000_000;
 
 #[test]
 fn the_program_as_it_is_released_is_a_static_pie_and_not_too_large() {
-    // Optimised as for users; where tests/run-all or anybody has built it, this is quick.
+    // Optimised as for users; if it is built already, this is quick.
     let mut cargo = Command::new("cargo");
     cargo
         .current_dir(repository(""))
@@ -245,10 +245,12 @@ fn the_program_as_it_is_released_is_a_static_pie_and_not_too_large() {
     for setting in ["LTO", "OPT_LEVEL", "CODEGEN_UNITS", "STRIP", "DEBUG"] {
         cargo.env_remove(format!("CARGO_PROFILE_RELEASE_{setting}"));
     }
-    // What Cargo tells this test is none of that build's: it would begin anew.
-    let told = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    // The variables that Cargo sets for this test do not belong to that build: it would start
+    // again.
+    let is_cargos =
+        |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os() {
-        if name == "LIBSQLITE3_FLAGS" || name.to_str().is_some_and(told) {
+        if name == "LIBSQLITE3_FLAGS" || name.to_str().is_some_and(is_cargos) {
             cargo.env_remove(name);
         }
     }

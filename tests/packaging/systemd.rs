@@ -176,7 +176,7 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
     store.until_logged("begin node-a ");
     store.until_logged("helper begun");
 
-    // Whoever kills tokenrun alone ends everything, and the failure shows.
+    // Killing tokenrun alone ends everything, and the failure shows.
     machine.shell("systemctl kill --kill-whom=main --signal=KILL nightly.service");
     assert_eq!(until_over(&machine).0, "signal");
     let left = machine.shell("pgrep -u etl || true");
@@ -211,7 +211,7 @@ fn needs_root_systemd_knows_what_the_agent_holds() {
                  --runtime-file /run/scheduler/token.json && echo yes || true'";
     assert_eq!(machine.shell(check), "yes\n");
 
-    // The watchdog hears of it as long as it is at work, after a loss too.
+    // The watchdog gets its sign as long as the agent is at work, after a loss too.
     machine.shell("tokenrun revoke -g scheduler -s /var/lib/scheduler/tokenrun/tokenrun.db");
     until("it has lost it, and has it again", || {
         match machine.shell("cat /var/lib/scheduler/log") {

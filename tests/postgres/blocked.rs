@@ -1,5 +1,5 @@
-//! Clients that can't get an answer because somebody has locked the tables: what they leave behind
-//! in the server.
+//! Clients without an answer because a transaction has locked the tables: what they leave behind in
+//! the server.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ const SHORT: [&str; 4] = [
     "--store-timeout=500ms",
 ];
 
-/// What an administrator looks at, and the lock that keeps everybody else out.
+/// An administrator's view, and the lock that blocks all clients.
 struct Tables {
     watch: Client,
     lock: Client,
@@ -70,7 +70,7 @@ fn kill(runs: Vec<Run>) {
     }
 }
 
-/// How long processes are blocked whose clients are gone; no longer than worth telling.
+/// How long server processes stay blocked after their clients are gone.
 fn gone_after(tables: &mut Tables) -> Duration {
     let killed = Instant::now();
     while tables.blocked() > 0 && killed.elapsed() < Duration::from_secs(4) {
@@ -128,7 +128,7 @@ fn behind_a_pooler_too_locked_tables_block_one_process_for_each_client() {
 
 /// A call of ten seconds leaves nothing behind for ten seconds.
 #[test]
-fn who_is_killed_in_a_call_that_may_take_long_is_forgotten_as_soon() {
+fn the_server_forgets_a_client_that_is_killed_in_a_long_call() {
     let server = Server::start(&[]);
     let database = server.database();
     let site = Site::new(database.url());
@@ -211,7 +211,7 @@ fn a_grant_that_waits_for_a_standby_is_no_grant_and_blocks_one_process() {
         assert!(matches!(ended.code, Some(69 | 75)), "{ended:?}");
         assert_eq!(database.sql(COMMITS), "1");
     }
-    // What became of it is not known before.
+    // Before that its result is unknown.
     database.sql("ALTER SYSTEM RESET synchronous_standby_names");
     server.ctl(&["reload"]);
     let state = || database.sql("SELECT state FROM tokenrun.tokens");
@@ -221,9 +221,9 @@ fn a_grant_that_waits_for_a_standby_is_no_grant_and_blocks_one_process() {
     });
 }
 
-/// A place in the queue is worth no wait for a standby.
+/// A position in the queue is not worth a wait for a standby.
 #[test]
-fn who_waits_in_the_queue_leaves_no_commit_behind_that_waits_for_a_standby() {
+fn a_waiter_leaves_no_commit_behind_that_waits_for_a_standby() {
     let server = Server::start(&[]);
     let database = server.database();
     let site = Site::new(database.url());

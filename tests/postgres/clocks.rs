@@ -28,7 +28,7 @@ fn restart_with_clock(server: &Server, offset: &str) {
     assert!((off.abs() - 3600).abs() < 60, "{off} s");
 }
 
-/// Both at once, so that nobody is left to write anything down.
+/// Both at once, so that no process is left to record anything.
 fn kill(run: Run) {
     let (supervisor, guard) = (run.pid(), run.guard());
     signal(supervisor, Signal::SIGSTOP);

@@ -168,7 +168,7 @@ impl Secured {
 }
 
 #[test]
-fn what_connects_in_psql_connects_and_what_fails_there_fails() {
+fn connection_strings_connect_or_fail_as_in_psql() {
     let secured = Secured::start();
     let home = secured.site.store.path().to_owned();
     let secret = |name: &str, text: &str| {

@@ -1,4 +1,4 @@
-//! Very many holders over a server that hangs and goes on.
+//! Very many holders over a server that hangs and recovers.
 
 use nix::sys::signal::Signal;
 use postgres::{Client, NoTls};
@@ -44,7 +44,7 @@ fn three_hundred_holders_over_a_frozen_server_leave_it_its_connections() {
     for run in &runs {
         run.until_says("it is ended in");
     }
-    // How long the fault lasts from here: everybody drops calls, and comes again.
+    // How long the fault lasts from here: every holder drops calls, and reconnects.
     std::thread::sleep(std::time::Duration::from_secs(5));
     let thawed = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
     all(&server, Signal::SIGCONT);

@@ -185,14 +185,14 @@ fn all_is_well_with_tls_scram_and_the_least_rights() {
 }
 
 #[test]
-fn a_server_without_tls_is_told_what_it_lacks() {
+fn a_server_without_tls_gets_a_remedy() {
     let database = Server::shared().database();
     let url = format!("{}?sslmode=require", database.tcp_url());
     Findings::of(&url, &[], 78).says("tls", "FAIL", &["ssl = on"]);
 }
 
 #[test]
-fn what_a_role_may_not_look_at_is_no_failure() {
+fn a_view_without_permission_is_no_failure() {
     let server = Server::start(&[]);
     let database = server.database();
     least(&database, "etl");
@@ -202,7 +202,7 @@ fn what_a_role_may_not_look_at_is_no_failure() {
     let url = database.url().replace("postgres@", "etl@");
     let found = Findings::of(&url, &["-g", GROUP], 0);
     for step in ["pooler", "replication", "keepalives"] {
-        found.says(step, "note", &["this can't be told", "permission denied"]);
+        found.says(step, "note", &["unknown: ", "permission denied"]);
     }
     found.says("rights", "ok", &[]);
 }
@@ -334,7 +334,7 @@ fn a_groups_row_is_compared_with_the_options() {
 }
 
 #[test]
-fn what_a_failover_would_lose_is_told() {
+fn the_possible_loss_of_a_failover_is_reported() {
     let primary = Server::start(&["wal_level = replica", "max_wal_senders = 4", "fsync = off"]);
     let database = primary.database();
     least(&database, "etl");
@@ -445,7 +445,7 @@ fn a_frozen_server_costs_one_time_out() {
 }
 
 #[test]
-fn a_clock_an_hour_ahead_is_told() {
+fn a_clock_an_hour_ahead_is_reported() {
     let server = Server::start(&[]);
     let database = server.database();
     server.ctl(&["-w", "stop"]);
@@ -456,7 +456,7 @@ fn a_clock_an_hour_ahead_is_told() {
 
 /// Something else listens on the port, and says what is meant to confuse.
 #[test]
-fn what_a_server_says_is_shown_in_one_line() {
+fn text_of_a_server_is_shown_in_one_line() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let fields = b"SFATAL\0VFATAL\0C28000\0Mno\nok    login\x1b[2J entry\0\0";

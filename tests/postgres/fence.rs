@@ -1,5 +1,5 @@
-//! The fence in the job's own transaction: who has called the function holds a takeover
-//! off until the transaction ends, and who lost the token can't go on.
+//! The fence in the job's own transaction: a call of the function blocks a takeover until the
+//! transaction ends, and a job that lost the token can't go on.
 
 use postgres::{Client, NoTls};
 
@@ -90,7 +90,7 @@ fn a_zombies_transaction_holds_a_takeover_off_until_it_ends() {
     assert_told(&refused.end(), &[&format!("{held}{zombies_pid} ")]);
 
     inside.commit().unwrap();
-    // Had a swap been left behind, it would have been the next to have the lock.
+    // A swap that was left behind would have been the next to get the lock.
     watcher
         .batch_execute("BEGIN; LOCK TABLE tokenrun.tokens; COMMIT")
         .unwrap();
@@ -143,7 +143,7 @@ fn heartbeats_and_the_release_pass_a_jobs_transaction() {
     let ended = held.end().with_code(0);
     assert!(!ended.stderr.contains("can't be used"), "{ended:?}");
     assert!(row(&database).starts_with("free|"));
-    // So do operators, but who changes the fence.
+    // Acts of operators pass too, except those that change the fence.
     for words in [["pause", "-g", "job"], ["resume", "-g", "job"]] {
         site.verb(&words).end().with_code(0);
     }
@@ -156,7 +156,7 @@ fn heartbeats_and_the_release_pass_a_jobs_transaction() {
     site.short("b").end().with_code(0);
 }
 
-/// A transaction of one snapshot sees the row as it was; it is the lock that tells.
+/// A transaction of one snapshot sees the row as it was; the lock shows the change.
 #[test]
 fn a_transaction_of_one_snapshot_is_not_fooled_by_it() {
     let database = Server::shared().database();
@@ -196,7 +196,7 @@ fn a_transaction_of_one_snapshot_is_not_fooled_by_it() {
 }
 
 #[test]
-fn only_the_fence_of_who_runs_now_is_good() {
+fn only_the_fence_of_the_present_run_is_valid() {
     let database = Server::shared().database();
     let site = Site::new(database.url());
     let held = run(&site, "a").start();

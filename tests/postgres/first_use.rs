@@ -162,7 +162,7 @@ fn a_role_with_the_least_rights_is_enough() {
 }
 
 #[test]
-fn who_may_not_make_the_tables_is_told_what_to_run() {
+fn a_role_that_may_not_make_the_tables_gets_the_commands() {
     let server = Server::start(&[]);
     let database = server.database();
     database.sql("CREATE ROLE poor LOGIN");

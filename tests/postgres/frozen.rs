@@ -129,7 +129,7 @@ fn says_why(run: &Run, disk: &Path) {
 }
 
 #[test]
-fn needs_root_a_frozen_directory_of_locks_holds_up_neither_the_job_nor_a_signal() {
+fn needs_root_a_frozen_directory_of_locks_delays_neither_the_job_nor_a_signal() {
     let database = Server::shared().database();
     let (site, disk) = (Site::new(database.url()), Disk::new());
     fs::create_dir(disk.path().join("tokenrun")).unwrap();
@@ -205,13 +205,13 @@ fn needs_root_a_run_that_is_dead_is_taken_over_though_its_lock_can_not_be_remove
     until("it has ended", || {
         second.has_ended().then_some(()).ok_or(second.stderr())
     });
-    assert!(children.len() > 1, "somebody waited for it: {children:?}");
+    assert!(children.len() > 1, "a process waited for it: {children:?}");
     second.until_says("the guard of job is gone");
 }
 
 /// No process answers for this file system: each look at it waits.
 #[test]
-fn needs_root_a_directory_of_locks_that_never_answers_holds_up_neither_the_job_nor_a_signal() {
+fn needs_root_a_directory_of_locks_that_never_answers_delays_neither_the_job_nor_a_signal() {
     let database = Server::shared().database();
     let site = Site::new(database.url());
     let mounted = site.file("mounted");

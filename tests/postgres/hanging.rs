@@ -61,14 +61,14 @@ fn a_server_that_hangs_at_any_step_costs_one_time_out() {
         let url = format!("postgres://u@127.0.0.1:{port}/d?sslmode={mode}");
         ends_in_time(&url, &[&format!("port {port}"), login], &[]);
     }
-    // It asks for nothing, is never ready for a question.
+    // It requires nothing, and is never ready for a request.
     let port = mute(b"R\0\0\0\x08\0\0\0\0");
     let url = format!("postgres://u@127.0.0.1:{port}/d?sslmode=disable");
     ends_in_time(&url, &[&format!("port {port}"), login], &[]);
 }
 
 #[test]
-fn a_connection_that_nobody_accepts_costs_one_time_out() {
+fn an_unaccepted_connection_costs_one_time_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listen(&listener, Backlog::new(0).unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
@@ -168,7 +168,7 @@ fn a_reset_connection_is_made_anew() {
 
 /// One node is cut off, the other is not.
 #[test]
-fn who_is_cut_off_ends_its_job_before_another_takes_over() {
+fn a_holder_that_is_cut_off_ends_its_job_before_another_takes_over() {
     let server = Server::shared();
     let (proxy, site) = through(server);
     let run = site.run("a").hasty().start();

@@ -98,10 +98,10 @@ fn two_hundred_runs_at_once_through_a_pool_of_ten() {
     assert_eq!(ended.messages(), [""; 0], "{ended:?}");
 }
 
-/// A notification comes to whatever connection of the server's the pooler has just then, so
-/// who waits looks by itself: each second at the latest.
+/// A notification reaches any server connection of the pooler, so a waiter also looks by itself, at
+/// least every second.
 #[test]
-fn who_waits_through_a_pooler_runs_in_order_and_within_a_second() {
+fn waiters_through_a_pooler_run_in_order_and_within_a_second() {
     let server = Server::start(&[]);
     let database = server.database();
     let pooler = Pooler::start(&server);
@@ -123,7 +123,7 @@ fn who_waits_through_a_pooler_runs_in_order_and_within_a_second() {
         });
     }
     assert_eq!(places(), "b\na\nc");
-    // What each of them is told of is not what wakes it: it looks by itself.
+    // Notifications do not wake them: they look by themselves.
     for (name, run) in names.iter().zip(runs) {
         site.store.go(0);
         last.end().with_code(0);

@@ -15,9 +15,9 @@ const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 struct State {
-    /// No requests are passed on, and nobody is told.
+    /// No requests are passed on, without any error.
     keeps_requests: AtomicBool,
-    /// Nor answers.
+    /// No answers either.
     keeps_answers: AtomicBool,
     /// Where new connections go.
     target: AtomicU16,

@@ -88,7 +88,7 @@ impl<'a> Readme<'a> {
 
     /// A run of the job, as README.md starts it.
     fn run(&self, block: &Block) -> Line {
-        self.shell(block.text(), "nobody-asks-for-this-one")
+        self.shell(block.text(), "an-unused-user")
     }
 }
 
@@ -114,9 +114,9 @@ fn every_block_is_in_a_test_below() {
     assert_eq!(begins.next(), None);
 }
 
-/// A role that may make no schema, the administrator's two lines, and the run again.
+/// A role that may not create a schema, the administrator's two lines, and the run again.
 #[test]
-fn a_poor_role_runs_once_an_administrator_did_as_told() {
+fn a_role_without_rights_runs_after_the_administrators_commands() {
     let server = Server::start(&[]);
     let readme = Readme::new(&server);
     let job = the("tokenrun --store ");
@@ -130,7 +130,7 @@ fn a_poor_role_runs_once_an_administrator_did_as_told() {
     assert_eq!(row, format!("nightly|{}|succeeded", fence.trim()));
 }
 
-/// Who may make a schema needs no administrator.
+/// A role that may create a schema needs no administrator.
 #[test]
 fn the_first_run_makes_the_tables() {
     let server = Server::start(&[]);
@@ -173,7 +173,7 @@ end
     }
 }
 
-/// A certificate for db1, by an authority that nobody was told of.
+/// A certificate for db1, by an authority that no client trusts.
 fn certify(server: &Server, folder: &Path) {
     fs::write(folder.join("names"), "subjectAltName=DNS:db1\n").unwrap();
     for words in [

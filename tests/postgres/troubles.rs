@@ -20,7 +20,7 @@ fn holder(site: &Site) -> Run {
     run
 }
 
-/// It was told of trouble once, and of its end once, and nothing became of the job.
+/// One message about the trouble and one about its end, and no effect on the job.
 fn unharmed(site: &Site, run: Run) {
     run.until_says("can be used again");
     site.store.go(4);
@@ -29,7 +29,7 @@ fn unharmed(site: &Site, run: Run) {
     assert_eq!(site.store.log().len(), 2, "{:?}", site.store.log());
 }
 
-/// psql, in a session that lasts until it is told to go.
+/// psql, in a session that lasts until the test ends it.
 fn session(database: &Database<'_>) -> std::process::Child {
     let mut psql = std::process::Command::new(program("psql"));
     psql.env_clear()
@@ -52,7 +52,7 @@ fn a_server_that_shuts_down_and_comes_back() {
     let database = server.database();
     let site = Site::new(database.url());
     let run = holder(&site);
-    // It waits for those who are connected, and lets in nobody else.
+    // It waits for connected clients, and lets no other in.
     server.ctl(&["-W", "-m", "smart", "stop"]);
     let other = Site::new(site.url.clone());
     until("it refuses others", || {
@@ -224,7 +224,7 @@ fn needs_root_a_server_whose_disk_is_full() {
 }
 
 #[test]
-fn what_the_databases_encoding_does_not_have_is_configuration() {
+fn a_character_outside_the_databases_encoding_is_a_configuration_error() {
     let server = Server::shared();
     let name = "latin";
     let made = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";

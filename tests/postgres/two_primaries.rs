@@ -1,4 +1,4 @@
-//! Two servers of one list that can both be written to: a holder sees it, and says so.
+//! Two servers of one list that both accept writes: a holder notices and warns.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -117,7 +117,7 @@ fn a_standby_a_read_only_server_and_a_second_name_are_no_second_primary() {
 
 /// The look at it lasts as long as the store's time-out: the run ends all the same.
 #[test]
-fn a_server_that_hangs_holds_up_neither_heartbeats_nor_the_end() {
+fn a_server_that_hangs_delays_neither_heartbeats_nor_the_end() {
     let primary = Server::start(&[]);
     let hung = TcpListener::bind("127.0.0.1:0").unwrap();
     let site = Site::new(format!(

@@ -38,7 +38,7 @@ fn begun(site: &Site) -> Vec<String> {
 }
 
 #[test]
-fn who_waits_runs_in_the_order_of_arrival_and_the_dead_are_stepped_over() {
+fn waiters_run_in_the_order_of_arrival_and_dead_ones_are_skipped() {
     let database = Server::shared().database();
     let site = Site::new(database.url());
     let mut runs = vec![site.run("holder").start()];
@@ -52,7 +52,7 @@ fn who_waits_runs_in_the_order_of_arrival_and_the_dead_are_stepped_over() {
     until_dead(dead.pid());
     for name in ["holder", "c", "a", "b"] {
         site.store.until_begun(name);
-        // Who does not wait is behind those who do, whatever the state.
+        // A session outside the queue is behind the waiters, in any state.
         site.short("late").end().with_code(75);
         site.store.go(0);
     }
@@ -64,13 +64,13 @@ fn who_waits_runs_in_the_order_of_arrival_and_the_dead_are_stepped_over() {
 }
 
 #[test]
-fn a_release_wakes_who_waits_at_once() {
+fn a_release_wakes_a_waiter_at_once() {
     let database = Server::shared().database();
     let site = Site::new(database.url());
     let holder = site.run("holder").start();
     site.store.until_begun("holder");
     let run = waits(&site, &database, "b");
-    // The server says so itself: a notification reaches a session that listens.
+    // The server confirms it: a notification reaches a session that listens.
     let listens =
         "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' OR query LIKE '%waiter%'";
     assert_ne!(database.sql(listens).trim(), "0");
@@ -82,7 +82,7 @@ fn a_release_wakes_who_waits_at_once() {
 }
 
 #[test]
-fn who_waits_outlasts_a_transaction_that_has_the_row() {
+fn a_waiter_outlasts_a_transaction_that_holds_the_row() {
     let database = Server::shared().database();
     let site = Site::new(database.url());
     site.short("a").end().with_code(0);

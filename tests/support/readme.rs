@@ -1,11 +1,11 @@
-//! README.md's fenced blocks, and by which test each is run.
+//! README.md's fenced blocks, and the test that runs each.
 
 use std::path::Path;
 
-/// What runs a block.
+/// The test that runs a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
-    /// `tests/readme/console.rs`: all `console` blocks that are not another's, in one shell.
+    /// `tests/readme/console.rs`: all `console` blocks without another test, in one shell.
     Console,
     /// `tests/readme/commands.rs`: on a file in a folder of the test's.
     Commands,
@@ -16,17 +16,17 @@ pub(crate) enum By {
     Example(&'static str),
     /// `tests/packaging/release.rs`: on a machine that is thrown away.
     Release,
-    /// Whoever runs the tests.
-    WhoeverTests,
+    /// The person who runs the tests.
+    Tester,
 }
 
-/// How a block begins, its fence too; and who runs it.
+/// How a block begins, including its fence, and the test that runs it.
 const RUN: [(&str, By); 15] = [
     (
         "```sh\ntokenrun --group nightly -- /opt/etl/run.sh --full\n",
         By::Commands,
     ),
-    ("```sh\ntests/run-all\n", By::WhoeverTests),
+    ("```sh\ntests/run-all\n", By::Tester),
     ("```text\nPATH=", By::Example("cron/nightly")),
     ("```ini\n[Unit]\n", By::Example("systemd/nightly.timer")),
     (
@@ -87,7 +87,7 @@ pub(crate) fn readme() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// All blocks, in their order. One that nobody runs is an error.
+/// All blocks, in their order. A block without a test is an error.
 pub(crate) fn all_blocks() -> Vec<Block> {
     let mut blocks: Vec<String> = Vec::new();
     let mut inside = false;
@@ -130,7 +130,7 @@ pub(crate) fn blocks(by: By) -> Vec<Block> {
     blocks
 }
 
-/// How those begin that somebody else than [`By::Console`] runs.
+/// The first lines of blocks with another test than [`By::Console`].
 pub(crate) fn listed() -> Vec<&'static str> {
     RUN.iter().map(|(begin, _)| *begin).collect()
 }

@@ -1,4 +1,4 @@
-//! One call of tokenrun: its words and environment, and what became of it.
+//! One call of tokenrun: its words and environment, and its result.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

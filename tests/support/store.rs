@@ -19,8 +19,8 @@ use super::{Line, until};
 /// The group of every test.
 pub(crate) const GROUP: &str = "job";
 
-/// It holds a lock as long as anything of it lives, writes down its begin and its
-/// end, and ends, with the status that it is told, when the test says so.
+/// Holds a lock as long as one of its processes lives, logs its begin and its end, and ends with
+/// the given status when the test orders it.
 pub(crate) const PROVING: &str = r#"
 exec 9>>lock
 flock -n 9 || echo "overlap $TOKENRUN_CLIENT_ID" >> log
@@ -33,7 +33,7 @@ exit "$status"
 /// A folder with a store in it.
 pub(crate) struct Store {
     folder: TempDir,
-    /// Both ends of the pipe that jobs read, so that nobody waits to open it.
+    /// Both ends of the pipe that jobs read, so that opening it never blocks.
     go: File,
 }
 

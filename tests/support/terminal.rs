@@ -19,7 +19,7 @@ pub(crate) const fn ctrl(letter: char) -> char {
     ((letter as u8) & 0x1f) as char
 }
 
-/// A terminal. It echoes nothing, so that what appears on it was written by somebody.
+/// A terminal without echo, so that everything that appears on it was written by a program.
 pub(crate) struct Terminal {
     keyboard: File,
     /// What has appeared and was not waited for yet.
@@ -147,7 +147,7 @@ impl Terminal {
 fn watch(mut master: File, screen: Arc<Mutex<String>>) {
     std::thread::spawn(move || {
         let mut bytes = [0; 4096];
-        // It ends with an error once nobody has the other end.
+        // It ends with an error once the other end is closed.
         while let Ok(count @ 1..) = master.read(&mut bytes) {
             let text = String::from_utf8_lossy(&bytes[..count]);
             screen.lock().unwrap().push_str(&text);

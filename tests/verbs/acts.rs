@@ -1,4 +1,4 @@
-//! What operators do to a token: each act is seen by the nodes, and in history.
+//! Acts of operators on a token: the nodes and history show each act.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ stories!(
     a_revoked_holder_ends_its_job_and_another_runs_without_overlap,
     an_idle_token_is_freed_and_a_running_one_only_by_force,
     the_expected_client_is_changed_and_cleared,
-    who_did_what_stands_in_history,
+    history_names_the_operators_of_acts,
     nothing_is_changed_where_there_is_nothing_to_do,
     an_unknown_group_is_said_and_not_made,
 );
@@ -148,7 +148,7 @@ fn the_expected_client_is_changed_and_cleared(site: &Site) {
     site.short("node-a").end().with_code(0);
     verb(site, &["expect", "node-b"]).end().with_code(0);
     assert_eq!(status(site)["expected_client"], "node-b");
-    // Nobody holds it: the expected client comes first, the other waits its head start.
+    // It belongs to no client: the expected client comes first, the other waits its head start.
     let waited = site.short("node-a").with(&["--head-start=1s"]).end();
     let waited = waited.with_code(0);
     assert!(
@@ -160,7 +160,7 @@ fn the_expected_client_is_changed_and_cleared(site: &Site) {
     assert_eq!(acts(site).len(), 2);
 }
 
-fn who_did_what_stands_in_history(site: &Site) {
+fn history_names_the_operators_of_acts(site: &Site) {
     run(site, "node-a").job(&["true"]).end().with_code(0);
     for words in [
         &["pause", "--for", "1h", "--reason", "it's \"now\""][..],

@@ -1,4 +1,4 @@
-//! `check`: may this node run now? And has anybody?
+//! `check`: may this node run now? And has a run succeeded?
 
 use crate::site::{GROUP, Site};
 use crate::support::{TOKENRUN, until};
@@ -7,7 +7,7 @@ stories!(
     only_what_runs_under_the_holders_guard_may_run,
     a_lease_that_ends_too_soon_is_no_leave,
     a_revoked_session_may_not_run_on,
-    monitoring_is_told_whether_somebody_has_succeeded,
+    monitoring_learns_whether_a_run_has_succeeded,
     an_unknown_group_is_a_no,
 );
 
@@ -25,7 +25,7 @@ fn only_what_runs_under_the_holders_guard_may_run(site: &Site) {
     assert_eq!(json[0]["may_run"], true);
     let left = json[0]["trusted_for_ms"].as_u64().unwrap();
     assert!(left > 200_000 && left <= 240_000, "{json}");
-    // Between runs nobody may, and while one runs no other.
+    // Between two runs no node may, and during a run no other.
     let ended = site.verb(&["check", "-g", GROUP]).end().with_code(75);
     ended.says(&["is not running"]);
     let run = site.run("node-a").start();
@@ -58,7 +58,7 @@ fn a_revoked_session_may_not_run_on(site: &Site) {
     assert_eq!(ended.stdout, "75\n");
 }
 
-fn monitoring_is_told_whether_somebody_has_succeeded(site: &Site) {
+fn monitoring_learns_whether_a_run_has_succeeded(site: &Site) {
     site.run("node-a").script("exit 3").end().with_code(3);
     let within = |duration: &str| {
         let words = ["check", "-g", GROUP, "--succeeded-within", duration];

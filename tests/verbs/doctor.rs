@@ -95,7 +95,7 @@ fn a_store_that_is_not_there_is_not_made() {
 }
 
 #[test]
-fn what_is_no_store_of_ours_is_told_apart() {
+fn other_files_and_urls_are_distinguished_from_a_store() {
     let site = site();
     site.short("a").end().with_code(0);
     let file = site.store.database();
@@ -177,7 +177,7 @@ fn a_file_system_whose_locks_are_not_trusted_is_refused() {
 }
 
 #[test]
-fn who_may_not_use_it_is_told_whose_it_is() {
+fn a_user_without_permission_learns_the_owner() {
     let site = site();
     site.short("a").end().with_code(0);
     let file = site.store.database();
@@ -190,7 +190,7 @@ fn who_may_not_use_it_is_told_whose_it_is() {
 }
 
 #[test]
-fn a_store_that_everybody_may_write_to_is_warned_of() {
+fn a_store_that_every_user_may_write_to_is_a_warning() {
     let site = site();
     site.short("a").end().with_code(0);
     fs::set_permissions(site.store.database(), Permissions::from_mode(0o666)).unwrap();
@@ -201,7 +201,7 @@ fn a_store_that_everybody_may_write_to_is_warned_of() {
 }
 
 #[test]
-fn who_keeps_others_from_writing_is_named() {
+fn the_process_that_blocks_writers_is_named() {
     let site = site();
     site.short("a").end().with_code(0);
     let connection = rusqlite::Connection::open(site.store.database()).unwrap();
@@ -240,7 +240,7 @@ fn needs_root_there_is_no_default_store_in_a_container() {
 }
 
 #[test]
-fn it_says_who_set_what() {
+fn it_names_the_origin_of_each_setting() {
     let site = site();
     site.short("a").end().with_code(0);
     let file = site.store.path().join("settings.toml");

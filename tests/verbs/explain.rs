@@ -5,9 +5,9 @@ use serde_json::Value;
 use crate::site::{GROUP, Site};
 
 stories!(
-    a_refused_node_is_told_the_clause_and_when_it_changes,
+    explain_names_the_clause_and_when_it_changes,
     a_kept_token_is_renewed_by_its_client_and_refused_to_others,
-    a_paused_group_changes_by_the_clock_or_by_somebody,
+    a_paused_group_changes_by_the_clock_or_by_an_act,
     a_dead_run_is_open_on_its_own_host,
     explaining_writes_nothing,
 );
@@ -17,7 +17,7 @@ fn explain(site: &Site, client: &str) -> Value {
     line.end().with_code(0).json()[0].take()
 }
 
-fn a_refused_node_is_told_the_clause_and_when_it_changes(site: &Site) {
+fn explain_names_the_clause_and_when_it_changes(site: &Site) {
     let run = site.run("node-a").start();
     site.store.until_begun("node-a");
     let told = explain(site, "node-b");
@@ -88,7 +88,7 @@ fn a_kept_token_is_renewed_by_its_client_and_refused_to_others(site: &Site) {
     assert_eq!(explain(site, "node-a")["verdict"], "wait");
 }
 
-fn a_paused_group_changes_by_the_clock_or_by_somebody(site: &Site) {
+fn a_paused_group_changes_by_the_clock_or_by_an_act(site: &Site) {
     site.short("node-a").end().with_code(0);
     site.verb(&["pause", "-g", GROUP]).end().with_code(0);
     let told = explain(site, "node-a");

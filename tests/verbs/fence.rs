@@ -8,10 +8,10 @@ use crate::support::Line;
 stories!(
     a_fence_is_current_until_the_next_grant,
     a_job_need_not_name_its_group_or_fence,
-    what_is_no_fence_is_no_answer,
+    an_invalid_fence_is_a_usage_error,
     a_resource_takes_no_lower_fence_than_it_has_seen,
     where_nothing_has_run_no_store_is_made,
-    an_operator_raises_the_fence_while_nobody_runs,
+    an_operator_raises_the_fence_while_no_job_runs,
 );
 
 fn fence_of(site: &Site, client: &str) -> i64 {
@@ -56,7 +56,7 @@ fn a_job_need_not_name_its_group_or_fence(site: &Site) {
     advance(site, "bucket", 1).end().with_code(76);
 }
 
-fn what_is_no_fence_is_no_answer(site: &Site) {
+fn an_invalid_fence_is_a_usage_error(site: &Site) {
     fence_of(site, "node-a");
     for fence in ["0", "-1", "x", "", "9007199254740992", "1.5"] {
         let words = ["fence", "verify", "-g", GROUP, &format!("--fence={fence}")];
@@ -94,7 +94,7 @@ fn where_nothing_has_run_no_store_is_made(site: &Site) {
     verify(site, 1).end().with_code(78);
 }
 
-fn an_operator_raises_the_fence_while_nobody_runs(site: &Site) {
+fn an_operator_raises_the_fence_while_no_job_runs(site: &Site) {
     let held = site.run("node-a").start();
     site.store.until_begun("node-a");
     let raise = |words: &[&str]| {

@@ -1,4 +1,4 @@
-//! The manual tells every field of the JSON, and no other.
+//! The manual describes every field of the JSON, and no other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,9 +38,9 @@ fn shown(site: &Site, words: &[&str]) -> Vec<Value> {
 
 #[track_caller]
 fn same(seen: BTreeSet<String>, pages: &[&str], but: &[&str]) {
-    let mut told: BTreeSet<String> = pages.iter().flat_map(|page| documented(page)).collect();
-    told.retain(|name| !but.contains(&name.as_str()));
-    assert_eq!(seen, told, "{pages:?}");
+    let mut described: BTreeSet<String> = pages.iter().flat_map(|page| documented(page)).collect();
+    described.retain(|name| !but.contains(&name.as_str()));
+    assert_eq!(seen, described, "{pages:?}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! What came from elsewhere, shown to a person: it commands no terminal, forges no line, and
-//! no two names look alike.
+//! Text from elsewhere, shown to a person: it controls no terminal, forges no line, and no two
+//! names look alike.
 
 use crate::site::{GROUP, Site};
 
 stories!(
-    what_others_wrote_is_harmless_where_a_person_reads_it,
-    a_name_that_is_not_seen_is_shown_and_told_from_another,
+    foreign_text_is_harmless_where_a_person_reads_it,
+    an_invisible_name_is_escaped_and_distinguished_from_another,
 );
 
 /// It sets a terminal's title, clears it, makes a line of its own, and writes backwards.
@@ -33,7 +33,7 @@ fn listed(site: &Site, words: &[&str]) -> String {
     site.verb(words).end().with_code(0).stdout
 }
 
-fn what_others_wrote_is_harmless_where_a_person_reads_it(site: &Site) {
+fn foreign_text_is_harmless_where_a_person_reads_it(site: &Site) {
     let run = site.short("node-a").with(&["--keep=1h", "--once", "key"]);
     run.with(&["--label", "text"]).end().with_code(0);
     let pause = ["pause", "-g", GROUP, "--reason", "text"];
@@ -64,7 +64,7 @@ fn what_others_wrote_is_harmless_where_a_person_reads_it(site: &Site) {
     assert_harmless(&refused.stderr);
 }
 
-fn a_name_that_is_not_seen_is_shown_and_told_from_another(site: &Site) {
+fn an_invisible_name_is_escaped_and_distinguished_from_another(site: &Site) {
     let run = site.short("node-a").with(&["--keep=1h", "--once", "key"]);
     run.end().with_code(0);
     let (group, client) = ("jo\u{200b}b", "no\u{202e}de");

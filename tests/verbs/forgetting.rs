@@ -12,7 +12,7 @@ stories!(
     only_the_incarnation_that_was_shown_is_settled,
     the_first_grant_after_an_observation_has_a_fence_of_its_own,
     explain_says_that_the_store_is_observed_and_until_when,
-    explain_says_so_of_a_group_that_is_not_there,
+    explain_reports_the_observation_for_an_unknown_group,
     status_and_metrics_say_that_the_store_is_observed,
     a_running_job_and_its_end_are_not_stopped,
 );
@@ -120,7 +120,7 @@ fn explain_says_that_the_store_is_observed_and_until_when(site: &Site) {
 }
 
 /// The group itself may be what was forgotten.
-fn explain_says_so_of_a_group_that_is_not_there(site: &Site) {
+fn explain_reports_the_observation_for_an_unknown_group(site: &Site) {
     run(site, "a").job(&["true"]).end().with_code(0);
     let explain = ["explain", "--json", "-g", "never", "--client-id", "a"];
     let unknown = site.verb(&explain).end().with_code(78);

@@ -11,29 +11,29 @@ use crate::site::{GROUP, Site};
 use crate::support::{Ended, Line, Run, Store, children, is_root, signal, until, until_stopped};
 
 stories!(
-    the_second_has_it_as_soon_as_the_first_is_told_to_stop,
+    the_second_gets_the_token_as_soon_as_the_first_is_stopped,
     the_second_has_it_when_the_first_is_killed,
-    who_is_stopped_tells_the_loss_and_waits_again,
-    a_store_that_hangs_is_a_loss_that_is_told_in_time,
+    a_stopped_agent_reports_the_loss_and_waits_again,
+    a_store_that_hangs_is_a_loss_that_is_reported_in_time,
     a_handoff_is_obeyed_at_once,
-    a_revoked_agent_goes_to_the_end_of_the_line,
-    a_service_manager_is_told,
+    a_revoked_agent_goes_to_the_end_of_the_queue,
+    a_service_manager_gets_status_messages,
     a_command_that_fails_or_lasts_holds_up_nothing,
-    who_kills_what_stands_in_only_moves_the_token,
+    killing_the_stand_in_only_moves_the_token,
     two_agents_do_not_share_a_runtime_file,
     a_runtime_file_that_was_removed_is_written_again,
 );
 
 /// An agent that writes down what it has and loses.
 fn agent(site: &Site, client: &str) -> Line {
-    told_by(
+    agent_with(
         site,
         client,
         "echo $TOKENRUN_CHANGE $TOKENRUN_CLIENT_ID >> log",
     )
 }
 
-fn told_by(site: &Site, client: &str, command: &str) -> Line {
+fn agent_with(site: &Site, client: &str, command: &str) -> Line {
     let file = site.file(&format!("{client}.json"));
     site.verb(&["hold", "-g", GROUP, "--client-id", client])
         .with(&["--head-start=100ms", "--on-change", command])
@@ -67,7 +67,7 @@ fn stop(run: Run) {
     run.end().with_code(0);
 }
 
-fn the_second_has_it_as_soon_as_the_first_is_told_to_stop(site: &Site) {
+fn the_second_gets_the_token_as_soon_as_the_first_is_stopped(site: &Site) {
     let first = agent(site, "node-a").start();
     until_log(site, 1);
     first.until_says("node-a has the token of job (fence 1");
@@ -107,7 +107,7 @@ fn the_second_has_it_when_the_first_is_killed(site: &Site) {
     let second = agent(site, "node-b").start();
     second.until_says("node-a");
     first.signal(Signal::SIGKILL);
-    // What stands in for a job outlives the supervisor just long enough to tell.
+    // The process in the place of a job outlives the supervisor just long enough to report.
     let log = until_log(site, 3);
     assert_eq!(log, ["gain node-a", "loss node-a", "gain node-b"]);
     answer(site, "node-a").with_code(75);
@@ -115,7 +115,7 @@ fn the_second_has_it_when_the_first_is_killed(site: &Site) {
     stop(second);
 }
 
-fn who_is_stopped_tells_the_loss_and_waits_again(site: &Site) {
+fn a_stopped_agent_reports_the_loss_and_waits_again(site: &Site) {
     let first = agent(site, "node-a").hasty().start();
     until_log(site, 1);
     let second = agent(site, "node-b").hasty().start();
@@ -144,7 +144,7 @@ fn who_is_stopped_tells_the_loss_and_waits_again(site: &Site) {
     stop(first);
 }
 
-/// The store answers nobody until this is dropped.
+/// The store answers no request until this is dropped.
 enum Frozen {
     File(rusqlite::Connection),
     Server(Box<::postgres::Client>),
@@ -171,7 +171,7 @@ impl Frozen {
     }
 }
 
-fn a_store_that_hangs_is_a_loss_that_is_told_in_time(site: &Site) {
+fn a_store_that_hangs_is_a_loss_that_is_reported_in_time(site: &Site) {
     let run = agent(site, "node-a").hasty().start();
     until_log(site, 1);
     answer(site, "node-a").with_code(0);
@@ -180,7 +180,7 @@ fn a_store_that_hangs_is_a_loss_that_is_told_in_time(site: &Site) {
     until_log(site, 2);
     let took = since.elapsed();
     assert!(took < Duration::from_secs(5), "others may come: {took:?}");
-    // The store tells check nothing; the file's lock is what it would go by.
+    // The store answers nothing to check; the file's lock is the only other evidence.
     let held = tokenrun::run::runtime_file::held_session(&site.file("node-a.json"));
     assert_eq!(held.unwrap(), None);
     assert_ne!(answer(site, "node-a").code, Some(0));
@@ -210,7 +210,7 @@ fn a_handoff_is_obeyed_at_once(site: &Site) {
     stop(first);
 }
 
-fn a_revoked_agent_goes_to_the_end_of_the_line(site: &Site) {
+fn a_revoked_agent_goes_to_the_end_of_the_queue(site: &Site) {
     let first = agent(site, "node-a").hasty().start();
     until_log(site, 1);
     let second = agent(site, "node-b").hasty().start();
@@ -224,7 +224,7 @@ fn a_revoked_agent_goes_to_the_end_of_the_line(site: &Site) {
 }
 
 /// Receives until a datagram has this line.
-fn until_told(socket: &UnixDatagram, line: &str) -> String {
+fn until_reported(socket: &UnixDatagram, line: &str) -> String {
     let mut buffer = [0; 4096];
     until(&format!("the manager is told {line}"), || {
         let length = socket.recv(&mut buffer).map_err(|it| it.to_string())?;
@@ -236,44 +236,44 @@ fn until_told(socket: &UnixDatagram, line: &str) -> String {
     })
 }
 
-fn a_service_manager_is_told(site: &Site) {
+fn a_service_manager_gets_status_messages(site: &Site) {
     let other = agent(site, "node-b").start();
     until_log(site, 1);
     let path = site.file("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_nonblocking(true).unwrap();
     let environment = "env > environment; echo $TOKENRUN_CHANGE >> log";
-    let run = told_by(site, "node-a", environment)
+    let run = agent_with(site, "node-a", environment)
         .env("NOTIFY_SOCKET", &path)
         .env("WATCHDOG_USEC", "2000000")
         .start();
-    until_told(&socket, "READY=1");
+    until_reported(&socket, "READY=1");
     // Each second there is a sign that it is at work, while it waits too.
-    until_told(&socket, "WATCHDOG=1");
-    until_told(&socket, "WATCHDOG=1");
+    until_reported(&socket, "WATCHDOG=1");
+    until_reported(&socket, "WATCHDOG=1");
     stop(other);
-    let told = until_told(&socket, "has the token");
+    let told = until_reported(&socket, "has the token");
     assert!(
         told.starts_with("STATUS=node-a has the token of job"),
         "{told}"
     );
-    until_told(&socket, "WATCHDOG=1");
+    until_reported(&socket, "WATCHDOG=1");
     assert_eq!(until_log(site, 3)[2], "gain");
     let environment = fs::read_to_string(site.file("environment")).unwrap();
     assert!(!environment.contains("NOTIFY_SOCKET"), "{environment}");
     assert!(environment.contains("TOKENRUN_FENCE="), "{environment}");
     run.signal(Signal::SIGTERM);
-    until_told(&socket, "STATUS=node-a no longer has the token of job");
+    until_reported(&socket, "STATUS=node-a no longer has the token of job");
     run.end().with_code(0);
 }
 
 fn a_command_that_fails_or_lasts_holds_up_nothing(site: &Site) {
-    // The gain's command does not end; it is ended, and only then the loss is told.
+    // The command of the gain does not end; it is ended, and only then the loss is reported.
     let command = "if [ $TOKENRUN_CHANGE = gain ]; then
             trap 'echo ended >> log; exit 3' TERM; echo gain >> log
             while :; do sleep 0.05; done
         fi; echo loss >> log; exit 4";
-    let run = told_by(site, "node-a", command).start();
+    let run = agent_with(site, "node-a", command).start();
     until_log(site, 1);
     answer(site, "node-a").with_code(0);
     run.signal(Signal::SIGTERM);
@@ -284,7 +284,7 @@ fn a_command_that_fails_or_lasts_holds_up_nothing(site: &Site) {
     }
 }
 
-fn who_kills_what_stands_in_only_moves_the_token(site: &Site) {
+fn killing_the_stand_in_only_moves_the_token(site: &Site) {
     let run = agent(site, "node-a").start();
     until_log(site, 1);
     let standing_in = children(run.guard());

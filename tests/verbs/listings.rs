@@ -9,7 +9,7 @@ stories!(
     history_is_filtered_by_client_outcome_and_time,
     a_group_is_shown_in_detail,
     status_is_shown_anew_until_it_is_interrupted,
-    the_timeline_shows_who_ran_when_and_each_failover,
+    the_timeline_shows_each_run_and_each_failover,
     a_row_that_can_not_be_read_hides_no_other,
     a_run_that_vanished_is_found_as_unknown_and_not_as_running,
 );
@@ -149,7 +149,7 @@ fn status_is_shown_anew_until_it_is_interrupted(site: &Site) {
     assert_eq!(watch.end().signal, Some(15));
 }
 
-fn the_timeline_shows_who_ran_when_and_each_failover(site: &Site) {
+fn the_timeline_shows_each_run_and_each_failover(site: &Site) {
     let kept = site.run("node-a").with(&["--keep=1ms"]).job(&["true"]);
     kept.end().with_code(0);
     until("node-b has it", || {

@@ -4,8 +4,8 @@ use crate::site::{GROUP, Site};
 use crate::support::until;
 
 stories!(
-    what_happened_is_counted,
-    the_last_success_is_told_though_a_run_has_failed_since,
+    events_are_counted,
+    the_last_success_is_reported_although_a_run_has_failed_since,
     a_file_is_written_as_a_whole,
     labels_are_escaped,
 );
@@ -38,7 +38,7 @@ fn assert_well_formed(text: &str) {
     }
 }
 
-fn what_happened_is_counted(site: &Site) {
+fn events_are_counted(site: &Site) {
     site.run("node-a")
         .with(&["--keep=1ms"])
         .script("exit 3")
@@ -98,7 +98,7 @@ fn what_happened_is_counted(site: &Site) {
     unknown.says(&["no group \"nigthly\""]);
 }
 
-fn the_last_success_is_told_though_a_run_has_failed_since(site: &Site) {
+fn the_last_success_is_reported_although_a_run_has_failed_since(site: &Site) {
     site.short("node-a").end().with_code(0);
     let failing = site.run("node-b").script("sleep 0.3; exit 3");
     failing.end().with_code(3);

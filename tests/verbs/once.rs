@@ -11,7 +11,7 @@ stories!(
     two_nodes_with_late_clocks_make_one_run,
     a_key_can_be_listed_and_forgotten,
     a_session_that_lost_its_token_marks_its_key_late,
-    success_that_can_not_be_recorded_is_told_as_such,
+    a_success_that_can_not_be_recorded_is_reported_as_such,
     a_success_whose_record_was_deleted_is_written_whole,
     a_success_after_the_store_was_put_back_under_the_job_is_written_whole,
     old_history_goes_and_keys_stay,
@@ -144,7 +144,7 @@ fn a_session_that_lost_its_token_marks_its_key_late(site: &Site) {
         .end()
         .with_code(0);
     site.store.go(0);
-    // The job's own end counts, and is told.
+    // The job's own end counts, and is reported.
     held.end().with_code(0);
     assert_eq!(keys(site)[0]["once_key"], "late");
     run(site, "node-b", "late")
@@ -153,7 +153,7 @@ fn a_session_that_lost_its_token_marks_its_key_late(site: &Site) {
         .says(&["is done already"]);
 }
 
-fn success_that_can_not_be_recorded_is_told_as_such(site: &Site) {
+fn a_success_that_can_not_be_recorded_is_reported_as_such(site: &Site) {
     let line = site.run("node-a").hasty().with(&["--once", "k"]);
     let held = line.start();
     site.store.until_begun("node-a");

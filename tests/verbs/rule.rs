@@ -1,5 +1,5 @@
-//! Every clause of the rule, from the command line: two nodes, and what becomes of them. The
-//! number in a story's name is the clause's in the table of `src/token.rs`.
+//! Every clause of the rule, from the command line, with two nodes. The number in a story's name is
+//! the clause's in the table of `src/token.rs`.
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -12,22 +12,22 @@ stories!(
     clause_1_a_run_inside_of_a_run_has_its_lease,
     clause_2_a_dead_run_is_taken_over_at_once_on_its_host,
     clause_3_a_stamp_of_another_clock_is_watched,
-    clause_4_who_is_heard_is_left_alone,
+    clause_4_a_holder_with_recent_heartbeats_is_left_alone,
     clause_4_two_sessions_of_one_client_do_not_both_run,
     clause_4_the_primary_that_comes_into_a_running_job_has_the_next_slot,
     clause_5_the_silent_are_taken_over,
     clause_5_not_while_something_of_the_run_is_alive_here,
-    clause_6_a_paused_token_is_granted_to_nobody,
+    clause_6_a_paused_token_is_granted_to_no_client,
     clause_7_a_run_too_soon_is_refused_on_both_nodes,
     clause_7_a_run_that_crashed_too_soon_is_refused_on_both_nodes,
     clause_8_a_handoff_is_granted_within_keep,
     clause_9_a_dead_target_blocks_no_client,
-    clause_10_who_does_not_wait_comes_after_who_does,
+    clause_10_a_session_outside_the_queue_comes_after_waiters,
     clause_11_a_kept_token_is_renewed_by_its_node,
     clause_12_the_primary_does_not_run_the_same_slot_again,
-    clause_13_a_late_clock_is_refused_but_not_who_waited,
+    clause_13_a_late_clock_is_refused_but_not_a_waiter,
     clause_14_a_new_group_is_reserved_for_the_expected_node,
-    clause_15_whoever_is_preferred_does_not_wait,
+    clause_15_a_preferred_client_does_not_wait,
     clause_15_the_primary_takes_back_what_is_open,
     clause_16_another_leaves_a_head_start_and_takes_over,
     clause_16_a_run_during_the_head_start_begins_it_anew,
@@ -39,7 +39,7 @@ fn short(site: &Site, client: &str) -> Line {
     site.run(client).script(script)
 }
 
-/// The same, of one who keeps the token for a time.
+/// The same, for a client that keeps the token for a time.
 fn keeping(site: &Site, client: &str, keep: &str) -> Line {
     short(site, client).with(&[&format!("--keep={keep}")])
 }
@@ -91,7 +91,7 @@ fn let_go(site: &Site, run: Run) {
     run.end().with_code(0);
 }
 
-/// Kills supervisor and guard so that neither can do anything about the other's end.
+/// Kills supervisor and guard so that neither can react to the other's end.
 fn kill_both(run: Run) {
     let guard = run.guard();
     signal(guard, Signal::SIGSTOP);
@@ -151,13 +151,13 @@ fn clause_3_a_stamp_of_another_clock_is_watched(site: &Site) {
     let words = "stamped by another clock (a clock that is gone";
     assert!(took.stderr.contains(words), "{took:?}");
     assert_eq!(took.stdout, "takeovernode-a\n");
-    // Whose it is need not know its age.
+    // The owner of a token need not know its age.
     keeping(site, "node-a", "1h").end().with_code(0);
     site.sql("UPDATE tokens SET clock_epoch = 'another one'");
     assert_eq!(ran(short(site, "node-a")), "renew");
 }
 
-fn clause_4_who_is_heard_is_left_alone(site: &Site) {
+fn clause_4_a_holder_with_recent_heartbeats_is_left_alone(site: &Site) {
     let run = held(site);
     let words = ["job is held by node-a", "its last heartbeat is"];
     refused(hasty(site, "node-b"), &words);
@@ -192,7 +192,7 @@ fn clause_5_the_silent_are_taken_over(site: &Site) {
     let run = held(site);
     run.signal(Signal::SIGSTOP);
     until_stopped(run.pid());
-    // Its guard ends the job by itself, before anybody may come.
+    // Its guard ends the job by itself, before another node may start.
     let took = once_silent(&hasty(site, "node-b")).with_code(0);
     assert!(took.stderr.contains("whose holder is silent"), "{took:?}");
     assert_eq!(took.stdout, "takeovernode-a\n");
@@ -200,11 +200,11 @@ fn clause_5_the_silent_are_taken_over(site: &Site) {
     run.signal(Signal::SIGCONT);
     run.end().with_code(76);
     let history = site.verb(&["history", "--json"]).end().with_code(0).json();
-    // It has told what became of it, late.
+    // It has recorded its end, late.
     assert_eq!(history[1]["outcome"], "lost");
 }
 
-/// Has a process that left the session, and is nobody's child.
+/// Leaves a process behind that left the session and is an orphan.
 const LEAVING: &str = r#"
 (setsid sh -c 'echo "begin left $$" >> log; exec sleep 300' > /dev/null 2>&1 &)
 until grep -q 'begin left' log 2> /dev/null; do sleep 0.01; done
@@ -225,7 +225,7 @@ fn clause_5_not_while_something_of_the_run_is_alive_here(site: &Site) {
     assert_eq!(ran(hasty(site, "node-b")), "takeovernode-a");
 }
 
-fn clause_6_a_paused_token_is_granted_to_nobody(site: &Site) {
+fn clause_6_a_paused_token_is_granted_to_no_client(site: &Site) {
     let run = site.run("node-a").start();
     let job = site.store.until_begun("node-a");
     let pause = ["pause", "-g", GROUP, "--reason", "database migration"];
@@ -291,7 +291,7 @@ fn clause_9_a_dead_target_blocks_no_client(site: &Site) {
     ran(keeping(site, "node-a", "1s"));
     let handoff = ["handoff", "-g", GROUP, "--to", "node-dead"];
     site.verb(&handoff).end().with_code(0);
-    // node-a itself leaves the target a head start, then goes on as if nothing had been.
+    // node-a itself leaves the target a head start, then goes on as usual.
     let took = short(site, "node-a").end().with_code(0);
     let words = "leaving node-dead a head start of 0.1s";
     assert!(took.stderr.contains(words), "{took:?}");
@@ -302,7 +302,7 @@ fn clause_9_a_dead_target_blocks_no_client(site: &Site) {
     refused(short(site, "node-b"), &["belongs to node-a"]);
 }
 
-fn clause_10_who_does_not_wait_comes_after_who_does(site: &Site) {
+fn clause_10_a_session_outside_the_queue_comes_after_waiters(site: &Site) {
     let run = held(site);
     let waiting = waits(site, "node-b", &[]);
     site.store.go(0);
@@ -310,7 +310,7 @@ fn clause_10_who_does_not_wait_comes_after_who_does(site: &Site) {
     let third = waits(site, "node-c", &[]);
     signal(third.pid(), Signal::SIGSTOP);
     let_go_of(site, waiting);
-    // node-c is first and can't come just now: nobody jumps the queue.
+    // node-c is first and can't come just now: no other overtakes it.
     refused(
         short(site, "node-a"),
         &["another is ahead of this one in the queue"],
@@ -354,7 +354,7 @@ fn clause_12_the_primary_does_not_run_the_same_slot_again(site: &Site) {
     assert_eq!(status(site)["expected_client"], "node-a");
 }
 
-fn clause_13_a_late_clock_is_refused_but_not_who_waited(site: &Site) {
+fn clause_13_a_late_clock_is_refused_but_not_a_waiter(site: &Site) {
     let run = site.run("node-a").with(&["--keep=1h"]).start();
     site.store.until_begun("node-a");
     let waiting = waits(site, "node-b", &["--keep=1h"]);
@@ -378,8 +378,8 @@ fn clause_14_a_new_group_is_reserved_for_the_expected_node(site: &Site) {
     assert_eq!(once_granted(&other()), "bind");
 }
 
-fn clause_15_whoever_is_preferred_does_not_wait(site: &Site) {
-    // Nobody is: node-a.
+fn clause_15_a_preferred_client_does_not_wait(site: &Site) {
+    // No client is expected: node-a.
     let quiet = |line: Line, grant: &str| {
         let ended = line.end().with_code(0);
         assert_eq!(ended.messages(), [""; 0]);

@@ -305,7 +305,7 @@ impl Server {
         text.trim().to_owned()
     }
 
-    /// An empty database that nobody else uses, and its connection string.
+    /// An empty private database, and its connection string.
     pub(crate) fn database(&self) -> Database<'_> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("db{}", NUMBER.fetch_add(1, Ordering::Relaxed));

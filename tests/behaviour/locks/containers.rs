@@ -67,7 +67,7 @@ fn one_outside_that_was_killed_is_taken_over_at_once_from_inside() {
 }
 
 #[test]
-fn what_lives_elsewhere_holds_it_up_although_it_can_not_be_named() {
+fn a_survivor_in_another_container_blocks_a_takeover_although_it_is_unnamed() {
     let store = Store::new();
     let script = r#"
         (setsid sh -c 'echo "begin left $$" >> log; exec sleep 300' > /dev/null 2>&1 &)

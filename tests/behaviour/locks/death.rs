@@ -77,7 +77,7 @@ fn a_supervisor_killed_alone_is_taken_over_once_its_guard_has_ended_the_job() {
 }
 
 #[test]
-fn a_supervisor_that_is_merely_stopped_is_not_dead_and_holds_up_nobody_once_it_is_silent() {
+fn a_stopped_supervisor_is_not_dead_and_delays_no_other_once_it_is_silent() {
     let store = Store::new();
     let run = store.free_run("node-a").hasty().start();
     store.until_begun("node-a");
@@ -144,7 +144,7 @@ fn of_many_that_find_it_dead_at_once_one_runs() {
 }
 
 #[test]
-fn a_run_whose_end_could_not_be_told_is_dead_too() {
+fn a_run_whose_end_was_not_recorded_is_dead_too() {
     let store = Store::new();
     let durations = ["--heartbeat=300ms", "--store-timeout=300ms"];
     let run = store.free_run("node-a").with(&durations).start();

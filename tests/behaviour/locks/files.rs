@@ -1,4 +1,4 @@
-//! Only that very file proves anything; and what nobody needs is removed.
+//! Only the original file proves anything; and useless files are removed.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
@@ -34,7 +34,7 @@ fn a_copy_that_was_put_back_proves_nothing() {
 }
 
 #[test]
-fn what_the_row_says_is_never_a_path() {
+fn a_rows_lock_file_is_never_a_path() {
     let store = Store::new();
     let file = dead(&store);
     let path = store.locks().join(&file);
@@ -64,7 +64,7 @@ fn on_another_host_nothing_is_proven() {
 }
 
 #[test]
-fn what_the_dead_left_is_swept_after_a_day_at_the_end_of_a_run() {
+fn lock_files_of_the_dead_are_swept_after_a_day_at_the_end_of_a_run() {
     let store = Store::new();
     let file = dead(&store);
     let path = store.locks().join(&file);

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use super::{contender, kill_both, once_silent};
 use crate::support::{Line, Store, alive, signal, until_dead};
 
-/// Has a process that left the session, is nobody's child, and does `$DO` first.
+/// Leaves a process behind that left the session, is an orphan, and does `$DO` first.
 const LEAVING: &str = r#"
 (setsid bash -c "$DO"'; echo "begin left $$" >> log; exec sleep 300' > /dev/null 2>&1 &)
 until grep -q 'begin left' log 2> /dev/null; do sleep 0.01; done
@@ -28,7 +28,7 @@ fn leaving(store: &Store, first: &str) -> Line {
 }
 
 #[test]
-fn nobody_starts_on_this_host_while_one_lives() {
+fn no_run_starts_on_this_host_while_one_survives() {
     let store = Store::new();
     let run = leaving(&store, ":").start();
     let left = store.until_begun("left");
@@ -97,7 +97,7 @@ fn with_close_lock_nothing_is_proven() {
     let file: String = store.cell("document ->> '$.run.lock_file'");
     assert!(file.ends_with("-closed"), "{file}");
     kill_both(run);
-    // Never dead: it would be open at once.
+    // Never proven dead: otherwise the token would be open at once.
     let refused = contender(&store).end().with_code(75);
     refused.says(&["is held by node-a"]);
     let ended = once_silent(&contender(&store)).with_code(0);
@@ -106,7 +106,7 @@ fn with_close_lock_nothing_is_proven() {
 }
 
 #[test]
-fn with_close_lock_a_guard_that_lives_is_seen_all_the_same() {
+fn with_close_lock_a_live_guard_is_still_seen() {
     let store = Store::new();
     let run = leaving(&store, ":").with(&["--close-lock"]).start();
     store.until_begun("left");
@@ -120,7 +120,7 @@ fn with_close_lock_a_guard_that_lives_is_seen_all_the_same() {
 }
 
 #[test]
-fn one_that_was_let_be_holds_up_nobody() {
+fn a_survivor_that_was_left_alone_delays_no_other() {
     let store = Store::new();
     let line = leaving(&store, ":").with(&["--leftovers=leave"]);
     let run = line.start();
@@ -133,7 +133,7 @@ fn one_that_was_let_be_holds_up_nobody() {
 }
 
 #[test]
-fn one_that_was_let_be_holds_up_nobody_although_its_runs_end_could_not_be_told() {
+fn a_survivor_that_was_left_alone_delays_no_other_although_its_runs_end_was_not_recorded() {
     let store = Store::new();
     let line = leaving(&store, ":").with(&["--leftovers=leave"]);
     let run = line.start();

@@ -1,4 +1,4 @@
-//! Where no lock can be taken the job runs all the same, and nothing is proven.
+//! Where no lock can be taken the job runs, and nothing is proven.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -63,7 +63,7 @@ fn a_want_of_descriptors_for_the_lock_does_not_end_the_run() {
     let store = Store::new();
     store.free_run("a").job(&["true"]).end().with_code(0);
     let mut went_on = 0;
-    // The job needs more of them than the lock: it is told so by itself.
+    // The job needs more of them than the lock: its own error says so.
     for limit in 6..20 {
         let script = format!("ulimit -n {limit}; exec \"$@\"");
         let line = store.free_run("a").with(&["-v", "--store-timeout=100ms"]);
@@ -104,13 +104,13 @@ fn a_run_without_locks_is_taken_over_when_it_is_silent() {
 }
 
 #[test]
-fn who_may_not_open_the_file_proves_nothing() {
+fn a_lock_file_that_may_not_be_opened_proves_nothing() {
     let store = Store::new();
     let run = store.free_run("node-a").start();
     store.until_begun("node-a");
     kill_both(run);
     store.until_job_gone();
-    // Everybody may use the store, but not see the locks.
+    // Every user may use the store, but not see the locks.
     for entry in fs::read_dir(store.file("state")).unwrap() {
         let entry = entry.unwrap();
         let is_locks = entry.path() == store.locks();
