@@ -217,7 +217,7 @@ pub struct ActRequest {
     pub group: GroupName,
     /// In which store.
     pub store: StoreRequest,
-    /// What is to be done.
+    /// An action that the machine wants.
     pub wish: Wish,
     pub reason: Option<String>,
     /// Tell what was done as JSON.

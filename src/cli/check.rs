@@ -47,11 +47,10 @@ pub enum Question {
 /// A question, validated.
 #[derive(Debug)]
 pub struct CheckRequest {
-    /// Of which group.
     pub group: GroupName,
     /// In which store.
     pub store: StoreRequest,
-    /// What is asked.
+    /// The statements of a call.
     pub question: Question,
     /// The runtime file of an agent, if one was given.
     pub runtime_file: Option<PathBuf>,

@@ -27,7 +27,6 @@ pub(super) struct ExplainFlags {
 /// What the rule says for a client.
 #[derive(Debug)]
 pub struct ExplainRequest {
-    /// Of which group.
     pub group: GroupName,
     /// In which store.
     pub store: StoreRequest,

@@ -63,7 +63,7 @@ pub enum FenceQuestion {
 /// A question about a fence, validated.
 #[derive(Debug)]
 pub struct FenceRequest {
-    /// What is asked.
+    /// The statements of a call.
     pub question: FenceQuestion,
     pub fence: Fence,
     /// In which store.

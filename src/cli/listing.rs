@@ -84,7 +84,7 @@ impl From<OutcomeFlag> for Outcome {
 /// A listing of tokens.
 #[derive(Debug)]
 pub struct StatusRequest {
-    /// Of this group only.
+    /// In this group only.
     pub group: Option<GroupName>,
     pub store: StoreRequest,
     /// Anew after this long, until it is interrupted.
@@ -96,10 +96,10 @@ pub struct StatusRequest {
 /// A listing of runs, and of what operators did.
 #[derive(Debug)]
 pub struct HistoryRequest {
-    /// Of this group only.
+    /// In this group only.
     pub group: Option<GroupName>,
     pub store: StoreRequest,
-    /// Of this client only.
+    /// By this client only.
     pub client: Option<ClientId>,
     /// With this outcome only, as it is shown.
     pub outcome: Option<Outcome>,

@@ -22,7 +22,7 @@ pub(super) struct MetricsFlags {
 
 #[derive(Debug)]
 pub struct MetricsRequest {
-    /// Of this group only.
+    /// In this group only.
     pub group: Option<GroupName>,
     pub store: StoreRequest,
     /// Where they go.

@@ -30,7 +30,7 @@ pub(super) struct OnceListFlags {
 /// A listing of keys.
 #[derive(Debug)]
 pub struct OnceListRequest {
-    /// Of this group only.
+    /// In this group only.
     pub group: Option<GroupName>,
     pub store: StoreRequest,
     /// JSON instead of a table.

@@ -200,7 +200,7 @@ pub struct RunRequest {
     pub history_retain: Duration,
     /// Where the report goes.
     pub report: Option<PathBuf>,
-    /// What the user calls the run.
+    /// The user's name for the run.
     pub label: Option<String>,
     /// How much is said, and how.
     pub log: LogRequest,

@@ -81,7 +81,7 @@ impl RecordFlags {
         self.history_retain.unwrap_or(HISTORY_RETAIN)
     }
 
-    /// What the user calls the run.
+    /// The user's name for the run.
     pub(super) fn label(self) -> Result<Option<String>, Unusable> {
         plain_text("--label", self.label)
     }
@@ -123,7 +123,6 @@ pub(super) struct LogFlags {
     log_format: LogFormat,
 }
 
-/// How messages are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// A line of text each.

@@ -7,7 +7,7 @@ use super::walk::{Step, Walk};
 use crate::moment::Moment;
 use crate::sys::signal_numbers::{SIGCONT, SIGTERM};
 
-/// The signals that ask a process to end: stopped, it gets TERM only once it goes on.
+/// The signals that end a process in order: a stopped process gets TERM only once it continues.
 const ASK: [i32; 2] = [SIGTERM, SIGCONT];
 
 /// The length of a part, and of the pause after it. A process that has used up its share of the

@@ -132,7 +132,8 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
         });
         return Ok(());
     }
-    // What was sent to the group until now its process throws away, if it is there.
+    // The waiting process, if it exists, discards the signals that were sent to the group until
+    // now.
     while ears.signals.read().is_some() {}
     let fresh = || get_ready(ears, settings, start.lock.as_ref())?.go(&start.env);
     // A process that was killed while it waited has started nothing.

@@ -36,9 +36,8 @@ pub(super) struct Started {
     pub(super) report: ExecReport,
 }
 
-/// How the exec of a child goes, told through a socket that the exec closes. It is
-/// asked about, never waited for: an exec on a file system that hangs must not
-/// hold up the guard.
+/// The progress of a child's exec, reported through a socket that the exec closes. It is polled,
+/// never waited for: an exec on a file system that hangs must not delay the guard.
 #[derive(Debug)]
 pub(super) struct ExecReport {
     socket: Packets,
@@ -100,7 +99,7 @@ impl Ready {
     /// process.
     ///
     /// # Errors
-    /// The variables can't be handed over: the child is killed.
+    /// The variables can't be sent: the child is killed.
     pub(super) fn go(mut self, env: &[(String, String)]) -> io::Result<Started> {
         let Some(socket) = self.socket.as_ref() else {
             return Err(Errno::EINVAL.into());
@@ -124,8 +123,8 @@ impl Ready {
 impl Drop for Ready {
     fn drop(&mut self) {
         if self.socket.is_some() {
-            // It waits for its word, and has nothing to clean up. It is gone when this process
-            // is: an outer run must not find it among what its job left behind.
+            // The child waits and has nothing to clean up. It is gone when this process is gone: an
+            // outer run must not find it among the processes that its job left behind.
             let _ = signal_child(self.pid, SIGKILL);
             let _ = wait_for(self.pid);
         }
@@ -198,7 +197,7 @@ impl ExecReport {
                 Ok(Packet::Data(packet, _)) => match serde_json::from_slice(&packet) {
                     Ok(Said::Discarded(signals)) => self.discarded = signals,
                     Ok(Said::Failed(errno)) => return Exec::Failed(errno),
-                    // Both ends are the same program, so this can't be.
+                    // Both ends are the same program, so this can't happen.
                     Err(_) => return Exec::Failed(Errno::EINVAL.raw()),
                 },
                 Ok(Packet::Nothing) => return Exec::Pending,

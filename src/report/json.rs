@@ -54,7 +54,6 @@ pub struct Token<'a> {
     pub handoff_to: Option<&'a str>,
     /// The number of waiters in the queue.
     pub waiters: usize,
-    /// How the last run ended.
     pub last_outcome: Option<Outcome>,
     /// Grants so far.
     pub runs: i64,
@@ -73,7 +72,7 @@ pub enum Listed<'a> {
     Token(Box<Token<'a>>),
     /// A row that can't be read.
     Unreadable {
-        /// Its group, as far as that can be read.
+        /// Its group, as far as it is readable.
         group: &'a str,
         /// The word `unreadable`.
         state: &'static str,
@@ -177,7 +176,7 @@ pub struct Run<'a> {
     pub client: &'a str,
     /// The client that the token belonged to before, if another.
     pub previous_client: Option<&'a str>,
-    /// The host it ran on.
+    /// The host of the run.
     pub host: Option<&'a str>,
     /// The supervisor's pid on that host.
     pub pid: Option<i32>,

@@ -78,7 +78,7 @@ fn message(panic: &PanicHookInfo<'_>) -> Message {
 fn say(line: &str) {
     if stderr_takes_a_line() {
         without_being_stopped(|| {
-            // If it can't be written, nothing is left to tell it to.
+            // A failure of this write cannot be reported.
             let _ = write_past_locks(line.as_bytes());
         });
     }

@@ -102,11 +102,7 @@ impl JobEnd {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// The rule refused.
-    Refused {
-        /// The clause that decided.
-        clause: Clause,
-        why: Refusal,
-    },
+    Refused { clause: Clause, why: Refusal },
     /// A run with the same key has succeeded before.
     Done(Box<OnceMark>),
     /// A signal asked for the end before the token was taken.

@@ -176,7 +176,7 @@ impl Guarding {
     }
 
     pub(super) fn continue_guard(&mut self) {
-        // If it is gone, that is noticed by itself.
+        // A guard that is gone is noticed elsewhere.
         let _ = self.handle.signal_guard(SIGCONT);
         self.in_doubt = true;
     }

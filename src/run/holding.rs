@@ -49,7 +49,7 @@ struct Exited {
     forced: bool,
 }
 
-/// A session with the token.
+/// A session that holds the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
     /// `None` under an outer session's lease, which it does not renew.

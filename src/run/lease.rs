@@ -29,7 +29,7 @@ pub struct SeenTime {
     pub asked_at: Moment,
 }
 
-/// Own swaps whose fate is not known yet.
+/// Own swaps whose result is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Unsettled(Vec<Sent>);
 
@@ -106,8 +106,8 @@ pub struct Lease {
     written: Written,
     /// The last store time seen.
     seen: SeenTime,
-    /// The record of the run that it was granted for: a session knows it whole, whatever
-    /// becomes of what the store has of it.
+    /// The record of the run of the grant. The session has it whole, whatever happens to the
+    /// store's copy.
     run: RunRecord,
 }
 

@@ -78,7 +78,7 @@ pub struct Seeking {
     last_grant: Option<Box<Grant>>,
     /// `None` while the store answers.
     pub(super) trouble: Option<StoreFailures>,
-    /// Why no job shall be started any more.
+    /// Why no job may be started any more.
     stopped: Option<Unstarted>,
     /// The locks are taken, or can't be.
     locked: bool,

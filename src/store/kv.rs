@@ -80,7 +80,7 @@ pub struct Found {
 pub struct Server {
     /// Its incarnation, if it reports one. Another incarnation has another clock epoch.
     pub incarnation: Option<Incarnation>,
-    /// Whether its commits survive a crash, as it is set now.
+    /// Whether the store's commits survive a crash, by its present settings.
     pub durable: bool,
     /// What counts as served without a note: nothing, unless the store certainly has no past.
     pub unnoted: Served,

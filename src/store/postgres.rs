@@ -41,7 +41,7 @@ mod incarnation_tests;
 #[cfg(test)]
 mod swap_tests;
 #[cfg(test)]
-// Shared with the tests of the program, which use more of it.
+// Shared with the integration tests, which use more of it.
 #[allow(dead_code)]
 pub(crate) mod test_server;
 

@@ -79,7 +79,6 @@ impl Note {
         serde_json::from_str(text).ok()
     }
 
-    /// The text that a store keeps.
     #[must_use]
     pub fn to_text(&self) -> String {
         // It can't fail; an empty text would start again.

@@ -131,7 +131,7 @@ impl Thread {
                 };
                 while let Ok(request) = inbox.recv() {
                     let answer = request.carry_out(store.as_mut());
-                    hang(&queue, &request, store.as_mut());
+                    update_notifier(&queue, &request, store.as_mut());
                     // Whoever asked may be gone by now.
                     if outbox.send(answer).is_err() || notifier.ring().is_err() {
                         break;
@@ -150,14 +150,14 @@ impl Thread {
     fn send(&mut self, request: Request) {
         self.out = Some(request.clone());
         if self.requests.send(request).is_err() {
-            // The thread is gone; the answer says so. Ringing cannot fail in a
-            // way that matters: the notifier's counter is far from full.
+            // The thread is gone; the answer reports that. Writing can't fail in a way that
+            // matters: the counter is far from full.
             let _ = self.ready.ring();
         }
     }
 
     fn answer(&mut self) -> Option<Answer> {
-        // Whether the notifier rang is not needed to know; it is reset for the next poll.
+        // The value does not matter; the counter is reset for the next poll.
         self.ready.quiet();
         match self.answers.try_recv() {
             Ok(answer) => {

@@ -53,9 +53,8 @@ pub fn wall_millis() -> i64 {
     millis(ClockId::CLOCK_REALTIME)
 }
 
-/// A clock's milliseconds. Linux has had both clocks since 2.6.39, so that the
-/// call can't fail; if it did, 0 would lie before every stamp, and what lies in
-/// the future of a clock is never judged by it.
+/// A clock's milliseconds. Linux has had both clocks since 2.6.39, so that the call can't fail. If
+/// it did, 0 would lie before every stamp, and a stamp in the future is never compared.
 fn millis(clock: ClockId) -> i64 {
     clock_gettime(clock).map_or(0, |at| {
         let millis = i128::from(at.tv_sec()) * 1_000 + i128::from(at.tv_nsec()) / 1_000_000;

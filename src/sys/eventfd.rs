@@ -29,7 +29,7 @@ impl Bell {
         Ok(())
     }
 
-    /// Forgets what rang.
+    /// Clears pending notifications.
     pub fn quiet(&self) {
         // It fails if nothing rang.
         let _ = self.0.read();

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use nix::libc;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
-/// A file, whatever its name.
+/// A file, under any name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inode {
     /// The device that it lies on.
@@ -17,7 +17,7 @@ pub struct Inode {
     pub born: Option<Birth>,
     /// Its permissions.
     pub mode: u16,
-    /// Whether it is a file, not a directory, device or socket.
+    /// Whether it is a regular file.
     pub is_file: bool,
 }
 

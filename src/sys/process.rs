@@ -77,7 +77,7 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Sets the name of this process in ps(1) and killall(1); the kernel truncates it to 15 bytes.
 ///
 /// # Errors
-/// What prctl(2) says.
+/// Those of prctl(2).
 pub fn set_name(name: &CStr) -> io::Result<()> {
     Ok(prctl::set_name(name)?)
 }
@@ -87,7 +87,7 @@ pub fn set_name(name: &CStr) -> io::Result<()> {
 /// afterwards.
 ///
 /// # Errors
-/// What prctl(2) says.
+/// Those of prctl(2).
 pub fn die_with_parent() -> io::Result<()> {
     Ok(prctl::set_pdeathsig(Signal::SIGKILL)?)
 }

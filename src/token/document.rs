@@ -38,7 +38,7 @@ pub enum StampOf {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Run {
     pub session: SessionId,
-    /// The file whose locks prove that the run lives.
+    /// The file whose locks prove that the run is alive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_file: Option<String>,
     /// The program's name. Arguments are never stored: they can hold secrets.

@@ -58,8 +58,8 @@ pub(crate) struct StoreOfRun<'a> {
     pub(crate) clock: LocalClock,
 }
 
-/// As [`open`]; who may wait in the queue waits for the store too. A stop ends this process by
-/// itself meanwhile.
+/// As [`open`]; a run that may wait in the queue also waits for the store. A stop signal ends this
+/// process by itself meanwhile.
 pub(crate) fn open_in_time(
     store: &StoreOfRun<'_>,
     log: &mut Log,

@@ -68,7 +68,7 @@ enum Ask {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-enum Told {
+enum Answer {
     Taken { name: String },
     Job,
     NotTaken { why: String },
@@ -118,7 +118,7 @@ impl Clerk {
                     name,
                 };
                 match self.answer()? {
-                    (Told::Job, Some(job)) => Ok((run, JobLock(File::from(job)))),
+                    (Answer::Job, Some(job)) => Ok((run, JobLock(File::from(job)))),
                     _ => Err(Errno::EMFILE.into()),
                 }
             }
@@ -133,7 +133,7 @@ impl Clerk {
     pub fn probe(&mut self, name: &LockName) -> Option<Probed> {
         let name = name.to_string();
         match self.ask(&Ask::Probe { name }).ok()?.0 {
-            Told::Probed(found) => found,
+            Answer::Probed(found) => found,
             _ => None,
         }
     }
@@ -276,7 +276,7 @@ fn carry_out(socket: &Packets, directory: &Path, number: u64, ask: Ask) -> io::R
         }
         Ask::Probe { name } => {
             let found = LockName::parse(&name).and_then(|name| probe(directory, &name));
-            send(socket, number, &Told::Probed(found), None)
+            send(socket, number, &Answer::Probed(found), None)
         }
         Ask::Remove { name } => {
             if let Some(name) = LockName::parse(&name) {

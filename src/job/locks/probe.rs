@@ -13,7 +13,7 @@ use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
 use crate::sys::open_flags::{NO_FOLLOW, NO_TERMINAL, NO_WAIT};
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probed {
     /// The supervisor is alive.
@@ -45,7 +45,8 @@ pub fn remove(directory: &Path, name: &LockName) {
 }
 
 pub(super) fn open(path: &Path) -> Option<File> {
-    // Whatever lies there: nothing is followed, waited for, or made this process's terminal.
+    // Whatever file is there: the open follows no link, does not block, and sets no controlling
+    // terminal.
     let flags = NO_FOLLOW | NO_WAIT | NO_TERMINAL;
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     opened.ok()

@@ -129,7 +129,7 @@ fn lock_both(file: &File, draft: &Path) -> io::Result<(Identity, File)> {
         return Err(io::Error::other("what lies there is no file"));
     }
     if identity.inode.mode != 0o600 {
-        // The umask took something away that the next call needs.
+        // The umask removed bits that the next call needs.
         file.set_permissions(Permissions::from_mode(0o600))?;
     }
     let job = open(draft, false)?;

@@ -90,7 +90,7 @@ fn is_shown_to_hold(event: &Event, claim: &Claim) -> bool {
     session == Some(&claim.session)
 }
 
-/// Whether this says that the token is another's.
+/// Whether this action treats the token as lost.
 const fn takes_it_for_lost(action: &Action) -> bool {
     matches!(
         action,

@@ -36,9 +36,8 @@ impl World {
         }
     }
 
-    /// Of two in the queue, both of them alive when the one that is granted the token looked,
-    /// the first comes first, unless an operator has named the other. Who was taken for
-    /// dead then may have come back since.
+    /// Of two live waiters, the earlier one is granted the token first, unless an operator has
+    /// named the other. A waiter that seemed dead at that look may have come back since.
     fn check_queue(
         &mut self,
         session: &SessionId,
@@ -56,7 +55,7 @@ impl World {
         }
     }
 
-    /// Nobody's sign of life is late.
+    /// Whether no waiter's heartbeat is late.
     fn all_awake(&self) -> bool {
         self.clients.iter().all(|client| !client.frozen)
     }

@@ -50,7 +50,7 @@ impl Sender {
     }
 }
 
-/// A swap that its sender waits for no more, but that may still arrive.
+/// A swap whose sender has stopped waiting, but that may still arrive.
 #[derive(Debug, Clone)]
 pub(super) struct Adrift {
     pub(super) swap: Swap,
@@ -59,8 +59,8 @@ pub(super) struct Adrift {
 }
 
 impl World {
-    /// Time passes, unless a request has been out for its whole time-out, or the
-    /// network is fast.
+    /// Whether time may pass: not while a request has been out for its whole time-out, nor while
+    /// the network is fast.
     pub(super) fn may_pass(&self) -> bool {
         let overdue = |n: usize| {
             let client = &self.clients[n];
@@ -71,7 +71,7 @@ impl World {
         !(0..2).any(overdue)
     }
 
-    /// Whether its sender may stop waiting for it.
+    /// Whether the request's sender may stop waiting for it.
     pub(super) fn is_late(&self, out: &Out) -> bool {
         self.moment() >= out.at.plus(SECOND)
     }
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// Nobody waits for the request any more, but it may still arrive.
+    /// The request's sender stops waiting, but the request may still arrive.
     pub(super) fn time_out(&mut self, client: usize) {
         let Some(process) = &mut self.clients[client].process else {
             return;
@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// The answer reaches the supervisor, which then looks at the locks.
+    /// The answer reaches the supervisor, which then checks the locks.
     pub(super) fn deliver(&mut self, client: usize) {
         let Some(process) = &mut self.clients[client].process else {
             return;
@@ -151,7 +151,7 @@ impl World {
         }
     }
 
-    /// A swap from a version that is gone conflicts, whenever it arrives.
+    /// Drops swaps from a version that no longer exists: they conflict whenever they arrive.
     pub(super) fn forget_what_cannot_happen(&mut self) {
         let version = self.row().map(|row| row.version);
         for client in &mut self.clients {

@@ -35,11 +35,11 @@ pub(super) struct Orphan {
 }
 
 impl World {
-    /// Gives an event to a client's supervisor, and carries out what it says.
+    /// Gives an event to a client's supervisor, and carries out its actions.
     pub(super) fn tell(&mut self, client: usize, event: Event) {
         let now = self.moment();
         let drawn = &mut self.drawn;
-        // Bits that make every pause the shortest, and every version another one.
+        // Bits that make every pause the shortest, and every version a different one.
         let mut draw = || {
             *drawn += 1;
             (7_000_000_000 + *drawn) * 2_000_000_000

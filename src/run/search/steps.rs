@@ -75,8 +75,8 @@ impl World {
             may(awake && process.job_runs(), Action::MainExits(n));
             may(awake && process.has_leftovers(), Action::TreeEnds(n));
             let Some(out) = &process.out else { continue };
-            // Where nothing is slow, or suspended, a call is one step: what others
-            // write before its answer comes, they might as well write after it.
+            // Without slow requests and suspensions a call is one step: writes of others before its
+            // answer might as well come after it.
             let sent = out.answer.is_none();
             may(sent && awake, Action::Exchange(n));
             may(

@@ -13,7 +13,7 @@ impl World {
         Server::named(&format!("s{}", self.server))
     }
 
-    /// Whether the store's note says that it is to be observed.
+    /// Whether the store's note requires an observation.
     pub(super) fn is_observed(&self) -> bool {
         let note = self.store.incarnation.as_ref();
         note.is_some_and(|note| note.served != Served::Everything)
@@ -28,7 +28,8 @@ impl World {
         self.store.rows.get(&group())
     }
 
-    /// The line, as the search tells states apart: who, in which order, and how lively.
+    /// The queue as the search tells states apart by it: the sessions, their order, and their last
+    /// heartbeats.
     pub(super) fn queue(&self) -> Vec<(SessionId, Option<Stamp>)> {
         let now = self.store_time();
         let seen = |entry: QueueEntry| {
@@ -42,7 +43,7 @@ impl World {
             .collect()
     }
 
-    /// Writes for somebody who is no process of the search.
+    /// Writes an operator's swap.
     pub(super) fn operate(&mut self, swap: &Swap, old_job_for: Duration, releases: bool) {
         let now = self.store_time();
         let holder = self.row().and_then(Row::session).cloned();
@@ -57,15 +58,16 @@ impl World {
         self.epoch += 1;
     }
 
-    /// A failover to a store that had not yet heard of the last commit.
+    /// A failover to a server that had not yet received the last commit.
     pub(super) fn lose_commit(&mut self) {
         let left = self.before.take().unwrap_or_default();
         let lost = std::mem::replace(&mut self.store, left);
         match self.servers {
-            // It was put back in place: nothing shows that, so its holder is excused.
+            // A snapshot was put back in place: the store does not show that, so its holder is
+            // excused.
             1 => {
                 self.put_back += 1;
-                // Nor that a fence may be granted again.
+                // A fence may be granted again without a trace, too.
                 self.highest_fence = self.row().map_or(0, |row| row.fence.0);
                 return self.excuse_holder(&lost);
             }
@@ -76,7 +78,7 @@ impl World {
         self.fail_over();
     }
 
-    /// Everything is lost, and the store has another server.
+    /// Everything is lost, and another server has the store.
     pub(super) fn wipe(&mut self) {
         self.before = None;
         self.store = ModelData::default();

@@ -26,19 +26,19 @@ pub(super) struct World {
     /// True time in seconds; every clock follows it.
     seconds: u64,
     pub(super) epoch: u8,
-    /// Which server has the store, and how many there are to be promoted in turn.
+    /// The number of the present server, and how many servers are promoted in turn.
     pub(super) server: u8,
     pub(super) servers: u8,
-    /// How often a snapshot was put back, which takes a moment.
+    /// How often a snapshot was put back; each time takes a moment.
     pub(super) put_back: u8,
     pub(super) store: ModelData,
-    /// What it held before its last commit, if that may be lost.
+    /// The store before its last commit, if that may be lost.
     pub(super) before: Option<ModelData>,
     pub(super) clients: [Client; 2],
     pub(super) drawn: u64,
     sessions: u64,
     pub(super) highest_fence: i64,
-    /// Until when a job may be alive beside another, as an operator was told.
+    /// Until when a job may be alive beside another, as a command told the operator.
     pub(super) excused: Vec<(SessionId, Moment)>,
     pub(super) left: Left,
     /// Whether the step to this state granted the token.

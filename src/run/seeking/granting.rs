@@ -162,7 +162,7 @@ impl Seeking {
         Next::Stay
     }
 
-    /// The token is ours. With a key for `--once` it is asked once more whether that is done.
+    /// The session has the token. The state of its key of `--once` is requested once more.
     pub(super) fn hold(&mut self, step: &mut Step<'_>, grant: Grant, seen: SeenTime) -> Next {
         if let Some(since) = self.queued.since {
             let waited = step.now.since(since);

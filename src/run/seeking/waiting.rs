@@ -113,7 +113,7 @@ impl Queued {
     /// that many do not come at once.
     pub(super) fn stamp(&mut self, step: &mut Step<'_>) {
         let Some(HeardTime { time, heard_at }) = &self.seen else {
-            // Only a look leads into the line.
+            // A session joins the queue only after a look.
             return step.read();
         };
         let passed = step.now.since(*heard_at);

@@ -1,6 +1,6 @@
 //! Chance, by a seed.
 
-/// Randomness that a seed repeats (SplitMix64, Steele, Lea and Flood 2014).
+/// Repeatable randomness from a seed (SplitMix64, Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]
 pub(super) struct Dice(pub(super) u64);
 

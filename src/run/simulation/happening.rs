@@ -4,7 +4,7 @@ use crate::run::event::Event;
 use crate::run::machine::Wait;
 use crate::store::Request;
 
-/// What is to happen at some time.
+/// A scheduled event.
 #[derive(Debug)]
 pub(super) enum What {
     /// A cron slot on a node.
@@ -23,9 +23,9 @@ pub(super) enum What {
         call: u64,
         event: Box<Event>,
     },
-    /// The job's own process comes to its end.
+    /// The job's own process ends.
     JobEnds(usize),
-    /// What the job left behind comes to its end.
+    /// The processes that the job left behind end.
     TreeEnds(usize),
     Fault,
     Heal,
@@ -39,16 +39,16 @@ pub(super) enum What {
     Planned(Planned),
 }
 
-/// What happens because it was planned, and not by chance.
+/// A planned event, in contrast to a random one.
 #[derive(Debug)]
 pub(super) enum Planned {
     /// A node starts the job's wrapper.
     Start { node: usize, start: Start },
-    /// A node is cut off from the store, or not any more.
+    /// A node is cut off from the store, or connected again.
     Cut { node: usize, cut: bool },
     /// A node loses its power.
     PowerOff(usize),
-    /// The store has been started anew; its wall clock was set by so many ms.
+    /// The store has restarted; its wall clock was set by so many ms.
     Restart(i64),
 }
 

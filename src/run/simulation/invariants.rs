@@ -57,8 +57,8 @@ impl World {
             }
         }
         let Some(before) = before else { return };
-        // A pause that ends by the calendar may end between the look and the
-        // swap, and begin again when the wall clock leaps.
+        // A pause that ends by the calendar may end between the look and the swap, and begin again
+        // when the wall clock leaps.
         if before
             .document
             .paused

@@ -8,11 +8,11 @@ use crate::store::Request;
 use crate::store::model::ModelData;
 use crate::token::{NoteSwap, StoreTime, Swap, Swapped};
 
-/// History is pruned to this length: nobody reads further back here.
+/// History is pruned to this length: no check reads further back.
 const RUNS_KEPT: usize = 20;
 
 impl World {
-    /// A process sends a request: it may be lost, late, or answered in vain.
+    /// A process sends a request: the request or its answer may be lost or late.
     pub(super) fn send(&mut self, process: usize, call: u64, request: Request) {
         let timing = self.processes[process].run.claim().timing;
         let timeout = u64::try_from(timing.store_timeout.as_millis()).unwrap();
@@ -40,7 +40,7 @@ impl World {
         );
     }
 
-    /// Mostly fast, sometimes later than the sender waits.
+    /// A delay: mostly short, sometimes longer than the sender waits.
     fn delay(&mut self, timeout: u64) -> u64 {
         if !self.healed && self.dice.one_in(12) {
             self.dice.within(0, 4 * timeout)
@@ -112,7 +112,7 @@ impl World {
         swapped
     }
 
-    /// Keeps what the store held before its last commits, for a failover to lose them.
+    /// Keeps the store's state before its last commits, for a failover to lose them.
     pub(super) fn committed(&mut self, before: Option<ModelData>) {
         self.older.extend(before);
         if self.older.len() > 3 {

@@ -10,7 +10,7 @@ use year::{DAY, DUE, Entry, Gone, LATE, NIGHTS, OFF, PLAIN, Year};
 /// How many years each entry is simulated.
 const SEEDS: u64 = 12;
 
-/// What is expected of a night: on which node it runs.
+/// On which node the entry must run in a night.
 type Plan = fn(u64, Gone) -> usize;
 
 /// The entry stays where it went.

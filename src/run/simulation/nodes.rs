@@ -15,7 +15,7 @@ use crate::token::{About, Claim, ClientId, Evidence, Row, SessionId, Timing, Wis
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) client: ClientId,
-    /// How fast its clock goes, in millionths of true time.
+    /// The rate of its clock, in millionths of true time.
     pub(super) rate_ppm: u64,
     pub(super) timing: Timing,
     pub(super) expected: Option<ClientId>,
@@ -38,7 +38,7 @@ impl World {
         u64::try_from(left * 1_000 / rate).unwrap_or(u64::MAX / 4) + 1
     }
 
-    /// A cron slot: a node starts the job's wrapper, and will again.
+    /// A cron slot: a node starts the job's wrapper and plans the next slot.
     pub(super) fn slot(&mut self, node: usize) {
         let next = self.dice.within(2_000, 15_000);
         self.after(next, What::Slot(node));
@@ -98,7 +98,7 @@ impl World {
         self.wake(index);
     }
 
-    /// Some wait in the queue: a few seconds, a minute, or however long it takes.
+    /// A waiting time: a few seconds, a minute, or unlimited.
     fn patience(&mut self) -> Wait {
         match self.dice.within(0, 6) {
             0 => Wait::For(Duration::from_millis(self.dice.within(0, 20_000))),
@@ -126,8 +126,8 @@ impl World {
     }
 }
 
-/// Durations that fit each other. At-least goes by the calendar, so only stores
-/// whose wall clock does not leap have one.
+/// Durations that fit each other. At-least goes by the calendar, so only stores whose wall clock
+/// does not leap have one.
 pub(super) fn timing(dice: &mut Dice, steady: bool, takeover_after: Option<u64>) -> Timing {
     let seconds = |n| Some(Duration::from_secs(n));
     let keep = [0, 10, 30][usize::try_from(dice.within(0, 3)).unwrap()];

@@ -30,8 +30,8 @@ pub(super) struct Process {
 }
 
 impl World {
-    /// Everything on this process's host that may be due is done: the guard first,
-    /// as the job of a host that wakes up must not outrun it.
+    /// Carries out everything that is due on this process's host: the guard first, because the job
+    /// of a host that wakes up must not outrun it.
     pub(super) fn wake(&mut self, process: usize) {
         let node = self.processes[process].node;
         if self.nodes[node].suspended {
@@ -68,7 +68,7 @@ impl World {
         self.plan(process);
     }
 
-    /// Gives an event to a supervisor, now or when it can take it.
+    /// Gives an event to a supervisor, now or when it can take the event.
     pub(super) fn tell(&mut self, process: usize, event: Event) {
         let p = &mut self.processes[process];
         if p.died_at.is_some() || (p.stopped && matches!(event, Event::Tick)) {
@@ -165,7 +165,7 @@ impl World {
         self.plan(process);
     }
 
-    /// A stopped supervisor or guard goes on.
+    /// A stopped supervisor or guard continues.
     pub(super) fn carry_on(&mut self, process: usize, guard: bool) {
         if guard {
             self.processes[process].guard_stopped = false;

@@ -50,7 +50,7 @@ pub(super) struct World {
     pub(super) healed: bool,
     pub(super) granted_since_heal: bool,
     pub(super) highest_fence: i64,
-    /// Until when two jobs may be alive because of this session's.
+    /// Until when two jobs may be alive because of this session's job.
     pub(super) excused: BTreeMap<SessionId, u64>,
     /// Whether steps are recorded: only for a seed that is known to fail, since recording is slow.
     traced: bool,

@@ -38,7 +38,7 @@ pub(super) struct Cells<'a> {
 enum Names {
     /// From the first on.
     All(&'static [&'static str]),
-    /// There is only one.
+    /// There is only one file.
     One(&'static str),
 }
 

@@ -138,7 +138,7 @@ fn origin(boot: Option<&str>, offset_ms: Option<i64>, random: impl FnOnce() -> u
 /// A number that no other process has.
 fn own_number() -> u128 {
     random::bits128().unwrap_or_else(|_| {
-        // Unlikely enough to be another process's, which is all that is asked for.
+        // Unlikely to match another process's, which is all that is needed.
         let pid = u128::from(std::process::id());
         (pid << 64) | u128::from(wall_millis().unsigned_abs())
     })

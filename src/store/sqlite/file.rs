@@ -223,7 +223,7 @@ fn find_or_make(
         }
         filesystem::check_file(&location.path, directory(&location.path))?;
         if open.contains_key(&FileId::of(&found)) {
-            // Its header can't be read now: SQLite is asked before the first write.
+            // Its header can't be read now: SQLite checks it before the first write.
             return Ok(StoreFile {
                 found,
                 has_log: false,

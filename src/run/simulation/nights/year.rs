@@ -12,15 +12,15 @@ use crate::token::{ClientId, Outcome, RunRecord, Timing, Wishes};
 pub(super) const NIGHTS: u64 = 365;
 pub(super) const DAY: u64 = 24 * 3_600_000;
 
-/// When the entry is due, by a clock that is right.
+/// When the entry is due, by a correct clock.
 pub(super) const DUE: u64 = 2 * 3_600_000;
 
-/// How far a node's clock is off, and how late cron starts something, at most. Both nodes'
-/// together are less than the default head start.
+/// The maximum of a node's clock offset plus cron's delay. For both nodes together it is less than
+/// the default head start.
 pub(super) const OFF: u64 = 3_500;
 pub(super) const LATE: u64 = 1_500;
 
-/// What a user wrote into the crontab, and what the job is like.
+/// A crontab entry and the properties of its job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     /// In seconds; `None` for the default.
@@ -34,7 +34,7 @@ pub(super) struct Entry {
     pub(super) once: bool,
     /// How long the job lasts in ms, and one in how many fails.
     pub(super) job: (u64, u64, u64),
-    /// How early the first node's clock is, in ms; else chance decides.
+    /// How early the first node's clock is, in ms; `None`: random.
     pub(super) early: Option<i64>,
 }
 
@@ -118,14 +118,14 @@ impl Year {
             } else {
                 Wait::No
             },
-            // Of two hosts neither sees the other's locks; of its own it may.
+            // Two hosts never see each other's locks; a host may see its own.
             locks: self.world.dice.one_in(2),
             once_key: once.then(|| format!("night {key}")),
         };
         self.at(at, Planned::Start { node, start });
     }
 
-    /// Plans a night, and lets it pass. Gives the runs whose job was started in it.
+    /// Plans a night and lets it pass. Returns the runs whose job was started in it.
     pub(super) fn night(
         &mut self,
         night: u64,
@@ -137,9 +137,9 @@ impl Year {
             let late = self.off[node] + self.world.dice.within(0, LATE);
             self.start(node, due + late, night);
         }
-        // In its first night a primary that is back shall be able to look.
+        // In its first night back a primary must be able to look.
         if let Some(home) = home.filter(|_| night != gone.until) {
-            // By a new clock nobody can tell how old a run is, so that the bound node has it once
+            // A new clock epoch hides the age of a run, so that the bound node has the token once
             // more before a primary takes it back.
             let may_restart = night + 1 != gone.until;
             self.trouble(due, home, may_restart);
@@ -163,8 +163,8 @@ impl Year {
         Ok(runs)
     }
 
-    /// What goes wrong on a night, and must not move the entry: briefly, for a looker gives up
-    /// a store that is away for half a minute.
+    /// Faults of a night that must not move the entry. They are short, because a session gives up
+    /// on a store that is away for half a minute.
     pub(super) fn trouble(&mut self, due: u64, home: usize, may_restart: bool) {
         let dice = &mut self.world.dice;
         let when = dice.within(60_000, 300_000);
@@ -188,7 +188,7 @@ impl Year {
                     },
                 );
             }
-            // The other does not, all night long.
+            // The other does not reach it all night long.
             1 => {
                 self.at(
                     due,
@@ -207,7 +207,7 @@ impl Year {
             }
             // The other is switched off for a moment, just now or while it looks.
             2 => self.at(due + long, Planned::PowerOff(away)),
-            // The store is started anew, while the job runs or by day.
+            // The store restarts, during the job or by day.
             3 if may_restart => self.at(due + when, Planned::Restart(0)),
             4 if may_restart => {
                 let set_by = i64::try_from(self.world.dice.within(0, 1_200_000)).unwrap();

@@ -101,7 +101,7 @@ pub struct Tls {
     pub roots: Option<Roots>,
     /// By what the client proves who it is.
     pub client: Option<ClientCertificate>,
-    /// Whether the server is told the host's name.
+    /// Whether the handshake contains the host's name.
     pub sni: bool,
     /// Not TLS 1.2.
     pub only_13: bool,
