@@ -268,7 +268,7 @@ impl Connection {
         let host = self.settings.hosts.get(host);
         let host = host.map_or_else(String::new, ToString::to_string);
         Failed {
-            error: fault.into_store_error(&self.store_name, &host),
+            error: fault.store_error(&self.store_name, &host),
             no_schema: fault.is_missing_schema(),
             words: fault.words(),
         }

@@ -162,7 +162,7 @@ impl Fault {
     }
 
     /// The fault as a store's error: `place` is the store, `host` the server.
-    pub(super) fn into_store_error(&self, place: &str, host: &str) -> StoreError {
+    pub(super) fn store_error(&self, place: &str, host: &str) -> StoreError {
         let remedy = match self.code() {
             Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Some(
                 "have a database administrator run what tokenrun init --print-sql prints, and then \
