@@ -27,26 +27,25 @@ pub mod waiting;
 #[cfg(test)]
 mod value_tests;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use crate::sys::clock::wall_millis;
+use crate::token::WallTime;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// The last instant that RFC 3339 can write: the end of the year 9999, in ms since 1970.
 const LATEST_MS: u64 = 253_402_300_799_999;
 
 /// A time as RFC 3339 in UTC. A time outside the years 1970 to 9999 is shown as the nearest inside.
 #[must_use]
-pub fn rfc3339(wall_ms: i64) -> String {
-    let ms = u64::try_from(wall_ms).unwrap_or(0).min(LATEST_MS);
+pub fn rfc3339(wall: WallTime) -> String {
+    let ms = u64::try_from(wall.0).unwrap_or(0).min(LATEST_MS);
     let time = UNIX_EPOCH + Duration::from_millis(ms);
     humantime::format_rfc3339_millis(time).to_string()
 }
 
-/// This host's wall clock, in milliseconds since 1970: for messages only.
+/// This host's wall clock: for messages only.
 #[must_use]
-pub fn wall_clock_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    })
+pub fn wall_clock() -> WallTime {
+    WallTime(wall_millis())
 }
 
 #[cfg(test)]
@@ -55,9 +54,12 @@ mod tests {
 
     #[test]
     fn times_of_any_size_can_be_shown() {
-        assert_eq!(rfc3339(0), "1970-01-01T00:00:00.000Z");
-        assert_eq!(rfc3339(i64::MIN), "1970-01-01T00:00:00.000Z");
-        assert_eq!(rfc3339(i64::MAX), "9999-12-31T23:59:59.999Z");
-        assert_eq!(rfc3339(1_790_000_000_123), "2026-09-21T14:13:20.123Z");
+        assert_eq!(rfc3339(WallTime(0)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(rfc3339(WallTime(i64::MIN)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(rfc3339(WallTime(i64::MAX)), "9999-12-31T23:59:59.999Z");
+        assert_eq!(
+            rfc3339(WallTime(1_790_000_000_123)),
+            "2026-09-21T14:13:20.123Z"
+        );
     }
 }

@@ -134,5 +134,5 @@ pub use record::{OnceMark, Recorded, RunEnd, RunRecord};
 pub use row::{Row, State};
 pub use rule::{Decision, Refusal, Verdict, decide};
 pub use swap::{Swap, Swapped};
-pub use time::{ClockEpoch, Stamp, StoreTime, Until};
+pub use time::{ClockEpoch, Stamp, StoreTime, Until, WallTime};
 pub use timing::{Timing, TimingError, Wishes};

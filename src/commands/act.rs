@@ -72,7 +72,7 @@ pub fn act(
             } => {
                 let message = done(&act, &row, store.name(), (&record, &at), old_job_for);
                 log.write(&message, false);
-                let until = at.plus(old_job_for).stamp.wall_ms;
+                let until = at.plus(old_job_for).stamp.wall;
                 let performed = Performed {
                     act: ActObject::of(&record),
                     old_job_until: (!old_job_for.is_zero()).then(|| rfc3339(until)),
@@ -134,7 +134,7 @@ fn attempt(
     swap.act = Some(record.clone());
     match store.swap(&swap) {
         Ok(Swapped::Done(at)) => {
-            record.at_ms = at.stamp.wall_ms;
+            record.at = at.stamp.wall;
             Ok(Attempt::Done {
                 act,
                 record,
@@ -154,7 +154,7 @@ fn is_same(to: &Row, row: &Row, act: &Act) -> bool {
     if let (Act::Handoff(_), Some(new), Some(old)) =
         (act, &mut to.document.handoff, &row.document.handoff)
     {
-        new.at_wall_ms = old.at_wall_ms;
+        new.at = old.at;
     }
     to == *row && !matches!(act, Act::Forget(_))
 }
@@ -164,7 +164,7 @@ fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
         Wish::Pause(lasts) => Act::Pause(Pause {
             by: actor.by.clone(),
             reason: actor.reason.clone().unwrap_or_default(),
-            until_wall_ms: lasts.map(|lasts| now.plus(lasts).stamp.wall_ms),
+            until: lasts.map(|lasts| now.plus(lasts).stamp.wall),
             other: Others::new(),
         }),
         Wish::Resume => Act::Resume,

@@ -97,8 +97,8 @@ fn has_succeeded(
         ..RunQuery::default()
     };
     let last = store.runs(&query)?.pop();
-    let ended_at = last.as_ref().and_then(|run| run.ended_at_ms);
-    let recent = ended_at.is_some_and(|at| at >= now.wall_ms_before(within));
+    let ended_at = last.as_ref().and_then(|run| run.ended_at);
+    let recent = ended_at.is_some_and(|at| at >= now.wall_before(within));
     let message = match (&last, recent) {
         (Some(run), true) => succeeded(run, now, store.name()),
         _ => not_succeeded(&request.group, last.as_ref(), within, store.name()),

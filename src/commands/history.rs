@@ -27,12 +27,12 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
     {
         return Err(unknown_group(store.name(), group).into());
     }
-    let since_ms = request.since.map(|since| listing.now.wall_ms_before(since));
+    let since = request.since.map(|since| listing.now.wall_before(since));
     let query = RunQuery {
         group: request.group.clone(),
         client: request.client.clone(),
         outcome: request.outcome,
-        since_ms,
+        since,
         limit: Some(request.limit),
     };
     let over = store.runs(&query)?;
@@ -47,7 +47,7 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
     if request.client.is_none() && request.outcome.is_none() {
         let query = ActQuery {
             group: request.group.clone(),
-            since_ms,
+            since,
             limit: Some(request.limit),
         };
         let acts = store.acts(&query)?;
@@ -67,7 +67,7 @@ fn merged(runs: Vec<Entry>, acts: Vec<ActRecord>) -> Vec<Entry> {
     let mut merged = Vec::with_capacity(runs.len() + acts.len());
     let mut acts = acts.into_iter().map(Box::new).map(Entry::Act).peekable();
     for run in runs {
-        while let Some(act) = acts.next_if(|act| act.at_ms() > run.at_ms()) {
+        while let Some(act) = acts.next_if(|act| act.at() > run.at()) {
             merged.push(act);
         }
         merged.push(run);

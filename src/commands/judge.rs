@@ -69,7 +69,7 @@ pub fn judge(
         let Some(mut record) = swap.act else {
             return Ok(Exit::OK);
         };
-        record.at_ms = at.stamp.wall_ms;
+        record.at = at.stamp.wall;
         let performed = Performed {
             act: ActObject::of(&record),
             old_job_until: None,

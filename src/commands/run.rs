@@ -14,7 +14,7 @@ use crate::report::messages::{guard_news, message, report_failed};
 use crate::report::printable::printable;
 use crate::report::run_report::RunReport;
 use crate::report::waiting::display;
-use crate::report::{rfc3339, wall_clock_ms};
+use crate::report::{rfc3339, wall_clock};
 use crate::run::driver::{Listener, drive};
 use crate::run::ending::{Codes, Ending};
 use crate::run::event::{Granted, GuardNews, Note};
@@ -50,7 +50,7 @@ pub fn run(
     manager: Option<&mut ServiceManager>,
     log: &mut Log,
 ) -> Result<(Ending, Exit)> {
-    let started_at = rfc3339(wall_clock_ms());
+    let started_at = rfc3339(wall_clock());
     let store_name = store.name().to_owned();
     let mut narrator = Narrator {
         context: Context {
@@ -189,7 +189,7 @@ impl Report<'_> {
             clause: None,
             primaries: narrator.primaries.as_deref(),
             started_at: self.started_at,
-            ended_at: rfc3339(wall_clock_ms()),
+            ended_at: rfc3339(wall_clock()),
         };
         report.set_ending(ending, narrator.granted.as_ref());
         let Err(error) = report.write_to(path) else {

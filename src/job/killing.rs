@@ -276,7 +276,7 @@ mod tests {
             name: "sudo".to_owned(),
             why: Unkillable::NotPermitted,
         }];
-        let mut news = |at_ms, survivors: &[Survivor]| killing.news(at(at_ms), survivors.to_vec());
+        let mut news = |ms, survivors: &[Survivor]| killing.news(at(ms), survivors.to_vec());
         assert_eq!(news(0, &[]), None);
         assert_eq!(news(1, &one), Some(one.clone()));
         assert_eq!(news(2, &one), None);

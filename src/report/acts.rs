@@ -42,13 +42,13 @@ impl<'a> ActObject<'a> {
             group: act.group.as_str(),
             act: &act.act,
             client: act.client.as_ref().map(|client| client.as_str()),
-            until: act.until_wall_ms.map(rfc3339),
+            until: act.until.map(rfc3339),
             once_key: act.once_key.as_deref(),
             incarnation: act.incarnation.as_ref().map(|it| it.0.as_str()),
             reason: act.actor.reason.as_deref(),
             by: &act.actor.by,
             host: act.actor.host.as_deref(),
-            at: rfc3339(act.at_ms),
+            at: rfc3339(act.at),
             fence: act.fence.0,
         }
     }
@@ -89,7 +89,7 @@ pub fn done(
     let running = matches!(row.state, State::Running { .. });
     let text = match act {
         Act::Pause(pause) => {
-            let until = pause.until_wall_ms.map_or_else(
+            let until = pause.until.map_or_else(
                 || "until tokenrun resume".to_owned(),
                 |until| format!("until {}", rfc3339(until)),
             );
@@ -131,7 +131,7 @@ pub fn done(
         ),
         Act::Release { .. } if running => format!(
             "{group} was taken from {holder} and is free, but its job is not known to have ended: it may still run until {} (for {}), beside the next one",
-            rfc3339(now.plus(old_job_for).stamp.wall_ms),
+            rfc3339(now.plus(old_job_for).stamp.wall),
             rounded(old_job_for),
         ),
         Act::Release { .. } => format!("{group} is free; it belonged to {holder}"),

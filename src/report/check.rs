@@ -88,7 +88,7 @@ impl<'a> Succeeded<'a> {
     /// The answer from the last run that succeeded.
     #[must_use]
     pub fn of(group: &'a GroupName, last: Option<&'a RunRecord>, succeeded: bool) -> Self {
-        let ended = last.and_then(|run| run.ended_at_ms);
+        let ended = last.and_then(|run| run.ended_at);
         Self {
             group: group.as_str(),
             succeeded,
@@ -101,8 +101,8 @@ impl<'a> Succeeded<'a> {
 /// The message that a run has succeeded.
 #[must_use]
 pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
-    let ended = run.ended_at_ms.unwrap_or(run.started_at_ms);
-    let ago = u64::try_from(now.stamp.wall_ms.saturating_sub(ended)).unwrap_or(0);
+    let ended = run.ended_at.unwrap_or(run.started_at);
+    let ago = now.stamp.wall.since(ended).unwrap_or_default();
     Message {
         level: Level::Detail,
         event: "succeeded",
@@ -110,7 +110,7 @@ pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
             "{} in {store} succeeded on {} {} ago",
             run.group,
             run.client,
-            rounded(Duration::from_millis(ago))
+            rounded(ago)
         ),
     }
 }
@@ -123,7 +123,7 @@ pub fn not_succeeded(
     within: Duration,
     store: &str,
 ) -> Message {
-    let last = last.and_then(|run| run.ended_at_ms).map_or_else(
+    let last = last.and_then(|run| run.ended_at).map_or_else(
         || "history knows of none".to_owned(),
         |ended| format!("the last did at {}", rfc3339(ended)),
     );

@@ -51,12 +51,12 @@ fn who(row: &Row, memory: &Memory, now: &StoreTime) -> Lines {
 }
 
 fn times(row: &Row, now: &StoreTime) -> Lines {
-    let released = row.released_at().map(|at| rfc3339(at.wall_ms));
-    let next = not_before(row).filter(|at| *at > now.stamp.wall_ms);
+    let released = row.released_at().map(|at| rfc3339(at.wall));
+    let next = not_before(row).filter(|at| *at > now.stamp.wall);
     vec![
         (
             "acquired at",
-            or_none(row.acquired_at().map(|at| rfc3339(at.wall_ms))),
+            or_none(row.acquired_at().map(|at| rfc3339(at.wall))),
         ),
         ("released at", or_none(released)),
         ("not before", or_none(next.map(rfc3339))),
@@ -81,7 +81,7 @@ fn observation(row: &Row, memory: &Memory, now: &StoreTime) -> Lines {
 
 fn orders(row: &Row, now: &StoreTime) -> Lines {
     let paused = row.pause_at(now).map(|pause| {
-        let until = pause.until_wall_ms.map_or_else(
+        let until = pause.until.map_or_else(
             || "until it is resumed".to_owned(),
             |until| format!("until {}", rfc3339(until)),
         );
@@ -98,7 +98,7 @@ fn orders(row: &Row, now: &StoreTime) -> Lines {
         } else {
             ""
         };
-        format!("to {} since {}{by}", it.to, rfc3339(it.at_wall_ms))
+        format!("to {} since {}{by}", it.to, rfc3339(it.at))
     });
     let revoked = if row.document.revoke_requested {
         "asked for"

@@ -86,7 +86,7 @@ fn done(cx: &Context<'_>, mark: &OnceMark) -> String {
         cx.group,
         cx.store,
         mark.client,
-        rfc3339(mark.done_at_ms),
+        rfc3339(mark.done_at),
         mark.fence,
         cx.program
     )

@@ -59,10 +59,9 @@ pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
             | Refusal::Bound { wait, .. }
             | Refusal::Reserved { wait, .. }
             | Refusal::Forgetful { wait, .. } => Some(*wait),
-            Refusal::Paused(pause) => pause.until_wall_ms.map(|until| {
-                let left = until.saturating_sub(now.stamp.wall_ms);
-                Duration::from_millis(u64::try_from(left).unwrap_or(0))
-            }),
+            Refusal::Paused(pause) => pause
+                .until
+                .map(|until| until.since(now.stamp.wall).unwrap_or_default()),
             Refusal::AliveHere(_) | Refusal::Behind { .. } => None,
         },
     }
@@ -89,7 +88,7 @@ impl<'a> Explanation<'a> {
             }
         };
         let wait = then.map(|(wait, _)| *wait);
-        let at = wait.map(|wait| rfc3339(now.plus(wait).stamp.wall_ms));
+        let at = wait.map(|wait| rfc3339(now.plus(wait).stamp.wall));
         Self {
             group: claim.group.as_str(),
             client: claim.client.as_str(),
@@ -103,7 +102,7 @@ impl<'a> Explanation<'a> {
             changes_at: at,
             then_clause: then.map(|(_, decision)| decision.clause.number()),
             then: then.map(|(_, decision)| decision.clause),
-            now: rfc3339(now.stamp.wall_ms),
+            now: rfc3339(now.stamp.wall),
         }
     }
 
@@ -190,7 +189,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         }
         Refusal::AliveHere(processes) => format!("They are {}", processes.join(", ")),
         Refusal::Paused(pause) => {
-            let until = pause.until_wall_ms.map_or_else(
+            let until = pause.until.map_or_else(
                 || "until it is resumed".to_owned(),
                 |until| format!("until {}", rfc3339(until)),
             );
@@ -202,7 +201,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         }
         Refusal::TooSoon { wait } => {
             let began = row.and_then(|row| row.acquired_at());
-            let began = began.map_or_else(|| "-".to_owned(), |at| rfc3339(at.wall_ms));
+            let began = began.map_or_else(|| "-".to_owned(), |at| rfc3339(at.wall));
             format!(
                 "The last run began at {began}; the next may in {}",
                 rounded(*wait)

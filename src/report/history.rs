@@ -6,6 +6,7 @@ use super::acts::{ActObject, whose};
 use super::json::Run;
 use super::rfc3339;
 use super::tables::{self, NONE, aligned, or_none};
+use crate::token::WallTime;
 use crate::token::{ActRecord, RunRecord, StoreTime};
 
 /// A run, or an act of an operator.
@@ -16,12 +17,12 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// When it began, by the store's wall clock, in milliseconds since 1970.
+    /// When it began, by the store's wall clock.
     #[must_use]
-    pub const fn at_ms(&self) -> i64 {
+    pub const fn at(&self) -> WallTime {
         match self {
-            Self::Run(run) => run.started_at_ms,
-            Self::Act(act) => act.at_ms,
+            Self::Run(run) => run.started_at,
+            Self::Act(act) => act.at,
         }
     }
 }
@@ -56,14 +57,14 @@ pub fn table(entries: &[Entry], now: &StoreTime) -> String {
 }
 
 fn act_line(act: &ActRecord) -> Vec<String> {
-    let until = act.until_wall_ms.map(rfc3339);
+    let until = act.until.map(rfc3339);
     let until = until.map_or_else(String::new, |until| format!(", until {until}"));
     let key = act.once_key.as_ref();
     let key = key.map_or_else(String::new, |key| format!("{key} "));
     let reason = act.actor.reason.as_ref();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
     vec![
-        rfc3339(act.at_ms),
+        rfc3339(act.at),
         act.group.to_string(),
         or_none(act.client.as_ref()),
         act.act.clone(),

@@ -32,7 +32,7 @@ pub(super) fn observed_until(observation: &Observation, now: &StoreTime) -> Stri
         Doubt::Unknown => "nothing is granted".to_owned(),
         _ => format!(
             "nothing is granted until {}",
-            rfc3339(now.plus(wait).stamp.wall_ms)
+            rfc3339(now.plus(wait).stamp.wall)
         ),
     };
     format!(
@@ -49,7 +49,7 @@ pub(super) fn observing(
     now: &StoreTime,
     wait: Duration,
 ) -> String {
-    let until = rfc3339(now.plus(wait).stamp.wall_ms);
+    let until = rfc3339(now.plus(wait).stamp.wall);
     let settle = incarnation.map_or_else(String::new, |incarnation| {
         format!("; if you know that nothing was lost: tokenrun settle {incarnation}")
     });

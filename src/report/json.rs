@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::rfc3339;
 use crate::store::Unreadable;
+use crate::token::WallTime;
 use crate::token::{Counters, Memory, OnceMark, Outcome, Row, RunRecord, State, StoreTime};
 
 fn millis(duration: Duration) -> u64 {
@@ -131,16 +132,16 @@ impl<'a> Token<'a> {
             host: row.document.host.as_deref(),
             pid: row.document.pid,
             label: row.document.label.as_deref(),
-            heartbeat_at: heartbeat.map(|stamp| rfc3339(stamp.wall_ms)),
+            heartbeat_at: heartbeat.map(|stamp| rfc3339(stamp.wall)),
             heartbeat_age_ms: age.map(millis),
             takeover_in_ms: age.map(|age| millis(row.document.takeover_after.saturating_sub(age))),
-            acquired_at: row.acquired_at().map(|stamp| rfc3339(stamp.wall_ms)),
-            released_at: row.released_at().map(|stamp| rfc3339(stamp.wall_ms)),
+            acquired_at: row.acquired_at().map(|stamp| rfc3339(stamp.wall)),
+            released_at: row.released_at().map(|stamp| rfc3339(stamp.wall)),
             not_before: not_before(row).map(rfc3339),
-            observed_until: observed.map(|it| rfc3339(now.plus(it.wait).stamp.wall_ms)),
+            observed_until: observed.map(|it| rfc3339(now.plus(it.wait).stamp.wall)),
             paused_by: pause.map(|pause| pause.by.as_str()),
             paused_reason: pause.map(|pause| pause.reason.as_str()),
-            paused_until: pause.and_then(|pause| pause.until_wall_ms).map(rfc3339),
+            paused_until: pause.and_then(|pause| pause.until).map(rfc3339),
             handoff_to: row
                 .document
                 .handoff
@@ -156,14 +157,13 @@ impl<'a> Token<'a> {
     }
 }
 
-/// The earliest next grant, by `--at-least`, in milliseconds since 1970.
+/// The earliest next grant, by `--at-least`.
 #[must_use]
-pub fn not_before(row: &Row) -> Option<i64> {
+pub fn not_before(row: &Row) -> Option<WallTime> {
     let acquired_at = row
         .acquired_at()
         .filter(|_| !row.document.not_before.is_zero())?;
-    let least = i64::try_from(row.document.not_before.as_millis()).unwrap_or(i64::MAX);
-    Some(acquired_at.wall_ms.saturating_add(least))
+    Some(acquired_at.wall.plus(row.document.not_before))
 }
 
 /// One run, as `history --json` shows it.
@@ -215,8 +215,8 @@ impl<'a> Run<'a> {
             program: &run.program,
             once_key: run.once_key.as_deref(),
             grant: run.grant.as_str(),
-            started_at: rfc3339(run.started_at_ms),
-            ended_at: run.ended_at_ms.map(rfc3339),
+            started_at: rfc3339(run.started_at),
+            ended_at: run.ended_at.map(rfc3339),
             outcome: run.outcome,
             exit_code: run.exit_code,
             signal: run.signal,
@@ -244,7 +244,7 @@ impl<'a> Mark<'a> {
         Self {
             group: mark.group.as_str(),
             once_key: &mark.key,
-            done_at: rfc3339(mark.done_at_ms),
+            done_at: rfc3339(mark.done_at),
             fence: mark.fence.0,
             session: mark.session.as_str(),
             client: mark.client.as_str(),

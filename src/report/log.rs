@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::message::{Level, Message};
 use super::printable::printable;
-use super::{rfc3339, wall_clock_ms};
+use super::{rfc3339, wall_clock};
 use crate::sys::poll::is_writable;
 use crate::sys::signals::without_being_stopped;
 
@@ -82,7 +82,7 @@ impl Style {
             Level::Warning => "warning",
         };
         let object = json!({
-            "time": rfc3339(wall_clock_ms()),
+            "time": rfc3339(wall_clock()),
             "level": level,
             "event": message.event,
             "message": message.text,

@@ -164,12 +164,12 @@ fn samples_of(
         "tokenrun_takeovers_total" => one(counted.takeovers.to_string()),
         "tokenrun_losses_total" => one(counted.losses.to_string()),
         "tokenrun_last_success_timestamp_seconds" => {
-            let ended = group.last_success.as_ref().and_then(|run| run.ended_at_ms);
-            maybe(ended.map(millis_as_seconds))
+            let ended = group.last_success.as_ref().and_then(|run| run.ended_at);
+            maybe(ended.map(|at| millis_as_seconds(at.0)))
         }
         "tokenrun_last_run_duration_seconds" => maybe(group.last_ended.as_ref().and_then(|run| {
-            let took = run.ended_at_ms?.saturating_sub(run.started_at_ms);
-            Some(millis_as_seconds(took.max(0)))
+            let took = run.ended_at?.since(run.started_at);
+            Some(seconds(took.unwrap_or_default()))
         })),
         "tokenrun_paused" => flag(row.pause_at(now).is_some()),
         _ => Vec::new(),

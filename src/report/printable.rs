@@ -54,7 +54,7 @@ mod tests {
         OnceMark {
             group: run.group.clone(),
             key: run.once_key.clone().unwrap_or_default(),
-            done_at_ms: run.started_at_ms,
+            done_at: run.started_at,
             fence: run.fence,
             session: run.session.clone(),
             client: run.client.clone(),

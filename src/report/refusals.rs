@@ -67,7 +67,7 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
             )
         }
         Refusal::Paused(pause) => {
-            let until = pause.until_wall_ms.map_or_else(
+            let until = pause.until.map_or_else(
                 || "until it is resumed".to_owned(),
                 |until| format!("until {}", rfc3339(until)),
             );
@@ -116,7 +116,7 @@ pub(super) fn since(row: &Row) -> String {
         parts.push(format!(" (host {host}{pid})"));
     }
     if let Some(acquired_at) = row.acquired_at() {
-        parts.push(format!(" since {}", rfc3339(acquired_at.wall_ms)));
+        parts.push(format!(" since {}", rfc3339(acquired_at.wall)));
     }
     parts.concat()
 }

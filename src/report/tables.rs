@@ -49,10 +49,7 @@ pub(super) fn token(row: &Row, memory: &Memory, now: &StoreTime) -> Vec<String> 
                 format!("{} ago", rounded(age)),
                 open_in(row.document.takeover_after, age),
             ),
-            None => (
-                rfc3339(row.stamped.stamp.wall_ms),
-                "unknown clock".to_owned(),
-            ),
+            None => (rfc3339(row.stamped.stamp.wall), "unknown clock".to_owned()),
         },
         State::Idle { .. } => match row.age(now) {
             Some(age) => (NONE.to_owned(), open_in(row.document.keep, age)),
@@ -81,7 +78,7 @@ pub(super) fn token(row: &Row, memory: &Memory, now: &StoreTime) -> Vec<String> 
         or_none(row.document.last_outcome),
         or_none(
             not_before(row)
-                .filter(|at| *at > now.stamp.wall_ms)
+                .filter(|at| *at > now.stamp.wall)
                 .map(rfc3339),
         ),
     ]
@@ -108,13 +105,11 @@ pub(super) fn run(run: &RunRecord, now: &StoreTime) -> Vec<String> {
         _ => String::new(),
     };
     let end = run
-        .ended_at_ms
-        .or_else(|| (outcome == Outcome::Running).then_some(now.stamp.wall_ms));
-    let took = end
-        .and_then(|end| u64::try_from(end.saturating_sub(run.started_at_ms)).ok())
-        .map(|ms| rounded(Duration::from_millis(ms)));
+        .ended_at
+        .or_else(|| (outcome == Outcome::Running).then_some(now.stamp.wall));
+    let took = end.and_then(|end| end.since(run.started_at)).map(rounded);
     vec![
-        rfc3339(run.started_at_ms),
+        rfc3339(run.started_at),
         run.group.to_string(),
         run.client.to_string(),
         run.grant.to_string(),
@@ -134,7 +129,7 @@ pub(super) fn run(run: &RunRecord, now: &StoreTime) -> Vec<String> {
 pub fn marks(marks: &[OnceMark]) -> String {
     let line = |mark: &OnceMark| {
         vec![
-            rfc3339(mark.done_at_ms),
+            rfc3339(mark.done_at),
             mark.group.to_string(),
             mark.key.clone(),
             mark.client.to_string(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::printable::printable;
 use super::rfc3339;
 use crate::duration::rounded;
+use crate::token::WallTime;
 use crate::token::{Outcome, RunRecord, StoreTime};
 
 /// Fewer columns make no useful picture.
@@ -44,10 +45,10 @@ pub fn timeline(runs: &[RunRecord], now: &StoreTime, width: usize, colours: bool
     for run in runs {
         groups.entry(run.group.as_str()).or_default().push(run);
     }
-    let Some(from) = runs.iter().map(|run| run.started_at_ms).min() else {
+    let Some(from) = runs.iter().map(|run| run.started_at).min() else {
         return "no runs\n".to_owned();
     };
-    let until = now.stamp.wall_ms.max(from.saturating_add(1));
+    let until = now.stamp.wall.max(WallTime(from.0.saturating_add(1)));
     let clients = runs.iter().map(|run| printable(run.client.as_str()));
     let names = clients.map(|name| name.chars().count()).max().unwrap_or(0);
     let columns = width.saturating_sub(names + 2).max(LEAST_COLUMNS);
@@ -64,7 +65,7 @@ pub fn timeline(runs: &[RunRecord], now: &StoreTime, width: usize, colours: bool
     );
     for (group, mut runs) in groups {
         // The oldest first: later runs are drawn over earlier ones.
-        runs.sort_by_key(|run| (run.started_at_ms, run.fence));
+        runs.sort_by_key(|run| (run.started_at, run.fence));
         text.push_str(&format!("\n{}\n", printable(group)));
         let mut lanes: BTreeMap<&str, Vec<char>> = BTreeMap::new();
         for run in &runs {
@@ -84,7 +85,7 @@ pub fn timeline(runs: &[RunRecord], now: &StoreTime, width: usize, colours: bool
         for (from, run) in moves {
             text.push_str(&format!(
                 "  {}  {} -> {} ({})\n",
-                rfc3339(run.started_at_ms),
+                rfc3339(run.started_at),
                 printable(from.as_str()),
                 printable(run.client.as_str()),
                 run.grant
@@ -96,21 +97,21 @@ pub fn timeline(runs: &[RunRecord], now: &StoreTime, width: usize, colours: bool
 }
 
 struct Scale {
-    from: i64,
-    until: i64,
+    from: WallTime,
+    until: WallTime,
     columns: usize,
 }
 
 impl Scale {
     fn column(&self) -> Duration {
-        let span = u64::try_from(self.until.saturating_sub(self.from)).unwrap_or(1);
+        let span = self.until.since(self.from).unwrap_or_default().as_millis() as u64;
         Duration::from_millis((span / self.columns as u64).max(1))
     }
 
-    fn column_of(&self, at: i64) -> usize {
+    fn column_of(&self, at: WallTime) -> usize {
         let (at, span) = (
-            i128::from(at.clamp(self.from, self.until)) - i128::from(self.from),
-            i128::from(self.until) - i128::from(self.from),
+            i128::from(at.clamp(self.from, self.until).0) - i128::from(self.from.0),
+            i128::from(self.until.0) - i128::from(self.from.0),
         );
         let column = at * self.columns as i128 / span.max(1);
         usize::try_from(column).unwrap_or(0).min(self.columns - 1)
@@ -118,12 +119,12 @@ impl Scale {
 
     /// A run without an end is drawn where it began, unless it goes on.
     fn draw(&self, lane: &mut [char], run: &RunRecord, outcome: Outcome) {
-        let end = match (run.ended_at_ms, outcome) {
+        let end = match (run.ended_at, outcome) {
             (Some(end), _) => end,
             (None, Outcome::Running) => self.until,
-            (None, _) => run.started_at_ms,
+            (None, _) => run.started_at,
         };
-        let first = self.column_of(run.started_at_ms);
+        let first = self.column_of(run.started_at);
         let last = self.column_of(end).max(first);
         for cell in lane.iter_mut().take(last + 1).skip(first) {
             *cell = graver(*cell, mark(outcome));
@@ -168,8 +169,8 @@ mod tests {
             program: "job".into(),
             once_key: None,
             grant: GrantKind::Renew,
-            started_at_ms: started,
-            ended_at_ms: ended,
+            started_at: WallTime(started),
+            ended_at: ended.map(WallTime),
             outcome,
             exit_code: None,
             signal: None,
@@ -177,16 +178,16 @@ mod tests {
         }
     }
 
-    fn now(wall_ms: i64) -> StoreTime {
+    fn now(wall: WallTime) -> StoreTime {
         let stamp = Stamp {
-            tick_ms: wall_ms,
-            wall_ms,
+            tick_ms: wall.0,
+            wall,
         };
         let epoch = ClockEpoch("d".into());
         StoreTime { epoch, stamp }
     }
 
-    fn drawn(runs: &[RunRecord], at: i64) -> String {
+    fn drawn(runs: &[RunRecord], at: WallTime) -> String {
         timeline(runs, &now(at), 23, false)
     }
 
@@ -201,7 +202,7 @@ mod tests {
             taken,
             run("b", 800_000, Some(999_999), Outcome::Failed),
         ];
-        let text = drawn(&runs, 1_000_000);
+        let text = drawn(&runs, WallTime(1_000_000));
         assert!(text.contains("a  ====..x............."), "{text}");
         assert!(text.contains("b  ..........====..!!!!"), "{text}");
         assert!(text.contains("a -> b (takeover)"), "{text}");
@@ -212,20 +213,20 @@ mod tests {
     fn a_client_that_had_the_token_already_moves_nothing() {
         let mut handed = run("a", 0, Some(199_999), Outcome::Succeeded);
         handed.grant = GrantKind::Handoff;
-        let text = drawn(&[handed], 1_000_000);
+        let text = drawn(&[handed], WallTime(1_000_000));
         assert!(!text.contains("->"), "{text}");
     }
 
     #[test]
     fn any_times_can_be_drawn() {
-        assert_eq!(drawn(&[], 5), "no runs\n");
+        assert_eq!(drawn(&[], WallTime(5)), "no runs\n");
         for (start, end, at) in [
             (i64::MAX, Some(i64::MIN), 0),
             (i64::MIN, Some(i64::MAX), i64::MAX),
             (5, Some(1), 3),
             (0, None, 0),
         ] {
-            let text = drawn(&[run("a", start, end, Outcome::Lost)], at);
+            let text = drawn(&[run("a", start, end, Outcome::Lost)], WallTime(at));
             assert!(text.contains('x'), "{text}");
         }
     }
@@ -233,8 +234,8 @@ mod tests {
     #[test]
     fn colours_are_for_terminals() {
         let runs = [run("a", 0, Some(10), Outcome::Failed)];
-        let text = timeline(&runs, &now(100), 80, true);
+        let text = timeline(&runs, &now(WallTime(100)), 80, true);
         assert!(text.contains("\u{1b}[33m!"), "{text}");
-        assert!(!drawn(&runs, 100).contains('\u{1b}'));
+        assert!(!drawn(&runs, WallTime(100)).contains('\u{1b}'));
     }
 }

@@ -13,6 +13,7 @@ use super::metrics::{Measured, text};
 use super::refusals::why_not;
 use super::tables::{marks, run, token, tokens};
 use super::{json, waiting};
+use crate::token::WallTime;
 use crate::token::rule::tests::fixture::{claim, client, epoch, run_by, session};
 use crate::token::{
     Clause, ClockEpoch, Counters, Decision, Document, Fence, GrantKind, GroupName, Handoff,
@@ -30,7 +31,7 @@ const fn s(seconds: u64) -> Duration {
 const fn at(ms: i64) -> Stamp {
     Stamp {
         tick_ms: 5_000 + ms,
-        wall_ms: 1_790_000_000_000 + ms,
+        wall: WallTime(1_790_000_000_000 + ms),
     }
 }
 
@@ -75,12 +76,12 @@ fn running() -> Row {
             paused: Some(Pause {
                 by: "admin".into(),
                 reason: "disk full".into(),
-                until_wall_ms: Some(at(3 * HOUR).wall_ms),
+                until: Some(at(3 * HOUR).wall),
                 other: Others::new(),
             }),
             handoff: Some(Handoff {
                 to: client("n3"),
-                at_wall_ms: at(HOUR / 2).wall_ms,
+                at: at(HOUR / 2).wall,
                 for_failback: false,
                 other: Others::new(),
             }),
@@ -229,8 +230,8 @@ fn record(client_of: &str, began: i64, took: i64, outcome: Outcome) -> RunRecord
         program: "run.sh".into(),
         once_key: Some("2026-38".into()),
         grant: GrantKind::Takeover,
-        started_at_ms: at(began).wall_ms,
-        ended_at_ms: Some(at(began + took).wall_ms),
+        started_at: at(began).wall,
+        ended_at: Some(at(began + took).wall),
         outcome,
         exit_code: Some(3),
         signal: None,
@@ -269,7 +270,7 @@ fn a_key_is_shown_with_each_value_in_its_place() {
     let mark = OnceMark {
         group: GroupName::new("backup").unwrap(),
         key: "2026-38".into(),
-        done_at_ms: at(90_000).wall_ms,
+        done_at: at(90_000).wall,
         fence: Fence(4_700),
         session: session("s0"),
         client: client("n1"),

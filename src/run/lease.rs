@@ -116,18 +116,15 @@ impl Lease {
     /// that began with it.
     #[must_use]
     pub fn new(row: Row, run: RunRecord, own: Sent, seen: SeenTime) -> Self {
-        let granted_at_ms = row.acquired_at().map(|stamp| stamp.wall_ms);
-        let started_at_ms = granted_at_ms.unwrap_or(run.started_at_ms);
+        let granted_at = row.acquired_at().map(|stamp| stamp.wall);
+        let started_at = granted_at.unwrap_or(run.started_at);
         Self {
             row,
             own,
             unsettled: Unsettled::new(),
             written: Written(vec![own.version.number()]),
             seen,
-            run: RunRecord {
-                started_at_ms,
-                ..run
-            },
+            run: RunRecord { started_at, ..run },
         }
     }
 

@@ -22,7 +22,7 @@ pub fn runs(listing: &Listing, over: Vec<RunRecord>, query: &RunQuery) -> Vec<Ru
     if query.group.is_some() {
         runs.sort_by_key(|run| Reverse(run.fence));
     } else {
-        runs.sort_by_key(|run| Reverse((run.started_at_ms, run.fence)));
+        runs.sort_by_key(|run| Reverse((run.started_at, run.fence)));
     }
     let limit = query.limit.and_then(|limit| usize::try_from(limit).ok());
     runs.truncate(limit.unwrap_or(usize::MAX));
@@ -105,7 +105,7 @@ mod tests {
                 &RunQuery::default(),
             );
             assert_eq!(runs[0].outcome, Outcome::Unknown);
-            assert_eq!(runs[0].ended_at_ms, Some(row.stamped.stamp.wall_ms));
+            assert_eq!(runs[0].ended_at, Some(row.stamped.stamp.wall));
         }
     }
 

@@ -10,6 +10,7 @@ use super::{
     ActQuery, Advanced, Listing, Marks, PRUNE_BATCH, Queue, Reading, Records, Retention, RunQuery,
     Store, StoreError, Tokens,
 };
+use crate::token::WallTime;
 use crate::token::queue::FORGOTTEN;
 use crate::token::{
     ActRecord, ClockEpoch, Fence, GroupName, Incarnation, IncarnationNote, Memory, NoteSwap,
@@ -83,7 +84,7 @@ impl ModelStore {
             epoch: ClockEpoch("memory-0".into()),
             stamp: Stamp {
                 tick_ms: 1_000_000,
-                wall_ms: 1_790_000_000_000,
+                wall: WallTime(1_790_000_000_000),
             },
         };
         let server = Server::named("model");
@@ -180,7 +181,7 @@ impl ModelData {
         }
         self.incarnation = Some(swap.to.clone());
         self.acts.extend(swap.act.as_ref().map(|act| ActRecord {
-            at_ms: now.stamp.wall_ms,
+            at: now.stamp.wall,
             ..act.as_ref().clone()
         }));
         Swapped::Done(now.clone())
@@ -208,7 +209,7 @@ impl ModelData {
             self.marks
                 .retain(|mark| mark.group != act.group || Some(&mark.key) != act.once_key.as_ref());
             self.acts.push(ActRecord {
-                at_ms: now.stamp.wall_ms,
+                at: now.stamp.wall,
                 ..act.as_ref().clone()
             });
         }
@@ -271,7 +272,7 @@ impl ModelData {
             Some(old) => *old = written,
             None => self.runs.push(written),
         }
-        let mark = run.once_mark(now.stamp.wall_ms);
+        let mark = run.once_mark(now.stamp.wall);
         let is_new = |mark: &OnceMark| {
             let same = |it: &OnceMark| it.group == mark.group && it.key == mark.key;
             !self.marks.iter().any(same)
@@ -289,8 +290,8 @@ impl ModelData {
         let outlived = note.outlived(retention);
         self.notes.insert(group.clone(), note);
         let (history, once) = (
-            now.wall_ms_before(retention.history),
-            now.wall_ms_before(retention.once),
+            now.wall_before(retention.history),
+            now.wall_before(retention.once),
         );
         let stays = newest.last().map(|run| run.fence);
         let succeeded = self
@@ -300,18 +301,18 @@ impl ModelData {
         let success = succeeded.map(|run| run.fence).max();
         let mut left = PRUNE_BATCH;
         self.runs.retain(|run| {
-            let is_old = run.started_at_ms < history && Some(run.fence) <= outlived.history;
+            let is_old = run.started_at < history && Some(run.fence) <= outlived.history;
             let is_last = Some(run.fence) == stays || Some(run.fence) == success;
             let goes = run.group == *group && is_old && !is_last && left > 0;
             left -= u32::from(goes);
             !goes
         });
         self.acts.retain(|act| {
-            let is_old = act.at_ms < history && Some(act.fence) <= outlived.history;
+            let is_old = act.at < history && Some(act.fence) <= outlived.history;
             act.group != *group || !is_old
         });
         self.marks.retain(|mark| {
-            let is_old = mark.done_at_ms < once && Some(mark.fence) <= outlived.once;
+            let is_old = mark.done_at < once && Some(mark.fence) <= outlived.once;
             mark.group != *group || !is_old
         });
     }
@@ -384,7 +385,7 @@ impl Records for ModelStore {
         let limit = query.limit.map_or(usize::MAX, |n| n as usize);
         let runs = inner.contents.runs.iter();
         let mut runs: Vec<_> = runs.filter(|run| query.wants(run)).cloned().collect();
-        runs.sort_by_key(|run| std::cmp::Reverse((run.started_at_ms, run.fence)));
+        runs.sort_by_key(|run| std::cmp::Reverse((run.started_at, run.fence)));
         runs.truncate(limit);
         Ok(runs)
     }
@@ -393,7 +394,7 @@ impl Records for ModelStore {
         let inner = self.inner();
         let wanted = |act: &&ActRecord| {
             query.group.as_ref().is_none_or(|group| *group == act.group)
-                && query.since_ms.is_none_or(|since| act.at_ms >= since)
+                && query.since.is_none_or(|since| act.at >= since)
         };
         let limit = query.limit.map_or(usize::MAX, |n| n as usize);
         let acts = inner.contents.acts.iter().rev().filter(wanted);

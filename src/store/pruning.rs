@@ -22,6 +22,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Retention;
+use crate::token::WallTime;
 use crate::token::{Fence, RunRecord, StoreTime};
 
 /// How much of one step between two wall times counts.
@@ -35,8 +36,8 @@ const PART: i64 = 8;
 pub struct Seen {
     /// The fence of its grant: runs are granted in the order of their fences.
     pub fence: Fence,
-    /// When it was granted, by the store's wall clock, in milliseconds since 1970.
-    pub started_at_ms: i64,
+    /// When it was granted, by the store's wall clock.
+    pub started_at: WallTime,
 }
 
 impl Seen {
@@ -45,7 +46,7 @@ impl Seen {
     pub fn of(run: &RunRecord) -> Self {
         Self {
             fence: run.fence,
-            started_at_ms: run.started_at_ms,
+            started_at: run.started_at,
         }
     }
 }
@@ -65,7 +66,8 @@ pub struct Note {
     /// The time since the first note, in milliseconds.
     lived_ms: i64,
     /// The latest wall time observed, advanced by what the tick clock has counted since.
-    wall_ms: i64,
+    #[serde(rename = "wall_ms")]
+    wall: WallTime,
     /// The time of the last pruning by the tick clock, with its clock epoch.
     tick: Option<(String, i64)>,
     /// Lived time and fence: the newest run when the store had lived for so long. The oldest first.
@@ -97,7 +99,7 @@ impl Note {
     ) -> Self {
         let mut note = last.unwrap_or_else(|| Self {
             lived_ms: 0,
-            wall_ms: now.stamp.wall_ms,
+            wall: now.stamp.wall,
             tick: None,
             marks: Vec::new(),
         });
@@ -110,9 +112,9 @@ impl Note {
         note.pass(ticked.max(0), ticked.max(0));
         runs.sort_by_key(|run| run.fence);
         for run in runs.iter() {
-            note.see(run.started_at_ms);
+            note.see(run.started_at);
         }
-        note.see(now.stamp.wall_ms);
+        note.see(now.stamp.wall);
         if let Some(newest) = runs.last() {
             note.mark(newest.fence, retention);
         }
@@ -122,12 +124,12 @@ impl Note {
     /// Counts this much lived time, and advances the latest wall time by `by`.
     const fn pass(&mut self, lived_ms: i64, by: i64) {
         self.lived_ms = self.lived_ms.saturating_add(lived_ms);
-        self.wall_ms = self.wall_ms.saturating_add(by);
+        self.wall = WallTime(self.wall.0.saturating_add(by));
     }
 
     /// Takes the next wall time into account.
-    fn see(&mut self, wall_ms: i64) {
-        let step = wall_ms.saturating_sub(self.wall_ms).max(0);
+    fn see(&mut self, wall: WallTime) {
+        let step = wall.0.saturating_sub(self.wall.0).max(0);
         self.pass(step.min(millis(STEP)), step);
     }
 

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::token::WallTime;
 use crate::token::{ClockEpoch, Stamp};
 
 const HOUR: i64 = 3_600_000;
@@ -49,20 +50,23 @@ impl Life {
     }
 
     fn time(&self) -> StoreTime {
-        let wall_ms = self.now + self.wrong_by;
-        let tick_ms = self.booted.map_or(wall_ms, |at| self.now - at);
+        let wall = self.now + self.wrong_by;
+        let tick_ms = self.booted.map_or(wall, |at| self.now - at);
         StoreTime {
             epoch: ClockEpoch(format!("boot {:?}", self.booted)),
-            stamp: Stamp { tick_ms, wall_ms },
+            stamp: Stamp {
+                tick_ms,
+                wall: WallTime(wall),
+            },
         }
     }
 
     fn run(&mut self) {
         let last = self.runs.last().map_or(0, |(run, _)| run.fence.0);
-        let started_at_ms = self.now + self.wrong_by;
+        let started_at = self.now + self.wrong_by;
         let run = Seen {
-            fence: Fence(started_at_ms.max(last + 1)),
-            started_at_ms,
+            fence: Fence(started_at.max(last + 1)),
+            started_at: WallTime(started_at),
         };
         self.runs.push((run, self.now));
     }
@@ -330,7 +334,7 @@ proptest! {
     #[test]
     fn no_note_panics(
         lived_ms: i64,
-        wall_ms: i64,
+        wall: i64,
         tick: i64,
         marks: Vec<(i64, i64)>,
         at: i64,
@@ -338,9 +342,9 @@ proptest! {
     ) {
         let epoch = ClockEpoch("d".into());
         let tick = Some((epoch.0.clone(), tick));
-        let note = Note { lived_ms, wall_ms, tick, marks };
-        let stamp = Stamp { tick_ms: at, wall_ms: at };
-        let run = Seen { fence: Fence(fence), started_at_ms: at };
+        let note = Note { lived_ms, wall: WallTime(wall), tick, marks };
+        let stamp = Stamp { tick_ms: at, wall: WallTime(at) };
+        let run = Seen { fence: Fence(fence), started_at: WallTime(at) };
         let (keeps, now) = (retention(1, 2), StoreTime { epoch, stamp });
         let note = Note::next(Some(note), &now, true, &mut [run], keeps);
         let _ = note.outlived(keeps);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::StoreError;
+use crate::token::WallTime;
 use crate::token::{ActRecord, ClientId, GroupName, OnceMark, Outcome, Recorded, RunRecord};
 
 /// A query of runs.
@@ -14,8 +15,8 @@ pub struct RunQuery {
     pub client: Option<ClientId>,
     /// With this outcome only.
     pub outcome: Option<Outcome>,
-    /// Started at this time or later, in milliseconds since 1970.
-    pub since_ms: Option<i64>,
+    /// Started at this time or later.
+    pub since: Option<WallTime>,
     /// At most so many, the newest.
     pub limit: Option<u32>,
 }
@@ -27,7 +28,7 @@ impl RunQuery {
         self.group.as_ref().is_none_or(|group| *group == run.group)
             && self.client.as_ref().is_none_or(|it| *it == run.client)
             && self.outcome.is_none_or(|outcome| outcome == run.outcome)
-            && self.since_ms.is_none_or(|since| run.started_at_ms >= since)
+            && self.since.is_none_or(|since| run.started_at >= since)
     }
 }
 
@@ -48,8 +49,8 @@ pub const PRUNE_BATCH: u32 = 200;
 pub struct ActQuery {
     /// On this group only.
     pub group: Option<GroupName>,
-    /// At this time or later, in milliseconds since 1970.
-    pub since_ms: Option<i64>,
+    /// At this time or later.
+    pub since: Option<WallTime>,
     /// At most so many, the newest.
     pub limit: Option<u32>,
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::names::{ClientId, Fence, GroupName, Incarnation, Version};
+use super::time::WallTime;
 
 /// The operator of an act.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -24,9 +25,10 @@ pub(super) const RAISE: &str = "fence_raise";
 pub struct ActRecord {
     #[serde(rename = "token_group")]
     pub group: GroupName,
-    /// When, by the store's wall clock, in milliseconds since 1970. The store sets it, in the same
+    /// When, by the store's wall clock. The store sets it, in the same
     /// swap.
-    pub at_ms: i64,
+    #[serde(rename = "at_ms")]
+    pub at: WallTime,
     pub version: Version,
     /// What was done: the word of [`super::operator::Act`] or [`super::operator::Judgement`].
     pub act: String,
@@ -34,9 +36,9 @@ pub struct ActRecord {
     /// the client that lost the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientId>,
-    /// Until when a pause lasts, in milliseconds since 1970.
+    /// Until when a pause lasts.
     #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
-    pub until_wall_ms: Option<i64>,
+    pub until: Option<WallTime>,
     /// The key of `--once` that the same swap forgets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_key: Option<String>,

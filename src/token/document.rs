@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::{ClientId, SessionId, Version};
 use super::outcome::{GrantKind, Outcome};
+use super::time::WallTime;
 use super::time::{ClockEpoch, Stamp};
 
 /// The fields that a newer program has added.
@@ -62,9 +63,9 @@ pub struct Pause {
     /// The operator.
     pub by: String,
     pub reason: String,
-    /// Until when, in milliseconds since 1970; `None` until an operator resumes them.
+    /// Until when; `None` until an operator resumes them.
     #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
-    pub until_wall_ms: Option<i64>,
+    pub until: Option<WallTime>,
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
@@ -74,9 +75,9 @@ pub struct Pause {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Handoff {
     pub to: ClientId,
-    /// The time of the hand-off, in milliseconds since 1970.
+    /// The time of the hand-off.
     #[serde(rename = "at_ms")]
-    pub at_wall_ms: i64,
+    pub at: WallTime,
     /// The target itself requested the hand-off, for its failback. An operator's hand-off ends a
     /// run that yields; this one waits until the token is idle, since failback ends no run.
     #[serde(default, skip_serializing_if = "is_false")]

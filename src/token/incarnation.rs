@@ -17,6 +17,7 @@ use super::document::Others;
 use super::mutant::{Mutant, is_mutant};
 use super::names::{Incarnation, Version};
 use super::row::Row;
+use super::time::WallTime;
 use super::time::{ClockEpoch, Stamp, StoreTime, Until};
 
 /// The time that an incarnation has certainly existed without forgetting a grant.
@@ -159,7 +160,7 @@ impl IncarnationNote {
             epoch: ClockEpoch(String::new()),
             first_seen: Stamp {
                 tick_ms: 0,
-                wall_ms: 0,
+                wall: WallTime(0),
             },
             durable_then: false,
             served: Served::NOTHING,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::token::WallTime;
 use crate::token::rule::tests::fixture::{MS, but, running, s};
 
 fn at(epoch: &str, seconds: u64) -> StoreTime {
@@ -6,7 +7,7 @@ fn at(epoch: &str, seconds: u64) -> StoreTime {
         epoch: ClockEpoch(epoch.into()),
         stamp: Stamp {
             tick_ms: 1_000 * i64::try_from(seconds).unwrap(),
-            wall_ms: 0,
+            wall: WallTime(0),
         },
     }
 }
@@ -233,7 +234,7 @@ fn after_a_grant_that_is_older_than_the_note_the_next_fence_leaps() {
         version(),
     );
     grant.leap(&now);
-    assert_eq!(grant.to.fence.0, granted.wall_ms + 60_000);
+    assert_eq!(grant.to.fence.0, granted.wall.0 + 60_000);
 }
 
 #[test]

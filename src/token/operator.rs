@@ -41,11 +41,11 @@ impl Judgement {
     pub fn record(&self, note: &IncarnationNote, actor: Actor) -> Option<ActRecord> {
         Some(ActRecord {
             group: GroupName::new(EVERY_GROUP).ok()?,
-            at_ms: note.first_seen.wall_ms,
+            at: note.first_seen.wall,
             version: note.version,
             act: self.word().to_owned(),
             client: None,
-            until_wall_ms: None,
+            until: None,
             once_key: None,
             incarnation: Some(note.incarnation.clone()),
             fence: Fence::default(),
@@ -112,17 +112,17 @@ impl Act {
             Self::Forget(key) => Some(key.clone()),
             _ => None,
         };
-        let until_wall_ms = match self {
-            Self::Pause(pause) => pause.until_wall_ms,
+        let until = match self {
+            Self::Pause(pause) => pause.until,
             _ => None,
         };
         ActRecord {
             group: row.group.clone(),
-            at_ms: now.stamp.wall_ms,
+            at: now.stamp.wall,
             version,
             act: self.word().to_owned(),
             client,
-            until_wall_ms,
+            until,
             once_key,
             incarnation: None,
             fence,
@@ -161,7 +161,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         Act::Handoff(client) => {
             to.document.handoff = Some(Handoff {
                 to: client.clone(),
-                at_wall_ms: now.stamp.wall_ms,
+                at: now.stamp.wall,
                 for_failback: false,
                 other: Others::new(),
             });

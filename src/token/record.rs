@@ -7,6 +7,7 @@ use super::names::{ClientId, Fence, GroupName, SessionId};
 use super::outcome::{GrantKind, Outcome};
 use super::row::{Row, State};
 use super::time::StoreTime;
+use super::time::WallTime;
 
 /// How a run ended, reported by its own session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,8 +36,9 @@ pub struct OnceMark {
     pub group: GroupName,
     #[serde(rename = "once_key")]
     pub key: String,
-    /// The time, by the store's wall clock, in milliseconds since 1970.
-    pub done_at_ms: i64,
+    /// The time, by the store's wall clock.
+    #[serde(rename = "done_at_ms")]
+    pub done_at: WallTime,
     /// The fence of the run's grant.
     pub fence: Fence,
     pub session: SessionId,
@@ -73,12 +75,17 @@ pub struct RunRecord {
     pub once_key: Option<String>,
     /// How the client got the token.
     pub grant: GrantKind,
-    /// When it was granted, by the store's wall clock, in milliseconds since 1970.
-    pub started_at_ms: i64,
+    /// When it was granted, by the store's wall clock.
+    #[serde(rename = "started_at_ms")]
+    pub started_at: WallTime,
     /// The time of the end, or of the last heartbeat, likewise. `None` in a record to be written:
     /// the store sets its own time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_at_ms: Option<i64>,
+    #[serde(
+        default,
+        rename = "ended_at_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ended_at: Option<WallTime>,
     /// How it ended.
     pub outcome: Outcome,
     /// The job's exit code, if it exited.
@@ -112,8 +119,8 @@ impl RunRecord {
             program: run.program.clone(),
             once_key: run.once_key.clone(),
             grant: run.grant,
-            started_at_ms: row.acquired_at().map_or(0, |stamp| stamp.wall_ms),
-            ended_at_ms: None,
+            started_at: row.acquired_at().map_or(WallTime(0), |stamp| stamp.wall),
+            ended_at: None,
             outcome: Outcome::Running,
             exit_code: None,
             signal: None,
@@ -128,7 +135,7 @@ impl RunRecord {
         let heard_at = row.heartbeat_at()?;
         Self::of(row).map(|run| Self {
             outcome: Outcome::Unknown,
-            ended_at_ms: Some(heard_at.wall_ms),
+            ended_at: Some(heard_at.wall),
             ..run
         })
     }
@@ -152,12 +159,12 @@ impl RunRecord {
 
     /// The mark of the run's key, if the run makes it done.
     #[must_use]
-    pub fn once_mark(&self, done_at_ms: i64) -> Option<OnceMark> {
+    pub fn once_mark(&self, done_at: WallTime) -> Option<OnceMark> {
         let key = self.once_key.clone().filter(|_| self.makes_key_done())?;
         Some(OnceMark {
             group: self.group.clone(),
             key,
-            done_at_ms,
+            done_at,
             fence: self.fence,
             session: self.session.clone(),
             client: self.client.clone(),
@@ -168,7 +175,7 @@ impl RunRecord {
     #[must_use]
     pub fn written(self, now: &StoreTime) -> Self {
         Self {
-            ended_at_ms: self.ended_at_ms.or(Some(now.stamp.wall_ms)),
+            ended_at: self.ended_at.or(Some(now.stamp.wall)),
             ..self
         }
     }
@@ -204,8 +211,8 @@ pub(crate) mod fixture {
             program: "run.sh".into(),
             once_key: Some("key".into()),
             grant: GrantKind::Takeover,
-            started_at_ms: 1_789_999_990_000,
-            ended_at_ms: None,
+            started_at: WallTime(1_789_999_990_000),
+            ended_at: None,
             outcome: Outcome::Running,
             exit_code: None,
             signal: None,

@@ -119,7 +119,7 @@ impl Row {
     #[must_use]
     pub fn pause_at(&self, now: &StoreTime) -> Option<&Pause> {
         let paused = self.document.paused.as_ref();
-        paused.filter(|pause| pause.until_wall_ms.is_none_or(|u| now.stamp.wall_ms < u))
+        paused.filter(|pause| pause.until.is_none_or(|u| now.stamp.wall < u))
     }
 
     /// The age of the stamp; `None` if unknown.

@@ -62,7 +62,7 @@ impl Swap {
     /// Gives a grant the fence of the first grant in a clock epoch: the store may have forgotten
     /// grants in this one.
     pub(crate) fn leap(&mut self, now: &StoreTime) {
-        let ahead = now.stamp.wall_ms.saturating_add(EPOCH_FENCE_STEP);
+        let ahead = now.stamp.wall.0.saturating_add(EPOCH_FENCE_STEP);
         self.to.fence = self.to.fence.max(Fence(ahead));
     }
 
@@ -196,7 +196,7 @@ pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Versi
     to.version = version;
     to.document.handoff = Some(Handoff {
         to: claim.client.clone(),
-        at_wall_ms: now.stamp.wall_ms,
+        at: now.stamp.wall,
         for_failback: true,
         other: Others::new(),
     });
@@ -228,14 +228,14 @@ fn next_of(row: &Row) -> Row {
 fn next_fence(row: &Row, now: &StoreTime) -> Fence {
     let same = row.document.granted_epoch.as_ref() == Some(&now.epoch);
     let lead = if same { 0 } else { EPOCH_FENCE_STEP };
-    let time = now.stamp.wall_ms.saturating_add(lead);
+    let time = now.stamp.wall.0.saturating_add(lead);
     Fence(row.fence.0.saturating_add(1).max(time))
 }
 
 /// The fence that an operator sets: `to`, or a minute more than the next grant would get. It never
 /// falls.
 pub(super) fn raised_fence(row: &Row, now: &StoreTime, to: Option<Fence>) -> Fence {
-    let risen = row.fence.0.saturating_add(1).max(now.stamp.wall_ms);
+    let risen = row.fence.0.saturating_add(1).max(now.stamp.wall.0);
     to.map_or(Fence(risen.saturating_add(EPOCH_FENCE_STEP)), |to| {
         row.fence.max(to)
     })

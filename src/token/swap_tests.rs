@@ -8,6 +8,7 @@ mod fence;
 use super::*;
 use crate::store::model::ModelData;
 use crate::token::RunEnd;
+use crate::token::WallTime;
 use crate::token::record::fixture::run_of;
 use crate::token::rule::tests::fixture::*;
 use crate::token::{ClientId, Stamp};
@@ -137,15 +138,15 @@ fn a_grant_over_a_running_session_records_that_it_vanished() {
     let swap = grant_to("b", &running("a"), &at(TAKEOVER_AFTER));
     assert_eq!(swap.to.document.counters.losses, 1);
     assert_eq!(swap.to.document.last_outcome, Some(Outcome::Unknown));
-    let heard_at = running("a").stamped.stamp.wall_ms;
+    let heard_at = running("a").stamped.stamp.wall;
     let vanished = swap.ended.unwrap();
     assert_eq!(vanished.session, session("a0"));
     assert_eq!(vanished.fence, running("a").fence);
-    let ended = (vanished.outcome, vanished.ended_at_ms);
+    let ended = (vanished.outcome, vanished.ended_at);
     assert_eq!(ended, (Outcome::Unknown, Some(heard_at)));
     let run = run_of(&swap.to);
     assert_eq!((run.session, run.fence), (session("b1"), swap.to.fence));
-    assert_eq!((run.outcome, run.ended_at_ms), (Outcome::Running, None));
+    assert_eq!((run.outcome, run.ended_at), (Outcome::Running, None));
     assert_eq!(grant_to("b", &idle("a"), &at(s(0))).ended, None);
 }
 
@@ -276,7 +277,7 @@ fn a_handoff_to_oneself_changes_the_handoff_alone() {
         row.version = version(9);
         row.document.handoff = Some(Handoff {
             to: client("a"),
-            at_wall_ms: THEN.wall_ms + 3_000,
+            at: WallTime(THEN.wall.0 + 3_000),
             for_failback: true,
             other: Others::new(),
         });

@@ -19,6 +19,38 @@ impl fmt::Display for ClockEpoch {
     }
 }
 
+/// A time of a store's wall clock, in milliseconds since 1970: for people, and for what is meant by
+/// the calendar. No age that the rule needs is measured with it within a clock epoch.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct WallTime(pub i64);
+
+impl WallTime {
+    /// This time and `by` after it.
+    #[must_use]
+    pub fn plus(self, by: Duration) -> Self {
+        Self(self.0.saturating_add(in_millis(by)))
+    }
+
+    /// The time that lies `by` before this one.
+    #[must_use]
+    pub fn minus(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(in_millis(by)))
+    }
+
+    /// How long after `earlier` this time is. `None` if it is before.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Option<Duration> {
+        millis_between(earlier.0, self.0)
+    }
+}
+
+fn in_millis(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}
+
 /// A time stamp in a row, in its row's clock epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stamp {
@@ -26,7 +58,8 @@ pub struct Stamp {
     pub tick_ms: i64,
     /// Milliseconds since 1970 on the store's wall clock: for people, and for durations that are
     /// meant by the calendar.
-    pub wall_ms: i64,
+    #[serde(rename = "wall_ms")]
+    pub wall: WallTime,
 }
 
 /// The store's time at one instant.
@@ -73,37 +106,34 @@ impl StoreTime {
     /// clock elsewhere. A stamp in the future counts as now.
     #[must_use]
     pub fn calendar_age_of(&self, stamp: Stamp, epoch: Option<&ClockEpoch>) -> Duration {
-        let by_wall = || millis_between(stamp.wall_ms, self.stamp.wall_ms).unwrap_or_default();
+        let by_wall = || self.stamp.wall.since(stamp.wall).unwrap_or_default();
         self.age_of(stamp, epoch).unwrap_or_else(by_wall)
     }
 
     /// This time with `by` added to it, in the same clock epoch.
     #[must_use]
     pub fn plus(&self, by: Duration) -> Self {
-        let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         Self {
             epoch: self.epoch.clone(),
             stamp: Stamp {
-                tick_ms: self.stamp.tick_ms.saturating_add(by),
-                wall_ms: self.stamp.wall_ms.saturating_add(by),
+                tick_ms: self.stamp.tick_ms.saturating_add(in_millis(by)),
+                wall: self.stamp.wall.plus(by),
             },
         }
     }
 
-    /// The wall time `back` before now, in milliseconds since 1970.
+    /// The wall time `back` before now.
     #[must_use]
-    pub fn wall_ms_before(&self, back: Duration) -> i64 {
-        let back = i64::try_from(back.as_millis()).unwrap_or(i64::MAX);
-        self.stamp.wall_ms.saturating_sub(back)
+    pub fn wall_before(&self, back: Duration) -> WallTime {
+        self.stamp.wall.minus(back)
     }
 
     /// Until `by` from now, in this clock epoch.
     #[must_use]
     pub fn until(&self, by: Duration) -> Until {
-        let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         Until {
             epoch: self.epoch.clone(),
-            tick_ms: self.stamp.tick_ms.saturating_add(by),
+            tick_ms: self.stamp.tick_ms.saturating_add(in_millis(by)),
         }
     }
 
@@ -124,19 +154,19 @@ fn millis_between(earlier: i64, later: i64) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn at(epoch: &str, tick_ms: i64, wall_ms: i64) -> StoreTime {
+    fn at(epoch: &str, tick_ms: i64, wall: WallTime) -> StoreTime {
         StoreTime {
             epoch: ClockEpoch(epoch.into()),
-            stamp: Stamp { tick_ms, wall_ms },
+            stamp: Stamp { tick_ms, wall },
         }
     }
 
     #[test]
     fn ages_of_another_epoch_or_of_the_future_are_unknown() {
-        let now = at("a", 1000, 0);
+        let now = at("a", 1000, WallTime(0));
         let stamp = |tick_ms| Stamp {
             tick_ms,
-            wall_ms: 0,
+            wall: WallTime(0),
         };
         let a = ClockEpoch("a".into());
         let b = ClockEpoch("b".into());
@@ -156,9 +186,9 @@ mod tests {
         let b = ClockEpoch("b".into());
         let stamp = Stamp {
             tick_ms: 1_000,
-            wall_ms: 50_000,
+            wall: WallTime(50_000),
         };
-        let stepped_back = at("a", 3_000, 7_000);
+        let stepped_back = at("a", 3_000, WallTime(7_000));
         assert_eq!(
             stepped_back.calendar_age_of(stamp, Some(&a)),
             Duration::from_secs(2)
@@ -167,7 +197,7 @@ mod tests {
             stepped_back.calendar_age_of(stamp, Some(&b)),
             Duration::ZERO
         );
-        let later = at("a", 0, 60_000);
+        let later = at("a", 0, WallTime(60_000));
         assert_eq!(
             later.calendar_age_of(stamp, Some(&b)),
             Duration::from_secs(10)
@@ -176,9 +206,9 @@ mod tests {
 
     #[test]
     fn an_expiry_of_another_epoch_has_passed() {
-        let expiry = at("a", 900, 0).until(Duration::from_millis(100));
-        assert!(!at("a", 1000, 0).is_past(&expiry));
-        assert!(at("a", 1001, 0).is_past(&expiry));
-        assert!(at("b", 0, 0).is_past(&expiry));
+        let expiry = at("a", 900, WallTime(0)).until(Duration::from_millis(100));
+        assert!(!at("a", 1000, WallTime(0)).is_past(&expiry));
+        assert!(at("a", 1001, WallTime(0)).is_past(&expiry));
+        assert!(at("b", 0, WallTime(0)).is_past(&expiry));
     }
 }

@@ -1,6 +1,7 @@
 //! Release, record, keys of `--once`.
 
 use super::*;
+use crate::token::WallTime;
 
 #[test]
 fn a_release_whose_answer_is_lost_is_settled_by_the_runs_record() {
@@ -50,9 +51,9 @@ fn a_success_whose_grant_a_failover_lost_is_recorded_whole_with_a_warning() {
         panic!("{:?}", contents.runs);
     };
     assert_eq!(run.outcome, Outcome::Succeeded);
-    assert_eq!(run.started_at_ms, 1_790_000_000_000);
+    assert_eq!(run.started_at, WallTime(1_790_000_000_000));
     assert_eq!(
-        run.once_mark(run.ended_at_ms.unwrap()).as_ref(),
+        run.once_mark(run.ended_at.unwrap()).as_ref(),
         contents.marks.first()
     );
 }

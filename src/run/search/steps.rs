@@ -176,7 +176,7 @@ impl World {
             "pause" => Act::Pause(Pause {
                 by: "operator".into(),
                 reason: "because".into(),
-                until_wall_ms: None,
+                until: None,
                 other: Others::new(),
             }),
             "resume" => Act::Resume,

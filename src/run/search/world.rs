@@ -11,6 +11,7 @@ use crate::run::event::Event;
 use crate::run::machine::{Limits, Wait};
 use crate::run::model::{Run, group};
 use crate::store::model::ModelData;
+use crate::token::WallTime;
 use crate::token::{About, Claim, ClientId, ClockEpoch, SessionId, Stamp, StoreTime};
 
 #[derive(Debug, Clone, Default)]
@@ -88,7 +89,7 @@ impl World {
                 // Ticks of two clock epochs have no relation; here they differ by that much.
                 tick_ms: 1_000 * (seconds + 1_000 * i64::from(self.epoch)) + moved,
                 // A failover takes a moment, and the next clock is not behind.
-                wall_ms: 1_790_000_000_000 + 1_000 * seconds + i64::from(self.epoch) + moved,
+                wall: WallTime(1_790_000_000_000 + 1_000 * seconds + i64::from(self.epoch) + moved),
             },
         }
     }

@@ -4,6 +4,7 @@ use super::happening::{Planned, What};
 use super::world::World;
 use crate::run::model::group;
 use crate::store::model::ModelData;
+use crate::token::WallTime;
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::swap::EPOCH_FENCE_STEP;
 use crate::token::{Incarnation, Others, Pause, Version};
@@ -234,17 +235,17 @@ impl World {
         }
         let next = self.dice.within(3_000, 40_000);
         self.after(next, What::Operator);
-        let until_wall_ms = self
+        let until = self
             .dice
             .one_in(2)
-            .then(|| self.store_time().stamp.wall_ms + 15_000);
+            .then(|| self.store_time().stamp.wall.0 + 15_000);
         let some_client = self.any_node();
         let client = self.nodes[some_client].client.clone();
         let act = match self.dice.within(0, 8) {
             0 => Act::Pause(Pause {
                 by: "operator".into(),
                 reason: "because".into(),
-                until_wall_ms,
+                until: until.map(WallTime),
                 other: Others::new(),
             }),
             1 | 2 => Act::Resume,

@@ -42,7 +42,7 @@ impl World {
         }
         self.highest_fence = fence;
         let other_epoch = |row: &Row| row.document.granted_epoch.as_ref() != Some(&now.epoch);
-        let leaps = fence >= now.stamp.wall_ms + EPOCH_FENCE_STEP;
+        let leaps = fence >= now.stamp.wall.0 + EPOCH_FENCE_STEP;
         if leaps || before.is_none_or(other_epoch) {
             self.last_leap_of_fence = self.now;
             self.behind = 0;
@@ -63,7 +63,7 @@ impl World {
             .document
             .paused
             .as_ref()
-            .is_some_and(|p| p.until_wall_ms.is_none())
+            .is_some_and(|p| p.until.is_none())
         {
             self.violated(format!("p{process} was granted a paused token"));
         }

@@ -68,7 +68,7 @@ impl World {
         let queue: Vec<QueueEntry> = queue.iter().filter(stood).cloned().collect();
         let mut looked = now.clone();
         looked.stamp.tick_ms -= i64::try_from(timeout).unwrap();
-        looked.stamp.wall_ms -= i64::try_from(timeout).unwrap();
+        looked.stamp.wall.0 -= i64::try_from(timeout).unwrap();
         let evidence = match self.evidence(process, Some(before)) {
             Evidence::Alive(_) => return,
             other => other,

@@ -9,6 +9,7 @@ use super::nodes::{Node, timing};
 use super::processes::Process;
 use super::waiting::SLEWED;
 use crate::store::model::{ModelData, Server};
+use crate::token::WallTime;
 use crate::token::{ClientId, ClockEpoch, QueueEntry, SessionId, Stamp, StoreTime};
 
 #[derive(Debug, Default)]
@@ -136,7 +137,7 @@ impl World {
             epoch: ClockEpoch(format!("d{}", self.epoch)),
             stamp: Stamp {
                 tick_ms: now + self.tick_offset,
-                wall_ms: now + self.wall_offset,
+                wall: WallTime(now + self.wall_offset),
             },
         }
     }

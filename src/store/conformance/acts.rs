@@ -1,6 +1,7 @@
 //! Acts of operators.
 
 use super::*;
+use crate::token::WallTime;
 
 pub(super) fn actor() -> Actor {
     Actor {
@@ -29,15 +30,15 @@ pub(super) fn an_act_is_recorded_in_the_swap_that_does_it(fixture: &dyn Fixture)
     let pause = Act::Pause(Pause {
         by: "root".into(),
         reason: String::new(),
-        until_wall_ms: Some(fixture.now().stamp.wall_ms + 1_000),
+        until: Some(WallTime(fixture.now().stamp.wall.0 + 1_000)),
         other: Others::new(),
     });
     let (swap, record) = act_on(&held, &pause, &fixture.now(), 2);
     fixture.advance(Duration::from_secs(3));
     let at = done(store.swap(&swap).unwrap());
     assert_eq!(at, fixture.now());
-    let at_ms = at.stamp.wall_ms;
-    let recorded = ActRecord { at_ms, ..record };
+    let at = at.stamp.wall;
+    let recorded = ActRecord { at, ..record };
     assert_eq!(store.acts(&ActQuery::default()).unwrap(), [recorded]);
     let paused = row(store, "g");
     assert!(paused.document.paused.is_some());
@@ -73,7 +74,7 @@ pub(super) fn an_act_that_does_not_happen_is_not_recorded(fixture: &dyn Fixture)
 pub(super) fn acts_are_newest_first_by_group_time_and_limited(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
-    let begun = fixture.now().stamp.wall_ms;
+    let begun = fixture.now().stamp.wall;
     for (n, group) in ["one", "two", "one"].into_iter().enumerate() {
         let n = n as u64;
         let held = grant_to(store, &claim(group, "a", &format!("s{n}")), 10 + n);
@@ -100,7 +101,7 @@ pub(super) fn acts_are_newest_first_by_group_time_and_limited(fixture: &dyn Fixt
     };
     assert_eq!(clients(newest), "c2");
     let late = ActQuery {
-        since_ms: Some(begun + 1_000),
+        since: Some(WallTime(begun.0 + 1_000)),
         ..all
     };
     assert_eq!(clients(late), "c2 c1");

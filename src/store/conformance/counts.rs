@@ -104,7 +104,7 @@ pub(super) fn a_clock_that_leaps_prunes_nothing_that_has_not_lived_for_so_long(
     // In one boot, and with one in between.
     for (boot, left) in [("memory-0", [6; 3]), ("another boot", [7; 3])] {
         let mut leapt = fixture.now();
-        leapt.stamp.wall_ms += 10 * year;
+        leapt.stamp.wall.0 += 10 * year;
         leapt.epoch = ClockEpoch(boot.into());
         fixture.set_clock(leapt);
         pass(store, 1);

@@ -133,7 +133,7 @@ impl Fixture for InPostgres {
     }
 
     fn set_clock(&self, to: StoreTime) {
-        let wall_ms = to.stamp.wall_ms;
+        let wall = to.stamp.wall.0;
         let epoch = to.epoch.0.replace('\'', "''");
         self.clock.set(StoreTime {
             stamp: self.as_kept(to.stamp),
@@ -141,13 +141,13 @@ impl Fixture for InPostgres {
         });
         self.database.sql(&format!(
             "BEGIN; DELETE FROM turned; INSERT INTO turned
-             VALUES ('epoch'::timestamptz + {wall_ms} * interval '1 ms', '{epoch}'); COMMIT"
+             VALUES ('epoch'::timestamptz + {wall} * interval '1 ms', '{epoch}'); COMMIT"
         ));
     }
 
     fn as_kept(&self, stamp: Stamp) -> Stamp {
         Stamp {
-            tick_ms: stamp.wall_ms,
+            tick_ms: stamp.wall.0,
             ..stamp
         }
     }

@@ -135,11 +135,11 @@ pub(super) fn a_judgement_is_recorded_with_its_note(fixture: &dyn Fixture) {
     let [act] = &acts[..] else {
         panic!("{acts:?}");
     };
-    let at_ms = fixture.now().stamp.wall_ms;
+    let at = fixture.now().stamp.wall;
     assert_eq!(
         *act,
         ActRecord {
-            at_ms,
+            at,
             ..*swap.act.unwrap()
         }
     );

@@ -33,7 +33,7 @@ pub(super) fn a_key_is_done_by_the_swap_that_records_success(fixture: &dyn Fixtu
     assert_eq!(store.once(&group, "it's \"1\"").unwrap(), None);
     done(store.swap(&swap).unwrap());
     let mark = store.once(&group, "it's \"1\"").unwrap().unwrap();
-    assert_eq!(mark.done_at_ms, fixture.now().stamp.wall_ms);
+    assert_eq!(mark.done_at, fixture.now().stamp.wall);
     assert_eq!((mark.fence, mark.client.as_str()), (held.fence, "a"));
     assert_eq!(store.once(&group, "2").unwrap(), None);
     let other = GroupName::new("h").unwrap();

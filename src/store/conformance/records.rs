@@ -26,20 +26,13 @@ pub(super) fn a_grant_makes_the_run_that_vanished_unknown(fixture: &dyn Fixture)
     let mut store = fixture.store();
     let store = store.as_mut();
     let first = grant_to(store, &claim("g", "a", "s1"), 1);
-    let heard_at = first.stamped.stamp.wall_ms;
+    let heard_at = first.stamped.stamp.wall;
     fixture.advance(Duration::from_secs(600));
     let other = grant_to(store, &claim("other", "a", "s1"), 2);
     let second = grant_to(store, &claim("g", "b", "s2"), 3);
     let outcomes: Vec<_> = runs(store)
         .into_iter()
-        .map(|run| {
-            (
-                run.group.to_string(),
-                run.fence,
-                run.outcome,
-                run.ended_at_ms,
-            )
-        })
+        .map(|run| (run.group.to_string(), run.fence, run.outcome, run.ended_at))
         .collect();
     let second = ("g".into(), second.fence, Outcome::Running, None);
     assert!(outcomes.contains(&second), "{outcomes:?}");
@@ -90,7 +83,7 @@ pub(super) fn a_release_records_the_run_in_the_same_swap(fixture: &dyn Fixture) 
     let run = runs(store).pop().unwrap();
     assert_eq!(run.outcome, Outcome::Signalled);
     assert_eq!((run.exit_code, run.signal), (None, Some(9)));
-    assert_eq!(run.ended_at_ms, Some(fixture.now().stamp.wall_ms));
+    assert_eq!(run.ended_at, Some(fixture.now().stamp.wall));
     let idle = row(store, "g");
     assert_eq!(idle.session(), None);
     assert_eq!(idle.document.last_outcome, Some(Outcome::Signalled));
@@ -140,7 +133,7 @@ pub(super) fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn
     };
     let written = store.record(&own.clone().ended(lost));
     assert_eq!(written, Ok(Recorded::Written));
-    let closed_at = fixture.now().stamp.wall_ms;
+    let closed_at = fixture.now().stamp.wall;
     fixture.advance(Duration::from_secs(60));
     let own = own.ended(SUCCESS);
     assert_eq!(store.record(&own), Ok(Recorded::Already));
@@ -149,7 +142,7 @@ pub(super) fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn
         .find(|run| run.session == first.session);
     let run = run.unwrap();
     assert_eq!((run.outcome, run.exit_code), (Outcome::Lost, Some(143)));
-    assert_eq!(run.ended_at_ms, Some(closed_at));
+    assert_eq!(run.ended_at, Some(closed_at));
     assert_eq!(row(store, "g"), before, "the token is not touched");
     let others = runs(store)
         .into_iter()
@@ -164,12 +157,12 @@ pub(super) fn a_run_that_history_lost_is_written_whole_with_its_key(fixture: &dy
     let group = GroupName::new("g").unwrap();
     let run = unheld_run(&group, 1_790_000_000_000);
     assert_eq!(store.record(&run), Ok(Recorded::Written));
-    let ended_at_ms = Some(fixture.now().stamp.wall_ms);
-    let written = RunRecord { ended_at_ms, ..run };
+    let ended_at = Some(fixture.now().stamp.wall);
+    let written = RunRecord { ended_at, ..run };
     let (tokens, found) = everything(store.as_mut());
     assert_eq!((tokens, found), (vec![], vec![written.clone()]));
     let mark = store.once(&group, "key").unwrap();
-    assert_eq!(mark, written.once_mark(fixture.now().stamp.wall_ms));
+    assert_eq!(mark, written.once_mark(fixture.now().stamp.wall));
     fixture.advance(Duration::from_secs(1));
     assert_eq!(store.record(&written), Ok(Recorded::Already));
     assert_eq!(everything(store.as_mut()), (vec![], vec![written]));
@@ -186,9 +179,9 @@ pub(super) fn a_release_writes_a_run_that_history_lost(fixture: &dyn Fixture) {
         ..done_with_key(&held, "key")
     };
     let swap = release(&held, lost.clone(), version(2), ten_seconds_from(fixture));
-    let at = done(store.swap(&swap).unwrap()).stamp.wall_ms;
+    let at = done(store.swap(&swap).unwrap()).stamp.wall;
     let written = RunRecord {
-        ended_at_ms: Some(at),
+        ended_at: Some(at),
         ..lost
     };
     assert!(runs(store).contains(&written), "{:?}", runs(store));
@@ -269,13 +262,13 @@ pub(super) fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixtu
         };
         assert_eq!(sessions(failed), "s2");
         let since = RunQuery {
-            since_ms: Some(third.stamp.wall_ms),
+            since: Some(third.stamp.wall),
             ..all.clone()
         };
         assert_eq!(sessions(since), "s3 s2");
         let both = RunQuery {
             outcome: Some(Outcome::Succeeded),
-            since_ms: Some(third.stamp.wall_ms),
+            since: Some(third.stamp.wall),
             limit: Some(5),
             ..all
         };
@@ -295,23 +288,23 @@ pub(super) fn a_forced_release_makes_the_run_unknown_until_its_session_tells(
     let [run] = &runs(store)[..] else {
         panic!("one run is expected");
     };
-    let heard_at = held.stamped.stamp.wall_ms;
+    let heard_at = held.stamped.stamp.wall;
     assert_eq!(run.outcome, Outcome::Unknown);
-    assert_eq!(run.ended_at_ms, Some(heard_at));
+    assert_eq!(run.ended_at, Some(heard_at));
     let own = run_of(&held).ended(SUCCESS);
     assert_eq!(store.record(&own), Ok(Recorded::Written));
-    let ended_at = fixture.now().stamp.wall_ms;
+    let ended_at = fixture.now().stamp.wall;
     assert_eq!(
         runs(store),
         [RunRecord {
-            ended_at_ms: Some(ended_at),
+            ended_at: Some(ended_at),
             ..own.clone()
         }]
     );
     // No record replaces that of the session itself.
     let vanished = RunRecord {
         outcome: Outcome::Unknown,
-        ended_at_ms: Some(heard_at),
+        ended_at: Some(heard_at),
         ..own.clone()
     };
     assert_eq!(store.record(&vanished), Ok(Recorded::Already));

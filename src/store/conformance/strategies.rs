@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::token::{
     ClientId, ClockEpoch, Counters, Document, Fence, GrantKind, GroupName, Handoff, Others,
     Outcome, Pause, Row, Run, RunRecord, SessionId, Stamp, StampOf, State, StoreTime, Version,
-    document::VERSION,
+    WallTime, document::VERSION,
 };
 
 /// 9999-12-31T23:59:59.999Z: stores keep wall times in a readable form.
@@ -31,12 +31,15 @@ fn session() -> impl Strategy<Value = SessionId> {
     any::<u128>().prop_map(SessionId::from_random)
 }
 
-fn wall_ms() -> impl Strategy<Value = i64> {
+fn wall() -> impl Strategy<Value = i64> {
     prop_oneof![0..=LAST_WALL_MS, Just(0), Just(LAST_WALL_MS)]
 }
 
 fn stamp() -> impl Strategy<Value = Stamp> {
-    (any::<i64>(), wall_ms()).prop_map(|(tick_ms, wall_ms)| Stamp { tick_ms, wall_ms })
+    (any::<i64>(), wall()).prop_map(|(tick_ms, wall)| Stamp {
+        tick_ms,
+        wall: WallTime(wall),
+    })
 }
 
 fn duration() -> impl Strategy<Value = Duration> {
@@ -73,7 +76,7 @@ fn grant_kind() -> impl Strategy<Value = GrantKind> {
 
 /// Fields that a newer program may have added.
 fn others() -> impl Strategy<Value = Others> {
-    let future = (wall_ms(), text()).prop_map(|(number, text)| {
+    let future = (wall(), text()).prop_map(|(number, text)| {
         let value = serde_json::json!({"number": number, "text": text, "list": [null, true]});
         Others::from_iter([("of_the_future".to_owned(), value)])
     });
@@ -97,25 +100,21 @@ fn stamp_of() -> impl Strategy<Value = StampOf> {
 }
 
 fn pause() -> impl Strategy<Value = Pause> {
-    (text(), text(), option::of(wall_ms()), others()).prop_map(
-        |(by, reason, until_wall_ms, other)| Pause {
-            by,
-            reason,
-            until_wall_ms,
-            other,
-        },
-    )
+    (text(), text(), option::of(wall()), others()).prop_map(|(by, reason, until, other)| Pause {
+        by,
+        reason,
+        until: until.map(WallTime),
+        other,
+    })
 }
 
 fn handoff() -> impl Strategy<Value = Handoff> {
-    (client(), wall_ms(), any::<bool>(), others()).prop_map(
-        |(to, at_wall_ms, for_failback, other)| Handoff {
-            to,
-            at_wall_ms,
-            for_failback,
-            other,
-        },
-    )
+    (client(), wall(), any::<bool>(), others()).prop_map(|(to, at, for_failback, other)| Handoff {
+        to,
+        at: WallTime(at),
+        for_failback,
+        other,
+    })
 }
 
 fn counters() -> impl Strategy<Value = Counters> {
@@ -211,7 +210,7 @@ prop_compose! {
             (option::of(text()), option::of(any::<i32>()), option::of(text())),
         (program, once_key) in (text(), option::of(text())),
         grant in grant_kind(),
-        (started_at_ms, ended_at_ms) in (wall_ms(), option::of(wall_ms())),
+        (started_at, ended_at) in (wall(), option::of(wall())),
         outcome in outcome(),
         (exit_code, signal) in (option::of(any::<i32>()), option::of(any::<i32>())),
         other in others(),
@@ -228,8 +227,8 @@ prop_compose! {
             program,
             once_key,
             grant,
-            started_at_ms,
-            ended_at_ms,
+            started_at: WallTime(started_at),
+            ended_at: ended_at.map(WallTime),
             outcome,
             exit_code,
             signal,

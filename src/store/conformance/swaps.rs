@@ -1,6 +1,7 @@
 //! The effects of a swap: versions, expiry, stamps, columns.
 
 use super::*;
+use crate::token::WallTime;
 
 pub(super) fn an_unknown_group_has_no_row_but_a_time(fixture: &dyn Fixture) {
     let mut store = fixture.store();
@@ -184,7 +185,7 @@ pub(super) fn stamps_are_the_stores_own(fixture: &dyn Fixture) {
     assert_eq!(held.created_at(), created.stamp);
     assert_eq!(held.acquired_at(), Some(granted.stamp));
     assert_eq!(heartbeat_at(&held), granted.stamp);
-    assert_eq!(runs(store)[0].started_at_ms, granted.stamp.wall_ms);
+    assert_eq!(runs(store)[0].started_at, granted.stamp.wall);
 
     let swap = heartbeat(&held, version(3), ten_seconds_from(fixture));
     fixture.advance(second);
@@ -203,7 +204,7 @@ pub(super) fn stamps_are_the_stores_own(fixture: &dyn Fixture) {
     let released = done(store.swap(&swap).unwrap());
     let idle = row(store, "g");
     assert_eq!(idle.released_at(), Some(released.stamp), "{idle:?}");
-    assert_eq!(runs(store)[0].ended_at_ms, Some(released.stamp.wall_ms));
+    assert_eq!(runs(store)[0].ended_at, Some(released.stamp.wall));
 
     let me = claim("new", "a", "s9");
     let swap = grant(&me, GrantKind::Bind, None, &fixture.now(), version(5));
@@ -226,7 +227,7 @@ pub(super) fn operators_stamp_nothing(fixture: &dyn Fixture) {
     let pause = Pause {
         by: "root".into(),
         reason: String::new(),
-        until_wall_ms: Some(later.stamp.wall_ms),
+        until: Some(later.stamp.wall),
         other: Others::new(),
     };
     let act = Act::Pause(pause.clone());
@@ -247,7 +248,7 @@ pub(super) fn a_stamp_is_kept_to_the_millisecond_in_every_epoch(fixture: &dyn Fi
         epoch: ClockEpoch("a 'clock epoch' of its own, 5 %".into()),
         stamp: Stamp {
             tick_ms: -123_456_789,
-            wall_ms: 1_790_000_000_987,
+            wall: WallTime(1_790_000_000_987),
         },
     };
     fixture.set_clock(odd.clone());

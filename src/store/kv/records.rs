@@ -9,6 +9,7 @@ use super::{Commit, Committed, Entry, Found, Keys, Kv, KvStore, PART, Put, TRIES
 use crate::store::pruning::{Note, Seen};
 use crate::store::sql::cell::BadColumn;
 use crate::store::{ActQuery, PRUNE_BATCH, Records, Retention, RunQuery, StoreError};
+use crate::token::WallTime;
 use crate::token::{ActRecord, Fence, GroupName, OnceMark, Outcome, Recorded, RunRecord};
 
 const RUN: &str = "run\u{1f}";
@@ -38,7 +39,7 @@ fn once_key(group: &GroupName, key: &str) -> String {
 /// What must be read before a run is written.
 pub(super) fn keys_of(run: &RunRecord) -> Vec<Keys> {
     let key = run
-        .once_mark(0)
+        .once_mark(WallTime(0))
         .map(|mark| once_key(&mark.group, &mark.key));
     let keys = [Some(run_key(run)), key].into_iter().flatten();
     keys.map(Keys::One).collect()
@@ -57,7 +58,7 @@ pub(super) fn add_run(
     if before.is_none() || (before.as_deref() == Some(UNKNOWN) && run.is_final()) {
         commit.compare.push((key.clone(), before));
         commit.puts.push(put(key, json(run), tag));
-        if let Some(mark) = run.once_mark(0) {
+        if let Some(mark) = run.once_mark(WallTime(0)) {
             let key = once_key(&mark.group, &mark.key);
             if !known.contains_key(&key) {
                 commit.compare.push((key.clone(), None));
@@ -116,7 +117,7 @@ fn runs<K: Kv>(of: &mut KvStore<K>, query: &RunQuery) -> Result<Vec<RunRecord>, 
     if query.group.is_some() {
         runs.sort_by_key(|run| Reverse(run.fence));
     } else {
-        runs.sort_by_key(|run| Reverse((run.started_at_ms, run.fence)));
+        runs.sort_by_key(|run| Reverse((run.started_at, run.fence)));
     }
     Ok(limited(runs, query.limit))
 }
@@ -124,19 +125,19 @@ fn runs<K: Kv>(of: &mut KvStore<K>, query: &RunQuery) -> Result<Vec<RunRecord>, 
 fn acts<K: Kv>(of: &mut KvStore<K>, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
     let found = values(of, Keys::Under(under(ACT, query.group.as_ref())))?;
     let acts = found.into_iter().map(|(act, entry)| ActRecord {
-        at_ms: entry.stamp.stamp.wall_ms,
+        at: entry.stamp.stamp.wall,
         ..act
     });
-    let late = |act: &ActRecord| query.since_ms.is_none_or(|since| act.at_ms >= since);
+    let late = |act: &ActRecord| query.since.is_none_or(|since| act.at >= since);
     let mut acts: Vec<ActRecord> = acts.filter(late).collect();
-    acts.sort_by_key(|act| (Reverse(act.at_ms), act.version));
+    acts.sort_by_key(|act| (Reverse(act.at), act.version));
     Ok(limited(acts, query.limit))
 }
 
 fn marks<K: Kv>(of: &mut KvStore<K>, keys: Keys) -> Result<Vec<OnceMark>, StoreError> {
     let found = values(of, keys)?.into_iter();
     let marks = found.map(|(mark, entry)| OnceMark {
-        done_at_ms: entry.stamp.stamp.wall_ms,
+        done_at: entry.stamp.stamp.wall,
         ..mark
     });
     Ok(marks.collect())
@@ -156,7 +157,7 @@ fn keys<K: Kv>(
 ) -> Result<Vec<OnceMark>, StoreError> {
     let mut found = marks(of, Keys::Under(under(KEY, group)))?;
     found.sort_by(|one, other| {
-        let newest_first = other.done_at_ms.cmp(&one.done_at_ms);
+        let newest_first = other.done_at.cmp(&one.done_at);
         newest_first.then_with(|| one.key.cmp(&other.key))
     });
     Ok(found)
@@ -214,7 +215,7 @@ fn old_runs(
     outlived: Option<Fence>,
     retention: Retention,
 ) -> Vec<String> {
-    let before = found.now.wall_ms_before(retention.history);
+    let before = found.now.wall_before(retention.history);
     let newest = runs.iter().map(|run| run.fence).max();
     let succeeded = runs.iter().filter(|run| run.outcome == Outcome::Succeeded);
     let success = succeeded.map(|run| run.fence).max();
@@ -228,8 +229,8 @@ fn old_runs(
 
 fn old_acts_and_keys(found: &Found, note: &Note, retention: Retention) -> Vec<String> {
     let outlived = note.outlived(retention);
-    let history = found.now.wall_ms_before(retention.history);
-    let once = found.now.wall_ms_before(retention.once);
+    let history = found.now.wall_before(retention.history);
+    let once = found.now.wall_before(retention.once);
     let acts = read_as(found, ACT).filter(|(_, entry, act): &(_, &Entry, ActRecord)| {
         was_written_before(entry, history) && Some(act.fence) <= outlived.history
     });
@@ -240,8 +241,8 @@ fn old_acts_and_keys(found: &Found, note: &Note, retention: Retention) -> Vec<St
     acts.chain(keys.map(|(key, ..)| key.clone())).collect()
 }
 
-const fn was_written_before(entry: &Entry, wall_ms: i64) -> bool {
-    entry.stamp.stamp.wall_ms < wall_ms
+fn was_written_before(entry: &Entry, wall: WallTime) -> bool {
+    entry.stamp.stamp.wall < wall
 }
 
 impl<K: Kv> Records for KvStore<K> {

@@ -12,6 +12,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 use super::clock_epoch::epoch_of;
 use crate::store::sql::cell::{BadColumn, Cell, Kind};
 use crate::store::sql::table::Table;
+use crate::token::WallTime;
 use crate::token::{ClockEpoch, Stamp, StoreTime};
 
 /// 9999-12-31T23:59:59.999Z, the last time that is written.
@@ -54,8 +55,8 @@ impl<'a> Cells<'a> {
         found.ok_or_else(|| self.bad("is NULL"))
     }
 
-    /// A time, in milliseconds since 1970.
-    pub(super) fn wall(&mut self) -> Result<Option<i64>, BadColumn> {
+    /// A time.
+    pub(super) fn wall(&mut self) -> Result<Option<WallTime>, BadColumn> {
         let Some(at) = self.cell::<SystemTime>()? else {
             return Ok(None);
         };
@@ -63,28 +64,28 @@ impl<'a> Cells<'a> {
             .duration_since(UNIX_EPOCH)
             .map_err(|_| self.bad("lies before 1970"))?;
         match i64::try_from(since.as_millis()) {
-            Ok(wall_ms) if wall_ms <= LAST_WALL_MS => Ok(Some(wall_ms)),
+            Ok(wall) if wall <= LAST_WALL_MS => Ok(Some(WallTime(wall))),
             Ok(_) | Err(_) => Err(self.bad("lies beyond the year 9999")),
         }
     }
 
     /// The server's time, when it was started, and the file name that contains its timeline.
     pub(super) fn now(&mut self) -> Result<StoreTime, BadColumn> {
-        let wall_ms = self.wall()?;
-        let wall_ms = wall_ms.ok_or_else(|| self.bad("is NULL"))?;
+        let wall = self.wall()?;
+        let wall = wall.ok_or_else(|| self.bad("is NULL"))?;
         let started = self.cell()?;
         Ok(StoreTime {
-            stamp: stamp(wall_ms),
+            stamp: stamp(wall),
             epoch: epoch_of(started, self.needed()?),
         })
     }
 
     /// A stamp with its clock epoch.
     pub(super) fn time(&mut self) -> Result<StoreTime, BadColumn> {
-        let wall_ms = self.wall()?;
-        let wall_ms = wall_ms.ok_or_else(|| self.bad("is NULL"))?;
+        let wall = self.wall()?;
+        let wall = wall.ok_or_else(|| self.bad("is NULL"))?;
         Ok(StoreTime {
-            stamp: stamp(wall_ms),
+            stamp: stamp(wall),
             epoch: ClockEpoch(self.needed()?),
         })
     }
@@ -106,10 +107,10 @@ pub(super) fn cells_of(table: &Table, row: &Row) -> Result<Vec<Cell>, BadColumn>
 }
 
 /// The server has one clock: the wall clock also measures ages.
-pub(super) const fn stamp(wall_ms: i64) -> Stamp {
+pub(super) const fn stamp(wall: WallTime) -> Stamp {
     Stamp {
-        tick_ms: wall_ms,
-        wall_ms,
+        tick_ms: wall.0,
+        wall,
     }
 }
 
@@ -139,7 +140,7 @@ impl ToSql for Cell {
             Self::Text(text) => text.to_sql(of, out),
             Self::Number(number) => number.to_sql(of, out),
             Self::Flag(flag) => flag.to_sql(of, out),
-            Self::Time(wall_ms) => wall_ms.map(time).to_sql(of, out),
+            Self::Time(wall) => wall.map(time).to_sql(of, out),
             Self::Instant(at) => at.to_sql(of, out),
         }
     }
@@ -152,7 +153,7 @@ impl ToSql for Cell {
 }
 
 /// A time outside 1970 to 9999 is written as the nearest one inside.
-fn time(wall_ms: i64) -> SystemTime {
-    let inside = wall_ms.clamp(0, LAST_WALL_MS).unsigned_abs();
+fn time(wall: WallTime) -> SystemTime {
+    let inside = wall.0.clamp(0, LAST_WALL_MS).unsigned_abs();
     UNIX_EPOCH + Duration::from_millis(inside)
 }

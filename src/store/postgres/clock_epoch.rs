@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use super::statements::FIRST_SEGMENT;
 use crate::store::sql::cell::Cell;
+use crate::token::WallTime;
 use crate::token::{ClockEpoch, Until};
 
 /// The expiry of a statement: the time, and the server incarnation in which alone it holds: its
@@ -11,7 +12,7 @@ use crate::token::{ClockEpoch, Until};
 pub(super) fn expiry_values(expiry: &Until) -> [Cell; 4] {
     let (started, timeline) = incarnation(expiry.epoch());
     [
-        Cell::Time(Some(expiry.tick_ms())),
+        Cell::Time(Some(WallTime(expiry.tick_ms()))),
         Cell::Instant(started),
         Cell::text(&format!("{timeline}{FIRST_SEGMENT}")),
         Cell::text(expiry.epoch()),

@@ -76,7 +76,7 @@ fn seen(row: &Row) -> Option<Seen> {
     let cells = &mut Cells::new(row, RUN);
     Some(Seen {
         fence: Fence(cells.cell().ok()??),
-        started_at_ms: cells.wall().ok()??,
+        started_at: cells.wall().ok()??,
     })
 }
 

@@ -10,6 +10,7 @@ use super::tokens;
 use crate::store::StoreError;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
+use crate::token::WallTime;
 use crate::token::{
     GroupName, Recorded, RunRecord, StampOf, StoreTime, Swap, Swapped, Until, Version,
 };
@@ -74,7 +75,7 @@ fn run_cells(run: Option<&RunRecord>) -> Vec<Cell> {
 /// The key that a run makes done, with its document.
 fn key_cells(run: &RunRecord) -> [Cell; 2] {
     // The server sets the time.
-    let Some(mark) = run.once_mark(0) else {
+    let Some(mark) = run.once_mark(WallTime(0)) else {
         return [Cell::Text(None), Cell::Text(None)];
     };
     let document = KEYS.cells(&mark).pop();
@@ -160,12 +161,12 @@ impl PostgresStore {
         expiry: &Until,
     ) -> Result<StoreTime, StoreError> {
         let mut cells = Cells::new(row, 0);
-        let wall_ms = cells
+        let wall = cells
             .wall()
             .and_then(|wall| wall.ok_or_else(|| cells.bad("is NULL")));
-        let wall_ms = wall_ms.map_err(|bad| self.bad_column("tokens", &bad))?;
+        let wall = wall.map_err(|bad| self.bad_column("tokens", &bad))?;
         Ok(StoreTime {
-            stamp: stamp(wall_ms),
+            stamp: stamp(wall),
             // In another clock epoch it would have expired.
             epoch: expiry.epoch().clone(),
         })

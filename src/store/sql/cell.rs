@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use crate::token::WallTime;
 use crate::token::document::BadDocument;
 
 /// A value in a column, or NULL.
@@ -11,8 +12,8 @@ pub enum Cell {
     Text(Option<String>),
     /// A whole number.
     Number(Option<i64>),
-    /// A wall time, in milliseconds since 1970.
-    Time(Option<i64>),
+    /// A wall time.
+    Time(Option<WallTime>),
     /// Yes or no: in statements only.
     Flag(bool),
     /// A time with the store's full precision: in statements only.

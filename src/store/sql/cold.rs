@@ -61,7 +61,7 @@ pub fn runs(of: &mut dyn Dialect, query: &RunQuery) -> Result<Vec<RunRecord>, St
         Cell::limit(query.limit),
         Cell::maybe(query.client.as_ref()),
         Cell::maybe(query.outcome.map(Outcome::as_str)),
-        Cell::Time(query.since_ms),
+        Cell::Time(query.since),
     ];
     let statement = match &query.group {
         None => of.statements().runs,
@@ -81,7 +81,7 @@ pub fn acts(of: &mut dyn Dialect, query: &ActQuery) -> Result<Vec<ActRecord>, St
     let values = [
         Cell::limit(query.limit),
         Cell::maybe(query.group.as_ref()),
-        Cell::Time(query.since_ms),
+        Cell::Time(query.since),
     ];
     let statement = of.statements().acts;
     values_of(of, &ACTS, statement, &values)

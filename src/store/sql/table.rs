@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::cell::{BadColumn, Cell, Kind};
+use crate::token::WallTime;
 use crate::token::{ClientId, Fence, GroupName, Outcome, SessionId, Version};
 
 /// A column, which is also a field of the value.
@@ -101,7 +102,7 @@ impl Table {
             cells.push(match column.kind {
                 Kind::Text => Cell::Text(field.and_then(|it| it.as_str().map(str::to_owned))),
                 Kind::Number => Cell::Number(field.and_then(|it| it.as_i64())),
-                Kind::Time => Cell::Time(field.and_then(|it| it.as_i64())),
+                Kind::Time => Cell::Time(field.and_then(|it| it.as_i64()).map(WallTime)),
             });
         }
         cells.push(Cell::text(&Value::Object(fields)));
@@ -118,7 +119,9 @@ impl Table {
         for (column, cell) in self.columns.iter().zip(cells.by_ref()) {
             let value = match cell {
                 Cell::Text(Some(text)) => Value::from(text),
-                Cell::Number(Some(number)) | Cell::Time(Some(number)) => Value::from(number),
+                Cell::Number(Some(number)) | Cell::Time(Some(WallTime(number))) => {
+                    Value::from(number)
+                }
                 Cell::Text(None)
                 | Cell::Number(None)
                 | Cell::Time(None)
@@ -163,7 +166,7 @@ mod tests {
 
     fn run() -> RunRecord {
         RunRecord {
-            ended_at_ms: Some(1_790_000_000_000),
+            ended_at: Some(WallTime(1_790_000_000_000)),
             ..unheld_run(&GroupName::new("g").unwrap(), 7)
         }
     }

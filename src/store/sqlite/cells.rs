@@ -6,6 +6,7 @@ use rusqlite::types::{Type, Value, ValueRef};
 use super::wall;
 use crate::store::sql::cell::BadColumn;
 use crate::token::Stamp;
+use crate::token::WallTime;
 
 /// Shows a wrong value in one line, shortened.
 fn shown(text: &str) -> String {
@@ -117,7 +118,7 @@ impl<'a> Cells<'a> {
         self.needed(found)
     }
 
-    pub(super) fn wall(&mut self) -> Result<Option<i64>, BadColumn> {
+    pub(super) fn wall(&mut self) -> Result<Option<WallTime>, BadColumn> {
         self.text()?
             .map(|text| {
                 wall::from_text(text).ok_or_else(|| {
@@ -132,10 +133,10 @@ impl<'a> Cells<'a> {
 
     /// A stamp's two columns: the wall time, then the tick.
     pub(super) fn stamp(&mut self) -> Result<Stamp, BadColumn> {
-        let wall_ms = self.wall()?;
-        let wall_ms = self.needed(wall_ms)?;
+        let wall = self.wall()?;
+        let wall = self.needed(wall)?;
         let tick_ms = self.needed_number()?;
-        Ok(Stamp { tick_ms, wall_ms })
+        Ok(Stamp { tick_ms, wall })
     }
 }
 
@@ -149,7 +150,7 @@ pub(super) fn text_or_null(from: Option<&(impl ToString + ?Sized)>) -> Value {
 
 pub(super) fn stamp(from: Stamp) -> [Value; 2] {
     [
-        Value::Text(wall::to_text(from.wall_ms)),
+        Value::Text(wall::to_text(from.wall)),
         Value::Integer(from.tick_ms),
     ]
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::sys::clock::{boot_millis, wall_millis};
 use crate::sys::{procfs, random};
+use crate::token::WallTime;
 use crate::token::{ClockEpoch, Stamp, StoreTime};
 
 /// The clock of a store.
@@ -66,7 +67,7 @@ impl Clock for HostClock {
             epoch: self.origin.epoch.clone(),
             stamp: Stamp {
                 tick_ms,
-                wall_ms: wall_millis(),
+                wall: WallTime(wall_millis()),
             },
         }
     }
@@ -217,7 +218,7 @@ mod tests {
         let second = HostClock::new().now();
         assert_eq!(first.epoch, second.epoch);
         assert!(second.stamp.tick_ms >= first.stamp.tick_ms);
-        assert!(first.stamp.wall_ms > 1_700_000_000_000);
+        assert!(first.stamp.wall > WallTime(1_700_000_000_000));
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
         assert_eq!(first.epoch.0, format!("boot:{}", boot.trim()));
     }

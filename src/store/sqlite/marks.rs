@@ -10,7 +10,7 @@ use crate::token::{Fence, ResourceName};
 impl Marks for SqliteStore {
     fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
         self.write(Writing::History, |transaction, _, now| {
-            let at = wall::to_text(now.stamp.wall_ms);
+            let at = wall::to_text(now.stamp.wall);
             let values = params![resource.as_str(), fence.0, at];
             if transaction.execute(sql!("resource_advance"), values)? > 0 {
                 return Ok(Kept::Yes(Advanced::Stored));

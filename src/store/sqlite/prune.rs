@@ -27,13 +27,13 @@ pub(super) fn prune(
     transaction.execute(sql!("note_write"), [group, &note.to_text()])?;
     let outlived = note.outlived(retention);
     if let Some(Fence(fence)) = outlived.history {
-        let before = wall::to_text(now.wall_ms_before(retention.history));
+        let before = wall::to_text(now.wall_before(retention.history));
         let old = params![group, before, fence, PRUNE_BATCH];
         transaction.execute(sql!("runs_prune"), old)?;
         transaction.execute(sql!("acts_prune"), params![group, before, fence])?;
     }
     if let Some(Fence(fence)) = outlived.once {
-        let before = wall::to_text(now.wall_ms_before(retention.once));
+        let before = wall::to_text(now.wall_before(retention.once));
         let old = params![group, before, fence, PRUNE_BATCH];
         transaction.execute(sql!("keys_prune"), old)?;
     }
@@ -45,12 +45,11 @@ fn newest(transaction: &Transaction<'_>, group: &str) -> rusqlite::Result<Vec<Se
     let mut statement = transaction.prepare(sql!("runs_newest"))?;
     let rows = statement.query_map(params![group, PRUNE_BATCH], |row| {
         let started_at: Option<String> = row.get(1).ok();
-        let started_at_ms = started_at.as_deref().and_then(wall::from_text);
+        let started_at = started_at.as_deref().and_then(wall::from_text);
         let fence = row.get(0).ok().map(Fence);
-        Ok(fence.zip(started_at_ms).map(|(fence, started_at_ms)| Seen {
-            fence,
-            started_at_ms,
-        }))
+        Ok(fence
+            .zip(started_at)
+            .map(|(fence, started_at)| Seen { fence, started_at }))
     })?;
     rows.filter_map(Result::transpose).collect()
 }

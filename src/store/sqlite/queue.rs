@@ -47,7 +47,7 @@ pub(super) fn join(
     file: &File,
     now: &StoreTime,
 ) -> Result<(), WriteError> {
-    let wall = wall::to_text(now.stamp.wall_ms);
+    let wall = wall::to_text(now.stamp.wall);
     let (tick, epoch) = (now.stamp.tick_ms, &now.epoch.0);
     let (name, session) = (group.as_str(), waiter.session.as_str());
     let stamped = connection

@@ -1,23 +1,24 @@
 //! Wall times in readable form: RFC 3339 in UTC, with milliseconds.
 
+use crate::token::WallTime;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// 9999-12-31T23:59:59.999Z, the last time in RFC 3339.
-pub(super) const LAST_MS: i64 = 253_402_300_799_999;
+pub(super) const LAST: WallTime = WallTime(253_402_300_799_999);
 
-/// The text for milliseconds since 1970. A time outside 1970 to 9999 is written as the nearest one
+/// The text for a wall time. A time outside 1970 to 9999 is written as the nearest one
 /// inside.
-pub(super) fn to_text(wall_ms: i64) -> String {
-    let inside = u64::try_from(wall_ms.clamp(0, LAST_MS)).unwrap_or(0);
+pub(super) fn to_text(wall: WallTime) -> String {
+    let inside = wall.clamp(WallTime(0), LAST).0.unsigned_abs();
     let at = UNIX_EPOCH + Duration::from_millis(inside);
     humantime::format_rfc3339_millis(at).to_string()
 }
 
-/// The milliseconds since 1970 of a text.
-pub(super) fn from_text(text: &str) -> Option<i64> {
+/// The wall time in a text.
+pub(super) fn from_text(text: &str) -> Option<WallTime> {
     let at: SystemTime = humantime::parse_rfc3339(text).ok()?;
     let since = at.duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_millis()).ok()
+    i64::try_from(since.as_millis()).ok().map(WallTime)
 }
 
 #[cfg(test)]
@@ -27,23 +28,27 @@ mod tests {
 
     #[test]
     fn a_wall_time_is_written_in_utc_with_milliseconds() {
-        assert_eq!(to_text(1_790_000_000_123), "2026-09-21T14:13:20.123Z");
+        assert_eq!(
+            to_text(WallTime(1_790_000_000_123)),
+            "2026-09-21T14:13:20.123Z"
+        );
         assert_eq!(
             from_text("2026-09-21T14:13:20.123Z"),
-            Some(1_790_000_000_123)
+            Some(WallTime(1_790_000_000_123))
         );
     }
 
     #[test]
     fn an_unrepresentable_time_is_written_as_the_nearest_one() {
-        assert_eq!(to_text(i64::MIN), "1970-01-01T00:00:00.000Z");
-        assert_eq!(to_text(i64::MAX), "9999-12-31T23:59:59.999Z");
+        assert_eq!(to_text(WallTime(i64::MIN)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(to_text(WallTime(i64::MAX)), "9999-12-31T23:59:59.999Z");
     }
 
     proptest! {
         #[test]
-        fn every_time_is_read_as_written(wall_ms in 0..=LAST_MS) {
-            prop_assert_eq!(from_text(&to_text(wall_ms)), Some(wall_ms));
+        fn every_time_is_read_as_written(wall in 0..=LAST.0) {
+            let wall = WallTime(wall);
+            prop_assert_eq!(from_text(&to_text(wall)), Some(wall));
         }
 
         #[test]
@@ -53,8 +58,8 @@ mod tests {
         }
 
         #[test]
-        fn no_number_panics(wall_ms: i64) {
-            let _ = to_text(wall_ms);
+        fn no_number_panics(wall: i64) {
+            let _ = to_text(WallTime(wall));
         }
     }
 }

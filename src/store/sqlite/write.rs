@@ -13,7 +13,7 @@ pub(super) fn value(cell: &Cell) -> Value {
     match cell {
         Cell::Text(Some(text)) => Value::Text(text.clone()),
         Cell::Number(Some(number)) => Value::Integer(*number),
-        Cell::Time(Some(wall_ms)) => Value::Text(wall::to_text(*wall_ms)),
+        Cell::Time(Some(wall)) => Value::Text(wall::to_text(*wall)),
         Cell::Flag(flag) => Value::Integer(i64::from(*flag)),
         // No statement here has an instant.
         Cell::Text(None) | Cell::Number(None) | Cell::Time(None) | Cell::Instant(_) => Value::Null,
@@ -27,12 +27,12 @@ pub(super) fn write_run(
     now: &StoreTime,
 ) -> rusqlite::Result<Recorded> {
     let mut cells = RUNS.cells(&run.clone().written(now));
-    cells.push(Cell::Time(Some(now.stamp.wall_ms)));
+    cells.push(Cell::Time(Some(now.stamp.wall)));
     let mut statement = connection.prepare_cached(sql!("run_write"))?;
     if statement.execute(params_from_iter(cells.iter().map(value)))? == 0 {
         return Ok(Recorded::Already);
     }
-    if let Some(mark) = run.once_mark(now.stamp.wall_ms) {
+    if let Some(mark) = run.once_mark(now.stamp.wall) {
         let cells = KEYS.cells(&mark);
         connection.execute(sql!("key_write"), params_from_iter(cells.iter().map(value)))?;
     }
@@ -46,7 +46,7 @@ pub(super) fn write_act(
     now: &StoreTime,
 ) -> rusqlite::Result<()> {
     let act = ActRecord {
-        at_ms: now.stamp.wall_ms,
+        at: now.stamp.wall,
         ..act.clone()
     };
     let cells = ACTS.cells(&act);

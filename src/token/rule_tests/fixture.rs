@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::token::WallTime;
 use crate::token::{
     About, Claim, ClientId, ClockEpoch, Decision, Document, Evidence, Fence, GrantKind, GroupName,
     Handoff, Look, Memory, Others, Pause, QueuePosition, Row, Run, SessionId, Stamp, StampOf,
@@ -11,7 +12,7 @@ use crate::token::{
 /// The time of every event in a fresh row.
 pub(crate) const THEN: Stamp = Stamp {
     tick_ms: 5_000_000,
-    wall_ms: 1_790_000_000_000,
+    wall: WallTime(1_790_000_000_000),
 };
 
 /// The holder's terms in a fresh row: no two are equal.
@@ -101,7 +102,7 @@ pub(crate) fn created() -> Row {
 
 fn granted(state: State, stamp_of: StampOf) -> Row {
     but(created(), |row| {
-        row.fence = Fence(THEN.wall_ms);
+        row.fence = Fence(THEN.wall.0);
         row.state = state;
         row.document.granted_epoch = Some(epoch("d"));
         row.document.stamp_of = stamp_of;
@@ -161,7 +162,7 @@ pub(crate) fn handed_to(row: Row, name: &str) -> Row {
     but(row, |row| {
         row.document.handoff = Some(Handoff {
             to: client(name),
-            at_wall_ms: THEN.wall_ms,
+            at: THEN.wall,
             for_failback: false,
             other: Others::new(),
         });
@@ -172,11 +173,11 @@ pub(crate) fn paused(row: Row) -> Row {
     but(row, |row| row.document.paused = Some(pause(None)))
 }
 
-pub(crate) fn pause(until_wall_ms: Option<i64>) -> Pause {
+pub(crate) fn pause(until: Option<WallTime>) -> Pause {
     Pause {
         by: "admin".into(),
         reason: "disk full".into(),
-        until_wall_ms,
+        until,
         other: Others::new(),
     }
 }
@@ -221,7 +222,7 @@ impl Seen {
     pub(crate) fn before(self, by: Duration) -> Self {
         but(self, |seen| {
             seen.now.stamp.tick_ms -= millis(by);
-            seen.now.stamp.wall_ms -= millis(by);
+            seen.now.stamp.wall.0 -= millis(by);
         })
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::fixture::*;
 use super::{grants, observes, refuses, waits};
+use crate::token::WallTime;
 use crate::token::mutant::{Mutant, with_mutant};
 use crate::token::{Clause, Decision, Evidence, GrantKind, Refusal, Verdict};
 
@@ -248,7 +249,7 @@ fn clause_6_refuses_every_client_while_paused() {
 
 #[test]
 fn clause_6_a_pause_ends_by_the_calendar_in_any_epoch() {
-    let until = pause(Some(THEN.wall_ms + 60_000));
+    let until = pause(Some(WallTime(THEN.wall.0 + 60_000)));
     let row = but(idle("a"), |row| row.document.paused = Some(until.clone()));
     let refused = refuses(6, Refusal::Paused(until));
     let after = |by| seen(row.clone()).after(by);

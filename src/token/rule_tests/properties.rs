@@ -5,6 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::fixture::*;
+use crate::token::WallTime;
 use crate::token::{
     Claim, Evidence, Handoff, Others, QueuePosition, Refusal, Row, Stamp, StampOf, State,
     StoreTime, Verdict, Version, swap,
@@ -28,7 +29,7 @@ fn some_epoch() -> impl Strategy<Value = &'static str> {
 fn stamp() -> impl Strategy<Value = Stamp> {
     (0i64..40, 0i64..40).prop_map(|(tick, wall)| Stamp {
         tick_ms: THEN.tick_ms + 500 * tick,
-        wall_ms: THEN.wall_ms + 500 * wall,
+        wall: WallTime(THEN.wall.0 + 500 * wall),
     })
 }
 
@@ -77,8 +78,8 @@ prop_compose! {
             row.document.acquired = acquired;
             row.state = state;
             row.expected_client = expected.map(client);
-            row.document.handoff = handoff.map(|to| Handoff { to: client(to), at_wall_ms: 0, for_failback: false, other: Others::new() });
-            row.document.paused = pause_for.map(|until| pause(until.map(|n| THEN.wall_ms + 500 * n)));
+            row.document.handoff = handoff.map(|to| Handoff { to: client(to), at: WallTime(0), for_failback: false, other: Others::new() });
+            row.document.paused = pause_for.map(|until| pause(until.map(|n| THEN.wall.0 + 500 * n).map(WallTime)));
             (row.document.takeover_after, row.document.keep, row.document.head_start, row.document.not_before) = lengths;
         })
     }
@@ -123,7 +124,7 @@ fn has_a_stamp_in_the_future(seen: &Seen) -> bool {
     let row = &seen.row;
     let ahead = |stamp: Stamp, same: bool| {
         let now = seen.now.stamp;
-        stamp.wall_ms > now.wall_ms || (same && stamp.tick_ms > now.tick_ms)
+        stamp.wall > now.wall || (same && stamp.tick_ms > now.tick_ms)
     };
     let same = row.stamped.epoch == seen.now.epoch;
     let granted_here = row.document.granted_epoch.as_ref() == Some(&seen.now.epoch);
@@ -151,8 +152,8 @@ fn named(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
             | Refusal::Reserved { wait, .. }
             | Refusal::Forgetful { wait, .. } => Some(*wait),
             Refusal::Paused(pause) => pause
-                .until_wall_ms
-                .map(|until| Duration::from_millis(until.abs_diff(now.stamp.wall_ms))),
+                .until
+                .map(|until| Duration::from_millis(until.0.abs_diff(now.stamp.wall.0))),
             Refusal::AliveHere(_) | Refusal::Behind { .. } => None,
         },
         Verdict::Nested | Verdict::Create | Verdict::Grant(_) => None,
@@ -197,7 +198,7 @@ proptest! {
         ticks in prop::array::uniform4(any::<i64>()),
         lengths in prop::array::uniform5(any::<u64>()),
     ) {
-        let stamp = |n: usize| Stamp { tick_ms: ticks[n], wall_ms: ticks[3 - n] };
+        let stamp = |n: usize| Stamp { tick_ms: ticks[n], wall: WallTime(ticks[3 - n]) };
         let length = |n: usize| Duration::from_millis(lengths[n]).saturating_mul(1_000);
         let strange = but(seen, |seen| {
             let row = &mut seen.row;
@@ -310,7 +311,7 @@ proptest! {
             if matches!(seen.evidence, Evidence::Alive(_)) {
                 seen.evidence = Evidence::None;
             }
-            if seen.row.document.paused.as_ref().is_some_and(|p| p.until_wall_ms.is_none()) {
+            if seen.row.document.paused.as_ref().is_some_and(|p| p.until.is_none()) {
                 seen.row.document.paused = None;
             }
         });

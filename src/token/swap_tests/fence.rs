@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::token::WallTime;
 
 #[test]
 fn a_grant_in_the_same_epoch_sets_the_fence_to_the_time_or_one_more() {
     let row = free();
     let later = grant_to("a", &row, &at(s(5)));
-    assert_eq!(later.to.fence.0, THEN.wall_ms + 5_000);
+    assert_eq!(later.to.fence.0, THEN.wall.0 + 5_000);
     let at_once = grant_to("a", &row, &at(s(0)));
     assert_eq!(at_once.to.fence.0, row.fence.0 + 1);
     let set_back = seen(row.clone()).before(s(3_600)).now;
@@ -20,7 +21,7 @@ fn a_grant_in_another_epoch_is_a_minute_ahead() {
     let row = free();
     let other = seen(row.clone()).after(s(5)).elsewhere().now;
     let swap = grant_to("a", &row, &other);
-    assert_eq!(swap.to.fence.0, THEN.wall_ms + 5_000 + 60_000);
+    assert_eq!(swap.to.fence.0, THEN.wall.0 + 5_000 + 60_000);
     assert_eq!(swap.to.document.granted_epoch, Some(epoch("other")));
     // And only the first one there.
     let then = grant_to("a", &swap.to, &other);
@@ -30,9 +31,9 @@ fn a_grant_in_another_epoch_is_a_minute_ahead() {
 #[test]
 fn the_first_grant_is_a_minute_ahead_as_a_failover_may_have_lost_an_earlier_one() {
     let of_no_row = grant(&claim("a"), GrantKind::Bind, None, &at(s(0)), version(9));
-    assert_eq!(of_no_row.to.fence.0, THEN.wall_ms + 60_000);
+    assert_eq!(of_no_row.to.fence.0, THEN.wall.0 + 60_000);
     let of_a_created_row = grant_to("a", &created(), &at(s(0)));
-    assert_eq!(of_a_created_row.to.fence.0, THEN.wall_ms + 60_000);
+    assert_eq!(of_a_created_row.to.fence.0, THEN.wall.0 + 60_000);
 }
 
 #[test]
@@ -41,7 +42,7 @@ fn the_epoch_that_counts_for_the_fence_is_that_of_the_last_grant() {
     let row = but(running("a"), |row| row.stamped.epoch = epoch("other"));
     let other = seen(row.clone()).elsewhere().now;
     let swap = grant_to("b", &row, &other);
-    assert_eq!(swap.to.fence.0, THEN.wall_ms + 60_000);
+    assert_eq!(swap.to.fence.0, THEN.wall.0 + 60_000);
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn the_minutes_of_failovers_do_not_add_up() {
             ..at(s(5))
         };
         row = grant_to("a", &row, &now).to;
-        assert_eq!(row.fence.0, THEN.wall_ms + 65_000 + boot);
+        assert_eq!(row.fence.0, THEN.wall.0 + 65_000 + boot);
     }
 }
 
@@ -96,13 +97,13 @@ proptest! {
     fn the_fence_rises_through_any_sequence_of_grants(
         leaps in prop::collection::vec(leap(), 1..40),
     ) {
-        let mut true_ms = THEN.wall_ms;
+        let mut true_ms = THEN.wall;
         let (mut incarnation, mut behind, mut highest) = (0, 0, 0);
         let mut rows = vec![created()];
         for leap in leaps {
-            true_ms += leap.passed_ms;
+            true_ms.0 += leap.passed_ms;
             if let Some(behind_ms) = leap.behind_ms {
-                true_ms += 60_000;
+                true_ms.0 += 60_000;
                 incarnation += 1;
                 behind = behind_ms;
                 if leap.lossy && rows.len() > 1 {
@@ -111,7 +112,7 @@ proptest! {
             }
             let now = StoreTime {
                 epoch: epoch(&format!("d{incarnation}")),
-                stamp: Stamp { tick_ms: 0, wall_ms: true_ms - behind },
+                stamp: Stamp { tick_ms: 0, wall: WallTime(true_ms.0 - behind) },
             };
             let row = grant_to("a", rows.last().unwrap(), &now).written(&now);
             prop_assert!(row.fence.0 > highest, "{} after {highest}", row.fence);
@@ -130,17 +131,17 @@ proptest! {
             1..20,
         ),
     ) {
-        let mut true_ms = THEN.wall_ms;
+        let mut true_ms = THEN.wall;
         let mut highest = 0;
         let mut states = vec![created()];
         for (server, (passed_ms, left, grants)) in failovers.into_iter().enumerate() {
-            true_ms += passed_ms;
+            true_ms.0 += passed_ms;
             let mut row = states[left.index(states.len())].clone();
             for _ in 0..grants {
-                true_ms += 1;
+                true_ms.0 += 1;
                 let now = StoreTime {
                     epoch: epoch(&format!("d{server}")),
-                    stamp: Stamp { tick_ms: 0, wall_ms: true_ms },
+                    stamp: Stamp { tick_ms: 0, wall: true_ms },
                 };
                 row = grant_to("a", &row, &now).written(&now);
                 prop_assert!(row.fence.0 > highest, "{} after {highest}", row.fence);
@@ -159,7 +160,7 @@ proptest! {
         for (wall, incarnation) in times {
             let now = StoreTime {
                 epoch: epoch(&format!("d{incarnation}")),
-                stamp: Stamp { tick_ms: 0, wall_ms: i64::from(wall) },
+                stamp: Stamp { tick_ms: 0, wall: WallTime(i64::from(wall)) },
             };
             let next = grant_to("a", &row, &now).to;
             prop_assert!(next.fence > row.fence);

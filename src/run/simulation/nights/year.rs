@@ -7,6 +7,7 @@ use crate::run::simulation::dice::Dice;
 use crate::run::simulation::happening::{Planned, Start, What};
 use crate::run::simulation::nodes::Node;
 use crate::run::simulation::world::World;
+use crate::token::WallTime;
 use crate::token::{ClientId, Outcome, RunRecord, Timing, Wishes};
 
 pub(super) const NIGHTS: u64 = 365;
@@ -144,14 +145,14 @@ impl Year {
             let may_restart = night + 1 != gone.until;
             self.trouble(due, home, may_restart);
         }
-        let begins = self.world.store_time().stamp.wall_ms;
+        let begins = self.world.store_time().stamp.wall;
         let jobs = self.world.tally.jobs;
         self.world
             .pass_until((night + 1) * DAY)
             .map_err(|violation| format!("night {night}: {violation}"))?;
         let runs = self.world.store.runs.iter();
         // A restart may have set the clock back, by no more than an hour.
-        let tonight = |run: &&RunRecord| run.started_at_ms >= begins - 3_600_000;
+        let tonight = |run: &&RunRecord| run.started_at >= WallTime(begins.0 - 3_600_000);
         let ran = |run: &&RunRecord| run.outcome != Outcome::NotStarted;
         let runs: Vec<RunRecord> = runs.filter(tonight).filter(ran).cloned().collect();
         let jobs = self.world.tally.jobs - jobs;
