@@ -218,7 +218,7 @@ impl Watch {
 
     /// How many rows were written, by the server's statistics.
     fn writes(&mut self) -> i64 {
-        // They are told now and then, and when a server's process is idle.
+        // They are sent from time to time, and when a server's process is idle.
         std::thread::sleep(Duration::from_secs(2));
         let text = "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'tokens'";
         self.client.query_one(text, &[]).unwrap().get(0)

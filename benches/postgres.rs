@@ -27,7 +27,7 @@ const PASSWORD: &str = "a-password-of-usual-length";
 
 fn main() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    // A copy, as whoever installs tokenrun has one: what a linker has written lies in the page
+    // A copy, as an installation has one: what a linker has written lies in the page
     // cache in the smallest pieces.
     let tokenrun = folder.path().join("tokenrun");
     std::fs::copy(env!("CARGO_BIN_EXE_tokenrun"), &tokenrun).expect("a copy of tokenrun");

@@ -26,7 +26,7 @@ end
 
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s g -l group -d 'The name of what must run on one node at a time' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l client-id -d 'Who this node is [default: $CLIENT_ID, else the host name]' -r
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -l expected -d 'The client that shall have the token first; recorded when the group is first seen' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l expected -d 'The client that gets the token first; recorded when the group is first seen' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l takeover-after -d 'How long a holder may be silent before another takes over [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l keep -d 'How long after a run other nodes are refused, so that a late clock does not run the job again; 0 releases at exit [default: 5m]' -r
@@ -59,7 +59,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -s V -l version -d 'Prin
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "status" -d 'Show who holds which token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "history" -d 'Show who ran when, and how it ended'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "explain" -d 'Tell what the rule says to this client now, and when that changes'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "check" -d 'Tell whether this node may run now, or whether anybody has run'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "check" -d 'Tell whether this node may run now, or whether a run has succeeded'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "hold" -d 'Keep the token without a job, and tell when it comes and goes'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "pause" -d 'Stop new grants; a running job goes on'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "resume" -d 'Allow grants again'
@@ -125,7 +125,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s s -l store -d
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l client-id -d 'Who this node is [default: $CLIENT_ID, else the host name]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l expected -d 'The client that shall have the token first; recorded when the group is first seen' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l expected -d 'The client that gets the token first; recorded when the group is first seen' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l takeover-after -d 'How long a holder may be silent before another takes over [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l keep -d 'How long after a run other nodes are refused, so that a late clock does not run the job again; 0 releases at exit [default: 5m]' -r
@@ -174,7 +174,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l config -d 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l reason -d 'Why: recorded, and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l to -d 'The client that shall have the token next' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l to -d 'The client that gets the token next' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l json -d 'What was done, as an array of one JSON object, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s v -l verbose -d 'Tell every step'
@@ -189,7 +189,7 @@ json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l json -d 'What was done, as an array of one JSON object, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s v -l verbose -d 'Tell every step'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l clear -d 'Nobody is'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l clear -d 'Expect no client'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
@@ -263,7 +263,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -f -a "verify" -d 'Tell whether a fence is its group\'s current one: 0, or 76 if it is stale'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -f -a "advance" -d 'Note the highest fence that has used a resource: 0, or 76 if a higher one has'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -f -a "raise" -d 'Raise a group\'s fence, while nobody runs'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -f -a "raise" -d 'Raise a group\'s fence, while no run holds it'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s f -l fence -d 'The fence' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
@@ -303,7 +303,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l print-sql -d 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s g -l group -d 'The name of what must run on one node at a time' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l client-id -d 'Who this node is [default: $CLIENT_ID, else the host name]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l expected -d 'The client that shall have the token first; recorded when the group is first seen' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l expected -d 'The client that gets the token first; recorded when the group is first seen' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l takeover-after -d 'How long a holder may be silent before another takes over [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l keep -d 'How long after a run other nodes are refused, so that a late clock does not run the job again; 0 releases at exit [default: 5m]' -r

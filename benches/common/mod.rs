@@ -19,7 +19,7 @@ const INSTALLED: &str = "tokenrun";
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// With a copy of tokenrun, as whoever installs it has one: what a linker has written lies
+    /// With a copy of tokenrun, as an installation has one: what a linker has written lies
     /// in the page cache in the smallest pieces, and its page faults take an eighth longer.
     pub(crate) fn new(bench: &str) -> Self {
         let name = format!("tokenrun-{bench}-{}", std::process::id());

@@ -55,7 +55,7 @@ pub(super) struct ResumeFlags {
 pub(super) struct HandoffFlags {
     #[command(flatten)]
     act: ActFlags,
-    /// The client that shall have the token next
+    /// The client that gets the token next
     #[arg(long, value_name = "ID")]
     to: String,
 }
@@ -67,7 +67,7 @@ pub(super) struct ExpectFlags {
     /// The client that is expected to have the token
     #[arg(value_name = "ID", required_unless_present = "clear")]
     client: Option<String>,
-    /// Nobody is
+    /// Expect no client
     #[arg(long, conflicts_with = "client")]
     clear: bool,
 }

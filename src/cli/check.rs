@@ -1,4 +1,4 @@
-//! Asking whether a node may run now, and whether somebody has.
+//! Asking whether a node may run now, and whether a run has succeeded.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -22,7 +22,7 @@ pub(super) struct ClaimFlags {
         help_heading = "The token"
     )]
     client_id: Option<String>,
-    /// The client that shall have the token first; recorded when the group is first seen
+    /// The client that gets the token first; recorded when the group is first seen
     ///
     /// [default: none: the first to come has it]. A failover does not change it, tokenrun expect
     /// does. Others leave it --takeover-after to come for the first time.

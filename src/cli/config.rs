@@ -49,7 +49,7 @@ impl ConfigFlags {
     }
 }
 
-/// What a run does if nobody says otherwise; `None` for nothing, or if it depends on the host.
+/// What a run does by default; `None` for nothing, or if it depends on the host.
 fn default_value(setting: &str, timing: &Timing) -> Option<String> {
     let duration = match setting {
         "heartbeat" => timing.heartbeat,

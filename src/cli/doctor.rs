@@ -30,7 +30,7 @@ pub struct DoctorRequest {
     pub store: StoreRequest,
     /// The durations of a run, which are to suit the store.
     pub timing: Timing,
-    /// What somebody has set, and where.
+    /// The settings that are not defaults, with their origins.
     pub settings: Vec<Effective>,
     /// JSON instead of lines.
     pub json: bool,

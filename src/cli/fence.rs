@@ -13,7 +13,7 @@ pub(super) enum FenceVerb {
     Verify(VerifyFlags),
     /// Note the highest fence that has used a resource: 0, or 76 if a higher one has
     Advance(AdvanceFlags),
-    /// Raise a group's fence, while nobody runs
+    /// Raise a group's fence, while no run holds it
     Raise(RaiseFlags),
 }
 

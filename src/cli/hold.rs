@@ -79,7 +79,7 @@ pub struct HoldRequest {
     pub runtime_file: Option<PathBuf>,
 }
 
-/// What the process that stands in for a job is told, as JSON in its second word.
+/// The order to the process in the place of a job, as JSON in its second word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandIn {
     /// What is run at each gain and loss.
@@ -114,7 +114,7 @@ impl TryFrom<HoldFlags> for HoldRequest {
             client_id: flags.claim.client_id()?,
             expected: flags.claim.expected()?,
             failback: flags.claim.failback,
-            // No job is repeated by a late clock: who waits next has it at once.
+            // No job is repeated by a late clock: the next waiter gets it at once.
             timing: flags.claim.timing(Some(Duration::ZERO))?,
             timeout: None,
             wait: flags.wait.unwrap_or(Wait::Forever),

@@ -43,7 +43,7 @@ pub(super) struct RunFlags {
     /// The job's longest run; then it is ended, exit status 124 [default: none]
     ///
     /// It is ended as by a stop: TERM, --kill-grace, KILL, with all that it has started. A job
-    /// that hangs renews its lease for ever otherwise, and nobody takes over.
+    /// that hangs renews its lease for ever otherwise, and no other node takes over.
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_TIMEOUT", value_parser = duration_value, help_heading = "The job")]
     timeout: Option<Duration>,
     /// Wait in the queue while another has the token, or it may not be taken yet; at most for so long,
@@ -236,7 +236,7 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
     let once = once.map_err(|error| Unusable::about(&["--once"], format!("--once {error}")))?;
     let unexpanded = once.as_ref().filter(|key| key.as_str().contains("$("));
     if let Some(key) = unexpanded {
-        // It would be done by the first run, and then nobody would ever run the job.
+        // It would be done by the first run, and then no node would ever run the job.
         return Err(Unusable::about(
             &["--once"],
             format!(

@@ -38,7 +38,7 @@ pub enum Origin {
     /// This variable.
     Environment(String),
     File(Source),
-    /// Nobody has set it.
+    /// The default.
     Default,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct StoreFlags {
     /// A file that holds what would be written after --store: a mounted secret
     ///
     /// [default: none]. It is read anew by every run, so that what is in it may change in between.
-    /// If everybody on the host may read a password in it, a warning says so.
+    /// If every user of the host may read a password in it, a warning says so.
     #[arg(
         long,
         value_name = "FILE",

@@ -1,4 +1,4 @@
-//! What is understood, and what bad input is told.
+//! Parsed command lines, and the errors of bad ones.
 
 use std::time::Duration;
 

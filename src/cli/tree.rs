@@ -58,7 +58,7 @@ pub(super) enum Verb {
     History(HistoryFlags),
     /// Tell what the rule says to this client now, and when that changes
     Explain(ExplainFlags),
-    /// Tell whether this node may run now, or whether anybody has run
+    /// Tell whether this node may run now, or whether a run has succeeded
     Check(CheckFlags),
     /// Keep the token without a job, and tell when it comes and goes
     Hold(Box<HoldFlags>),

@@ -28,7 +28,7 @@ pub(super) struct Ready {
     socket: Option<Packets>,
 }
 
-/// A child that was told to execute its program.
+/// A child that has the order to execute its program.
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) pid: i32,

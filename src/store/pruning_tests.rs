@@ -77,7 +77,6 @@ impl Life {
         newest.reverse();
         let (last, has_ticks) = (self.note.take(), self.booted.is_some());
         let next = Note::next(last, &self.time(), has_ticks, &mut newest, retention);
-        // The text that a store keeps.
         self.note = Note::from_text(&next.to_text());
         assert_eq!(self.note, Some(next));
     }

@@ -132,8 +132,8 @@ impl Thread {
                 while let Ok(request) = inbox.recv() {
                     let answer = request.carry_out(store.as_mut());
                     update_notifier(&queue, &request, store.as_mut());
-                    // Whoever asked may be gone by now.
-                    if outbox.send(answer).is_err() || notifier.ring().is_err() {
+                    // The caller may be gone by now.
+                    if outbox.send(answer).is_err() || notifier.notify().is_err() {
                         break;
                     }
                 }
@@ -152,13 +152,13 @@ impl Thread {
         if self.requests.send(request).is_err() {
             // The thread is gone; the answer reports that. Writing can't fail in a way that
             // matters: the counter is far from full.
-            let _ = self.ready.ring();
+            let _ = self.ready.notify();
         }
     }
 
     fn answer(&mut self) -> Option<Answer> {
         // The value does not matter; the counter is reset for the next poll.
-        self.ready.quiet();
+        self.ready.clear();
         match self.answers.try_recv() {
             Ok(answer) => {
                 self.out = None;

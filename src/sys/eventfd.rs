@@ -5,13 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// An eventfd: readable from a ring to the next [`Bell::quiet`]. Nonblocking and closed on
-/// exec.
+/// An eventfd: readable from [`Bell::notify`] to the next [`Bell::clear`]. Nonblocking and closed
+/// on exec.
 #[derive(Debug)]
 pub struct Bell(EventFd);
 
 impl Bell {
-    /// One that has not rung.
+    /// A bell without a notification.
     ///
     /// # Errors
     /// What eventfd(2) says: out of descriptors or memory.
@@ -23,15 +23,15 @@ impl Bell {
     /// Makes it readable.
     ///
     /// # Errors
-    /// EAGAIN after 2⁶⁴ − 2 rings without a [`Bell::quiet`].
-    pub fn ring(&self) -> io::Result<()> {
+    /// EAGAIN after 2⁶⁴ − 2 notifications without a [`Bell::clear`].
+    pub fn notify(&self) -> io::Result<()> {
         self.0.write(1)?;
         Ok(())
     }
 
     /// Clears pending notifications.
-    pub fn quiet(&self) {
-        // It fails if nothing rang.
+    pub fn clear(&self) {
+        // It fails without a notification.
         let _ = self.0.read();
     }
 }
@@ -55,12 +55,12 @@ mod tests {
             let sources = Sources::new().and((), bell.as_fd());
             sources.wait(Some(Duration::ZERO)).unwrap().has(&())
         };
-        bell.quiet();
+        bell.clear();
         assert!(!rings());
-        bell.ring().unwrap();
-        bell.ring().unwrap();
+        bell.notify().unwrap();
+        bell.notify().unwrap();
         assert!(rings());
-        bell.quiet();
+        bell.clear();
         assert!(!rings());
     }
 }

@@ -24,7 +24,7 @@ impl CloseWatch {
     }
 
     /// Forgets what was closed until now.
-    pub fn quiet(&self) {
+    pub fn clear(&self) {
         while self.0.read_events().is_ok() {}
     }
 }
@@ -53,7 +53,7 @@ mod tests {
         assert!(!rings());
         drop(File::open(file.path()).unwrap());
         assert!(rings());
-        watch.quiet();
+        watch.clear();
         assert!(!rings());
         assert!(CloseWatch::new(Path::new("/no/such/path")).is_err());
     }

@@ -73,7 +73,7 @@ fn a_gigabyte_passes_and_tokenrun_touches_none_of_it() {
     assert!(counts.iter().all(|count| *count < 1 << 20), "{io}");
 }
 
-/// Closes a descriptor, says so, and ends when it is told to.
+/// Closes a descriptor, says so, and ends on order.
 fn closing(descriptor: u8) -> String {
     format!(
         "exec {descriptor}>&-; echo begin job $$ >> log; \

@@ -68,7 +68,7 @@ impl Wishes {
     /// margin of a second are less than takeover-after.
     pub(crate) fn random(random: &mut Random) -> Self {
         let [longest_takeover_after, longest_keep, longest_head_start] = LONGEST;
-        // Most are short, for there are many; who waits must honour the others.
+        // Most are short, for there are many; a waiter must honour the others.
         let takeover_after = match random.range(0, 4) {
             0 => random.range(2_600, longest_takeover_after),
             _ => random.range(2_600, 3_400),

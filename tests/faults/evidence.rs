@@ -33,7 +33,7 @@ pub(crate) struct Life {
     pub(crate) exit: Option<i32>,
 }
 
-/// How a supervisor ended, as its parent was told.
+/// How a supervisor ended, according to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     Code(i32),

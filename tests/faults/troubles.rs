@@ -63,7 +63,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a server recovers at most; then it is started again.
 const RECOVERY: Duration = Duration::from_secs(5);
 
-/// What is not said to be durable is lost in every crash: whoever needs more must say so.
+/// A commit that is not explicitly durable is lost in every crash.
 const CONFIGURATION: [&str; 3] = [
     "synchronous_commit = off",
     "wal_writer_delay = 10s",

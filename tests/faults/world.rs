@@ -1,4 +1,4 @@
-//! The nodes, each of which calls tokenrun again and again, and everybody who is alive.
+//! The nodes, each of which calls tokenrun again and again, and every process that is alive.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -17,7 +17,7 @@ use super::stamps::{Stamps, now};
 
 pub(crate) const MS: u64 = 1_000_000;
 
-/// Between two looks at everybody who is alive.
+/// Between two looks at every live process.
 const LOOK_EVERY: u64 = 4 * MS;
 
 /// How many calls of one node may be alive: cron starts the next one whatever the
@@ -47,7 +47,7 @@ pub(crate) struct World {
     pub(crate) database: Box<dyn Database>,
     nodes: Vec<Node>,
     pub(crate) live: Vec<Live>,
-    /// Nobody of them is alive any more, as far as is known.
+    /// Ended calls, as far as is known.
     pub(crate) over: Vec<Live>,
     calls: usize,
     looked_at: u64,
@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    /// Reaps everybody who has ended, orphans too. Says whether anybody had.
+    /// Reaps every ended process, including orphans. Returns whether there was one.
     fn reap(&mut self) -> bool {
         let mut ended = HashMap::new();
         let _ = reap(usize::MAX, |pid, status| {
@@ -240,7 +240,7 @@ impl World {
         left
     }
 
-    /// Lets days pass for the files of locks: whoever was killed while it took them left
+    /// Lets days pass for the files of locks: a process that was killed while it took them left
     /// them, and they are swept when they are old.
     pub(crate) fn age_lock_files(&self) {
         let folder = self.database.locks();
@@ -251,7 +251,7 @@ impl World {
         }
     }
 
-    /// Kills whoever is left, at last.
+    /// Kills the remaining processes, at last.
     pub(crate) fn end_all_processes() {
         let own = tokenrun::sys::process::pid();
         while reap(usize::MAX, |_, _| {}).unwrap() != Left::Nothing {
@@ -263,7 +263,7 @@ impl World {
         }
     }
 
-    /// Who shall be hit: a run with a job if there is one, most of the time.
+    /// The next victim: a run with a job if there is one, most of the time.
     pub(crate) fn victim(&mut self) -> Option<usize> {
         let has_supervisor = |live: &Live| live.call.ended.is_none();
         let all: Vec<usize> = (0..self.live.len()).collect();

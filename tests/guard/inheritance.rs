@@ -99,7 +99,7 @@ fn the_job_has_the_signals_that_we_were_given() {
     guarded.start(None);
     let job = guarded.expect_started();
     assert_eq!(signal_lines(job), given_signal_lines());
-    // Ours are others: what was compared is not what everybody has.
+    // Ours are others: the comparison is not trivial.
     let own = std::process::id().try_into().unwrap();
     assert_ne!(signal_lines(own), given_signal_lines());
     guarded.send(&ToGuard::Kill);

@@ -200,7 +200,7 @@ fn a_night_has_the_same_key_in_every_cluster_and_clients_have_not_the_pods_name(
         let client = ("TOKENRUN_CLIENT_ID".to_owned(), cluster.to_owned());
         assert!(container.environment.contains(&client));
     }
-    // Who waits this long and still finds the token held knows that the holder is alive.
+    // A held token after such a wait means that the holder is alive.
     let wait = nightly("east").command;
     let wait = wait.iter().find_map(|word| word.strip_prefix("--wait="));
     assert_eq!(wait, Some("10m"));

@@ -1,4 +1,4 @@
-//! What the binary is made of: its licences, and what shall not be in it, by deny.toml.
+//! What the binary is made of: its licences, and what must not be in it, by deny.toml.
 
 use std::process::Command;
 

@@ -85,7 +85,7 @@ impl Proxy {
 }
 
 fn connect(client: TcpStream, state: &Arc<State>) {
-    // Before it is counted: who has seen the count can reset it.
+    // Before it is counted: a test that has seen the count can reset it.
     let generation = state.generation.load(SeqCst);
     state.accepted.fetch_add(1, SeqCst);
     let Ok(server) = TcpStream::connect(("127.0.0.1", state.target.load(SeqCst))) else {

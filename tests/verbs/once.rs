@@ -52,7 +52,7 @@ fn a_key_that_is_done_is_not_run_again_on_either_node(site: &Site) {
     assert!(report.contains("\"outcome\": \"done\""), "{report}");
     run(site, "node-b", "2026-11-22").end().with_code(0);
     assert_eq!(ran(site), "node-a 2026-11-21\nnode-b 2026-11-22\n");
-    // A key that is done is done, whoever holds or paused the token.
+    // A key that is done is done, in any state of the token.
     site.verb(&["pause", "-g", GROUP]).end().with_code(0);
     run(site, "node-b", "2026-11-21").end().with_code(0);
     run(site, "node-b", "2026-11-23").end().with_code(75);

@@ -42,7 +42,7 @@ pub(super) struct Failed {
     pub(super) error: StoreError,
     /// The tables do not exist: nothing has happened.
     pub(super) no_schema: bool,
-    /// What went wrong, in words, without store and server.
+    /// The cause in words, without store and server.
     pub(super) words: String,
 }
 
@@ -63,7 +63,7 @@ impl Failed {
         said.is_some_and(|said| said.code() == code)
     }
 
-    /// The same, where it is known that nothing has happened.
+    /// The same error, where it is certain that nothing has happened.
     pub(super) fn without_effect(self) -> Self {
         Self {
             error: self.error.without_effect(),

@@ -33,7 +33,7 @@ pub(super) fn make(
     let batch = statements.fill(sql!("schema_create")) + &statements.of(sql!("schema"));
     match connection.batch(limit, &batch) {
         Ok(()) => Ok(()),
-        // Another was quicker: the lock made this one wait for it.
+        // Another client was quicker: the lock made this one wait for it.
         Err(failed) if failed.is(&SqlState::DUPLICATE_TABLE) => Ok(()),
         Err(failed) => Err(not_made(failed, schema)),
     }

@@ -286,7 +286,7 @@ impl Server {
         text.lines().next().unwrap().parse().unwrap()
     }
 
-    /// Does what psql is told, as the administrator.
+    /// Runs these statements with psql, as the administrator.
     pub(crate) fn sql(&self, database: &str, statements: &str) -> String {
         let text = done(
             Command::new(program("psql"))

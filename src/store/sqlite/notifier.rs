@@ -28,8 +28,8 @@ impl LogWatch {
     }
 
     /// Clears pending notifications.
-    pub(super) fn quiet(&self) {
-        self.closes.quiet();
+    pub(super) fn clear(&self) {
+        self.closes.clear();
     }
 
     pub(super) fn notifier(&self) -> Notifier {

@@ -99,7 +99,7 @@ impl SqliteStore {
     /// The next read clears the notification.
     pub(super) fn clear_notifications(&self) {
         if let Some(notifier) = &self.notifier {
-            notifier.quiet();
+            notifier.clear();
         }
     }
 }
