@@ -27,7 +27,7 @@ end
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s g -l group -d 'The name of what must run on one node at a time' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l client-id -d 'Who this node is [default: $CLIENT_ID, else the host name]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l expected -d 'The client that gets the token first; recorded when the group is first seen' -r
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l heartbeat -d 'Time between two heartbeats [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l takeover-after -d 'How long a holder may be silent before another takes over [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l keep -d 'How long after a run other nodes are refused, so that a late clock does not run the job again; 0 releases at exit [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l head-start -d 'How long a node other than the last waits before it takes an open token [default: 10s]' -r
@@ -126,7 +126,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l store-file -d
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l client-id -d 'Who this node is [default: $CLIENT_ID, else the host name]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l expected -d 'The client that gets the token first; recorded when the group is first seen' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l heartbeat -d 'Time between two heartbeats [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l takeover-after -d 'How long a holder may be silent before another takes over [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l keep -d 'How long after a run other nodes are refused, so that a late clock does not run the job again; 0 releases at exit [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l head-start -d 'How long a node other than the last waits before it takes an open token [default: 10s]' -r
@@ -304,7 +304,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s h -l help -d 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s g -l group -d 'The name of what must run on one node at a time' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l client-id -d 'Who this node is [default: $CLIENT_ID, else the host name]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l expected -d 'The client that gets the token first; recorded when the group is first seen' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l heartbeat -d 'Time between two heartbeats [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l takeover-after -d 'How long a holder may be silent before another takes over [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l keep -d 'How long after a run other nodes are refused, so that a late clock does not run the job again; 0 releases at exit [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l head-start -d 'How long a node other than the last waits before it takes an open token [default: 10s]' -r
@@ -337,7 +337,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s g -l group 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l heartbeat -d 'Time between two signs of life [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l heartbeat -d 'Time between two heartbeats [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l takeover-after -d 'How long a holder may be silent before another takes over [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l keep -d 'How long after a run other nodes are refused, so that a late clock does not run the job again; 0 releases at exit [default: 5m]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l head-start -d 'How long a node other than the last waits before it takes an open token [default: 10s]' -r

@@ -1,5 +1,5 @@
-//! The command line: the only place that knows clap. What it returns is validated. A
-//! file per family of commands; what they share is in `shared`.
+//! The command line: the only place that knows clap. Its results are validated. One file per family
+//! of commands; `shared` has their common parts.
 
 mod acts;
 mod check;
@@ -53,8 +53,8 @@ pub use self::settings::{Effective, Origin, said_by_variable};
 pub use self::shared::{LogFormat, LogRequest, StoreRequest};
 pub use self::unusable::Unusable;
 
-/// What `--version` prints, if that is all that is asked for: then nothing else has to be
-/// built, and the start is that of any small program.
+/// The text of `--version`, if that is the whole request: then nothing else has to be built, and
+/// the start is that of any small program.
 #[must_use]
 pub fn version_alone(arguments: &[OsString]) -> Option<&'static str> {
     match arguments {
@@ -65,7 +65,7 @@ pub fn version_alone(arguments: &[OsString]) -> Option<&'static str> {
     }
 }
 
-/// What tokenrun is asked to do.
+/// A request to tokenrun.
 #[derive(Debug)]
 pub enum Request {
     /// Make a store.
@@ -76,15 +76,15 @@ pub enum Request {
     Run(Box<RunRequest>),
     /// Keep a token without a job.
     Hold(Box<HoldRequest>),
-    /// Stand in for a job.
+    /// Take the place of a job.
     StandIn(StandIn),
     Status(StatusRequest),
     History(HistoryRequest),
     OnceList(OnceListRequest),
-    /// Ask whether a node may run, or has.
+    /// Answer whether a node may run, or a run has succeeded.
     Check(CheckRequest),
     Metrics(MetricsRequest),
-    /// Ask the rule.
+    /// Explain the rule's decision.
     Explain(ExplainRequest),
     /// Check a fence.
     Fence(FenceRequest),
@@ -101,7 +101,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// What is said of the store, if one is used.
+    /// The store options, if the request uses a store.
     #[must_use]
     pub const fn store(&self) -> Option<&StoreRequest> {
         match self {
@@ -124,7 +124,7 @@ impl Request {
         }
     }
 
-    /// How much is said, and how.
+    /// The amount and the style of messages.
     #[must_use]
     pub fn log(&self) -> LogRequest {
         match self {
@@ -150,7 +150,7 @@ impl Request {
 /// Reads a command line.
 ///
 /// # Errors
-/// One line that says what is wrong and what to write, or the help that was asked for.
+/// One line about the error and its correction, or the requested help.
 pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     if arguments.len() <= 1 {
         return Err(nothing_asked());
@@ -168,7 +168,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     request(read.flags, &read.origins).map_err(|unusable| read.origins.blame(unusable))
 }
 
-/// The message for a command line that could not be read.
+/// The message for an unreadable command line.
 fn unusable(misread: Misread, arguments: &[OsString]) -> Unusable {
     match misread {
         Misread::Line(error) => explained(&error, arguments),

@@ -1,4 +1,4 @@
-//! What operators do to a token.
+//! Acts of operators on a token.
 
 use std::time::Duration;
 
@@ -138,17 +138,16 @@ pub(super) struct DistrustFlags {
     record: RecordFlags,
 }
 
-/// What an operator knows of a store, validated.
+/// An operator's judgement of a store, validated.
 #[derive(Debug)]
 pub struct JudgementRequest {
-    /// Of which store.
+    /// The store.
     pub store: StoreRequest,
-    /// What the operator knows.
     pub judgement: Judgement,
     pub reason: Option<String>,
-    /// Tell what was done as JSON.
+    /// Report the act as JSON.
     pub json: bool,
-    /// How much is said, and how.
+    /// The amount and the style of messages.
     pub log: LogRequest,
 }
 
@@ -186,10 +185,10 @@ impl TryFrom<DistrustFlags> for JudgementRequest {
     }
 }
 
-/// What an operator wants done.
+/// An operator's wish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
-    /// No new grants, for so long, or until they are allowed again.
+    /// No new grants, for this long, or until they are allowed again.
     Pause(Option<Duration>),
     /// Grants again.
     Resume,
@@ -199,9 +198,9 @@ pub enum Wish {
     Expect(Option<ClientId>),
     /// The holder ends its job and frees the token.
     Revoke,
-    /// This key of `--once` is not done any more.
+    /// This key of `--once` is no longer done.
     Forget(OnceKey),
-    /// The fence is this high at least.
+    /// The fence is at least this high.
     Raise(Option<Fence>),
     /// The token is freed.
     Release {
@@ -213,16 +212,16 @@ pub enum Wish {
 /// An act of an operator, validated.
 #[derive(Debug)]
 pub struct ActRequest {
-    /// On which group.
+    /// The group.
     pub group: GroupName,
-    /// In which store.
+    /// The store.
     pub store: StoreRequest,
-    /// An action that the machine wants.
+    /// The requested change.
     pub wish: Wish,
     pub reason: Option<String>,
-    /// Tell what was done as JSON.
+    /// Report the act as JSON.
     pub json: bool,
-    /// How much is said, and how.
+    /// The amount and the style of messages.
     pub log: LogRequest,
 }
 

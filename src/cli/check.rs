@@ -35,7 +35,7 @@ pub(super) struct CheckFlags {
     quiet: u8,
 }
 
-/// What is asked of a group.
+/// A question about a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// May this process's node run, for so much longer?
@@ -48,15 +48,14 @@ pub enum Question {
 #[derive(Debug)]
 pub struct CheckRequest {
     pub group: GroupName,
-    /// In which store.
+    /// The store.
     pub store: StoreRequest,
-    /// The statements of a call.
     pub question: Question,
     /// The runtime file of an agent, if one was given.
     pub runtime_file: Option<PathBuf>,
     /// Answer in JSON, too.
     pub json: bool,
-    /// How much is said.
+    /// The amount of messages.
     pub log: LogRequest,
 }
 

@@ -1,5 +1,5 @@
-//! Who asks for a token, and on which terms: what a run and `hold` have in common; `doctor`
-//! has the durations.
+//! The claimant of a token and its terms: the common options of a run and `hold`; `doctor` has the
+//! durations.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(super) struct ClaimFlags {
 // The durations of a run.
 #[derive(Debug, Args)]
 pub(super) struct TimingFlags {
-    /// Time between two signs of life [default: 10s]
+    /// Time between two heartbeats [default: 10s]
     ///
     /// Each is a small write to the store. The shorter, the sooner a holder hears that its token is
     /// gone, or that an operator wants it.

@@ -1,4 +1,5 @@
-//! Completion scripts: clap's, which know every option, with what asks the store for groups.
+//! Completion scripts: clap's, which know every option, with functions that read groups from the
+//! store.
 
 use clap_complete::Shell;
 
@@ -90,7 +91,7 @@ fn of_bash(script: &str) -> String {
 fn of_zsh(script: &str) -> String {
     let script = script.replace("]:NAME:_default'", "]:NAME:_tokenrun_groups'");
     let script = script.replacen("\n_tokenrun() {\n", ZSH_BEGIN, 1);
-    // The job would take the place of a command's name, and its options would not be known.
+    // The job would replace a command's name, and its options would be unknown.
     let lines = script.lines();
     let kept = lines.filter(|line| !line.starts_with("'::command -- "));
     let script: String = kept.map(|line| format!("{line}\n")).collect();

@@ -28,7 +28,7 @@ pub struct DoctorRequest {
     /// The group whose durations are compared.
     pub group: Option<GroupName>,
     pub store: StoreRequest,
-    /// The durations of a run, which are to suit the store.
+    /// The durations of a run, which must suit the store.
     pub timing: Timing,
     /// The settings that are not defaults, with their origins.
     pub settings: Vec<Effective>,

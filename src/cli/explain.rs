@@ -24,7 +24,7 @@ pub(super) struct ExplainFlags {
     json: bool,
 }
 
-/// What the rule says for a client.
+/// A query of the rule for a client.
 #[derive(Debug)]
 pub struct ExplainRequest {
     pub group: GroupName,

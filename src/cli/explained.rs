@@ -1,4 +1,4 @@
-//! What is wrong with a command line, in one line, or the help that it asks for.
+//! The error of a command line, in one line, or the requested help.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use super::unusable::{Unusable, set_by};
 /// One screen: the answer to `-h`, and to a command line without arguments.
 const SHORT: &str = include_str!("short.txt");
 
-/// The screen for a line that asks for nothing.
+/// The screen for an empty command line.
 pub(super) fn nothing_asked() -> Unusable {
     Unusable {
         is_page: true,
@@ -22,7 +22,7 @@ pub(super) fn nothing_asked() -> Unusable {
     }
 }
 
-/// One line for what clap found wrong: what, where, and what to write instead.
+/// One line for an error of clap's: what, where, and what to write instead.
 pub(super) fn explained(error: &clap::Error, arguments: &[OsString]) -> Unusable {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Unusable {
@@ -140,7 +140,7 @@ fn problem(error: &clap::Error) -> String {
     }
 }
 
-/// The values that an option takes, and the one that was meant.
+/// The values of an option, and the likely one.
 fn possible_values(error: &clap::Error) -> String {
     let values = words_of(error, ContextKind::ValidValue);
     let mut said = String::new();
@@ -221,7 +221,7 @@ fn with_value(command: &clap::Command, option: &str) -> String {
     }
 }
 
-/// A word that is no command of this one's.
+/// A word that is not a subcommand here.
 fn unexpected(command: &clap::Command, word: &str) -> String {
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let verbs: Vec<&str> = verbs.map(clap::Command::get_name).collect();
@@ -250,7 +250,7 @@ fn unexpected(command: &clap::Command, word: &str) -> String {
     }
 }
 
-/// The word that is wrong.
+/// The wrong word.
 fn invalid(error: &clap::Error) -> Option<String> {
     let kinds = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
     let kinds = match error.kind() {
@@ -260,7 +260,7 @@ fn invalid(error: &clap::Error) -> Option<String> {
     kinds.iter().find_map(|kind| text_in(error, *kind))
 }
 
-/// The option that was meant.
+/// The likely option.
 fn suggestion(error: &clap::Error) -> Option<String> {
     text_in(error, ContextKind::SuggestedArg)
 }

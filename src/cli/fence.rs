@@ -1,4 +1,4 @@
-//! The fence: whether it is current, and what guards a resource that can't check.
+//! The fence: whether it is current, and marks for resources that can't check it.
 
 use clap::{Args, Subcommand};
 
@@ -51,26 +51,26 @@ pub(super) struct AdvanceFlags {
     log: LogFlags,
 }
 
-/// What a fence is good for.
+/// A question about a fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FenceQuestion {
-    /// Whether it is this group's current one.
+    /// Whether it is this group's current fence.
     Verify(GroupName),
-    /// Whether no higher one has used this resource; it has, from now on.
+    /// Whether no higher fence has used this resource; this one has, from now on.
     Advance(ResourceName),
 }
 
 /// A question about a fence, validated.
 #[derive(Debug)]
 pub struct FenceRequest {
-    /// The statements of a call.
+    /// The question.
     pub question: FenceQuestion,
     pub fence: Fence,
     /// In which store.
     pub store: StoreRequest,
     /// JSON on stdout besides.
     pub json: bool,
-    /// How much is said, and how.
+    /// The amount and the style of messages.
     pub log: LogRequest,
 }
 

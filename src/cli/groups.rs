@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::shared::{StoreFlags, StoreRequest};
 
-/// The command's name. No person writes it.
+/// The command's hidden name.
 const NAME: &str = "groups";
 
 /// It is no [`super::Verb`], so that completions do not offer it.
@@ -34,8 +34,8 @@ impl From<GroupsLine> for GroupsRequest {
 /// Options that say which store, as they are written.
 const OPTIONS: [&str; 4] = ["-s", "--store", "--store-file", "--config"];
 
-/// The arguments with what the line that is being completed says of the store, if they ask
-/// for groups: `groups -- -g x --store S` is `--store S`.
+/// The arguments with the store options of the line that is being completed, if they request
+/// groups: `groups -- -g x --store S` becomes `--store S`.
 pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
     let [program, verb, separator, line @ ..] = arguments else {
         return None;
@@ -48,7 +48,7 @@ pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
     while let Some(word) = words.next() {
         let Some(text) = word.to_str() else { continue };
         if OPTIONS.contains(&text) {
-            // What is being completed just now has no value yet.
+            // The word that is being completed has no value yet.
             if let Some(value) = words.next() {
                 rewritten.extend([word.clone(), value.clone()]);
             }

@@ -14,7 +14,7 @@ use super::unusable::Unusable;
 use crate::exit;
 use crate::run::machine::Wait;
 
-/// The first word of the process that stands in for a job. No person writes it.
+/// The first word of the process in the place of a job. No person writes it.
 pub const STAND_IN: &str = "hold:stand-in";
 
 #[derive(Debug, Args)]
@@ -93,7 +93,7 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// The order in a command line, if it is such a process's.
+    /// The order in a command line, if the line belongs to such a process.
     pub(super) fn of(arguments: &[OsString]) -> Option<Self> {
         let [_, word, order] = arguments else {
             return None;

@@ -8,7 +8,7 @@ use super::shared::{StoreFlags, StoreRequest, client, duration_value, group_filt
 use super::unusable::Unusable;
 use crate::token::{ClientId, GroupName, Outcome};
 
-/// A store is asked no more often than that.
+/// The least pause between two reads of a store.
 const LEAST_WATCH: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
@@ -93,7 +93,7 @@ pub struct StatusRequest {
     pub json: bool,
 }
 
-/// A listing of runs, and of what operators did.
+/// A listing of runs, and of acts of operators.
 #[derive(Debug)]
 pub struct HistoryRequest {
     /// In this group only.

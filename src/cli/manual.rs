@@ -1,4 +1,4 @@
-//! The manual pages: what the command line says of itself, and what is written by hand.
+//! The manual pages: the command line's own description, and sections written by hand.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use clap_mangen::Man;
 /// The day of the release. Not of the build: the pages are kept in the repository.
 const DATE: &str = "2026-11-21";
 
-/// What no option tells: the main page's other sections.
+/// The main page's other sections.
 const SECTIONS: &str = include_str!("manual.roff");
 
-/// What is in the JSON of each command.
+/// The JSON fields of each command.
 const FIELDS: &str = include_str!("fields.txt");
 
-/// Before which of those the fields stand.
+/// The fields come before this section.
 const LIMITS: &str = ".SH \"GUARANTEES AND LIMITS\"";
 
 /// The end of a subcommand's page.
@@ -25,7 +25,7 @@ const WIDTH: usize = 80;
 /// A page for the program and one for each subcommand, theirs too: file names and contents.
 ///
 /// # Errors
-/// None that a memory buffer gives.
+/// None for a memory buffer.
 pub(super) fn pages(command: &mut clap::Command) -> io::Result<Vec<(String, String)>> {
     // Gives each command its name within the others.
     command.build();
@@ -83,7 +83,7 @@ fn verb_page(command: &clap::Command) -> io::Result<String> {
     Ok(tidied(&String::from_utf8_lossy(&text)))
 }
 
-/// The section that tells what is in a command's JSON; nothing if it has none.
+/// The section about a command's JSON; empty if it has none.
 fn fields(page: &str) -> String {
     let verbs = [
         "pause", "resume", "handoff", "expect", "revoke", "release", "settle", "distrust",
@@ -114,7 +114,7 @@ fn escaped(text: &str) -> String {
     text.replace('-', "\\-")
 }
 
-/// A page that man(1) and mandoc(1) find nothing wrong with.
+/// A page without findings of man(1) and mandoc(1).
 fn tidied(text: &str) -> String {
     // An empty line is a space; a break before or after it is one too many.
     let text = text.replace("\n.br\n\n.br\n", "\n.sp\n");

@@ -1,5 +1,5 @@
-//! What is made of the command line's description: the variables that are options, the
-//! completions, the manual.
+//! Generated from the command line's description: the variables that are options, the completions,
+//! the manual.
 
 use clap::CommandFactory as _;
 
@@ -42,7 +42,7 @@ pub fn completion_files() -> Vec<(&'static str, String)> {
 /// The manual pages: file names and contents.
 ///
 /// # Errors
-/// None that a memory buffer gives.
+/// None for a memory buffer.
 pub fn manual() -> std::io::Result<Vec<(String, String)>> {
     super::manual::pages(&mut Cli::command())
 }

@@ -1,4 +1,4 @@
-//! A run: its options, and what they come to.
+//! A run: its options, and the request that they make.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -156,7 +156,7 @@ impl RunFlags {
     }
 }
 
-/// What `--wait` without a duration stands for.
+/// The meaning of `--wait` without a duration.
 pub(super) const FOREVER: &str = crate::config::FOREVER;
 
 pub(super) fn wait_value(text: &str) -> Result<Wait, duration::DurationError> {
@@ -190,7 +190,7 @@ pub struct RunRequest {
     pub close_lock: bool,
     /// The exit code for a refusal.
     pub conflict_exit_code: u8,
-    /// The key that is not to be run again.
+    /// The key that must not run again.
     pub once: Option<OnceKey>,
     /// The exit code for a key that is done.
     pub done_exit_code: u8,
@@ -202,7 +202,7 @@ pub struct RunRequest {
     pub report: Option<PathBuf>,
     /// The user's name for the run.
     pub label: Option<String>,
-    /// How much is said, and how.
+    /// The amount and the style of messages.
     pub log: LogRequest,
     /// The job: at least the program's name.
     pub command: Vec<OsString>,

@@ -13,7 +13,7 @@ use crate::config::{Config, Home, KEYS, Key, Kind, Setting, Source};
 use crate::exit;
 use crate::store::open::without_password;
 
-/// A command line that was read, with what the files add.
+/// A parsed command line, with the settings of the files.
 pub(super) struct Read<P> {
     pub(super) flags: P,
     /// Where they come from.
@@ -24,9 +24,9 @@ pub(super) struct Read<P> {
 #[derive(Debug)]
 pub(super) struct Origins {
     matches: ArgMatches,
-    /// What the files say of this line's group, whether it is heeded or not.
+    /// The files' settings for this line's group, used or not.
     settings: Vec<Setting>,
-    /// The names of those that are.
+    /// The names of the used ones.
     heeded: Vec<&'static str>,
 }
 
@@ -65,11 +65,11 @@ pub struct Effective {
     pub origin: Origin,
 }
 
-/// Why a line was not read.
+/// Why a line could not be parsed.
 pub(super) enum Misread {
-    /// It is wrong, or asks for help.
+    /// An error, or a request for help.
     Line(clap::Error),
-    /// A file is.
+    /// An error in a file.
     File(Unusable),
 }
 
@@ -79,7 +79,7 @@ impl From<clap::Error> for Misread {
     }
 }
 
-/// Reads a line, and the files if it is of a command that uses a store.
+/// Parses a line, and reads the files if the command uses a store.
 pub(super) fn read<P>(arguments: &[OsString]) -> Result<Read<P>, Misread>
 where
     P: CommandFactory + FromArgMatches,
@@ -118,8 +118,8 @@ where
     })
 }
 
-/// The options whose variables count for nothing, because a flag takes their place: that of
-/// `TOKENRUN_STORE_FILE` is taken by `--store` too.
+/// The options whose variables are ignored, because a flag replaces them: `--store` also replaces
+/// `TOKENRUN_STORE_FILE`.
 fn rivals_of_flags<P: CommandFactory>(arguments: &[OsString]) -> Vec<&'static str> {
     let all = || {
         KEYS.iter()
@@ -167,7 +167,7 @@ fn innermost(matches: &ArgMatches) -> &ArgMatches {
         .map_or(matches, |(_, inner)| innermost(inner))
 }
 
-/// What the files say of the group on the line; nothing if the command uses no store.
+/// The files' settings for the group on the line; empty if the command uses no store.
 fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
     let Ok(given) = matches.try_get_one::<OsString>("config") else {
         return Ok(Vec::new());

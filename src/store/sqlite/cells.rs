@@ -39,7 +39,7 @@ pub(super) struct Cells<'a> {
 enum Names {
     /// From the first on.
     All(&'static [&'static str]),
-    /// There is only one file.
+    /// There is only one.
     One(&'static str),
 }
 
