@@ -173,9 +173,9 @@ impl GuardHandle {
         Ok(self.status)
     }
 
-    /// Reaps ended children of this process, including those that it got as a subreaper or as PID
-    /// 1. If there are many, it reaps a batch: call again at [`Self::reap_at`]. Returns whether a
-    /// child may be left.
+    /// Reaps ended children of this process, including those that it got as PID 1 or as a
+    /// subreaper. If there are many, it reaps a batch: call again at [`Self::reap_at`]. Returns
+    /// whether a child may be left.
     ///
     /// # Errors
     /// Those of waitpid(2), which has no reason to fail.
