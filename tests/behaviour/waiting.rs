@@ -33,7 +33,7 @@ fn in_queue(store: &Store, line: Line) -> Run {
 fn places(store: &Store) -> Vec<String> {
     let sqlite = store.sql();
     let mut rows = sqlite
-        .prepare("SELECT document ->> 'client' FROM waiters ORDER BY place")
+        .prepare("SELECT document ->> 'client' FROM waiters ORDER BY position")
         .unwrap();
     let rows = rows.query_map([], |row| row.get(0)).unwrap();
     rows.map(Result::unwrap).collect()

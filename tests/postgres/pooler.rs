@@ -110,7 +110,7 @@ fn waiters_through_a_pooler_run_in_order_and_within_a_second() {
         pooler.port, database.name
     ));
     let places =
-        || database.sql("SELECT document ->> 'client' FROM tokenrun.waiters ORDER BY place");
+        || database.sql("SELECT document ->> 'client' FROM tokenrun.waiters ORDER BY position");
     let mut last = site.run("holder").start();
     site.store.until_begun("holder");
     let names = ["b", "a", "c"];

@@ -9,7 +9,7 @@ use crate::site::Site;
 use crate::support::{Run, until, until_dead, within};
 
 fn places(database: &Database<'_>) -> Vec<String> {
-    let text = database.sql("SELECT document ->> 'client' FROM tokenrun.waiters ORDER BY place");
+    let text = database.sql("SELECT document ->> 'client' FROM tokenrun.waiters ORDER BY position");
     text.lines()
         .map(str::to_owned)
         .filter(|line| !line.is_empty())
