@@ -33,7 +33,7 @@ use self::groups::GroupsLine;
 use self::once::OnceVerb;
 use self::run::run_request;
 use self::settings::{Misread, Origins};
-use self::tree::{Cli, Verb};
+use self::tree::{Cli, PlainRun, Verb};
 
 pub use self::acts::{ActRequest, JudgementRequest, Wish};
 pub use self::check::{CheckRequest, Question};
@@ -155,6 +155,17 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     if arguments.len() <= 1 {
         return Err(nothing_asked());
     }
+    if is_plain_run(arguments) {
+        match settings::read::<PlainRun>(arguments) {
+            Ok(read) => {
+                let run = run_request(read.flags.run).map_err(|it| read.origins.blame(it))?;
+                return Ok(Request::Run(Box::new(run)));
+            }
+            Err(Misread::File(unusable)) => return Err(unusable),
+            // The parser with all verbs explains the error.
+            Err(Misread::Line(_)) => {}
+        }
+    }
     if let Some(order) = StandIn::of(arguments) {
         return Ok(Request::StandIn(order));
     }
@@ -208,6 +219,14 @@ fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),
     }
+}
+
+/// Whether the line is a run's: it begins with an option, and has a job after `--`.
+fn is_plain_run(arguments: &[OsString]) -> bool {
+    let starts_with_option = arguments
+        .get(1)
+        .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+    starts_with_option && arguments.iter().any(|word| word == "--")
 }
 
 #[cfg(test)]

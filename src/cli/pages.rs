@@ -8,9 +8,7 @@ use super::tree::Cli;
 /// The variables that are read as options.
 #[must_use]
 pub fn variables() -> Vec<String> {
-    let mut command = Cli::command();
-    // The options of the verbs too, which are set up late.
-    command.build();
+    let command = Cli::command();
     let arguments = command.get_arguments().chain(
         command
             .get_subcommands()

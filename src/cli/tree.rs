@@ -46,11 +46,15 @@ pub(super) struct Cli {
     pub(super) run: RunFlags,
 }
 
-// Each verb is set up when a line names it: that takes longer than to read the line. Then a doc
-// comment on a flattened group of options would replace the verb's description, so those groups
-// have plain comments.
+/// A run alone: to set up the verbs takes longer than to read the line of a run.
+#[derive(Debug, Parser)]
+#[command(name = "tokenrun", version)]
+pub(super) struct PlainRun {
+    #[command(flatten)]
+    pub(super) run: RunFlags,
+}
+
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub(super) enum Verb {
     /// Show who holds which token
     Status(StatusFlags),

@@ -193,7 +193,7 @@ impl Scribe {
         if let Some(state) = rest.strip_prefix(b"state: ") {
             self.is_free = state.starts_with(b"Free");
         }
-        let skipped = number(b"WallTime(")
+        let skipped = number(b"wall: WallTime(")
             .or(number(b"Fence("))
             // A waiter's number: the order of the answer shows it already.
             .or(number(b"number: "))
