@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::{Answer, Notifier, Request, Store, StoreError};
-use crate::sys::eventfd::Bell;
+use crate::sys::eventfd::EventFlag;
 
 /// A store, and the thread that it moves to when a request might have to wait. Dropping it does not
 /// wait for the store.
@@ -107,7 +107,7 @@ fn update_notifier(notifier: &Mutex<Option<Notifier>>, request: &Request, store:
 struct Thread {
     requests: Sender<Request>,
     answers: Receiver<Answer>,
-    ready: Arc<Bell>,
+    ready: Arc<EventFlag>,
     /// The request that is out.
     out: Option<Request>,
 }
@@ -120,7 +120,7 @@ impl Thread {
         let (door, entrance) = channel::<Box<dyn Store>>();
         let (requests, inbox) = channel::<Request>();
         let (outbox, answers) = channel();
-        let ready = Arc::new(Bell::new()?);
+        let ready = Arc::new(EventFlag::new()?);
         let notifier = Arc::clone(&ready);
         thread::Builder::new()
             .name("store".into())

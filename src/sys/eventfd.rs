@@ -5,13 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// An eventfd: readable from [`Bell::notify`] to the next [`Bell::clear`]. Nonblocking and closed
+/// An eventfd: readable from [`EventFlag::notify`] to the next [`EventFlag::clear`]. Nonblocking and closed
 /// on exec.
 #[derive(Debug)]
-pub struct Bell(EventFd);
+pub struct EventFlag(EventFd);
 
-impl Bell {
-    /// A bell without a notification.
+impl EventFlag {
+    /// A flag without a notification.
     ///
     /// # Errors
     /// What eventfd(2) says: out of descriptors or memory.
@@ -23,7 +23,7 @@ impl Bell {
     /// Makes it readable.
     ///
     /// # Errors
-    /// EAGAIN after 2⁶⁴ − 2 notifications without a [`Bell::clear`].
+    /// EAGAIN after 2⁶⁴ − 2 notifications without a [`EventFlag::clear`].
     pub fn notify(&self) -> io::Result<()> {
         self.0.write(1)?;
         Ok(())
@@ -36,7 +36,7 @@ impl Bell {
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for EventFlag {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -50,17 +50,17 @@ mod tests {
 
     #[test]
     fn it_is_readable_from_a_ring_until_it_is_quiet() {
-        let bell = Bell::new().unwrap();
+        let flag = EventFlag::new().unwrap();
         let rings = || {
-            let sources = Sources::new().and((), bell.as_fd());
+            let sources = Sources::new().and((), flag.as_fd());
             sources.wait(Some(Duration::ZERO)).unwrap().has(&())
         };
-        bell.clear();
+        flag.clear();
         assert!(!rings());
-        bell.notify().unwrap();
-        bell.notify().unwrap();
+        flag.notify().unwrap();
+        flag.notify().unwrap();
         assert!(rings());
-        bell.clear();
+        flag.clear();
         assert!(!rings());
     }
 }
