@@ -112,7 +112,9 @@ pub(super) struct LogFlags {
     verbose: bool,
     /// How messages are written to stderr
     ///
-    /// What is JSON has a field `event` that stays as it is from release to release.
+    /// JSON is an object a line with `time`, `level`, `event` and `message`, and with `group`,
+    /// `client`, `session`, `fence`, `host`, `reason` (the cause in a word) and `holder` where they
+    /// are known. All but `message` stay as they are from release to release.
     #[arg(
         long,
         value_name = "FORMAT",

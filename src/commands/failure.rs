@@ -38,11 +38,7 @@ impl Failure {
     /// The message that explains it.
     #[must_use]
     pub fn message(&self) -> Message {
-        Message {
-            level: Level::Warning,
-            event: self.event,
-            text: self.text.clone(),
-        }
+        Message::new(Level::Warning, self.event, self.text.clone())
     }
 }
 
@@ -83,14 +79,12 @@ pub fn reported(error: &anyhow::Error) -> Reported {
         }
     }
     let (code, event) = kind.unwrap_or((exit::BUG, "bug"));
-    Reported {
-        code,
-        message: Message {
-            level: Level::Warning,
-            event,
-            text: parts.join(": "),
-        },
-    }
+    let message = Message::new(Level::Warning, event, parts.join(": "));
+    let message = match error.downcast_ref::<StoreError>() {
+        Some(error) => message.because(error.trouble.word()),
+        None => message,
+    };
+    Reported { code, message }
 }
 
 /// The exit code of an error.

@@ -141,11 +141,7 @@ pub fn done(
     } else {
         Level::Info
     };
-    Message {
-        level,
-        event: act.word(),
-        text,
-    }
+    Message::new(level, act.word(), text)
 }
 
 /// The message for an act that changes nothing.
@@ -163,11 +159,11 @@ pub fn nothing(act: &Act, group: &GroupName, store: &str) -> Message {
         Act::Raise(_) => format!("the fence of {group} is that high already"),
         Act::Release { .. } => format!("{group} is free already"),
     };
-    Message {
-        level: Level::Info,
-        event: "nothing_to_do",
-        text: format!("{text}; nothing was changed"),
-    }
+    Message::new(
+        Level::Info,
+        "nothing_to_do",
+        format!("{text}; nothing was changed"),
+    )
 }
 
 /// The message for an act that a running token prevents.
@@ -179,12 +175,12 @@ pub fn held(act: &Act, row: &Row, store: &str) -> Message {
         Act::Raise(_) => "its fence was not raised",
         _ => "was not freed",
     };
-    Message {
-        level: Level::Info,
-        event: "held",
-        text: format!(
+    Message::new(
+        Level::Info,
+        "held",
+        format!(
             "{} in {store} is running on {holder} and {not_done}; tokenrun revoke ends the job first, tokenrun release --force frees the token although the job may go on",
             row.group
         ),
-    }
+    )
 }

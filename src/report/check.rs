@@ -68,7 +68,7 @@ impl<'a> Answer<'a> {
             None => (Level::Detail, "may_run"),
             Some(why) => (Level::Info, why),
         };
-        Message { level, event, text }
+        Message::new(level, event, text)
     }
 }
 
@@ -103,16 +103,16 @@ impl<'a> Succeeded<'a> {
 pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
     let ended = run.ended_at.unwrap_or(run.started_at);
     let ago = now.stamp.wall.since(ended).unwrap_or_default();
-    Message {
-        level: Level::Detail,
-        event: "succeeded",
-        text: format!(
+    Message::new(
+        Level::Detail,
+        "succeeded",
+        format!(
             "{} in {store} succeeded on {} {} ago",
             run.group,
             run.client,
             rounded(ago)
         ),
-    }
+    )
 }
 
 /// The message that no run has succeeded.
@@ -127,12 +127,12 @@ pub fn not_succeeded(
         || "history knows of none".to_owned(),
         |ended| format!("the last did at {}", rfc3339(ended)),
     );
-    Message {
-        level: Level::Warning,
-        event: "not_succeeded",
-        text: format!(
+    Message::new(
+        Level::Warning,
+        "not_succeeded",
+        format!(
             "no run of {group} in {store} has succeeded in the last {}; {last}",
             rounded(within)
         ),
-    }
+    )
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::message::{Context, Level, Message};
-use super::refusals::{refusal_word, refused};
+use super::refusals::{holder, refusal_word, refused};
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::run::ending::{Ending, JobEnd, Loss, NotStarted, Unstarted, Why};
@@ -17,6 +17,10 @@ pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option
         format!("{program} is ended at once")
     } else {
         format!("{program} is ended, and killed in {}", rounded(kill_in))
+    };
+    let reason = match why {
+        Why::Loss(loss) => Some(loss_word(*loss)),
+        _ => None,
     };
     let (level, event, text) = match why {
         Why::Signal(signal) => (
@@ -50,7 +54,22 @@ pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option
             format!("{}; {ended}", lost(cx, *loss)),
         ),
     };
-    Some(Message::new(level, event, text))
+    let message = Message::new(level, event, text);
+    Some(match reason {
+        Some(reason) => message.because(reason),
+        None => message,
+    })
+}
+
+/// How a token was lost, in a word for scripts.
+const fn loss_word(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Taken => "taken",
+        Loss::StoreGone => "store_gone",
+        Loss::Revoked => "revoked",
+        Loss::Untrusted => "untrusted",
+        Loss::GuardGone => "guard_gone",
+    }
 }
 
 pub(super) fn lost(cx: &Context<'_>, loss: Loss) -> String {
@@ -101,7 +120,10 @@ pub(super) fn ended(
     let (group, program) = (cx.group, cx.program);
     Some(match ending {
         Ending::Refused { why, .. } => {
-            Message::new(Info, refusal_word(why), refused(cx, why, seen))
+            let word = refusal_word(why);
+            Message::new(Info, word, refused(cx, why, seen))
+                .because(word)
+                .held_by(holder(why, seen.map(|(row, _)| row)))
         }
         Ending::Done(mark) => Message::new(Info, "done", done(cx, mark)),
         Ending::Stopped(signal) => Message::new(
@@ -130,6 +152,7 @@ pub(super) fn ended(
                 "store_failed",
                 format!("{error}; {program} was not started{perhaps}{remedy}"),
             )
+            .because(error.trouble.word())
         }
         Ending::NoGuard => Message::new(
             Warning,
@@ -158,9 +181,23 @@ pub(super) fn ended(
                     _ => Warning,
                 };
                 Message::new(level, "not_started", not_started(cx, unstarted))
+                    .because(unstarted_word(unstarted))
             }
         },
     })
+}
+
+/// Why a job was not started, in a word for scripts.
+const fn unstarted_word(unstarted: &Unstarted) -> &'static str {
+    match unstarted {
+        Unstarted::Guard(NotStarted::NotFound(_)) => "not_found",
+        Unstarted::Guard(NotStarted::NotExecutable(_)) => "not_executable",
+        Unstarted::Guard(NotStarted::NoProcess(_)) => "no_process",
+        Unstarted::Guard(NotStarted::TooLate) => "too_late",
+        Unstarted::Signal(_) => "signal",
+        Unstarted::GuardGone => "guard_gone",
+        Unstarted::Done(_) => "done",
+    }
 }
 
 fn not_started(cx: &Context<'_>, unstarted: &Unstarted) -> String {

@@ -73,17 +73,9 @@ pub fn behind(resource: &ResourceName, fence: Fence, mark: Fence, store: &str) -
 }
 
 const fn info(event: &'static str, text: String) -> Message {
-    Message {
-        level: Level::Info,
-        event,
-        text,
-    }
+    Message::new(Level::Info, event, text)
 }
 
 const fn warning(event: &'static str, text: String) -> Message {
-    Message {
-        level: Level::Warning,
-        event,
-        text,
-    }
+    Message::new(Level::Warning, event, text)
 }

@@ -38,11 +38,11 @@ pub fn changed(change: Change, held: &Holder) -> Message {
         Change::Gain => "has",
         Change::Loss => "no longer has",
     };
-    Message {
-        level: Level::Info,
-        event: change.as_str(),
-        text: format!("{client_id} {has} the token of {group} (fence {fence})"),
-    }
+    Message::new(
+        Level::Info,
+        change.as_str(),
+        format!("{client_id} {has} the token of {group} (fence {fence})"),
+    )
 }
 
 /// The command of `--on-change` could not be started, or failed.
@@ -52,14 +52,14 @@ pub fn command_failed(change: Change, ended: std::io::Result<ExitStatus>) -> Mes
         Ok(status) => format!("ended with {status}"),
         Err(error) => format!("could not be started: {error}"),
     };
-    Message {
-        level: Level::Warning,
-        event: "on_change_failed",
-        text: format!(
+    Message::new(
+        Level::Warning,
+        "on_change_failed",
+        format!(
             "the command of --on-change for the {} {how}",
             change.as_str()
         ),
-    }
+    )
 }
 
 /// The runtime file can't be used.

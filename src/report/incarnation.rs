@@ -73,29 +73,25 @@ pub fn judged(judgement: &Judgement, incarnation: &Incarnation, store: &str) -> 
             "{store} ({incarnation}) is distrusted: of each group nothing is granted for as long as its longest takeover-after; jobs that run go on"
         ),
     };
-    Message {
-        level: Level::Info,
-        event: judgement.word(),
-        text,
-    }
+    Message::new(Level::Info, judgement.word(), text)
 }
 
 /// The message that the store's incarnation is no longer the one that the operator saw.
 #[must_use]
 pub fn is_another(shown: &Incarnation, now: &Incarnation, store: &str) -> Message {
-    Message {
-        level: Level::Info,
-        event: "another_incarnation",
-        text: format!("{store} is {now} and not {shown}; nothing was changed"),
-    }
+    Message::new(
+        Level::Info,
+        "another_incarnation",
+        format!("{store} is {now} and not {shown}; nothing was changed"),
+    )
 }
 
 /// The message that nothing needs to be settled.
 #[must_use]
 pub fn is_settled(incarnation: &Incarnation, store: &str) -> Message {
-    Message {
-        level: Level::Info,
-        event: "nothing_to_do",
-        text: format!("{store} ({incarnation}) is trusted already; nothing was changed"),
-    }
+    Message::new(
+        Level::Info,
+        "nothing_to_do",
+        format!("{store} ({incarnation}) is trusted already; nothing was changed"),
+    )
 }

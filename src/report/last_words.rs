@@ -13,7 +13,7 @@ use std::panic::{PanicHookInfo, set_hook};
 use std::sync::RwLock;
 
 use super::log::{Style, stderr_takes_a_line};
-use super::message::{Level, Message};
+use super::message::{Level, Message, Subject};
 use crate::exit;
 use crate::sys::process::{exit_now, pid};
 use crate::sys::signals::without_being_stopped;
@@ -52,7 +52,7 @@ fn tell(panic: &PanicHookInfo<'_>) {
     if let Ok(style) = STYLE.try_read()
         && style.least.is_some()
     {
-        say(&style.line(&message(panic)));
+        say(&style.line(&message(panic), &Subject::default()));
     }
 }
 
@@ -64,14 +64,14 @@ fn message(panic: &PanicHookInfo<'_>) -> Message {
         .map_or_else(String::new, ToString::to_string);
     let thread = std::thread::current();
     let thread = thread.name().unwrap_or("without a name");
-    Message {
-        level: Level::Warning,
-        event: "bug",
-        text: format!(
+    Message::new(
+        Level::Warning,
+        "bug",
+        format!(
             "a bug ends this run now, and its job if there is one: {what} ({place}, thread \
              {thread}); please report it"
         ),
-    }
+    )
 }
 
 /// Writes without locks and queues: this thread, or one that waits for a terminal, may hold them.

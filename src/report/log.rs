@@ -17,13 +17,14 @@ use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
+use serde::Serialize;
 
-use super::message::{Level, Message};
+use super::message::{Level, Message, Subject};
 use super::printable::printable;
 use super::{rfc3339, wall_clock};
 use crate::sys::poll::is_writable;
 use crate::sys::signals::without_being_stopped;
+use crate::token::Fence;
 
 /// How many messages may wait to be written.
 const QUEUE: usize = 256;
@@ -47,6 +48,7 @@ pub struct Style {
 #[derive(Debug)]
 pub struct Log {
     style: Style,
+    subject: Subject,
     queue: Option<Queue>,
     /// Lines that stderr did not take while there was no thread.
     backlog: Vec<String>,
@@ -71,8 +73,32 @@ enum Item {
     Clear(SyncSender<()>),
 }
 
+/// A message of `--log-format json`. The names of the fields are stable; a field without a value is
+/// left out.
+#[derive(Debug, Serialize)]
+struct Logged<'a> {
+    time: String,
+    level: &'static str,
+    event: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fence: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<&'a str>,
+}
+
 impl Style {
-    pub(super) fn line(self, message: &Message) -> String {
+    pub(super) fn line(self, message: &Message, subject: &Subject) -> String {
         if !self.json {
             return format!("tokenrun: {}\n", printable(&message.text));
         }
@@ -81,12 +107,20 @@ impl Style {
             Level::Info => "info",
             Level::Warning => "warning",
         };
-        let object = json!({
-            "time": rfc3339(wall_clock()),
-            "level": level,
-            "event": message.event,
-            "message": message.text,
-        });
+        let object = Logged {
+            time: rfc3339(wall_clock()),
+            level,
+            event: message.event,
+            message: &message.text,
+            group: subject.group.as_deref(),
+            client: subject.client.as_deref(),
+            session: subject.session.as_deref(),
+            fence: subject.fence.map(|fence| fence.to_string()),
+            host: subject.host.as_deref(),
+            reason: message.reason,
+            holder: message.holder.as_deref(),
+        };
+        let object = serde_json::to_string(&object).unwrap_or_default();
         format!("{object}\n")
     }
 }
@@ -97,10 +131,21 @@ impl Log {
     pub fn new(style: Style) -> Self {
         Self {
             style,
+            subject: Subject::default(),
             queue: None,
             backlog: Vec::new(),
             dropped: Arc::default(),
         }
+    }
+
+    /// Sets what the messages from here on are about.
+    pub fn about(&mut self, subject: Subject) {
+        self.subject = subject;
+    }
+
+    /// Sets the fence of the messages from here on.
+    pub fn granted(&mut self, fence: Fence) {
+        self.subject.fence = Some(fence);
     }
 
     /// Writes a message, if its level is enabled. `detached`: a deadline is held in this process,
@@ -109,7 +154,7 @@ impl Log {
         if self.style.least.is_none_or(|least| message.level < least) {
             return;
         }
-        let line = self.style.line(message);
+        let line = self.style.line(message, &self.subject);
         if detached && self.queue.is_none() {
             self.detach();
         }
@@ -283,11 +328,9 @@ impl Writer {
         if dropped == 0 {
             return;
         }
-        let line = self.style.line(&Message {
-            level: Level::Warning,
-            event: "messages_dropped",
-            text: format!("{dropped} messages dropped: stderr is not being read"),
-        });
+        let text = format!("{dropped} messages dropped: stderr is not being read");
+        let message = Message::new(Level::Warning, "messages_dropped", text);
+        let line = self.style.line(&message, &Subject::default());
         if !self.write(&line) {
             self.dropped.fetch_add(dropped, Ordering::Relaxed);
         }

@@ -1,6 +1,6 @@
 //! A message, and the names that it may use.
 
-use crate::token::GroupName;
+use crate::token::{ClientId, Fence, GroupName};
 
 /// How much a message matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,11 +22,36 @@ pub struct Message {
     pub event: &'static str,
     /// The event in a line for people.
     pub text: String,
+    /// The cause, in a word for scripts: why a run was refused, lost or not started.
+    pub reason: Option<&'static str>,
+    /// The client that holds the token, where that is the cause.
+    pub holder: Option<String>,
 }
 
 impl Message {
-    pub(super) const fn new(level: Level, event: &'static str, text: String) -> Self {
-        Self { level, event, text }
+    /// A message without a cause.
+    #[must_use]
+    pub const fn new(level: Level, event: &'static str, text: String) -> Self {
+        Self {
+            level,
+            event,
+            text,
+            reason: None,
+            holder: None,
+        }
+    }
+
+    /// The same, with its cause in a word.
+    #[must_use]
+    pub const fn because(mut self, reason: &'static str) -> Self {
+        self.reason = Some(reason);
+        self
+    }
+
+    /// The same, with the client that holds the token.
+    pub(super) fn held_by(mut self, holder: Option<&ClientId>) -> Self {
+        self.holder = holder.map(ToString::to_string);
+        self
     }
 }
 
@@ -38,4 +63,19 @@ pub struct Context<'a> {
     pub store: &'a str,
     /// The program's name.
     pub program: &'a str,
+}
+
+/// What the messages of one process are about, as fields of JSON messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// The group.
+    pub group: Option<String>,
+    /// This node's client id.
+    pub client: Option<String>,
+    /// This invocation.
+    pub session: Option<String>,
+    /// This host's name.
+    pub host: Option<String>,
+    /// The fence of the grant, once there is one.
+    pub fence: Option<Fence>,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::endings::{ended, not_recorded, stopping};
 use super::incarnation;
 use super::message::{Context, Level, Message};
+use super::refusals::{holder, refusal_word};
 use super::waiting;
 use crate::duration::rounded;
 use crate::job::messages::Unkillable;
@@ -47,12 +48,15 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
         } => {
             let text = waiting::begins(cx, row.as_deref(), why, *ahead, *left);
             Message::new(Info, "in_line", text)
+                .because(refusal_word(why))
+                .held_by(holder(why, row.as_deref()))
         }
         Note::StoreAway { error } => Message::new(
             Warning,
             "store_trouble",
             format!("{error}; waiting for it too"),
-        ),
+        )
+        .because(error.trouble.word()),
         Note::Waited { waited } => Message::new(Info, "waited", waiting::ends(cx, *waited)),
         Note::NoLocks { why } => Message::new(Detail, "no_locks", no_locks(cx, why)),
         Note::Acquired {
@@ -94,6 +98,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
         ),
         Note::TroubleBegan { error, job_ends_in } => {
             Message::new(Warning, "store_trouble", trouble(cx, error, *job_ends_in))
+                .because(error.trouble.word())
         }
         Note::TroubleEnded => Message::new(
             Info,

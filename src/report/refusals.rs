@@ -5,7 +5,7 @@ use super::json::not_before;
 use super::message::Context;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Refusal, Row, StoreTime};
+use crate::token::{ClientId, Refusal, Row, StoreTime};
 
 /// The reason of a refusal, in a word for scripts.
 #[must_use]
@@ -19,6 +19,16 @@ pub(super) const fn refusal_word(why: &Refusal) -> &'static str {
         Refusal::Bound { .. } => "bound",
         Refusal::Reserved { .. } => "reserved",
         Refusal::Forgetful { .. } => "store_observed",
+    }
+}
+
+/// The client that the token belongs to, where that is why a run was refused.
+pub(super) fn holder<'a>(why: &'a Refusal, seen: Option<&'a Row>) -> Option<&'a ClientId> {
+    match why {
+        Refusal::Held { by, .. } => Some(by),
+        Refusal::Bound { to, .. } => Some(to),
+        Refusal::AliveHere(_) => seen.and_then(Row::client_bound),
+        _ => None,
     }
 }
 

@@ -27,6 +27,22 @@ pub enum Trouble {
     Misconfigured,
 }
 
+impl Trouble {
+    /// The kind in a word for scripts.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Unavailable => "unavailable",
+            Self::Refused => "refused",
+            Self::Locked => "locked",
+            Self::Held => "held",
+            Self::Gone => "gone",
+            Self::Denied => "denied",
+            Self::Misconfigured => "misconfigured",
+        }
+    }
+}
+
 /// A copy of an operating system error: its number, or its kind.
 pub(super) fn copy_of(error: &io::Error) -> io::Error {
     error

@@ -100,5 +100,5 @@ pub(crate) fn warn_of_overlay(url: &StoreUrl, log: &mut Log) {
 /// Writes a warning.
 pub(crate) fn warn(log: &mut Log, event: &'static str, text: String) {
     let level = Level::Warning;
-    log.write(&Message { level, event, text }, false);
+    log.write(&Message::new(level, event, text), false);
 }

@@ -11,15 +11,26 @@ use crate::cli::{ActRequest, CheckRequest, ExplainRequest, GroupsRequest, Judgem
 use crate::commands;
 use crate::exit::Exit;
 use crate::report::log::Log;
+use crate::report::message::Subject;
 use crate::run::locking::evidence_of;
 use crate::run::runtime_file::held_session;
 use crate::store::Reading;
 use crate::store::open::Opened;
 use crate::sys::{process, user};
-use crate::token::{Actor, Claim, Evidence, Row};
+use crate::token::{Actor, Claim, Evidence, GroupName, Row};
+
+/// The subject of a verb's messages: a group, and this host.
+fn about(group: &GroupName) -> Subject {
+    Subject {
+        group: Some(group.to_string()),
+        host: process::host_name().ok(),
+        ..Subject::default()
+    }
+}
 
 /// An operator's act.
 pub(crate) fn act(request: ActRequest, log: &mut Log) -> Result<Exit> {
+    log.about(about(&request.group));
     let mut store = known_store(&request.store, log)?;
     let actor = Actor {
         by: user::name(),
@@ -44,6 +55,7 @@ pub(crate) fn judge(request: JudgementRequest, log: &mut Log) -> Result<Exit> {
 
 /// Answers whether this node may run, or a run has succeeded.
 pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit> {
+    log.about(about(&request.group));
     let mut store = known_store(&request.store, log)?;
     // Where there is no place for such a file, there is none.
     let by_default = || hold::default_runtime_file(&request.group).ok();

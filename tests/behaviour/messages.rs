@@ -26,6 +26,58 @@ fn json_messages_are_an_object_a_line() {
     assert_eq!(events, ["decided", "bound"]);
 }
 
+/// The messages of a JSON log, by their events.
+fn logged(ended: &Ended, event: &str) -> Value {
+    let all = ended.messages().into_iter();
+    let mut all = all.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    all.find(|message| message["event"] == event)
+        .unwrap_or_else(|| panic!("{event}: {}", ended.stderr))
+}
+
+#[test]
+fn json_messages_name_what_they_are_about() {
+    let store = Store::new();
+    let json = ["--log-format=json", "-v"];
+    let bound = logged(&refused(&store, &json), "bound");
+    assert_eq!(bound["group"], "job");
+    assert_eq!(bound["client"], "node-b");
+    assert!(
+        bound["session"].is_string() && bound["host"].is_string(),
+        "{bound}"
+    );
+    assert_eq!(
+        (&bound["reason"], &bound["holder"]),
+        (&"bound".into(), &"node-a".into())
+    );
+    assert_eq!(bound.get("fence"), None);
+
+    let run = store.run("node-a").with(&json).job(&["sh", "-c", "exit 3"]);
+    let ended = run.end().with_code(3);
+    let status: Value = store.verb(&["status", "--json"]).end().json();
+    assert_eq!(logged(&ended, "started")["fence"], status[0]["fence"]);
+
+    let missing = store
+        .run("node-a")
+        .with(&json)
+        .job(&["no-such-command"])
+        .end();
+    assert_eq!(
+        logged(&missing.with_code(127), "not_started")["reason"],
+        "not_found"
+    );
+    let nowhere = store.bare(&["-g", "x", "-s", "/dev/null/x.db"]).with(&json);
+    let failed = nowhere.job(&["true"]).end();
+    let message = logged(&failed, "store_failed");
+    assert_eq!(message["reason"], "misconfigured", "{message}");
+}
+
+#[test]
+fn a_json_message_of_a_loss_says_how_it_was_lost() {
+    let lost = logged(&revoked(&Store::new(), "--log-format=json"), "lost");
+    assert_eq!(lost["reason"], "revoked", "{lost}");
+    assert_eq!(lost["client"], "node-a", "{lost}");
+}
+
 /// A run whose job is ended because an operator revokes its token.
 fn revoked(store: &Store, quiet: &str) -> Ended {
     let line = store.free_run("node-a").with(&[quiet, "--heartbeat=200ms"]);
