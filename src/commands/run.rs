@@ -9,7 +9,7 @@ use super::failure::{Failure, SYSTEM_REFUSED};
 use crate::cli::{STAND_IN, said_by_variable};
 use crate::exit::{self, Exit};
 use crate::report::log::Log;
-use crate::report::message::{Context, Message, Subject};
+use crate::report::message::{Context, Message};
 use crate::report::messages::{guard_news, message, report_failed};
 use crate::report::printable::printable;
 use crate::report::run_report::RunReport;
@@ -52,13 +52,6 @@ pub fn run(
 ) -> Result<(Ending, Exit)> {
     let started_at = rfc3339(wall_clock());
     let store_name = store.name().to_owned();
-    log.about(Subject {
-        group: Some(run.claim.group.to_string()),
-        client: Some(run.claim.client.to_string()),
-        session: Some(run.claim.session.to_string()),
-        host: run.claim.about.host.clone(),
-        fence: None,
-    });
     let mut narrator = Narrator {
         context: Context {
             group: &run.claim.group.clone(),

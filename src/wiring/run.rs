@@ -13,6 +13,7 @@ use crate::commands::run::Run;
 use crate::exit::Exit;
 use crate::job::Leftovers;
 use crate::report::log::Log;
+use crate::report::message::Subject;
 use crate::run::ending::{Codes, Ending};
 use crate::run::machine::Limits;
 use crate::run::outside::{LockSettings, Outside};
@@ -34,6 +35,13 @@ pub(crate) fn run_to_its_end(
     let url = store_url(&request.store)?;
     warn_of_overlay(&url, log);
     let claim = node::claim(&request)?;
+    log.about(Subject {
+        group: Some(claim.group.to_string()),
+        client: Some(claim.client.to_string()),
+        session: Some(claim.session.to_string()),
+        host: claim.about.host.clone(),
+        fence: None,
+    });
     let timeout = request.timing.store_timeout;
     let store = StoreOfRun {
         url: &url,

@@ -97,7 +97,7 @@ fn on_waking_a_token_of_another_session_is_left_alone() {
     let history = store.history();
     assert_eq!(history[0]["outcome"], "succeeded");
     assert_eq!(history[1]["outcome"], "lost");
-    assert_eq!(store.cell::<i64>("takeovers"), 1);
+    assert_eq!(store.field::<i64>("takeovers"), 1);
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn terminal(store: &Store) -> Terminal {
 
 /// The pid of the only tokenrun that the group's row knows.
 fn supervisor(store: &Store) -> i32 {
-    store.cell("document ->> 'pid'")
+    store.field("pid")
 }
 
 #[test]

@@ -19,10 +19,10 @@ fn options_are_read_from_the_environment() {
         .env("TOKENRUN_VERBOSE", "true");
     let ended = line.end().with_code(0);
     assert!(ended.stderr.contains("looked at"), "{ended:?}");
-    assert_eq!(store.cell::<i64>("keep_ms"), 7_200_000);
-    assert_eq!(store.cell::<i64>("takeover_after_ms"), 600_000);
-    assert_eq!(store.cell::<i64>("head_start_ms"), 12_000);
-    assert_eq!(store.cell::<i64>("not_before_ms"), 1);
+    assert_eq!(store.field::<i64>("keep_ms"), 7_200_000);
+    assert_eq!(store.field::<i64>("takeover_after_ms"), 600_000);
+    assert_eq!(store.field::<i64>("head_start_ms"), 12_000);
+    assert_eq!(store.field::<i64>("not_before_ms"), 1);
     let status = store.status();
     assert_eq!(status["client"], "node-e");
     assert_eq!(status["expected_client"], "node-e");
@@ -37,7 +37,7 @@ fn a_flag_beats_a_variable() {
         .env("TOKENRUN_KEEP", "2h")
         .env("TOKENRUN_CLIENT_ID", "node-e");
     line.env("TOKENRUN_STORE", "redis://x").end().with_code(0);
-    assert_eq!(store.cell::<i64>("keep_ms"), 3_600_000);
+    assert_eq!(store.field::<i64>("keep_ms"), 3_600_000);
     assert_eq!(store.status()["client"], "node-a");
 }
 

@@ -186,6 +186,11 @@ impl Store {
         self.sql().query_row(&sql, [], |row| row.get(0)).unwrap()
     }
 
+    /// A field of the group's document, by its path.
+    pub(crate) fn field<T: rusqlite::types::FromSql>(&self, path: &str) -> T {
+        self.cell(&format!("document ->> '$.{path}'"))
+    }
+
     /// Has every swap of a row, from now on, written down beside it. The note of a pruning is none.
     pub(crate) fn watch_writes(&self) {
         let sql = "CREATE TABLE writes (number INTEGER PRIMARY KEY, before INTEGER, state TEXT);

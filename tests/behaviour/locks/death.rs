@@ -22,7 +22,7 @@ fn killed_with_guard_and_job_it_is_taken_over_by_the_next_look() {
     let store = Store::new();
     let run = start(&store);
     let job = store.until_begun("node-a");
-    let file: String = store.cell("document ->> '$.run.lock_file'");
+    let file: String = store.field("run.lock_file");
     kill_both(run);
     until_dead(job);
     assert!(store.lock_files().contains(&file));
@@ -86,7 +86,7 @@ fn a_stopped_supervisor_is_not_dead_and_delays_no_other_once_it_is_silent() {
     until_stopped(run.pid());
     store.until_job_gone();
     until_dead(guard);
-    let file: String = store.cell("document ->> '$.run.lock_file'");
+    let file: String = store.field("run.lock_file");
 
     let ended = super::once_silent(&super::contender(&store)).with_code(0);
     assert!(ended.stderr.contains("whose holder is silent"), "{ended:?}");
@@ -153,7 +153,7 @@ fn a_run_whose_end_was_not_recorded_is_dead_too() {
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
     store.go(3);
     let ended = run.end().with_code(3);
-    assert!(ended.stderr.contains("unless they can see on this host"));
+    assert!(ended.stderr.contains("a claimant on this host need not"));
     drop(blocker);
     assert_eq!(store.status()["state"], "running");
     next(&store, "node-a").end().with_code(0);
@@ -197,5 +197,5 @@ fn a_killed_guards_run_is_over_in_order() {
     signal(run.guard(), Signal::SIGKILL);
     run.end().with_code(76);
     assert_eq!(store.lock_files(), [""; 0]);
-    assert_eq!(store.cell::<Option<String>>("lock_file"), None);
+    assert_eq!(store.field::<Option<String>>("run.lock_file"), None);
 }

@@ -29,7 +29,7 @@ fn each_process_has_one_and_the_jobs_is_out_of_the_way() {
     let store = Store::new();
     let run = store.free_run("node-a").start();
     let job = store.until_begun("node-a");
-    let file: String = store.cell("document ->> '$.run.lock_file'");
+    let file: String = store.field("run.lock_file");
     let [(_, range)] = &locked(run.pid(), &file)[..] else {
         panic!("{:?}", locked(run.pid(), &file));
     };
@@ -48,7 +48,7 @@ fn with_close_lock_the_job_has_none() {
     let store = Store::new();
     let run = store.free_run("node-a").with(&["--close-lock"]).start();
     let job = store.until_begun("node-a");
-    let file: String = store.cell("document ->> '$.run.lock_file'");
+    let file: String = store.field("run.lock_file");
     assert_eq!(locked(run.guard(), &file).len(), 1);
     assert_eq!(locked(job, &file), []);
     store.go(0);
@@ -63,7 +63,7 @@ fn where_no_high_number_is_allowed_the_job_has_the_next_best() {
     let line = store.free_run("node-a").under(&["sh", "-c", limit, "sh"]);
     let run = line.start();
     let job = store.until_begun("node-a");
-    let file: String = store.cell("document ->> '$.run.lock_file'");
+    let file: String = store.field("run.lock_file");
     assert_eq!(locked(job, &file), [(32, "1-1".to_owned())]);
     run.signal(Signal::SIGTERM);
     run.end();
@@ -83,11 +83,11 @@ fn the_files_are_for_their_user_alone_and_gone_after_the_run() {
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     let directory = store.locks();
     assert_eq!(mode(directory.clone()), 0o700);
-    let file: String = store.cell("document ->> '$.run.lock_file'");
+    let file: String = store.field("run.lock_file");
     assert_eq!(store.lock_files(), std::slice::from_ref(&file));
     assert_eq!(mode(directory.join(file)), 0o600);
     store.go(0);
     run.end().with_code(0);
     assert_eq!(store.lock_files(), [""; 0]);
-    assert_eq!(store.cell::<Option<String>>("lock_file"), None);
+    assert_eq!(store.field::<Option<String>>("run.lock_file"), None);
 }

@@ -10,7 +10,7 @@ use crate::support::Store;
 fn dead(store: &Store) -> String {
     let run = store.free_run("node-a").start();
     store.until_begun("node-a");
-    let file = store.cell("document ->> '$.run.lock_file'");
+    let file = store.field("run.lock_file");
     kill_both(run);
     store.until_job_gone();
     file

@@ -93,7 +93,7 @@ fn a_run_without_locks_is_taken_over_when_it_is_silent() {
     fs::write(store.locks(), "").unwrap();
     let run = store.free_run("node-a").hasty().start();
     store.until_begun("node-a");
-    assert_eq!(store.cell::<Option<String>>("lock_file"), None);
+    assert_eq!(store.field::<Option<String>>("run.lock_file"), None);
     kill_both(run);
     contender(&store)
         .end()
