@@ -10,6 +10,7 @@ mod doctor;
 mod explain;
 mod explained;
 mod fence;
+mod forgiving;
 mod groups;
 mod hold;
 mod init;
@@ -166,6 +167,8 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
             Err(Misread::Line(_)) => {}
         }
     }
+    let rewritten = forgiving::rewritten(arguments);
+    let arguments = rewritten.as_deref().unwrap_or(arguments);
     if let Some(order) = StandIn::of(arguments) {
         return Ok(Request::StandIn(order));
     }

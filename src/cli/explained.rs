@@ -53,7 +53,7 @@ fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
     let example = format!("as in {}", example(command));
     match (error.kind(), invalid(error)) {
         (ErrorKind::UnknownArgument, Some(word)) if word.starts_with('-') => {
-            match suggestion(error) {
+            match near_option(command, &word) {
                 Some(near) => {
                     let near = with_value(command, &near);
                     format!("unknown option {word}; did you mean {near}? {example}")
@@ -63,6 +63,10 @@ fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
                     full_name(command)
                 ),
             }
+        }
+        (ErrorKind::UnknownArgument, Some(word)) if takes_equals(command, arguments, &word) => {
+            let option = before(arguments, &word).unwrap_or_default();
+            format!("{option} takes its value after an equals sign: {option}={word}; {example}")
         }
         (
             ErrorKind::UnknownArgument
@@ -78,6 +82,20 @@ fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
             format!("{}{variables}; {example}", problem(error))
         }
     }
+}
+
+/// The word before this one.
+fn before<'a>(arguments: &'a [OsString], word: &str) -> Option<&'a str> {
+    let at = arguments.iter().position(|it| it == word)?;
+    arguments.get(at.checked_sub(1)?)?.to_str()
+}
+
+/// Whether the word before this one is an option that takes its value after an equals sign.
+fn takes_equals(command: &clap::Command, arguments: &[OsString], word: &str) -> bool {
+    let option = before(arguments, word).and_then(|it| it.strip_prefix("--"));
+    let mut all = command.get_arguments();
+    option
+        .is_some_and(|long| all.any(|it| it.get_long() == Some(long) && it.is_require_equals_set()))
 }
 
 /// The options that a variable has set, and not the command line, of those that an error is about.
@@ -225,9 +243,7 @@ fn with_value(command: &clap::Command, option: &str) -> String {
 fn unexpected(command: &clap::Command, word: &str) -> String {
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let verbs: Vec<&str> = verbs.map(clap::Command::get_name).collect();
-    let likeness = |verb: &&str| (strsim::jaro(verb, word) * 100.0) as u8;
-    let near = verbs.iter().copied().max_by_key(likeness);
-    let near = near.filter(|verb| likeness(verb) >= 80);
+    let near = nearest(word, verbs.iter().copied());
     let name = full_name(command);
     if verbs.is_empty() {
         return format!("unexpected {word:?}; as in {}", example(command));
@@ -260,9 +276,19 @@ fn invalid(error: &clap::Error) -> Option<String> {
     kinds.iter().find_map(|kind| text_in(error, *kind))
 }
 
-/// The likely option.
-fn suggestion(error: &clap::Error) -> Option<String> {
-    text_in(error, ContextKind::SuggestedArg)
+/// The option of this command that a word is most like, if it is like one.
+fn near_option(command: &clap::Command, word: &str) -> Option<String> {
+    let options = command.get_arguments().filter(|it| !it.is_hide_set());
+    let longs = options.filter_map(clap::Arg::get_long);
+    let name = word.split('=').next()?.trim_start_matches('-');
+    nearest(name, longs).map(|near| format!("--{near}"))
+}
+
+/// The word that differs from this one by the fewest edits, if those are few for its length.
+fn nearest<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let edits = |other: &&str| strsim::damerau_levenshtein(word, other);
+    let near = words.min_by_key(edits)?;
+    (edits(&near) <= (word.len() / 3).max(1)).then_some(near)
 }
 
 fn text_in(error: &clap::Error, kind: ContextKind) -> Option<String> {

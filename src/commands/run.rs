@@ -57,6 +57,7 @@ pub fn run(
             group: &run.claim.group.clone(),
             store: &store_name,
             program: &run.claim.about.program.clone(),
+            command: &run.outside.argv.clone(),
         },
         displays: run.limits.wait != Wait::No && log.displays(),
         log,

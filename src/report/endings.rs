@@ -187,6 +187,23 @@ pub(super) fn ended(
     })
 }
 
+/// The program as it was given: its path helps to find what is wrong with it.
+fn given(cx: &Context<'_>) -> String {
+    let given = cx.command.first().map(|word| word.to_string_lossy());
+    given.map_or_else(|| cx.program.to_owned(), Into::into)
+}
+
+/// What to write for a single argument that looks like a line of a shell.
+fn shell_hint(cx: &Context<'_>) -> &'static str {
+    let is_shell = |c: char| c.is_whitespace() || "|&;<>()$`*?~".contains(c);
+    match cx.command {
+        [line] if line.to_string_lossy().contains(is_shell) => {
+            "; for a line of a shell, write sh -c before it"
+        }
+        _ => "",
+    }
+}
+
 /// Why a job was not started, in a word for scripts.
 const fn unstarted_word(unstarted: &Unstarted) -> &'static str {
     match unstarted {
@@ -204,10 +221,14 @@ fn not_started(cx: &Context<'_>, unstarted: &Unstarted) -> String {
     let program = cx.program;
     match unstarted {
         Unstarted::Guard(NotStarted::NotFound(error)) => {
-            format!("{program}: command not found ({error})")
+            format!(
+                "{}: command not found ({error}){}",
+                given(cx),
+                shell_hint(cx)
+            )
         }
         Unstarted::Guard(NotStarted::NotExecutable(error)) => {
-            format!("{program} can't be executed: {error}")
+            format!("{} can't be executed: {error}{}", given(cx), shell_hint(cx))
         }
         Unstarted::Guard(NotStarted::NoProcess(error)) => {
             format!("no process for {program}: {error}")

@@ -1,5 +1,7 @@
 //! A message, and the names that it may use.
 
+use std::ffi::OsString;
+
 use crate::token::{ClientId, Fence, GroupName};
 
 /// How much a message matters.
@@ -63,6 +65,8 @@ pub struct Context<'a> {
     pub store: &'a str,
     /// The program's name.
     pub program: &'a str,
+    /// The command as it was given.
+    pub command: &'a [OsString],
 }
 
 /// What the messages of one process are about, as fields of JSON messages.

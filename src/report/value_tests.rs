@@ -412,6 +412,7 @@ fn a_refusal_is_shown_with_each_time_in_its_place() {
         group: &group,
         store: "the store",
         program: "run.sh",
+        command: &[],
     };
     for (why, [because, message, shown_line]) in refusals() {
         let decided = Decision {

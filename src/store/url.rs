@@ -15,6 +15,22 @@ pub enum StoreUrl {
     Postgres(Secret),
 }
 
+/// The schemes of databases that users of other lock tools may try.
+const UNSUPPORTED: [&str; 12] = [
+    "mysql",
+    "mariadb",
+    "redis",
+    "rediss",
+    "valkey",
+    "valkeys",
+    "mongodb",
+    "etcd",
+    "consul",
+    "zookeeper",
+    "mssql",
+    "oracle",
+];
+
 /// Why a text names no store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
@@ -22,6 +38,11 @@ pub enum UrlError {
         "the store {0:?} has an unknown scheme: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
     )]
     UnknownScheme(String),
+    /// A database that other tools of this kind use.
+    #[error(
+        "tokenrun does not support {0} stores: use PostgreSQL (postgres://user@host/database) or a SQLite file (sqlite:///absolute/path)"
+    )]
+    Unsupported(String),
     /// `sqlite://` without an absolute path.
     #[error("the store {0:?} has no absolute path: write sqlite:///absolute/path")]
     NotAbsolute(String),
@@ -65,6 +86,7 @@ impl StoreUrl {
         match scheme {
             "sqlite" if rest.starts_with('/') => Ok(Self::Sqlite(PathBuf::from(rest))),
             "sqlite" => Err(UrlError::NotAbsolute(text.to_owned())),
+            other if UNSUPPORTED.contains(&other) => Err(UrlError::Unsupported(other.to_owned())),
             // The rest may hold a password: it is not repeated.
             other => Err(UrlError::UnknownScheme(format!("{other}://…"))),
         }

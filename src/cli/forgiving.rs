@@ -1,0 +1,130 @@
+//! Other ways to write a line: `tokenrun help VERB`, `tokenrun version`, and options before the
+//! verb. Each is rewritten to the way that the parser knows.
+
+use std::ffi::OsString;
+
+use clap::{Arg, Command, CommandFactory as _};
+
+use super::tree::Cli;
+
+/// The line as the parser knows it; `None` if it is one already.
+pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
+    let (program, words) = arguments.split_first()?;
+    let line = |words: Vec<OsString>| Some([vec![program.clone()], words].concat());
+    match words.first()?.to_str()? {
+        "help" => line([&words[1..], &["--help".into()]].concat()),
+        "version" if words.len() == 1 => line(vec!["--version".into()]),
+        first if first.starts_with('-') && !words.iter().any(|word| word == "--") => {
+            let command = Cli::command();
+            let options = leading_options(&command, words);
+            let verb = verb_at(&command, &words[options..]);
+            let (options, rest) = words.split_at(options);
+            let (verb, rest) = rest.split_at(verb);
+            match verb.is_empty() {
+                true => None,
+                false => line([verb, options, rest].concat()),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// How many words at the begin are options with their values.
+fn leading_options(command: &Command, words: &[OsString]) -> usize {
+    let mut at = 0;
+    while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
+        if !word.starts_with('-') {
+            break;
+        }
+        at += if takes_the_next_word(command, word) {
+            2
+        } else {
+            1
+        };
+    }
+    at.min(words.len())
+}
+
+/// Whether the word after this option is its value.
+fn takes_the_next_word(command: &Command, word: &str) -> bool {
+    let find = |is_it: &dyn Fn(&Arg) -> bool| {
+        let all = command.get_subcommands().flat_map(Command::get_arguments);
+        command.get_arguments().chain(all).find(|it| is_it(it))
+    };
+    let option = match word.strip_prefix("--") {
+        Some(long) => find(&|it| it.get_long() == Some(long)),
+        // A value may follow the letter at once.
+        None => match word.chars().collect::<Vec<_>>()[..] {
+            ['-', short] => find(&|it| it.get_short() == Some(short)),
+            _ => None,
+        },
+    };
+    option.is_some_and(|it| it.get_action().takes_values() && !it.is_require_equals_set())
+}
+
+/// How many words name a verb, and one within it.
+fn verb_at(command: &Command, words: &[OsString]) -> usize {
+    let mut here = command;
+    let mut count = 0;
+    for word in words {
+        match word.to_str().and_then(|word| here.find_subcommand(word)) {
+            Some(inner) => here = inner,
+            None => break,
+        }
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Option<String> {
+        let words: Vec<OsString> = text.split(' ').map(OsString::from).collect();
+        let rewritten = rewritten(&words)?;
+        let words: Vec<_> = rewritten
+            .iter()
+            .map(|word| word.to_str().unwrap())
+            .collect();
+        Some(words.join(" "))
+    }
+
+    #[test]
+    fn options_may_stand_before_the_verb() {
+        for (written, read) in [
+            ("tokenrun -s a.db status", "tokenrun status -s a.db"),
+            (
+                "tokenrun --store=a.db status -g x",
+                "tokenrun status --store=a.db -g x",
+            ),
+            (
+                "tokenrun -q -g x fence verify 7",
+                "tokenrun fence verify -q -g x 7",
+            ),
+            ("tokenrun --json status", "tokenrun status --json"),
+        ] {
+            assert_eq!(line(written).as_deref(), Some(read));
+        }
+        for read in [
+            "tokenrun status -s a.db",
+            "tokenrun -g status -- job",
+            "tokenrun -g x -- status",
+            "tokenrun -g x nothing",
+            "tokenrun -s status",
+            "tokenrun --wait",
+        ] {
+            assert_eq!(line(read), None, "{read}");
+        }
+    }
+
+    #[test]
+    fn help_and_version_are_words_too() {
+        assert_eq!(line("tokenrun help").unwrap(), "tokenrun --help");
+        assert_eq!(
+            line("tokenrun help once list").unwrap(),
+            "tokenrun once list --help"
+        );
+        assert_eq!(line("tokenrun version").unwrap(), "tokenrun --version");
+    }
+}
