@@ -1,4 +1,5 @@
--- The newest acts of operators. $1: how many; $2: on this group; $3: since then.
+-- The newest acts of operators. $1: the number of acts; $2: the group, or NULL; $3: the earliest time, or
+-- NULL.
 SELECT token_group, at, version, fence, document::text
 FROM acts
 WHERE ($2 IS NULL OR token_group = $2) AND ($3 IS NULL OR at >= $3) AND pg_walfile_name('0/1') IS NOT NULL

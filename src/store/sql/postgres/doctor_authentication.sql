@@ -1,2 +1,3 @@
--- Since version 16: the method, a colon, and the name that was proven; none if nothing was asked.
+-- Since version 16, system_user is the method, a colon and the authenticated name. It is NULL if the
+-- server required no authentication.
 SELECT split_part(system_user, ':', 1) AS method

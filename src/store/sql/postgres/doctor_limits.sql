@@ -1,5 +1,5 @@
--- What a session has, without the limits that this very transaction has set for itself. `unlimited`:
--- roles of jobs that may hold a transaction open for ever.
+-- The limits of a session, without those that this transaction has set for itself. `unlimited`: roles of
+-- jobs that may hold a transaction open forever.
 WITH limits AS (
     SELECT name, reset_val::bigint AS setting FROM pg_settings
     WHERE name IN (
@@ -25,8 +25,8 @@ SELECT
                 WHERE setrole IN (0, member.oid)
                     AND line LIKE 'idle_in_transaction_session_timeout=%' AND line NOT LIKE '%=0'
             )
-            -- Nor has the server's configuration one for all: where this session has a limit, and
-            -- nothing gives it to this role alone.
+            -- The server's configuration has no limit for all roles either. It has one if this session
+            -- has a limit that no setting of its role or database gives it.
             AND NOT EXISTS (
                 SELECT FROM limits
                 WHERE name LIKE 'idle_in%' AND setting > 0 AND NOT EXISTS (

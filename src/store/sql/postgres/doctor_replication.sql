@@ -1,4 +1,4 @@
--- Who may not see more sees the standbys without their state.
+-- A role without further rights sees the standbys without their state.
 SELECT
     current_setting('synchronous_commit') AS commit,
     current_setting('synchronous_standby_names') AS names,

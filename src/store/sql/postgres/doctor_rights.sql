@@ -1,5 +1,5 @@
--- From the catalogue alone, which everybody may read. `missing`: what grants.sql would give;
--- `absent`: tables that are not there.
+-- From the catalogue alone, which every role may read. `missing`: rights that grants.sql would give;
+-- `absent`: tables that do not exist.
 WITH home AS (SELECT oid FROM pg_namespace WHERE nspname = {schema_text}),
 tables AS (
     SELECT needed.name, needed.rights, pg_class.oid, relpersistence
@@ -24,7 +24,7 @@ SELECT
     ARRAY(SELECT name FROM tables WHERE oid IS NULL) AS absent,
     ARRAY(
         SELECT wanted || ' on ' || name FROM tables, unnest(rights) AS wanted
-        -- Of meta, only the note is updated.
+        -- Only the note's columns of meta are updated.
         WHERE oid IS NOT NULL AND NOT CASE wanted
             WHEN 'UPDATE' THEN has_any_column_privilege(oid, wanted)
             ELSE has_table_privilege(oid, wanted)

@@ -1,5 +1,5 @@
--- A role that may do everything that tokenrun does, and nothing else. Give it to those
--- that tokenrun connects as: GRANT tokenrun TO etl.
+-- A role with the rights that tokenrun needs, and no others. Grant it to each role that tokenrun
+-- connects as: GRANT tokenrun TO etl.
 DO {quote} BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tokenrun') THEN
         CREATE ROLE tokenrun NOLOGIN;
@@ -14,8 +14,8 @@ GRANT SELECT, INSERT, DELETE ON {schema}.acts, {schema}.done_keys TO tokenrun;
 GRANT SELECT, INSERT, UPDATE ON {schema}.resources TO tokenrun;
 GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO tokenrun;
 
--- A role for a job's own transactions: it may call tokenrun_fence, and nothing else. Give
--- it to those that jobs connect as: GRANT tokenrun_job TO app.
+-- A role for a job's own transactions. It may call tokenrun_fence, and nothing else. Grant it to each
+-- role that jobs connect as: GRANT tokenrun_job TO app.
 DO {quote} BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tokenrun_job') THEN
         CREATE ROLE tokenrun_job NOLOGIN;

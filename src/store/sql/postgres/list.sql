@@ -1,4 +1,4 @@
--- Every group. A row without a group if there is none.
+-- Every group. Without any group, one row whose group is NULL.
 SELECT
     clock_timestamp() AS now,
     pg_postmaster_start_time() AS started, pg_walfile_name('0/1') AS timeline,

@@ -1,7 +1,7 @@
--- The note of the incarnation. $1: the version that was read, $2: the next; $3: the note. $4 to $6:
--- after this time, and in a server that was started at another time or has another timeline, nothing
--- happens any more. written_by is the transaction that has written the row, as xmin is: they differ in
--- a row that was restored. $7 to $9: the act that it is, its group and its document.
+-- The note of the incarnation. $1: the version that was read, $2: the next version; $3: the note. $4: the
+-- expiry; $5, $6: the server's start and timeline. After the expiry, or on a server with another start
+-- or timeline, the statement has no effect. written_by and xmin are the transaction that wrote the row;
+-- they differ in a restored row. $7 to $9: the group, fence and document of the act, if it is one.
 WITH clock AS MATERIALIZED (
     SELECT
         clock_timestamp() AS now,

@@ -1,7 +1,7 @@
--- Fences rise by grants: the oldest are looked at, and no more of them than a batch. A locked one is
--- not waited for. The newest run and the newest success stay. $1: the group. $2, $3: how long runs and
--- keys are kept, in milliseconds; $4: the batch; $5, $6: the newest fence of the runs and of the keys
--- that the note calls outlived, NULL for none.
+-- Fences rise with each grant, so the lowest fences are the oldest runs. The statement reads one batch
+-- of them and skips locked ones. The newest run and the newest success stay. $1: the group. $2, $3: how
+-- long runs and keys are kept, in milliseconds; $4: the batch; $5, $6: the newest fence of the runs and
+-- of the keys that are outlived by the note, NULL for none.
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 old AS (
     SELECT fence, session FROM runs

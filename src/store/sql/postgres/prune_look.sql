@@ -1,5 +1,5 @@
--- What a pruning has to know: the time, the last note, and the newest runs of the group $1. $2: how
--- many of them.
+-- The input of a pruning: the time, the last note, and the newest runs of the group $1. $2: the number
+-- of runs.
 SELECT
     clock_timestamp() AS now,
     pg_postmaster_start_time() AS started, pg_walfile_name('0/1') AS timeline,

@@ -1,6 +1,6 @@
--- $1: the group; $2: the note that was read; $3: the next. Of two prunings at once one leaves its note.
--- A row that another has locked is not waited for, and nothing waits for this one's disk or standby: a
--- note that is lost delays a pruning.
+-- $1: the group; $2: the note that was read; $3: the next note. Of two prunings at once, one writes its
+-- note. The statement skips a locked row, and its commit waits for no disk and no standby. A lost note
+-- only delays a pruning.
 WITH found AS MATERIALIZED (
     SELECT token_group, set_config('synchronous_commit', 'off', true)
     FROM tokens

@@ -1,7 +1,8 @@
--- $1: the group; $2: the session; $3: its document. A sign of life need not survive a crash of the
--- server: it waits for no disk. After $4, and in a server that was started at another time than $5 or
--- has another timeline than $6, it is none: its sender may be dead. $7: the clock epoch that the two are.
--- $8: the channel that this session listens on.
+-- A waiter's heartbeat. $1: the group; $2: the session; $3: its document. The heartbeat need not survive
+-- a crash of the server, so the commit waits for no disk. $4: the expiry; $5, $6: the server's start and
+-- timeline. After the expiry, or on a server with another start or timeline, the heartbeat does not
+-- count, because its sender may be dead. $7: the clock epoch, which is start and timeline. $8: the
+-- channel that this session listens on.
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now, set_config('synchronous_commit', 'off', true) AS fleeting
     WHERE pg_postmaster_start_time() IS NOT DISTINCT FROM $5 AND pg_walfile_name('0/1') = $6

@@ -1,4 +1,5 @@
--- As queue_join.sql, it need not survive a crash: it waits for no disk, and for no standby.
+-- As in queue_join.sql, the change need not survive a crash, so the commit waits for no disk and no
+-- standby.
 DELETE FROM waiters
 USING (SELECT set_config('synchronous_commit', 'off', true)) AS fleeting
 WHERE token_group = $1 AND session = $2

@@ -1,6 +1,6 @@
--- A group, whether it is there or not: a row for each that waits, in no order; one where none does.
--- $1: the group. meta is one row, and comes with each of them. A standby refuses to tell its
--- timeline: what it has may be old.
+-- The token of a group, if it exists, with one row for each waiter, in no order, and one row without
+-- waiters. $1: the group. meta has one row, which comes with each of them. A standby can't name its
+-- timeline, so this fails there: a standby's rows may be outdated.
 SELECT
     clock_timestamp() AS now,
     pg_postmaster_start_time() AS started, pg_walfile_name('0/1') AS timeline,

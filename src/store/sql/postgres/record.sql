@@ -1,6 +1,6 @@
--- A run by itself, whatever has become of its token. $1 to $8: the run; what its own session says
--- replaces "unknown", and nothing replaces that. $9, $10: the key that it makes done, and the key's
--- document. A row if the run is written now.
+-- A run alone, whatever has become of its token. $1 to $8: the run. Its own session's outcome replaces
+-- "unknown", and nothing replaces its own session's outcome. $9, $10: the key that it makes done, and the
+-- key's document. Returns a row if this statement wrote the run.
 WITH clock AS MATERIALIZED (
     SELECT
         clock_timestamp() AS now,

@@ -1,4 +1,5 @@
--- The newest runs of all groups. $1: how many; $2: of this client; $3: that ended so; $4: since then.
+-- The newest runs of all groups. $1: the number of runs. $2: the client; $3: the outcome; $4: the earliest
+-- start; each may be NULL.
 SELECT token_group, fence, session, client, outcome, started_at, ended_at, document::text
 FROM runs
 WHERE ($2 IS NULL OR client = $2) AND ($3 IS NULL OR outcome = $3)

@@ -1,23 +1,23 @@
--- Never put an index on what a heartbeat writes (version, stamped_at, clock_epoch, document): it would
--- turn cheap updates in position into ones that grow every index of the table. The tables are logged: a
--- crash of the server must not forget who holds a token.
+-- Never put an index on a column that a heartbeat writes (version, stamped_at, clock_epoch, document). It
+-- would turn cheap updates in place (HOT) into updates that grow every index of the table. The tables
+-- are logged, because the holder of a token must survive a crash of the server.
 
--- One row: every look at a token reads it.
+-- One row, which every look at a token reads.
 CREATE TABLE meta (
     one           boolean PRIMARY KEY DEFAULT true CHECK (one),
-    -- of these tables
+    -- the version of these tables
     version       text NOT NULL,
     -- the oldest program that may use them
     oldest_reader text NOT NULL,
-    -- of the incarnation, in JSON
+    -- the note of the incarnation, in JSON
     note          text,
-    -- random, new at every write of the note
+    -- random, new with every write of the note
     note_version  bigint,
-    -- the transaction that wrote the note: not that of its row, if the row was restored
+    -- the transaction that wrote the note; in a restored row it differs from xmin
     written_by    text
 );
 
--- What is made now has no past: nothing that was granted before can have been forgotten.
+-- A new store has no past, so it can't have forgotten a grant.
 INSERT INTO meta (version, oldest_reader, note, note_version, written_by)
 SELECT
     '1',
@@ -43,22 +43,21 @@ FROM
 
 CREATE TABLE tokens (
     token_group     text COLLATE "C" PRIMARY KEY,
-    -- random, new at every write
+    -- random, new with every write
     version         bigint NOT NULL,
     fence           bigint NOT NULL,
     -- free, idle, running
     state           text NOT NULL,
     client_bound    text,
     expected_client text,
-    -- when the swap was made that the document calls stamp_of, and by which clock
+    -- the time of the swap that the document names in stamp_of, and the clock epoch of that time
     stamped_at      timestamptz NOT NULL,
     clock_epoch     text NOT NULL,
-    -- everything else; the view token_status shows it in columns
+    -- all other fields; the view token_status shows them in columns
     document        jsonb NOT NULL,
-    -- what the last pruning of the group's records left for the next, in JSON
+    -- the note of the last pruning of the group's records for the next one, in JSON
     pruning_note    text,
-    -- makes the fence part of a key, so that a lock on the key holds a new grant off
-    -- and lets heartbeats pass
+    -- makes the fence part of a key: a lock on the key holds off a new grant, and not a heartbeat
     UNIQUE (token_group, fence)
 ) WITH (fillfactor = 50);
 
@@ -92,8 +91,8 @@ CREATE VIEW token_status AS SELECT
     (document ->> 'losses')::bigint AS losses
 FROM tokens;
 
--- The runs that are over; a run that goes on stands in its token. outcome: succeeded, failed,
--- signalled, timed_out, lost, not_started, unknown. document: everything else.
+-- Finished runs. The record of a running one is its token. outcome: succeeded, failed, signalled,
+-- timed_out, lost, not_started, unknown. document: all other fields.
 CREATE TABLE runs (
     token_group text COLLATE "C" NOT NULL,
     fence       bigint NOT NULL,
@@ -109,30 +108,30 @@ CREATE TABLE runs (
 
 CREATE INDEX runs_newest ON runs (started_at DESC, fence DESC);
 
--- The queue, by arrival (position). seen_at: the last sign of life, by the clock of clock_epoch; one that gave
--- none for 2.5 s is not in the queue any more.
+-- The queue, by order of arrival (position). seen_at: the last heartbeat, by the clock of clock_epoch. A
+-- waiter without a heartbeat for 2.5 s is no longer in the queue.
 CREATE TABLE waiters (
     token_group text COLLATE "C" NOT NULL,
     session     text NOT NULL,
-    position       bigint GENERATED ALWAYS AS IDENTITY,
+    position    bigint GENERATED ALWAYS AS IDENTITY,
     seen_at     timestamptz NOT NULL,
     clock_epoch text NOT NULL,
     document    jsonb NOT NULL,
     PRIMARY KEY (token_group, session)
 ) WITH (fillfactor = 50);
 
--- What operators did.
+-- Acts of operators.
 CREATE TABLE acts (
     token_group text COLLATE "C" NOT NULL,
     at          timestamptz NOT NULL,
-    -- what the act wrote into the row
+    -- the version that the act wrote into the row
     version     bigint NOT NULL,
     fence       bigint NOT NULL,
     document    jsonb NOT NULL,
     PRIMARY KEY (token_group, at, version)
 );
 
--- The keys of --once that are done: at most once each.
+-- The keys of --once that are done, each at most once.
 CREATE TABLE done_keys (
     token_group text COLLATE "C" NOT NULL,
     once_key    text COLLATE "C" NOT NULL,
@@ -149,9 +148,9 @@ CREATE TABLE resources (
     advanced_at timestamptz NOT NULL
 );
 
--- For a job's own transaction: holds a takeover off until the transaction ends, while
--- heartbeats pass; raises if the fence is stale. It runs with its owner's rights, so
--- that a job's role needs none on the tables.
+-- For a job's own transaction. It holds off a takeover until the transaction ends, and no heartbeat. It
+-- raises an error if the fence is stale. It runs with its owner's rights, so a job's role needs no
+-- rights on the tables.
 CREATE FUNCTION tokenrun_fence(token_group text, fence bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $do$
 BEGIN

@@ -1,8 +1,8 @@
--- One at a time: the second finds it made. The lock goes with the transaction. A role that may
--- not use the schema does not see what is in it.
+-- The lock lets one process create the schema at a time: the second finds the tables. The lock ends
+-- with the transaction. A role that may not use the schema does not see the objects in it.
 SELECT pg_advisory_xact_lock(7239842341119201);
 DO {quote} BEGIN
-    -- Not IF NOT EXISTS: that asks for rights on the database even where there is nothing to make.
+    -- CREATE SCHEMA IF NOT EXISTS needs rights on the database even where the schema exists.
     IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = {schema_text}) THEN
         CREATE SCHEMA {schema};
     ELSIF NOT has_schema_privilege({schema_text}, 'USAGE')

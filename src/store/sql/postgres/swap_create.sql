@@ -1,7 +1,7 @@
--- The first row of a group. $1: the group. $2 to $8: the row; $7: it is always stamped. $9: unused, as
--- no version was read. $10, $11: after this time, and in another clock epoch, nothing happens any more.
--- $14: the session that leaves the queue. Two that insert at once: the second waits for the first
--- one's commit, and then does nothing.
+-- The first row of a group. $1: the group. $2 to $8: the row; $7: it is always stamped. $9: unused,
+-- because no version was read. $10 to $13: the expiry, the server's start, its timeline and the clock
+-- epoch, as in swap_grant.sql. $14: the session that leaves the queue. Of two inserts at once, the
+-- second waits for the commit of the first, and then has no effect.
 WITH clock AS MATERIALIZED (
     SELECT
         clock_timestamp() AS now,

@@ -1,9 +1,10 @@
--- A grant. The new fence is a new key: no transaction of an earlier run may have locked the old one.
+-- A grant. The new fence is a new key: the row is not found while a transaction of an earlier run locks
+-- the old key.
 -- $1: the group. $2 to $8: the new row; $7: whether it is stamped. $9: the version that was read.
--- $10 to $12: after this time, and in a server that was started at another time or has another
--- timeline, nothing happens any more; $13: the clock epoch that the two are. A row that another
--- transaction has locked is not waited for: it is not found. The commit is durable, whatever the
--- site's default is; what is stricter stays.
+-- $10: the expiry; $11, $12: the server's start and timeline. After the expiry, or on a server with
+-- another start or timeline, the swap has no effect. $13: the clock epoch, which is start and
+-- timeline. The statement does not find a row that another transaction has locked, so it never waits
+-- for it. The commit is durable, whatever the site's default is. A stricter default stays.
 WITH found AS MATERIALIZED (
     SELECT
         ctid AS place, clock_timestamp() AS now,

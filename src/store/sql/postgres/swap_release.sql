@@ -1,11 +1,11 @@
--- The end of a run. $14 to $20 are the run; what its own session says replaces "unknown", and nothing
--- replaces that. $21, $22: the key that it makes done, and the key's document. Those in the queue
--- listen on $23.
+-- The end of a run. $14 to $20: the run. Its own session's outcome replaces "unknown", and nothing
+-- replaces its own session's outcome. $21, $22: the key that it makes done, and the key's document. $23:
+-- the channel that waiters listen on.
 -- $1: the group. $2 to $8: the new row; $7: whether it is stamped. $9: the version that was read.
--- $10 to $12: after this time, and in a server that was started at another time or has another
--- timeline, nothing happens any more; $13: the clock epoch that the two are. A row that another
--- transaction has locked is not waited for: it is not found. The commit is durable, whatever the
--- site's default is; what is stricter stays.
+-- $10: the expiry; $11, $12: the server's start and timeline. After the expiry, or on a server with
+-- another start or timeline, the swap has no effect. $13: the clock epoch, which is start and
+-- timeline. The statement does not find a row that another transaction has locked, so it never waits
+-- for it. The commit is durable, whatever the site's default is. A stricter default stays.
 WITH found AS MATERIALIZED (
     SELECT
         ctid AS place, clock_timestamp() AS now,

@@ -1,4 +1,4 @@
--- Why a swap was not carried out.
+-- The reason why a swap was not carried out.
 SELECT
     clock_timestamp() AS now,
     pg_postmaster_start_time() AS started, pg_walfile_name('0/1') AS timeline,

@@ -1,10 +1,11 @@
--- A grant to a session that was in the queue, or over a run that is not over: $14 leaves the queue,
--- $15 to $21 are the run, which is unknown; the word of its own session stays.
+-- A grant to a session in the queue, or a grant over a run without a release. $14: the session that
+-- leaves the queue. $15 to $21: that run, with the outcome "unknown". A record that the run's own session
+-- wrote stays.
 -- $1: the group. $2 to $8: the new row; $7: whether it is stamped. $9: the version that was read.
--- $10 to $12: after this time, and in a server that was started at another time or has another
--- timeline, nothing happens any more; $13: the clock epoch that the two are. A row that another
--- transaction has locked is not waited for: it is not found. The commit is durable, whatever the
--- site's default is; what is stricter stays.
+-- $10: the expiry; $11, $12: the server's start and timeline. After the expiry, or on a server with
+-- another start or timeline, the swap has no effect. $13: the clock epoch, which is start and
+-- timeline. The statement does not find a row that another transaction has locked, so it never waits
+-- for it. The commit is durable, whatever the site's default is. A stricter default stays.
 WITH found AS MATERIALIZED (
     SELECT
         ctid AS place, clock_timestamp() AS now,

@@ -1,4 +1,4 @@
--- What the run's own session said replaces "unknown"; nothing replaces that.
+-- The outcome from the run's own session replaces "unknown". Nothing replaces that outcome.
 INSERT INTO runs (
     token_group, fence, session, client, outcome, started_at, ended_at, document, written_at
 ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)

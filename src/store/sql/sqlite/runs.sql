@@ -1,5 +1,5 @@
--- The newest of each group, found from the end of its fences, which rise: there is no index
--- by time, so that a run has none to write. Groups are found from one to the next.
+-- The newest runs. There is no index by time, because each run would have to write it. Fences rise, so
+-- the newest runs of a group are at the end of its fences. Each group is found from the one before it.
 WITH RECURSIVE groups (name) AS (
     SELECT min(token_group) FROM runs
     UNION ALL

@@ -1,4 +1,4 @@
--- Fences rise, whatever becomes of the wall clock.
+-- The order is by fence: fences rise, even if the wall clock is set back.
 SELECT token_group, fence, session, client, outcome, started_at, ended_at, document
 FROM runs WHERE token_group = ?5
   AND (?2 IS NULL OR client = ?2) AND (?3 IS NULL OR outcome = ?3)

@@ -1,5 +1,5 @@
--- Fences rise by grants: the oldest are looked at, and no more of them than a batch. The newest run
--- and the newest success stay.
+-- Fences rise with each grant, so the lowest fences are the oldest runs. The statement reads one batch
+-- of them. The newest run and the newest success stay.
 DELETE FROM runs WHERE token_group = ?1 AND written_at < ?2 AND fence <= ?3
   AND fence < (SELECT max(fence) FROM runs WHERE token_group = ?1)
   AND fence IN (SELECT fence FROM runs WHERE token_group = ?1 ORDER BY fence LIMIT ?4)

@@ -1,13 +1,13 @@
--- Times are there twice where ages count: `…_at` is the wall clock in UTC, for people; `…_tick` is
--- the clock that ages are judged by, in milliseconds, and means nothing outside its clock epoch. Tables
--- without row ids, so that a swap writes one page for the token and one for its history. What is
--- inside of a statement is read anew by every process: comments stand outside.
+-- Where ages count, a time has two columns. `…_at` is the wall clock in UTC, for people. `…_tick` is the
+-- clock that ages are judged by, in milliseconds, and means nothing outside its clock epoch. The tables
+-- have no row ids, so a swap writes one page for the token and one for its history. Every process parses
+-- the text of each CREATE statement, so comments stand outside the statements.
 
--- state: free, idle, running. version: random, new at every write. stamped_at, stamped_tick,
--- clock_epoch: when the swap was made that the document calls stamp_of. document: everything else, as
--- JSON; the view token_status shows it in rows. pruning_note: what the last pruning of the
--- group's records left for the next, as JSON. The row without a group is the note of the store's
--- incarnation (fence 0, state 'note'): it stands here so that the look at a token reads it along.
+-- state: free, idle, running. version: random, new with every write. stamped_at, stamped_tick,
+-- clock_epoch: the time of the swap that the document names in stamp_of. document: all other fields, as
+-- JSON; the view token_status shows them in rows. pruning_note: the note of the last pruning of the
+-- group's records for the next one, as JSON. The row without a group is the note of the store's
+-- incarnation (fence 0, state 'note'). It is in this table so that the look at a token reads it too.
 CREATE TABLE tokens (
     token_group     TEXT PRIMARY KEY NOT NULL,
     version         INTEGER NOT NULL,
@@ -22,8 +22,8 @@ CREATE TABLE tokens (
     pruning_note    TEXT
 ) STRICT, WITHOUT ROWID;
 
--- The runs that are over; a run that goes on stands in its token. outcome: succeeded, failed,
--- signalled, timed_out, lost, not_started, unknown. document: everything else, as JSON.
+-- Finished runs. The record of a running one is its token. outcome: succeeded, failed, signalled,
+-- timed_out, lost, not_started, unknown. document: all other fields, as JSON.
 CREATE TABLE runs (
     token_group TEXT NOT NULL,
     fence       INTEGER NOT NULL,
@@ -37,8 +37,8 @@ CREATE TABLE runs (
     PRIMARY KEY (token_group, fence, session)
 ) STRICT, WITHOUT ROWID;
 
--- The queue, by arrival (position). seen_at, seen_tick: the last sign of life, by the clock of clock_epoch;
--- one that gave none for 2.5 s is not in the queue any more.
+-- The queue, by order of arrival (position). seen_at, seen_tick: the last heartbeat, by the clock of
+-- clock_epoch. A waiter without a heartbeat for 2.5 s is no longer in the queue.
 CREATE TABLE waiters (
     token_group TEXT NOT NULL,
     position    INTEGER NOT NULL,
@@ -50,7 +50,7 @@ CREATE TABLE waiters (
     PRIMARY KEY (token_group, position)
 ) STRICT, WITHOUT ROWID;
 
--- What operators did.
+-- Acts of operators.
 CREATE TABLE acts (
     token_group TEXT NOT NULL,
     at          TEXT NOT NULL,
@@ -77,7 +77,7 @@ CREATE TABLE resources (
     advanced_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A token's document, a row for each field, for people. Durations are in milliseconds; stamps of the
--- past are wall times in milliseconds since 1970. Short, because every process parses it.
+-- A token's document, for people, with a row for each field. Durations are in milliseconds. Earlier stamps
+-- are wall times in milliseconds since 1970. The view is short because every process parses it.
 CREATE VIEW token_status AS SELECT token_group, fullkey AS field, atom AS value
 FROM tokens, json_tree(document) WHERE token_group <> '' AND atom IS NOT NULL;
