@@ -13,7 +13,7 @@ use crate::sys::random;
 use crate::sys::signals::Inherited;
 use crate::token::{Evidence, Row, SessionId, StoreTime};
 
-/// How long the end of a run waits until the next run has its file.
+/// How long the end of a run waits for the removal of its lock file by another process.
 const LEAVING: Duration = Duration::from_millis(100);
 
 /// The process that does file operations.

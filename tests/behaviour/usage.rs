@@ -61,6 +61,11 @@ fn errors_of_a_command_line_are_one_line() {
         (&["-g", "x", "--", ""], &["no command"]),
         (&["-g", "x", "echo", "hi"], &["\"echo\"", "goes after --"]),
         (&["statsu"], &["status"]),
+        (&["-g", "x", "--wait", "5m"], &["--wait=5m", "equals sign"]),
+        (
+            &["-g", "x", "--hold", "--", "true"],
+            &["unknown option --hold; tokenrun --help"],
+        ),
         (&["status", "-g", ""], &["--group", "empty"]),
         (&["history", "-n", "many"], &["many"]),
         (&["completions", "cmd.exe"], &["cmd.exe"]),
@@ -160,6 +165,41 @@ fn a_name_with_a_blank_at_an_end_is_refused_wherever_it_is_given() {
     // In the middle it is a part of the name.
     let words = ["-s", "tokens.db", "-g", "month end"];
     store.bare(&words).job(&["true"]).end().with_code(0);
+}
+
+#[test]
+fn options_may_stand_before_the_verb_and_help_is_a_verb_too() {
+    let store = Store::new();
+    store.free_run("node-a").job(&["true"]).end().with_code(0);
+    let database = store.database();
+    let database = database.to_str().unwrap();
+    let status = store.bare(&["-s", database, "--json", "status"]).end();
+    assert_eq!(status.with_code(0).json()[0]["group"], "job");
+    for (words, says) in [
+        (&["help"][..], "EXIT STATUS"),
+        (&["help", "once", "forget"], "Usage: tokenrun once forget"),
+        (&["version"], "tokenrun "),
+    ] {
+        let help = store.bare(words).end().with_code(0);
+        assert!(help.stdout.contains(says), "{words:?}: {}", help.stdout);
+    }
+}
+
+#[test]
+fn a_store_of_another_kind_is_named_as_unsupported() {
+    let store = Store::new();
+    let run = store.bare(&["-g", "x", "-s", "mysql://etl:secret@db/jobs"]);
+    let ended = run.job(&["true"]).end().with_code(78);
+    ended.says(&["does not support mysql stores", "postgres://"]);
+    assert!(!ended.stderr.contains("secret"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_missing_program_is_shown_as_given_and_a_line_of_a_shell_gets_a_hint() {
+    let store = Store::new();
+    let missing = |word: &str| store.free_run("node-a").job(&[word]).end().with_code(127);
+    missing("/opt/nope/run.sh").says(&["/opt/nope/run.sh: command not found"]);
+    missing("cd /tmp && ls").says(&["cd /tmp && ls: command not found", "write sh -c before it"]);
 }
 
 #[test]
