@@ -88,7 +88,7 @@ struct Logged<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fence: Option<String>,
+    fence: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,7 +115,7 @@ impl Style {
             group: subject.group.as_deref(),
             client: subject.client.as_deref(),
             session: subject.session.as_deref(),
-            fence: subject.fence.map(|fence| fence.to_string()),
+            fence: subject.fence.map(|fence| fence.0),
             host: subject.host.as_deref(),
             reason: message.reason,
             holder: message.holder.as_deref(),
