@@ -240,7 +240,7 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
         return Err(Unusable::about(
             &["--once"],
             format!(
-                "--once {} is a variable or a command that nobody has expanded, so that each run would have the same key: see how it is quoted, and in Kubernetes that the container has the variable",
+                "--once {} is a variable or a command that was not expanded, so that each run would have the same key: see how it is quoted, and in Kubernetes that the container has the variable",
                 key.as_str()
             ),
         ));

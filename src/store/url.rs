@@ -40,7 +40,7 @@ pub enum UrlError {
     UnknownScheme(String),
     /// A database that other tools of this kind use.
     #[error(
-        "tokenrun does not support {0} stores: use PostgreSQL (postgres://user@host/database) or a SQLite file (sqlite:///absolute/path)"
+        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database) or a SQLite file (sqlite:///absolute/path)"
     )]
     Unsupported(String),
     /// `sqlite://` without an absolute path.
@@ -200,10 +200,14 @@ mod tests {
 
     #[test]
     fn other_schemes_are_refused_without_repeating_what_may_be_a_password() {
-        let message = StoreUrl::parse("redis://:secret@h/")
-            .unwrap_err()
-            .to_string();
-        assert!(message.contains("unknown scheme") && !message.contains("secret"));
+        for (text, says) in [
+            ("ftp://:secret@h/", "unknown scheme"),
+            ("redis://:secret@h/", "does not support redis:// stores"),
+        ] {
+            let message = StoreUrl::parse(text).unwrap_err().to_string();
+            assert!(message.contains(says), "{message}");
+            assert!(!message.contains("secret"), "{message}");
+        }
         assert_eq!(
             StoreUrl::parse("sqlite://x.db"),
             Err(UrlError::NotAbsolute("sqlite://x.db".into()))

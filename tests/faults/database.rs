@@ -14,7 +14,7 @@ pub(crate) trait Database {
     /// What `--store` is given on this node.
     fn url(&self, node: &str) -> String;
 
-    /// The names of the faults that it knows, more often what shall happen more often.
+    /// The names of the faults that it knows, the frequent ones more often.
     fn faults(&self) -> &'static [&'static str];
 
     /// For how long at most commits are lost in a fault that lasts for `length`.

@@ -4,7 +4,7 @@
  * up pids, and other tests know some by heart; with a third word (now) they begin at once.
  *
  * unruly chain N    N processes, each forks and leaves, and so does its child, for ever
- * unruly hydra N    N pairs in sessions of their own: whoever sees its parent or its
+ * unruly hydra N    N pairs in sessions of their own: a process that sees its parent or its
  *                   child die forks two in its place
  * unruly waker N    N processes that go on waking each other up with CONT, and fork
  * unruly litter N   N loops that each leave orphans which end at once, for others to
@@ -38,7 +38,7 @@ static void stay(void) {
         pause();
 }
 
-/* Whoever fails to do its part must not look like one that was ended. */
+/* A process that fails to do its part must not look like one that was ended. */
 static void must(int ok, const char *what) {
     if (!ok) {
         perror(what);

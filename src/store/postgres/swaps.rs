@@ -192,7 +192,7 @@ impl PostgresStore {
         })
     }
 
-    /// The error that names who has locked the group's row.
+    /// The error that names the session with the lock of the group's row.
     fn held(&mut self, group: &GroupName, limit: Duration) -> StoreError {
         let statements = [sql!("swap_locker"), sql!("swap_lockers")];
         let pid = statements.into_iter().find_map(|statement| {

@@ -160,7 +160,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the fence % of group % is stale', $2, $1
             USING ERRCODE = 'object_not_in_prerequisite_state',
-                HINT = 'Another has the token, or nobody: end this job.';
+                HINT = 'Another session has the token, or it is free: end this job.';
     END IF;
 END
 $do$;
