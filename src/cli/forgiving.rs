@@ -19,8 +19,10 @@ pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
             let options = leading_options(&command, words);
             let verb = verb_at(&command, &words[options..]);
             let (options, rest) = words.split_at(options);
+            // A verb has no version of its own.
+            let asks_version = options.iter().any(|it| it == "--version" || it == "-V");
             let (verb, rest) = rest.split_at(verb);
-            match verb.is_empty() {
+            match verb.is_empty() || asks_version {
                 true => None,
                 false => line([verb, options, rest].concat()),
             }
@@ -99,8 +101,8 @@ mod tests {
                 "tokenrun status --store=a.db -g x",
             ),
             (
-                "tokenrun -q -g x fence verify 7",
-                "tokenrun fence verify -q -g x 7",
+                "tokenrun -q -g x fence verify --fence=7",
+                "tokenrun fence verify -q -g x --fence=7",
             ),
             ("tokenrun --json status", "tokenrun status --json"),
         ] {
@@ -113,6 +115,7 @@ mod tests {
             "tokenrun -g x nothing",
             "tokenrun -s status",
             "tokenrun --wait",
+            "tokenrun --version status",
         ] {
             assert_eq!(line(read), None, "{read}");
         }

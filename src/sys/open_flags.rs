@@ -1,4 +1,4 @@
-//! How a path is opened that somebody else may have put there: flags for
+//! Flags for a path that another user may have put there, for
 //! [`std::os::unix::fs::OpenOptionsExt::custom_flags`].
 
 use nix::libc;

@@ -51,7 +51,7 @@ impl World {
         let before = queue::before(session, queue, looked);
         let passed = before.filter(|entry| !back(entry)).count();
         if in_queue && !named && passed > 0 && self.all_awake() {
-            self.violated("the token was granted past somebody in the queue");
+            self.violated("the token was granted past a live waiter");
         }
     }
 

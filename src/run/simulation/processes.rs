@@ -1,4 +1,4 @@
-//! The processes of a run on a node: what its supervisor is told, and what it does then.
+//! The processes of a run on a node: the events of its supervisor, and its actions.
 
 use std::collections::VecDeque;
 
