@@ -34,7 +34,7 @@ use std::sync::Arc;
 pub use self::error::{StoreError, Trouble};
 pub use self::marks::{Advanced, Marks};
 pub use self::queue::{Notifier, Queue};
-pub use self::records::{ActQuery, PRUNE_BATCH, Records, Retention, RunQuery};
+pub use self::records::{ActQuery, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery};
 pub use self::request::{Answer, Request};
 pub use self::tokens::{Listing, Reading, Tokens, Unreadable, check_reader, unknown_incarnation};
 

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::StoreError;
 use crate::token::WallTime;
-use crate::token::{ActRecord, ClientId, GroupName, OnceMark, Outcome, Recorded, RunRecord};
+use crate::token::{
+    ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, OutputRecord, Recorded,
+    RefusalRecord, RunRecord,
+};
 
 /// A query of runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,6 +58,17 @@ pub struct ActQuery {
     pub limit: Option<u32>,
 }
 
+/// A query of refusals.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RefusalQuery {
+    /// In this group only.
+    pub group: Option<GroupName>,
+    /// Whose last is at this time or later.
+    pub since: Option<WallTime>,
+    /// At most so many, the newest.
+    pub limit: Option<u32>,
+}
+
 /// Keeps finished records.
 pub trait Records {
     /// Writes a finished run, whatever has happened to its token, and makes its key done in the
@@ -77,6 +91,48 @@ pub trait Records {
     /// # Errors
     /// If the store can't be read.
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError>;
+
+    /// Records a refused run, with the store's time. A record of the same client with the same
+    /// reason whose last refusal is younger than an hour grows instead, and stays as it is if its
+    /// last refusal is younger than a minute.
+    ///
+    /// # Errors
+    /// If it is unknown whether it is recorded.
+    fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError> {
+        let _ = refusal;
+        Ok(())
+    }
+
+    /// Lists refusals, the newest first by their last.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError> {
+        let _ = query;
+        Ok(Vec::new())
+    }
+
+    /// Writes the end of a run's output, with the store's time.
+    ///
+    /// # Errors
+    /// If it is unknown whether it is written.
+    fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {
+        let _ = output;
+        Ok(())
+    }
+
+    /// The kept output of the run with this fence, or of the newest run that has one.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn output(
+        &mut self,
+        group: &GroupName,
+        fence: Option<Fence>,
+    ) -> Result<Option<OutputRecord>, StoreError> {
+        let _ = (group, fence);
+        Ok(None)
+    }
 
     /// The run that has made a key of `--once` done, if one has.
     ///
