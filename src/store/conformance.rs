@@ -10,6 +10,7 @@ mod incarnation;
 mod keys;
 mod queue;
 mod records;
+mod refusals;
 pub(crate) mod strategies;
 mod swaps;
 
@@ -27,6 +28,7 @@ use self::incarnation::*;
 use self::keys::*;
 use self::queue::*;
 use self::records::*;
+use self::refusals::*;
 use self::swaps::*;
 use super::kv::KvStore;
 use super::kv::memory::MemoryKv;
@@ -116,6 +118,10 @@ suite!(
     an_act_is_recorded_in_the_swap_that_does_it,
     an_act_that_does_not_happen_is_not_recorded,
     acts_are_newest_first_by_group_time_and_limited,
+    a_refusal_is_recorded_with_the_stores_time,
+    refusals_that_are_close_are_one_record,
+    refusals_of_other_clients_and_reasons_are_other_records,
+    an_output_is_kept_with_its_run,
     a_key_is_done_by_the_swap_that_records_success,
     a_key_is_done_at_most_once_and_by_a_late_record_too,
     a_key_is_forgotten_in_the_swap_of_an_act,

@@ -8,8 +8,10 @@
 pub mod memory;
 
 mod marks;
+mod outputs;
 mod queue;
 mod records;
+mod refusals;
 mod tokens;
 
 use std::collections::BTreeMap;

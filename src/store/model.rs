@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use super::pruning::{Note, Seen};
 use super::{
-    ActQuery, Advanced, Listing, Marks, PRUNE_BATCH, Queue, Reading, Records, Retention, RunQuery,
-    Store, StoreError, Tokens,
+    ActQuery, Advanced, Listing, Marks, PRUNE_BATCH, Queue, Reading, Records, RefusalQuery,
+    Retention, RunQuery, Store, StoreError, Tokens,
 };
 use crate::token::WallTime;
 use crate::token::queue::FORGOTTEN;
 use crate::token::{
     ActRecord, ClockEpoch, Fence, GroupName, Incarnation, IncarnationNote, Memory, NoteSwap,
-    OnceMark, Outcome, QueueEntry, Recorded, ResourceName, Row, RunRecord, Served, SessionId,
-    Stamp, StoreTime, Swap, Swapped, Until, Version, Waiter,
+    OnceMark, Outcome, OutputRecord, QueueEntry, Recorded, RefusalRecord, ResourceName, Row,
+    RunRecord, Served, SessionId, Stamp, StoreTime, Swap, Swapped, Until, Version, Waiter,
 };
 
 /// The contents of a store, to be copied and restored, as a lossy failover does.
@@ -28,6 +28,10 @@ pub(crate) struct ModelData {
     pub(crate) queue: Vec<(GroupName, QueueEntry)>,
     /// The acts of operators, oldest first.
     pub(crate) acts: Vec<ActRecord>,
+    /// The refusals, by their last, oldest first.
+    pub(crate) refusals: Vec<RefusalRecord>,
+    /// The kept outputs, oldest first.
+    pub(crate) outputs: Vec<OutputRecord>,
     /// The keys that are done, oldest first.
     pub(crate) marks: Vec<OnceMark>,
     /// The highest fence that has used each resource.
@@ -281,6 +285,21 @@ impl ModelData {
         Recorded::Written
     }
 
+    /// Carries out [`Records::refuse`] at `now`.
+    pub(crate) fn refuse(&mut self, refusal: &RefusalRecord, now: WallTime) {
+        let of_client = |it: &RefusalRecord| {
+            it.group == refusal.group && it.client == refusal.client && it.reason == refusal.reason
+        };
+        let earlier = |it: &&RefusalRecord| of_client(it) && it.last_at <= now;
+        let before = self.refusals.iter().rfind(earlier);
+        let Some(next) = refusal.after(before.map(RefusalRecord::repeats), now) else {
+            return;
+        };
+        self.refusals
+            .retain(|it| !of_client(it) || it.first_at != next.first_at);
+        self.refusals.push(next);
+    }
+
     /// Carries out [`Records::prune`] at `now`.
     pub(crate) fn prune(&mut self, group: &GroupName, retention: Retention, now: &StoreTime) {
         let runs = self.runs.iter().filter(|run| run.group == *group);
@@ -310,6 +329,14 @@ impl ModelData {
         self.acts.retain(|act| {
             let is_old = act.at < history && Some(act.fence) <= outlived.history;
             act.group != *group || !is_old
+        });
+        self.refusals.retain(|refusal| {
+            let is_old = refusal.last_at < history && Some(refusal.fence) <= outlived.history;
+            refusal.group != *group || !is_old
+        });
+        self.outputs.retain(|output| {
+            let is_old = output.written_at < history && Some(output.fence) <= outlived.history;
+            output.group != *group || !is_old
         });
         self.marks.retain(|mark| {
             let is_old = mark.done_at < once && Some(mark.fence) <= outlived.once;
@@ -399,6 +426,47 @@ impl Records for ModelStore {
         let limit = query.limit.map_or(usize::MAX, |n| n as usize);
         let acts = inner.contents.acts.iter().rev().filter(wanted);
         Ok(acts.take(limit).cloned().collect())
+    }
+
+    fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError> {
+        let mut inner = self.inner();
+        let now = inner.clock.stamp.wall;
+        inner.contents.refuse(refusal, now);
+        Ok(())
+    }
+
+    fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError> {
+        let inner = self.inner();
+        let limit = query.limit.map_or(usize::MAX, |n| n as usize);
+        let newest = inner.contents.refusals.iter().rev();
+        let wanted = newest.filter(|refusal| query.wants(refusal));
+        Ok(wanted.take(limit).cloned().collect())
+    }
+
+    fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {
+        let mut inner = self.inner();
+        let written_at = inner.clock.stamp.wall;
+        let same = |it: &OutputRecord| {
+            it.group == output.group && it.fence == output.fence && it.session == output.session
+        };
+        inner.contents.outputs.retain(|it| !same(it));
+        inner.contents.outputs.push(OutputRecord {
+            written_at,
+            ..output.clone()
+        });
+        Ok(())
+    }
+
+    fn output(
+        &mut self,
+        group: &GroupName,
+        fence: Option<Fence>,
+    ) -> Result<Option<OutputRecord>, StoreError> {
+        let inner = self.inner();
+        let of_run =
+            |it: &&OutputRecord| it.group == *group && fence.is_none_or(|fence| it.fence == fence);
+        let found = inner.contents.outputs.iter().filter(of_run);
+        Ok(found.max_by_key(|it| (it.fence, it.written_at)).cloned())
     }
 
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {

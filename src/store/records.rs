@@ -1,4 +1,4 @@
-//! Finished runs, acts of operators, and the keys that are done.
+//! Finished runs and their output, refused runs, acts of operators, and the keys that are done.
 
 use std::time::Duration;
 
@@ -38,13 +38,13 @@ impl RunQuery {
 /// How long finished records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Runs, and acts of operators.
+    /// Runs and their output, refused runs, and acts of operators.
     pub history: Duration,
     /// Keys of `--once`.
     pub once: Duration,
 }
 
-/// How many runs, acts and keys one pruning checks.
+/// How many runs and keys one pruning checks.
 pub const PRUNE_BATCH: u32 = 200;
 
 /// A query of acts of operators.
@@ -67,6 +67,15 @@ pub struct RefusalQuery {
     pub since: Option<WallTime>,
     /// At most so many, the newest.
     pub limit: Option<u32>,
+}
+
+impl RefusalQuery {
+    /// Whether a record matches, regardless of the limit.
+    #[must_use]
+    pub fn wants(&self, refusal: &RefusalRecord) -> bool {
+        self.group.as_ref().is_none_or(|it| *it == refusal.group)
+            && self.since.is_none_or(|since| refusal.last_at >= since)
+    }
 }
 
 /// Keeps finished records.
@@ -92,34 +101,24 @@ pub trait Records {
     /// If the store can't be read.
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError>;
 
-    /// Records a refused run, with the store's time. A record of the same client with the same
-    /// reason whose last refusal is younger than an hour grows instead, and stays as it is if its
-    /// last refusal is younger than a minute.
+    /// Records a refused run, with the store's time: as [`RefusalRecord::after`] says, a record
+    /// grows, or nothing is written. Its commit need not survive a power cut.
     ///
     /// # Errors
     /// If it is unknown whether it is recorded.
-    fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError> {
-        let _ = refusal;
-        Ok(())
-    }
+    fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError>;
 
     /// Lists refusals, the newest first by their last.
     ///
     /// # Errors
     /// If the store can't be read.
-    fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError> {
-        let _ = query;
-        Ok(Vec::new())
-    }
+    fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError>;
 
     /// Writes the end of a run's output, with the store's time.
     ///
     /// # Errors
     /// If it is unknown whether it is written.
-    fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {
-        let _ = output;
-        Ok(())
-    }
+    fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError>;
 
     /// The kept output of the run with this fence, or of the newest run that has one.
     ///
@@ -129,10 +128,7 @@ pub trait Records {
         &mut self,
         group: &GroupName,
         fence: Option<Fence>,
-    ) -> Result<Option<OutputRecord>, StoreError> {
-        let _ = (group, fence);
-        Ok(None)
-    }
+    ) -> Result<Option<OutputRecord>, StoreError>;
 
     /// The run that has made a key of `--once` done, if one has.
     ///

@@ -7,7 +7,7 @@ use super::names::{Fence, GroupName, SessionId};
 use super::time::WallTime;
 
 /// The end of a job's output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OutputRecord {
     #[serde(rename = "token_group")]
     pub group: GroupName,
@@ -25,4 +25,22 @@ pub struct OutputRecord {
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    use super::*;
+
+    /// The output of a run with this fence, with every field.
+    pub(crate) fn output(group: &str, fence: i64, last: &str) -> OutputRecord {
+        OutputRecord {
+            group: GroupName::new(group).unwrap(),
+            fence: Fence(fence),
+            session: SessionId::new(&format!("s{fence}")).unwrap(),
+            written_at: WallTime(0),
+            printed: 1 << 40,
+            last: last.to_owned(),
+            other: Others::new(),
+        }
+    }
 }

@@ -1,10 +1,18 @@
 //! What history keeps of a refused run.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::document::Others;
-use super::names::{ClientId, GroupName};
+use super::names::{ClientId, Fence, GroupName};
 use super::time::WallTime;
+
+/// Refusals that are this close to the one before belong to one record.
+pub const SAME_RECORD: Duration = Duration::from_hours(1);
+
+/// A record grows at most once in this time: a loop that asks every second writes no more often.
+pub const LEAST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Refusals of one client for one reason, close to each other in time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -26,6 +34,8 @@ pub struct RefusalRecord {
     /// The number of them. A loop that is refused more often than once a minute counts once a
     /// minute.
     pub count: u64,
+    /// The token's fence at the last of them; 0 if the group had no row.
+    pub fence: Fence,
     /// The host of the last of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -51,4 +61,117 @@ pub struct RefusalRecord {
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
+}
+
+/// When the refusals of a record happened, and their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeats {
+    pub first_at: WallTime,
+    pub last_at: WallTime,
+    pub count: u64,
+}
+
+impl RefusalRecord {
+    /// When its refusals happened.
+    #[must_use]
+    pub const fn repeats(&self) -> Repeats {
+        Repeats {
+            first_at: self.first_at,
+            last_at: self.last_at,
+            count: self.count,
+        }
+    }
+
+    /// The record to write for this refusal, which happens at `now`. `before`: the newest record of
+    /// the same client for the same reason, if its last refusal is not after `now`. `None`: it is
+    /// too close to that one to be written.
+    #[must_use]
+    pub fn after(&self, before: Option<Repeats>, now: WallTime) -> Option<Self> {
+        let new = Self {
+            first_at: now,
+            last_at: now,
+            count: 1,
+            ..self.clone()
+        };
+        let Some(before) = before else {
+            return Some(new);
+        };
+        match now.since(before.last_at) {
+            Some(age) if age < LEAST_PAUSE => None,
+            Some(age) if age < SAME_RECORD => Some(Self {
+                first_at: before.first_at,
+                count: before.count.saturating_add(1),
+                ..new
+            }),
+            _ => Some(new),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    use super::*;
+
+    /// A refusal of this client, with every field.
+    pub(crate) fn refused(group: &str, client: &str, reason: &str) -> RefusalRecord {
+        RefusalRecord {
+            group: GroupName::new(group).unwrap(),
+            client: ClientId::new(client).unwrap(),
+            reason: reason.to_owned(),
+            first_at: WallTime(0),
+            last_at: WallTime(0),
+            count: 1,
+            fence: Fence(7),
+            host: Some("host".into()),
+            holder: Some(ClientId::new("holder").unwrap()),
+            paused_by: Some("root".into()),
+            paused_reason: Some("100 % \"quoted\"".into()),
+            paused_until: Some(WallTime(1_790_000_000_000)),
+            ahead: Some(2),
+            other: Others::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fixture::refused;
+    use super::*;
+
+    #[test]
+    fn repeats_within_an_hour_are_one_record_that_grows_once_a_minute() {
+        let refusal = refused("g", "a", "held");
+        let at = |minutes: i64| WallTime(1_790_000_000_000 + minutes * 60_000);
+        let first = refusal.after(None, at(0)).unwrap();
+        assert_eq!(
+            (first.first_at, first.last_at, first.count),
+            (at(0), at(0), 1)
+        );
+        let just_before = WallTime(at(1).0 - 1);
+        assert_eq!(refusal.after(Some(first.repeats()), at(0)), None);
+        assert_eq!(refusal.after(Some(first.repeats()), just_before), None);
+        let second = refusal.after(Some(first.repeats()), at(1)).unwrap();
+        assert_eq!(
+            (second.first_at, second.last_at, second.count),
+            (at(0), at(1), 2)
+        );
+        let third = refusal.after(Some(second.repeats()), at(60)).unwrap();
+        assert_eq!(
+            (third.first_at, third.last_at, third.count),
+            (at(0), at(60), 3)
+        );
+        let later = refusal.after(Some(third.repeats()), at(120)).unwrap();
+        assert_eq!((later.first_at, later.count), (at(120), 1));
+    }
+
+    #[test]
+    fn a_record_from_the_future_is_no_reason_to_write_nothing() {
+        let refusal = refused("g", "a", "held");
+        let future = refusal.after(None, WallTime(2_000_000_000_000)).unwrap();
+        let now = WallTime(1_790_000_000_000);
+        assert_eq!(
+            refusal.after(Some(future.repeats()), now).unwrap().first_at,
+            now
+        );
+    }
 }

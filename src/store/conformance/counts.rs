@@ -1,6 +1,10 @@
 //! Pruning, and counters that pruning does not change.
 
 use super::*;
+use crate::store::RefusalQuery;
+use crate::token::RefusalRecord;
+use crate::token::output::fixture::output;
+use crate::token::refused::fixture::refused;
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -40,6 +44,25 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
     let held = row(store, "g");
     let (act, _) = act_on(&held, &Act::Revoke, &fixture.now(), 50);
     done(store.swap(&act).unwrap());
+    for group in ["g", "other"] {
+        let refusal = RefusalRecord {
+            fence: held.fence,
+            ..refused(group, "b", "held")
+        };
+        store.refuse(&refusal).unwrap();
+        store
+            .keep_output(&output(group, held.fence.0, "eA=="))
+            .unwrap();
+    }
+    let extras = |store: &mut dyn Store, group: &str| {
+        let group = GroupName::new(group).unwrap();
+        let of_group = RefusalQuery {
+            group: Some(group.clone()),
+            ..RefusalQuery::default()
+        };
+        let refusals = store.refusals(&of_group).unwrap().len();
+        (refusals, store.output(&group, None).unwrap().is_some())
+    };
     let left = |store: &mut dyn Store| {
         let runs = runs(store).into_iter().filter(|run| run.group == group);
         let names = runs.map(|run| run.session.to_string());
@@ -56,6 +79,7 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
         "keys outlive history"
     );
     assert_eq!(store.acts(&ActQuery::default()).unwrap().len(), 1);
+    assert_eq!(extras(store, "g"), (1, true));
     days_pass(store, fixture, 11, retention(DAY, DAY * 14));
     assert_eq!(
         left(store),
@@ -63,6 +87,8 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
         "whom the token was taken from is found by it"
     );
     assert_eq!(store.acts(&ActQuery::default()).unwrap(), []);
+    assert_eq!(extras(store, "g"), (0, false));
+    assert_eq!(extras(store, "other"), (1, true));
     assert_eq!(store.once_marks(None).unwrap().len(), 3);
     let others = runs(store).into_iter().filter(|run| run.group != group);
     assert_eq!(others.count(), 6, "another group's are its own");

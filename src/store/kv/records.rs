@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
+use super::outputs::{self, OUTPUT};
+use super::refusals::{self, REFUSAL};
 use super::{Commit, Committed, Entry, Found, Keys, Kv, KvStore, PART, Put, TRIES, json};
 use crate::store::pruning::{Note, Seen};
 use crate::store::sql::cell::BadColumn;
-use crate::store::{ActQuery, PRUNE_BATCH, Records, Retention, RunQuery, StoreError};
-use crate::token::WallTime;
-use crate::token::{ActRecord, Fence, GroupName, OnceMark, Outcome, Recorded, RunRecord};
+use crate::store::{ActQuery, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery, StoreError};
+use crate::token::{
+    ActRecord, Fence, GroupName, OnceMark, Outcome, OutputRecord, Recorded, RefusalRecord,
+    RunRecord, WallTime,
+};
 
 const RUN: &str = "run\u{1f}";
 const ACT: &str = "act\u{1f}";
@@ -22,7 +26,7 @@ const FINAL: &str = "final";
 /// The tag of a run that another session recorded as unknown.
 const UNKNOWN: &str = "unknown";
 
-fn under(kind: &str, group: Option<&GroupName>) -> String {
+pub(super) fn under(kind: &str, group: Option<&GroupName>) -> String {
     group.map_or_else(|| kind.to_owned(), |group| format!("{kind}{group}{PART}"))
 }
 
@@ -79,7 +83,7 @@ pub(super) fn add_act(commit: &mut Commit, act: &ActRecord) {
     }
 }
 
-fn put(key: String, value: String, tag: &str) -> Put {
+pub(super) fn put(key: String, value: String, tag: &str) -> Put {
     Put {
         key,
         value,
@@ -89,7 +93,7 @@ fn put(key: String, value: String, tag: &str) -> Put {
 }
 
 /// The values under a prefix, with their entries. The store's time is in the entries alone.
-fn values<K: Kv, T: DeserializeOwned>(
+pub(super) fn values<K: Kv, T: DeserializeOwned>(
     of: &mut KvStore<K>,
     keys: Keys,
 ) -> Result<Vec<(T, Entry)>, StoreError> {
@@ -103,7 +107,7 @@ fn values<K: Kv, T: DeserializeOwned>(
     Ok(values)
 }
 
-fn limited<T>(mut values: Vec<T>, limit: Option<u32>) -> Vec<T> {
+pub(super) fn limited<T>(mut values: Vec<T>, limit: Option<u32>) -> Vec<T> {
     let limit = limit.and_then(|limit| usize::try_from(limit).ok());
     values.truncate(limit.unwrap_or(usize::MAX));
     values
@@ -174,6 +178,8 @@ fn prune<K: Kv>(
         Keys::One(note_key.clone()),
         Keys::Under(under(RUN, Some(group))),
         Keys::Under(under(ACT, Some(group))),
+        Keys::Under(under(REFUSAL, Some(group))),
+        Keys::Under(under(OUTPUT, Some(group))),
         Keys::Under(under(KEY, Some(group))),
     ])?;
     let runs: Vec<RunRecord> = read_as(&found, RUN).map(|(_, _, run)| run).collect();
@@ -182,7 +188,7 @@ fn prune<K: Kv>(
     let before = last.and_then(|entry| Note::from_text(&entry.value));
     let note = Note::next(before, &found.now, true, &mut seen, retention);
     let mut deletes = old_runs(&found, &runs, note.outlived(retention).history, retention);
-    deletes.extend(old_acts_and_keys(&found, &note, retention));
+    deletes.extend(old_rest(&found, &note, retention));
     let commit = Commit {
         // Of two simultaneous prunings one leaves its note.
         compare: vec![(note_key.clone(), last.map(|entry| entry.tag.clone()))],
@@ -227,7 +233,8 @@ fn old_runs(
     old.take(batch).map(|(key, ..)| key.clone()).collect()
 }
 
-fn old_acts_and_keys(found: &Found, note: &Note, retention: Retention) -> Vec<String> {
+/// The old acts, refusals, outputs and keys to remove.
+fn old_rest(found: &Found, note: &Note, retention: Retention) -> Vec<String> {
     let outlived = note.outlived(retention);
     let history = found.now.wall_before(retention.history);
     let once = found.now.wall_before(retention.once);
@@ -237,8 +244,17 @@ fn old_acts_and_keys(found: &Found, note: &Note, retention: Retention) -> Vec<St
     let keys = read_as(found, KEY).filter(|(_, entry, mark): &(_, &Entry, OnceMark)| {
         was_written_before(entry, once) && Some(mark.fence) <= outlived.once
     });
+    let refusals = read_as(found, REFUSAL).filter(|(_, _, it): &(_, &Entry, RefusalRecord)| {
+        it.last_at < history && Some(it.fence) <= outlived.history
+    });
+    let outputs = read_as(found, OUTPUT).filter(|(_, entry, it): &(_, &Entry, OutputRecord)| {
+        was_written_before(entry, history) && Some(it.fence) <= outlived.history
+    });
     let acts = acts.map(|(key, ..)| key.clone());
-    acts.chain(keys.map(|(key, ..)| key.clone())).collect()
+    let others = refusals.map(|(key, ..)| key.clone());
+    let others = others.chain(outputs.map(|(key, ..)| key.clone()));
+    let others = others.chain(keys.map(|(key, ..)| key.clone()));
+    acts.chain(others).collect()
 }
 
 fn was_written_before(entry: &Entry, wall: WallTime) -> bool {
@@ -267,6 +283,26 @@ impl<K: Kv> Records for KvStore<K> {
 
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
         acts(self, query)
+    }
+
+    fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError> {
+        refusals::refuse(self, refusal)
+    }
+
+    fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError> {
+        refusals::refusals(self, query)
+    }
+
+    fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {
+        outputs::keep_output(self, output)
+    }
+
+    fn output(
+        &mut self,
+        group: &GroupName,
+        fence: Option<Fence>,
+    ) -> Result<Option<OutputRecord>, StoreError> {
+        outputs::output(self, group, fence)
     }
 
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {

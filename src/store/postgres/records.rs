@@ -1,13 +1,16 @@
-//! The tables of finished runs, acts of operators, and keys that are done.
+//! The tables of finished runs and their output, refusals, acts of operators, and keys that are done.
 
 use super::PostgresStore;
-use super::cells::cells_of;
+use super::cells::{cells_of, millis};
 use super::statements::sql;
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::cold::{self, Dialect, Found};
-use crate::store::sql::table::Table;
-use crate::store::{ActQuery, Records, Retention, RunQuery, StoreError};
-use crate::token::{ActRecord, GroupName, OnceMark, Recorded, RunRecord};
+use crate::store::sql::table::{OUTPUTS, REFUSALS, Table};
+use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
+use crate::token::refused::{LEAST_PAUSE, SAME_RECORD};
+use crate::token::{
+    ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RunRecord,
+};
 
 impl Dialect for PostgresStore {
     fn statements(&self) -> cold::Statements {
@@ -15,6 +18,8 @@ impl Dialect for PostgresStore {
             runs: sql!("runs"),
             runs_of_group: sql!("runs_of_group"),
             acts: sql!("acts"),
+            refusals: sql!("refusals"),
+            output: sql!("output"),
             key: sql!("key"),
             keys: sql!("keys"),
         }
@@ -52,6 +57,39 @@ impl Records for PostgresStore {
 
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
         cold::acts(self, query)
+    }
+
+    fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError> {
+        let mut cells = REFUSALS.cells(refusal).into_iter();
+        // The server sets the times and the count.
+        let key: Vec<Cell> = cells.by_ref().take(3).collect();
+        let values: Vec<Cell> = (key.into_iter().chain(cells.skip(3)))
+            .chain([millis(LEAST_PAUSE), millis(SAME_RECORD)])
+            .collect();
+        let statement = self.statements.of(sql!("refuse"));
+        let written = self.connection.ask(self.timeout, &statement, &values);
+        written.map(drop).map_err(|failed| failed.error)
+    }
+
+    fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError> {
+        cold::refusals(self, query)
+    }
+
+    fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {
+        let mut cells = OUTPUTS.cells(output);
+        // The server sets the time, before the document.
+        cells.remove(OUTPUTS.columns.len() - 1);
+        let statement = self.statements.of(sql!("output_write"));
+        let written = self.connection.ask(self.timeout, &statement, &cells);
+        written.map(drop).map_err(|failed| failed.error)
+    }
+
+    fn output(
+        &mut self,
+        group: &GroupName,
+        fence: Option<Fence>,
+    ) -> Result<Option<OutputRecord>, StoreError> {
+        cold::output(self, group, fence)
     }
 
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {

@@ -1,12 +1,14 @@
-//! Reading history, acts and keys, the same way in every store with tables, with the statements of
+//! Reading history, refusals, outputs, acts and keys, the same way in every store with tables, with the statements of
 //! its database.
 
 use serde::de::DeserializeOwned;
 
 use super::cell::{BadColumn, Cell};
-use super::table::{ACTS, KEYS, RUNS, Table};
-use crate::store::{ActQuery, RunQuery, StoreError};
-use crate::token::{ActRecord, GroupName, OnceMark, Outcome, RunRecord};
+use super::table::{ACTS, KEYS, OUTPUTS, REFUSALS, RUNS, Table};
+use crate::store::{ActQuery, RefusalQuery, RunQuery, StoreError};
+use crate::token::{
+    ActRecord, Fence, GroupName, OnceMark, Outcome, OutputRecord, RefusalRecord, RunRecord,
+};
 
 /// The statements for reading, each with its values.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +19,10 @@ pub struct Statements {
     pub runs_of_group: &'static str,
     /// Acts: limit, group, since.
     pub acts: &'static str,
+    /// Refusals: limit, group, since.
+    pub refusals: &'static str,
+    /// An output: group; fence, or NULL for the newest.
+    pub output: &'static str,
     /// A key: group, key.
     pub key: &'static str,
     /// Keys: group.
@@ -85,6 +91,37 @@ pub fn acts(of: &mut dyn Dialect, query: &ActQuery) -> Result<Vec<ActRecord>, St
     ];
     let statement = of.statements().acts;
     values_of(of, &ACTS, statement, &values)
+}
+
+/// Refused runs.
+///
+/// # Errors
+/// If the store can't be read, or holds a malformed refusal.
+pub fn refusals(
+    of: &mut dyn Dialect,
+    query: &RefusalQuery,
+) -> Result<Vec<RefusalRecord>, StoreError> {
+    let values = [
+        Cell::limit(query.limit),
+        Cell::maybe(query.group.as_ref()),
+        Cell::Time(query.since),
+    ];
+    let statement = of.statements().refusals;
+    values_of(of, &REFUSALS, statement, &values)
+}
+
+/// The output of a run, or of the newest run that has one.
+///
+/// # Errors
+/// If the store can't be read, or holds a malformed output.
+pub fn output(
+    of: &mut dyn Dialect,
+    group: &GroupName,
+    fence: Option<Fence>,
+) -> Result<Option<OutputRecord>, StoreError> {
+    let values = [Cell::text(group), Cell::Number(fence.map(|it| it.0))];
+    let statement = of.statements().output;
+    Ok(values_of(of, &OUTPUTS, statement, &values)?.pop())
 }
 
 /// The run that made a key done.

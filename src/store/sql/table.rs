@@ -55,6 +55,31 @@ pub const ACTS: Table = Table {
     ],
 };
 
+/// Refused runs.
+pub const REFUSALS: Table = Table {
+    name: "refusals",
+    columns: &[
+        column::<GroupName>("token_group", Kind::Text),
+        column::<ClientId>("client", Kind::Text),
+        column::<String>("reason", Kind::Text),
+        time("first_at", "first_at_ms"),
+        time("last_at", "last_at_ms"),
+        column::<u64>("count", Kind::Number),
+        column::<Fence>("fence", Kind::Number),
+    ],
+};
+
+/// The output of finished runs.
+pub const OUTPUTS: Table = Table {
+    name: "outputs",
+    columns: &[
+        column::<GroupName>("token_group", Kind::Text),
+        column::<Fence>("fence", Kind::Number),
+        column::<SessionId>("session", Kind::Text),
+        time("written_at", "written_at_ms"),
+    ],
+};
+
 /// The keys of `--once` that are done.
 pub const KEYS: Table = Table {
     name: "done_keys",

@@ -30,7 +30,13 @@ pub(super) fn prune(
         let before = wall::to_text(now.wall_before(retention.history));
         let old = params![group, before, fence, PRUNE_BATCH];
         transaction.execute(sql!("runs_prune"), old)?;
-        transaction.execute(sql!("acts_prune"), params![group, before, fence])?;
+        for statement in [
+            sql!("acts_prune"),
+            sql!("refusals_prune"),
+            sql!("outputs_prune"),
+        ] {
+            transaction.execute(statement, params![group, before, fence])?;
+        }
     }
     if let Some(Fence(fence)) = outlived.once {
         let before = wall::to_text(now.wall_before(retention.once));

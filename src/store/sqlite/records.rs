@@ -1,16 +1,18 @@
-//! The tables of finished runs, acts of operators, and keys that are done.
+//! The tables of finished runs and their output, refusals, acts of operators, and keys that are done.
 
 use rusqlite::params_from_iter;
 
 use super::cells::Cells;
 use super::kept::Kept;
-use super::write::{value, write_run};
+use super::write::{newest_refusal, value, write_row, write_run};
 use super::{SqliteStore, Writing, group_in, prune};
 use crate::store::sql::cell::{BadColumn, Cell, Kind};
 use crate::store::sql::cold::{self, Dialect, Found, Statements};
-use crate::store::sql::table::Table;
-use crate::store::{ActQuery, Records, Retention, RunQuery, StoreError};
-use crate::token::{ActRecord, GroupName, OnceMark, Recorded, RunRecord};
+use crate::store::sql::table::{OUTPUTS, REFUSALS, Table};
+use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
+use crate::token::{
+    ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RunRecord,
+};
 
 impl Dialect for SqliteStore {
     fn statements(&self) -> Statements {
@@ -18,6 +20,8 @@ impl Dialect for SqliteStore {
             runs: sql!("runs"),
             runs_of_group: sql!("runs_of_group"),
             acts: sql!("acts"),
+            refusals: sql!("refusals"),
+            output: sql!("output"),
             key: sql!("key"),
             keys: sql!("keys"),
         }
@@ -72,6 +76,48 @@ impl Records for SqliteStore {
 
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
         cold::acts(self, query)
+    }
+
+    fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError> {
+        // Most refusals of a loop write nothing: they must not even take the lock.
+        let now = self.clock.now().stamp.wall;
+        let before = newest_refusal(&self.connection, refusal, now);
+        let before = before.map_err(|error| self.fault("read it", &error))?;
+        if refusal.after(before, now).is_none() {
+            return Ok(());
+        }
+        self.write(Writing::State, |transaction, _, now| {
+            let now = now.stamp.wall;
+            let before = newest_refusal(transaction, refusal, now)?;
+            let Some(next) = refusal.after(before, now) else {
+                return Ok(Kept::No(()));
+            };
+            write_row(transaction, sql!("refusal_write"), &REFUSALS.cells(&next))?;
+            Ok(Kept::Yes(()))
+        })
+    }
+
+    fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError> {
+        cold::refusals(self, query)
+    }
+
+    fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {
+        self.write(Writing::History, |transaction, _, now| {
+            let written = OutputRecord {
+                written_at: now.stamp.wall,
+                ..output.clone()
+            };
+            write_row(transaction, sql!("output_write"), &OUTPUTS.cells(&written))?;
+            Ok(Kept::Yes(()))
+        })
+    }
+
+    fn output(
+        &mut self,
+        group: &GroupName,
+        fence: Option<Fence>,
+    ) -> Result<Option<OutputRecord>, StoreError> {
+        cold::output(self, group, fence)
     }
 
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {

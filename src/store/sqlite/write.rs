@@ -1,12 +1,15 @@
-//! The writes of a transaction besides the token: the run, the act, the key, the queue.
+//! The writes of a transaction besides the token: the run, the refusal, the act, the key, the queue.
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 
 use super::wall;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
-use crate::token::{ActRecord, GroupName, Recorded, RunRecord, SessionId, StoreTime};
+use crate::token::refused::Repeats;
+use crate::token::{
+    ActRecord, GroupName, Recorded, RefusalRecord, RunRecord, SessionId, StoreTime, WallTime,
+};
 
 /// A cell as SQLite takes it.
 pub(super) fn value(cell: &Cell) -> Value {
@@ -28,13 +31,12 @@ pub(super) fn write_run(
 ) -> rusqlite::Result<Recorded> {
     let mut cells = RUNS.cells(&run.clone().written(now));
     cells.push(Cell::Time(Some(now.stamp.wall)));
-    let mut statement = connection.prepare_cached(sql!("run_write"))?;
-    if statement.execute(params_from_iter(cells.iter().map(value)))? == 0 {
+    if write_row(connection, sql!("run_write"), &cells)? == 0 {
         return Ok(Recorded::Already);
     }
     if let Some(mark) = run.once_mark(now.stamp.wall) {
         let cells = KEYS.cells(&mark);
-        connection.execute(sql!("key_write"), params_from_iter(cells.iter().map(value)))?;
+        write_row(connection, sql!("key_write"), &cells)?;
     }
     Ok(Recorded::Written)
 }
@@ -50,11 +52,53 @@ pub(super) fn write_act(
         ..act.clone()
     };
     let cells = ACTS.cells(&act);
-    connection.execute(sql!("act_write"), params_from_iter(cells.iter().map(value)))?;
+    write_row(connection, sql!("act_write"), &cells)?;
     if let Some(key) = &act.once_key {
         connection.execute(sql!("key_forget"), [act.group.as_str(), key])?;
     }
     Ok(())
+}
+
+/// Writes a row of a table. The lock is held.
+pub(super) fn write_row(
+    connection: &Connection,
+    statement: &str,
+    cells: &[Cell],
+) -> rusqlite::Result<usize> {
+    connection.execute(statement, params_from_iter(cells.iter().map(value)))
+}
+
+/// The newest record of this client's refusals for this reason, without those of later than `now`.
+/// A malformed one counts as none.
+pub(super) fn newest_refusal(
+    connection: &Connection,
+    refusal: &RefusalRecord,
+    now: WallTime,
+) -> rusqlite::Result<Option<Repeats>> {
+    let key = params![
+        refusal.group.as_str(),
+        refusal.client.as_str(),
+        refusal.reason,
+        wall::to_text(now)
+    ];
+    let wall = |row: &Row<'_>, column| {
+        let text: Option<String> = row.get(column).ok();
+        text.as_deref().and_then(wall::from_text)
+    };
+    let mut statement = connection.prepare_cached(sql!("refusal_newest"))?;
+    let found = statement.query_row(key, |row| {
+        let count: Option<i64> = row.get(2).ok();
+        let count = count.and_then(|count| u64::try_from(count).ok());
+        let times = wall(row, 0).zip(wall(row, 1));
+        Ok(times
+            .zip(count)
+            .map(|((first_at, last_at), count)| Repeats {
+                first_at,
+                last_at,
+                count,
+            }))
+    });
+    Ok(found.optional()?.flatten())
 }
 
 /// Removes a session from the queue.

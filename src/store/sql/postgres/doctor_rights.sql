@@ -8,6 +8,8 @@ tables AS (
         ('tokens', ARRAY['SELECT', 'INSERT', 'UPDATE']),
         ('runs', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('waiters', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('refusals', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('outputs', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('acts', ARRAY['SELECT', 'INSERT', 'DELETE']),
         ('done_keys', ARRAY['SELECT', 'INSERT', 'DELETE']),
         ('resources', ARRAY['SELECT', 'INSERT', 'UPDATE'])

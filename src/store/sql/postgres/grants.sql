@@ -10,6 +10,7 @@ GRANT SELECT ON {schema}.meta, {schema}.token_status TO tokenrun;
 GRANT UPDATE (note, note_version, written_by) ON {schema}.meta TO tokenrun;
 GRANT SELECT, INSERT, UPDATE ON {schema}.tokens TO tokenrun;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.runs, {schema}.waiters TO tokenrun;
+GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.refusals, {schema}.outputs TO tokenrun;
 GRANT SELECT, INSERT, DELETE ON {schema}.acts, {schema}.done_keys TO tokenrun;
 GRANT SELECT, INSERT, UPDATE ON {schema}.resources TO tokenrun;
 GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO tokenrun;

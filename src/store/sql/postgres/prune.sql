@@ -24,6 +24,14 @@ pruned AS (
 forgotten AS (
     DELETE FROM acts AS act USING clock
     WHERE token_group = $1 AND fence <= $5 AND at < now - $2 * interval '1 ms'
+),
+unrefused AS (
+    DELETE FROM refusals AS refusal USING clock
+    WHERE token_group = $1 AND fence <= $5 AND last_at < now - $2 * interval '1 ms'
+),
+silenced AS (
+    DELETE FROM outputs AS output USING clock
+    WHERE token_group = $1 AND fence <= $5 AND written_at < now - $2 * interval '1 ms'
 )
 DELETE FROM done_keys AS done USING clock
 WHERE token_group = $1 AND fence <= $6 AND done_at < now - $3 * interval '1 ms'

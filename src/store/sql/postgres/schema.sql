@@ -131,6 +131,30 @@ CREATE TABLE acts (
     PRIMARY KEY (token_group, at, version)
 );
 
+-- Refused runs. Refusals of a client for a reason that are close to each other are one row. last_at: the
+-- last of them; count: their number; document: all other fields.
+CREATE TABLE refusals (
+    token_group text COLLATE "C" NOT NULL,
+    client      text COLLATE "C" NOT NULL,
+    reason      text COLLATE "C" NOT NULL,
+    first_at    timestamptz NOT NULL,
+    last_at     timestamptz NOT NULL,
+    count       bigint NOT NULL,
+    fence       bigint NOT NULL,
+    document    jsonb NOT NULL,
+    PRIMARY KEY (token_group, client, reason, first_at)
+);
+
+-- The output of finished runs with --capture. document: the output's last bytes, in base64.
+CREATE TABLE outputs (
+    token_group text COLLATE "C" NOT NULL,
+    fence       bigint NOT NULL,
+    session     text NOT NULL,
+    written_at  timestamptz NOT NULL,
+    document    jsonb NOT NULL,
+    PRIMARY KEY (token_group, fence, session)
+);
+
 -- The keys of --once that are done, each at most once.
 CREATE TABLE done_keys (
     token_group text COLLATE "C" NOT NULL,

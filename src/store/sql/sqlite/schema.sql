@@ -60,6 +60,31 @@ CREATE TABLE acts (
     PRIMARY KEY (token_group, at, version)
 ) STRICT, WITHOUT ROWID;
 
+-- Refused runs. Refusals of a client for a reason that are close to each other are one row. last_at: the
+-- last of them; count: their number; document: all other fields, as JSON.
+CREATE TABLE refusals (
+    token_group TEXT NOT NULL,
+    client      TEXT NOT NULL,
+    reason      TEXT NOT NULL,
+    first_at    TEXT NOT NULL,
+    last_at     TEXT NOT NULL,
+    count       INTEGER NOT NULL,
+    fence       INTEGER NOT NULL,
+    document    TEXT NOT NULL,
+    PRIMARY KEY (token_group, client, reason, first_at)
+) STRICT, WITHOUT ROWID;
+
+-- The output of finished runs with --capture. document: JSON, with the output's last bytes in base64. It
+-- has row ids, because its rows are long.
+CREATE TABLE outputs (
+    token_group TEXT NOT NULL,
+    fence       INTEGER NOT NULL,
+    session     TEXT NOT NULL,
+    written_at  TEXT NOT NULL,
+    document    TEXT NOT NULL,
+    PRIMARY KEY (token_group, fence, session)
+) STRICT;
+
 -- The keys of --once that are done.
 CREATE TABLE done_keys (
     token_group TEXT NOT NULL,
