@@ -15,6 +15,7 @@ pub mod lease;
 pub mod locking;
 pub mod machine;
 pub mod outside;
+mod refusing;
 pub mod runtime_file;
 pub mod runtime_keeper;
 pub mod seeking;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::message::{Context, Level, Message};
-use super::refusals::{holder, refusal_word, refused};
+use super::refusals::refused;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::run::ending::{Ending, JobEnd, Loss, NotStarted, Unstarted, Why};
@@ -120,10 +120,10 @@ pub(super) fn ended(
     let (group, program) = (cx.group, cx.program);
     Some(match ending {
         Ending::Refused { why, .. } => {
-            let word = refusal_word(why);
+            let word = why.word();
             Message::new(Info, word, refused(cx, why, seen))
                 .because(word)
-                .held_by(holder(why, seen.map(|(row, _)| row)))
+                .held_by(why.holder(seen.map(|(row, _)| row)))
         }
         Ending::Done(mark) => Message::new(Info, "done", done(cx, mark)),
         Ending::Stopped(signal) => Message::new(

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::incarnation::doubt_text;
 use super::printable::printable;
-use super::refusals::refusal_word;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Claim, Clause, Decision, Doubt, Refusal, Row, StoreTime, Verdict};
@@ -84,7 +83,7 @@ impl<'a> Explanation<'a> {
             Verdict::Create => ("create", None, None),
             Verdict::Grant(kind) => ("run", Some(kind.as_str()), None),
             Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => {
-                ("refused", None, Some(refusal_word(why)))
+                ("refused", None, Some(why.word()))
             }
         };
         let wait = then.map(|(wait, _)| *wait);

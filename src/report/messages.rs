@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::endings::{ended, not_recorded, stopping};
 use super::incarnation;
 use super::message::{Context, Level, Message};
-use super::refusals::{holder, refusal_word};
 use super::waiting;
 use crate::duration::rounded;
 use crate::job::messages::Unkillable;
@@ -48,8 +47,8 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
         } => {
             let text = waiting::begins(cx, row.as_deref(), why, *ahead, *left);
             Message::new(Info, "in_line", text)
-                .because(refusal_word(why))
-                .held_by(holder(why, row.as_deref()))
+                .because(why.word())
+                .held_by(why.holder(row.as_deref()))
         }
         Note::StoreAway { error } => Message::new(
             Warning,

@@ -5,32 +5,7 @@ use super::json::not_before;
 use super::message::Context;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{ClientId, Refusal, Row, StoreTime};
-
-/// The reason of a refusal, in a word for scripts.
-#[must_use]
-pub(super) const fn refusal_word(why: &Refusal) -> &'static str {
-    match why {
-        Refusal::Held { .. } => "held",
-        Refusal::AliveHere(_) => "alive_here",
-        Refusal::Paused(_) => "paused",
-        Refusal::TooSoon { .. } => "too_soon",
-        Refusal::Behind { .. } => "behind",
-        Refusal::Bound { .. } => "bound",
-        Refusal::Reserved { .. } => "reserved",
-        Refusal::Forgetful { .. } => "store_observed",
-    }
-}
-
-/// The client that the token belongs to, where that is why a run was refused.
-pub(super) fn holder<'a>(why: &'a Refusal, seen: Option<&'a Row>) -> Option<&'a ClientId> {
-    match why {
-        Refusal::Held { by, .. } => Some(by),
-        Refusal::Bound { to, .. } => Some(to),
-        Refusal::AliveHere(_) => seen.and_then(Row::client_bound),
-        _ => None,
-    }
-}
+use crate::token::{Refusal, Row, StoreTime};
 
 /// The reason of a refusal: the holder, the store, since when, and when that may change.
 pub(super) fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &StoreTime)>) -> String {

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::refusals::refusal_word;
 use crate::run::ending::{Ending, JobEnd, Unstarted};
 use crate::run::event::Granted;
 use crate::sys::open_flags::NO_WAIT;
@@ -65,7 +64,7 @@ impl<'a> RunReport<'a> {
             Ending::Refused { clause, why } => {
                 self.outcome = "refused";
                 self.clause = Some(clause.number());
-                self.refused = Some(refusal_word(why));
+                self.refused = Some(why.word());
                 self.refused_by = match why {
                     Refusal::Forgetful { .. } => None,
                     Refusal::Held { by, .. } => Some(by),

@@ -16,6 +16,7 @@ use super::guarding::Guarding;
 use super::locking::Locking;
 use super::machine::Machine;
 use super::outside::Outside;
+use super::refusing::Refusing;
 use super::watch::Watch;
 use crate::job::ancestry::is_inside;
 use crate::moment::Moment;
@@ -43,8 +44,8 @@ const PRUNE_AFTER: Duration = Duration::from_secs(1);
 /// One in so many of the other runs prunes too.
 const PRUNE_ONE_IN: u64 = 16;
 
-/// How long pruning may delay the end of tokenrun.
-const PRUNE_WAIT: Duration = Duration::from_secs(1);
+/// How long pruning, or the record of a refusal, may delay the end of tokenrun.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Receives the run's notes. `detached`: a deadline is held in this process, so the listener must
 /// not block.
@@ -68,6 +69,7 @@ pub fn drive(
     listener: &mut dyn Listener,
 ) -> io::Result<Ending> {
     let mut locking = Locking::new(&outside.locks);
+    let mut refusing = Refusing::default();
     let mut first = First {
         machine: &mut machine,
         clock: outside.clock,
@@ -78,8 +80,13 @@ pub fn drive(
     if let Some(ending) = machine.ending() {
         for action in &pending {
             if let Action::Say(note) = action {
+                refusing.hear(note);
                 listener.hear(note, false);
             }
+        }
+        if let Some(refusal) = refusing.record(machine.claim(), ending) {
+            // At once or not at all: a record delays no exit, and a refusal without one is still one.
+            let _ = store.at_once(&Request::Refuse(Box::new(refusal)));
         }
         return Ok(ending.clone());
     }
@@ -100,6 +107,7 @@ pub fn drive(
         armed: None,
         guarding,
         locking,
+        refusing,
         machine,
         clock: outside.clock,
         listener,
@@ -109,6 +117,7 @@ pub fn drive(
     if let Ok(ending) = &ending {
         driver.locking.finish(ending);
         driver.prune(ending, outside.retention);
+        driver.record_refusal(ending);
     }
     // The process ends now. Closing the store would only cost work, and a store that hangs could
     // delay the end.
@@ -197,8 +206,8 @@ fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Eve
         Answer::Left(result) => Event::Left(result),
         Answer::Swapped(result) => Event::Swapped(result),
         Answer::Once(result) => Event::OnceLooked(result),
-        // No phase waits for this answer.
-        Answer::Pruned(_) => Event::Tick,
+        // No phase waits for these answers.
+        Answer::Pruned(_) | Answer::Refused(_) => Event::Tick,
         Answer::Recorded(result) => Event::Recorded(result),
     }
 }
@@ -233,6 +242,7 @@ struct Driver<'a> {
     watch: Watch,
     guarding: Guarding,
     locking: Locking<'a>,
+    refusing: Refusing,
     listener: &'a mut dyn Listener,
 }
 
@@ -324,6 +334,7 @@ impl Driver<'_> {
     }
 
     fn say(&mut self, note: &Note) {
+        self.refusing.hear(note);
         if let Note::Acquired {
             vanished: Some(session),
             ..
@@ -382,12 +393,23 @@ impl Driver<'_> {
             return;
         }
         let group = self.machine.claim().group.clone();
-        self.worker.send(Request::Prune { group, retention }, true);
+        self.request_last(Request::Prune { group, retention });
+    }
+
+    /// Records that the run is refused.
+    fn record_refusal(&mut self, ending: &Ending) {
+        if let Some(refusal) = self.refusing.record(self.machine.claim(), ending) {
+            self.request_last(Request::Refuse(Box::new(refusal)));
+        }
+    }
+
+    /// Sends a request whose effect is not needed: it may happen or not.
+    fn request_last(&mut self, request: Request) {
+        self.worker.send(request, true);
         if !self.worker.has_early_answer()
             && let Some(fd) = self.worker.fd()
         {
-            // No wait beyond this: the pruning may happen or not.
-            let _ = wait_readable(fd, Some(PRUNE_WAIT));
+            let _ = wait_readable(fd, Some(LAST_WAIT));
         }
     }
 

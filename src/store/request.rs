@@ -2,7 +2,8 @@
 
 use super::{Queue, Reading, Records, Retention, StoreError, Tokens};
 use crate::token::{
-    GroupName, NoteSwap, OnceMark, Recorded, RunRecord, SessionId, Swap, Swapped, Until, Waiter,
+    GroupName, NoteSwap, OnceMark, Recorded, RefusalRecord, RunRecord, SessionId, Swap, Swapped,
+    Until, Waiter,
 };
 
 /// A request to a store.
@@ -27,6 +28,8 @@ pub enum Request {
     },
     /// Write the finished run of the session itself.
     Record(Box<RunRecord>),
+    /// Record that the session is refused.
+    Refuse(Box<RefusalRecord>),
 }
 
 /// A store's answer.
@@ -44,6 +47,8 @@ pub enum Answer {
     Pruned(Result<(), StoreError>),
     /// To [`Request::Record`].
     Recorded(Result<Recorded, StoreError>),
+    /// To [`Request::Refuse`].
+    Refused(Result<(), StoreError>),
 }
 
 impl Request {
@@ -65,6 +70,7 @@ impl Request {
             }
             Self::Prune { group, retention } => Answer::Pruned(store.prune(group, *retention)),
             Self::Record(run) => Answer::Recorded(store.record(run)),
+            Self::Refuse(refusal) => Answer::Refused(store.refuse(refusal)),
         }
     }
 
@@ -78,6 +84,7 @@ impl Request {
             Self::Once { .. } => Answer::Once(Err(error)),
             Self::Prune { .. } => Answer::Pruned(Err(error)),
             Self::Record(_) => Answer::Recorded(Err(error)),
+            Self::Refuse(_) => Answer::Refused(Err(error)),
         }
     }
 }
@@ -92,13 +99,15 @@ impl Answer {
             | Self::Swapped(Err(error))
             | Self::Once(Err(error))
             | Self::Pruned(Err(error))
-            | Self::Recorded(Err(error)) => Some(error),
+            | Self::Recorded(Err(error))
+            | Self::Refused(Err(error)) => Some(error),
             Self::Read(Ok(_))
             | Self::Left(Ok(()))
             | Self::Swapped(Ok(_))
             | Self::Once(Ok(_))
             | Self::Pruned(Ok(()))
-            | Self::Recorded(Ok(_)) => None,
+            | Self::Recorded(Ok(_))
+            | Self::Refused(Ok(())) => None,
         }
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::claim::{Claim, Evidence, Look};
 use super::clause::Clause;
-use super::document::Pause;
 use super::incarnation::{Doubt, Observation};
 use super::mutant::{Mutant, is_mutant};
 use super::names::{ClientId, SessionId};
 use super::outcome::GrantKind;
+use super::refusal::Refusal;
 use super::row::{Row, State};
 
 /// The rule's verdict, with the clause that gives it.
@@ -43,52 +43,6 @@ pub enum Verdict {
     Refused(Refusal),
     /// Take the token.
     Grant(GrantKind),
-}
-
-/// Why a session is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
-    /// Another session holds the token.
-    Held {
-        by: ClientId,
-        session: SessionId,
-        /// The holder has this session's own client id: two live instances share one.
-        same_client: bool,
-        /// The age of the holder's last heartbeat.
-        silent_for: Duration,
-        /// How long until it could be taken over.
-        takeover_in: Duration,
-    },
-    /// The holder is silent, but processes of its run are alive on this host.
-    AliveHere(Vec<String>),
-    /// New grants are stopped.
-    Paused(Pause),
-    /// The last grant is too recent.
-    TooSoon {
-        /// How long until the next is allowed.
-        wait: Duration,
-    },
-    /// The store may have forgotten a grant, and has not been observed for long enough. The rule
-    /// observes; a session reports this when its waiting time is over.
-    Forgetful {
-        /// How much longer it must be observed.
-        wait: Duration,
-        doubt: Doubt,
-    },
-    /// Others are in the queue.
-    Behind { ahead: usize },
-    /// The token belongs to a client that ran a short while ago.
-    Bound {
-        to: ClientId,
-        /// How long until others may have it.
-        wait: Duration,
-    },
-    /// The group is new, and another client is expected to have it first.
-    Reserved {
-        to: ClientId,
-        /// How long until others may have it.
-        wait: Duration,
-    },
 }
 
 /// Decides what the claimant must do after this look.

@@ -98,7 +98,9 @@ impl Scribe {
             Request::Read(_) => self.form.push(b'r'),
             Request::Join(_, _, expiry) => self.write(world, &format_args!("j{expiry:?}")),
             Request::Leave(..) => self.form.push(b'l'),
-            Request::Once { .. } | Request::Prune { .. } => self.form.push(b'o'),
+            Request::Once { .. } | Request::Prune { .. } | Request::Refuse(_) => {
+                self.form.push(b'o')
+            }
             Request::Record(_) => self.form.push(b'c'),
             Request::Swap(swap) => self.swap(world, swap),
             Request::Note(swap) => self.write(world, &format_args!("{swap:?}")),

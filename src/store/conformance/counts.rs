@@ -4,7 +4,7 @@ use super::*;
 use crate::store::RefusalQuery;
 use crate::token::RefusalRecord;
 use crate::token::output::fixture::output;
-use crate::token::refused::fixture::refused;
+use crate::token::refusal_record::fixture::refused;
 
 const DAY: Duration = Duration::from_hours(24);
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::store::RefusalQuery;
 use crate::token::output::fixture::output;
-use crate::token::refused::fixture::refused;
+use crate::token::refusal_record::fixture::refused;
 use crate::token::{OutputRecord, RefusalRecord, WallTime};
 
 fn refusals(store: &mut dyn Store) -> Vec<RefusalRecord> {
