@@ -138,7 +138,7 @@ pub use pattern::{GroupPattern, Groups};
 pub use queue::{QueueEntry, Waiter};
 pub use record::{OnceMark, Recorded, RunEnd, RunRecord};
 pub use refusal::Refusal;
-pub use refusal_record::RefusalRecord;
+pub use refusal_record::{RefusalRecord, RefusalTotal};
 pub use row::{Row, State};
 pub use rule::{Decision, Verdict, decide};
 pub use swap::{Swap, Swapped};

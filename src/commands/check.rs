@@ -92,7 +92,7 @@ fn has_succeeded(
 ) -> Result<Exit> {
     let query = RunQuery {
         group: Some(request.group.clone()),
-        outcome: Some(Outcome::Succeeded),
+        outcomes: vec![Outcome::Succeeded],
         limit: Some(1),
         ..RunQuery::default()
     };

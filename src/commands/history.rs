@@ -31,8 +31,9 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
     let query = RunQuery {
         group: request.group.clone(),
         client: request.client.clone(),
-        outcome: request.outcome,
+        outcomes: request.outcome.into_iter().collect(),
         since,
+        until: None,
         limit: Some(request.limit),
     };
     let over = store.runs(&query)?;
@@ -48,6 +49,7 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
         let query = ActQuery {
             group: request.group.clone(),
             since,
+            until: None,
             limit: Some(request.limit),
         };
         let acts = store.acts(&query)?;

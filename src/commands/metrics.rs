@@ -38,6 +38,7 @@ pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit> 
     ) {
         return Err(unknown_group(store.name(), group).into());
     }
+    let refusals = store.refusal_totals()?;
     let mut groups = Vec::new();
     for row in rows {
         let last_success = newest(store, &row.group, Some(Outcome::Succeeded))?;
@@ -47,6 +48,10 @@ pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit> 
             waiters: listing.waiters(&row.group),
             last_success,
             last_ended,
+            refusals: (refusals.iter())
+                .filter(|total| total.group == row.group)
+                .cloned()
+                .collect(),
         });
     }
     let text = text(&groups, listing.unreadable.len(), &memory, &listing.now);
@@ -68,7 +73,7 @@ fn newest(
 ) -> Result<Option<RunRecord>, StoreError> {
     let query = RunQuery {
         group: Some(group.clone()),
-        outcome,
+        outcomes: outcome.into_iter().collect(),
         // The newest ones may have vanished.
         limit: Some(if outcome.is_some() { 1 } else { 5 }),
         ..RunQuery::default()

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::token::{Memory, Row, RunRecord, State, StoreTime};
+use crate::token::{Memory, RefusalTotal, Row, RunRecord, State, StoreTime};
 
 /// One group, with the data of its history.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub struct Measured {
     pub last_ended: Option<RunRecord>,
     /// The number of waiters in the queue.
     pub waiters: usize,
+    /// The number of recorded refusals, by reason.
+    pub refusals: Vec<RefusalTotal>,
 }
 
 /// A metric: its name, its type and its meaning.
@@ -93,6 +95,11 @@ const METRICS: &[Metric] = &[
         help: "Runs that lost their token or vanished.",
     },
     Metric {
+        name: "tokenrun_refusals_total",
+        kind: "counter",
+        help: "Refused runs, by reason. A client that is refused more often than once a minute counts once a minute.",
+    },
+    Metric {
         name: "tokenrun_last_success_timestamp_seconds",
         kind: "gauge",
         help: "When the last run that succeeded ended, by the clock of the store. Missing if history knows of none.",
@@ -163,6 +170,13 @@ fn samples_of(
         }
         "tokenrun_takeovers_total" => one(counted.takeovers.to_string()),
         "tokenrun_losses_total" => one(counted.losses.to_string()),
+        "tokenrun_refusals_total" => {
+            let by = |it: &RefusalTotal| {
+                let label = format!(",reason=\"{}\"", escaped(&it.reason));
+                (label, it.total.to_string())
+            };
+            group.refusals.iter().map(by).collect()
+        }
         "tokenrun_last_success_timestamp_seconds" => {
             let ended = group.last_success.as_ref().and_then(|run| run.ended_at);
             maybe(ended.map(|at| millis_as_seconds(at.0)))

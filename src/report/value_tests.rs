@@ -17,8 +17,8 @@ use crate::token::WallTime;
 use crate::token::rule::tests::fixture::{claim, client, epoch, run_by, session};
 use crate::token::{
     Clause, ClockEpoch, Counters, Decision, Document, Fence, GrantKind, GroupName, Handoff,
-    Incarnation, Memory, OnceMark, Others, Outcome, Pause, Refusal, Row, RunRecord, Served, Stamp,
-    StampOf, State, StoreTime, Verdict, Version, document::VERSION,
+    Incarnation, Memory, OnceMark, Others, Outcome, Pause, Refusal, RefusalTotal, Row, RunRecord,
+    Served, Stamp, StampOf, State, StoreTime, Verdict, Version, document::VERSION,
 };
 
 const HOUR: i64 = 3_600_000;
@@ -318,6 +318,11 @@ fn each_metric_has_its_own_value() {
         last_success: Some(record("n1", HOUR, 1_250, Outcome::Succeeded)),
         last_ended: Some(record("n1", HOUR, 90_500, Outcome::Failed)),
         waiters: 8,
+        refusals: vec![RefusalTotal {
+            group: GroupName::new("backup").unwrap(),
+            reason: "too_soon".into(),
+            total: 44,
+        }],
     };
     let text = text(&[measured], 3, &observed(), &now());
     let shown: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
@@ -338,6 +343,7 @@ fn each_metric_has_its_own_value() {
         "tokenrun_runs_total{group=\"backup\",outcome=\"other\"} 24",
         "tokenrun_takeovers_total{group=\"backup\"} 4",
         "tokenrun_losses_total{group=\"backup\"} 9",
+        "tokenrun_refusals_total{group=\"backup\",reason=\"too_soon\"} 44",
         "tokenrun_last_success_timestamp_seconds{group=\"backup\"} 1790003601.250",
         "tokenrun_last_run_duration_seconds{group=\"backup\"} 90.500",
         "tokenrun_paused{group=\"backup\"} 1",

@@ -130,7 +130,7 @@ mod tests {
         };
         assert_eq!(fences(limited), [9, 3]);
         let failed = RunQuery {
-            outcome: Some(Outcome::Failed),
+            outcomes: vec![Outcome::Failed],
             ..RunQuery::default()
         };
         assert!(!fences(failed).contains(&3));

@@ -14,8 +14,9 @@ use crate::token::WallTime;
 use crate::token::queue::FORGOTTEN;
 use crate::token::{
     ActRecord, ClockEpoch, Fence, GroupName, Incarnation, IncarnationNote, Memory, NoteSwap,
-    OnceMark, Outcome, OutputRecord, QueueEntry, Recorded, RefusalRecord, ResourceName, Row,
-    RunRecord, Served, SessionId, Stamp, StoreTime, Swap, Swapped, Until, Version, Waiter,
+    OnceMark, Outcome, OutputRecord, QueueEntry, Recorded, RefusalRecord, RefusalTotal,
+    ResourceName, Row, RunRecord, Served, SessionId, Stamp, StoreTime, Swap, Swapped, Until,
+    Version, Waiter,
 };
 
 /// The contents of a store, to be copied and restored, as a lossy failover does.
@@ -30,6 +31,8 @@ pub(crate) struct ModelData {
     pub(crate) acts: Vec<ActRecord>,
     /// The refusals, by their last, oldest first.
     pub(crate) refusals: Vec<RefusalRecord>,
+    /// The number of refusals of each group for each reason.
+    pub(crate) refusal_totals: BTreeMap<(GroupName, String), u64>,
     /// The kept outputs, oldest first.
     pub(crate) outputs: Vec<OutputRecord>,
     /// The keys that are done, oldest first.
@@ -298,6 +301,8 @@ impl ModelData {
         self.refusals
             .retain(|it| !of_client(it) || it.first_at != next.first_at);
         self.refusals.push(next);
+        let of = (refusal.group.clone(), refusal.reason.clone());
+        *self.refusal_totals.entry(of).or_default() += 1;
     }
 
     /// Carries out [`Records::prune`] at `now`.
@@ -419,12 +424,13 @@ impl Records for ModelStore {
 
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
         let inner = self.inner();
-        let wanted = |act: &&ActRecord| {
-            query.group.as_ref().is_none_or(|group| *group == act.group)
-                && query.since.is_none_or(|since| act.at >= since)
-        };
         let limit = query.limit.map_or(usize::MAX, |n| n as usize);
-        let acts = inner.contents.acts.iter().rev().filter(wanted);
+        let acts = inner
+            .contents
+            .acts
+            .iter()
+            .rev()
+            .filter(|act| query.wants(act));
         Ok(acts.take(limit).cloned().collect())
     }
 
@@ -441,6 +447,17 @@ impl Records for ModelStore {
         let newest = inner.contents.refusals.iter().rev();
         let wanted = newest.filter(|refusal| query.wants(refusal));
         Ok(wanted.take(limit).cloned().collect())
+    }
+
+    fn refusal_totals(&mut self) -> Result<Vec<RefusalTotal>, StoreError> {
+        let inner = self.inner();
+        let totals = inner.contents.refusal_totals.iter();
+        let totals = totals.map(|((group, reason), total)| RefusalTotal {
+            group: group.clone(),
+            reason: reason.clone(),
+            total: *total,
+        });
+        Ok(totals.collect())
     }
 
     fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {

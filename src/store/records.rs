@@ -6,7 +6,7 @@ use super::StoreError;
 use crate::token::WallTime;
 use crate::token::{
     ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, OutputRecord, Recorded,
-    RefusalRecord, RunRecord,
+    RefusalRecord, RefusalTotal, RunRecord,
 };
 
 /// A query of runs.
@@ -16,10 +16,12 @@ pub struct RunQuery {
     pub group: Option<GroupName>,
     /// By this client only.
     pub client: Option<ClientId>,
-    /// With this outcome only.
-    pub outcome: Option<Outcome>,
+    /// With one of these outcomes only; empty for any.
+    pub outcomes: Vec<Outcome>,
     /// Started at this time or later.
     pub since: Option<WallTime>,
+    /// Started before this time.
+    pub until: Option<WallTime>,
     /// At most so many, the newest.
     pub limit: Option<u32>,
 }
@@ -30,8 +32,9 @@ impl RunQuery {
     pub fn wants(&self, run: &RunRecord) -> bool {
         self.group.as_ref().is_none_or(|group| *group == run.group)
             && self.client.as_ref().is_none_or(|it| *it == run.client)
-            && self.outcome.is_none_or(|outcome| outcome == run.outcome)
+            && (self.outcomes.is_empty() || self.outcomes.contains(&run.outcome))
             && self.since.is_none_or(|since| run.started_at >= since)
+            && self.until.is_none_or(|until| run.started_at < until)
     }
 }
 
@@ -54,6 +57,8 @@ pub struct ActQuery {
     pub group: Option<GroupName>,
     /// At this time or later.
     pub since: Option<WallTime>,
+    /// Before this time.
+    pub until: Option<WallTime>,
     /// At most so many, the newest.
     pub limit: Option<u32>,
 }
@@ -65,8 +70,20 @@ pub struct RefusalQuery {
     pub group: Option<GroupName>,
     /// Whose last is at this time or later.
     pub since: Option<WallTime>,
+    /// Whose first is before this time.
+    pub until: Option<WallTime>,
     /// At most so many, the newest.
     pub limit: Option<u32>,
+}
+
+impl ActQuery {
+    /// Whether an act matches, regardless of the limit.
+    #[must_use]
+    pub fn wants(&self, act: &ActRecord) -> bool {
+        self.group.as_ref().is_none_or(|group| *group == act.group)
+            && self.since.is_none_or(|since| act.at >= since)
+            && self.until.is_none_or(|until| act.at < until)
+    }
 }
 
 impl RefusalQuery {
@@ -75,6 +92,7 @@ impl RefusalQuery {
     pub fn wants(&self, refusal: &RefusalRecord) -> bool {
         self.group.as_ref().is_none_or(|it| *it == refusal.group)
             && self.since.is_none_or(|since| refusal.last_at >= since)
+            && self.until.is_none_or(|until| refusal.first_at < until)
     }
 }
 
@@ -113,6 +131,12 @@ pub trait Records {
     /// # Errors
     /// If the store can't be read.
     fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError>;
+
+    /// Lists how many refusals were recorded, by group and reason, in this order.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn refusal_totals(&mut self) -> Result<Vec<RefusalTotal>, StoreError>;
 
     /// Writes the end of a run's output, with the store's time.
     ///

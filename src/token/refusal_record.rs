@@ -63,6 +63,18 @@ pub struct RefusalRecord {
     pub other: Others,
 }
 
+/// The number of refusals of a group's runs for one reason, since the store was made. Pruning takes
+/// none of them back.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RefusalTotal {
+    #[serde(rename = "token_group")]
+    pub group: GroupName,
+    /// As [`RefusalRecord::reason`].
+    pub reason: String,
+    /// Counted as [`RefusalRecord::count`].
+    pub total: u64,
+}
+
 /// When the refusals of a record happened, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeats {

@@ -102,7 +102,12 @@ pub(super) fn acts_are_newest_first_by_group_time_and_limited(fixture: &dyn Fixt
     assert_eq!(clients(newest), "c2");
     let late = ActQuery {
         since: Some(WallTime(begun.0 + 1_000)),
-        ..all
+        ..all.clone()
     };
     assert_eq!(clients(late), "c2 c1");
+    let early = ActQuery {
+        until: Some(WallTime(begun.0 + 2_000)),
+        ..all
+    };
+    assert_eq!(clients(early), "c1 c0");
 }

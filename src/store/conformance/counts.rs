@@ -88,6 +88,7 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
     );
     assert_eq!(store.acts(&ActQuery::default()).unwrap(), []);
     assert_eq!(extras(store, "g"), (0, false));
+    assert_eq!(store.refusal_totals().unwrap().len(), 2, "no count is lost");
     assert_eq!(extras(store, "other"), (1, true));
     assert_eq!(store.once_marks(None).unwrap().len(), 3);
     let others = runs(store).into_iter().filter(|run| run.group != group);

@@ -257,7 +257,7 @@ pub(super) fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixtu
         };
         assert_eq!(sessions(of_b), "s3 s1");
         let failed = RunQuery {
-            outcome: Some(Outcome::Failed),
+            outcomes: vec![Outcome::Failed],
             ..all.clone()
         };
         assert_eq!(sessions(failed), "s2");
@@ -266,8 +266,18 @@ pub(super) fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixtu
             ..all.clone()
         };
         assert_eq!(sessions(since), "s3 s2");
+        let before = RunQuery {
+            until: Some(third.stamp.wall),
+            ..all.clone()
+        };
+        assert_eq!(sessions(before), "s1 s0");
+        let either = RunQuery {
+            outcomes: vec![Outcome::Lost, Outcome::Failed, Outcome::Succeeded],
+            ..all.clone()
+        };
+        assert_eq!(sessions(either), "s3 s2 s1 s0");
         let both = RunQuery {
-            outcome: Some(Outcome::Succeeded),
+            outcomes: vec![Outcome::Succeeded],
             since: Some(third.stamp.wall),
             limit: Some(5),
             ..all

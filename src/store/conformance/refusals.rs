@@ -61,6 +61,15 @@ pub(super) fn refusals_that_are_close_are_one_record(fixture: &dyn Fixture) {
     fixture.advance(Duration::from_mins(60));
     store.refuse(&refusal).unwrap();
     expect(store, &[(120, 120, 1), (0, 60, 3)]);
+    store.refuse(&refused("g", "b", "held")).unwrap();
+    store.refuse(&refused("g", "b", "paused")).unwrap();
+    store.refuse(&refused("a", "b", "held")).unwrap();
+    let totals = store.refusal_totals().unwrap();
+    let totals = totals
+        .iter()
+        .map(|it| format!("{} {} {}", it.group, it.reason, it.total));
+    let totals: Vec<_> = totals.collect();
+    assert_eq!(totals, ["a held 1", "g held 5", "g paused 1"]);
 }
 
 pub(super) fn refusals_of_other_clients_and_reasons_are_other_records(fixture: &dyn Fixture) {
@@ -97,9 +106,14 @@ pub(super) fn refusals_of_other_clients_and_reasons_are_other_records(fixture: &
     assert_eq!(found(newest), "hah");
     let late = RefusalQuery {
         since: Some(since),
-        ..all
+        ..all.clone()
     };
     assert_eq!(found(late), "hah gap");
+    let early = RefusalQuery {
+        until: Some(since),
+        ..all
+    };
+    assert_eq!(found(early), "gbh gah");
 }
 
 pub(super) fn an_output_is_kept_with_its_run(fixture: &dyn Fixture) {

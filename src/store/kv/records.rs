@@ -13,7 +13,7 @@ use crate::store::sql::cell::BadColumn;
 use crate::store::{ActQuery, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery, StoreError};
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, Outcome, OutputRecord, Recorded, RefusalRecord,
-    RunRecord, WallTime,
+    RefusalTotal, RunRecord, WallTime,
 };
 
 const RUN: &str = "run\u{1f}";
@@ -132,8 +132,7 @@ fn acts<K: Kv>(of: &mut KvStore<K>, query: &ActQuery) -> Result<Vec<ActRecord>, 
         at: entry.stamp.stamp.wall,
         ..act
     });
-    let late = |act: &ActRecord| query.since.is_none_or(|since| act.at >= since);
-    let mut acts: Vec<ActRecord> = acts.filter(late).collect();
+    let mut acts: Vec<ActRecord> = acts.filter(|act| query.wants(act)).collect();
     acts.sort_by_key(|act| (Reverse(act.at), act.version));
     Ok(limited(acts, query.limit))
 }
@@ -291,6 +290,10 @@ impl<K: Kv> Records for KvStore<K> {
 
     fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError> {
         refusals::refusals(self, query)
+    }
+
+    fn refusal_totals(&mut self) -> Result<Vec<RefusalTotal>, StoreError> {
+        refusals::totals(self)
     }
 
     fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {

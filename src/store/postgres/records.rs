@@ -9,7 +9,8 @@ use crate::store::sql::table::{OUTPUTS, REFUSALS, Table};
 use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
 use crate::token::refusal_record::{LEAST_PAUSE, SAME_RECORD};
 use crate::token::{
-    ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RunRecord,
+    ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RefusalTotal,
+    RunRecord,
 };
 
 impl Dialect for PostgresStore {
@@ -19,6 +20,7 @@ impl Dialect for PostgresStore {
             runs_of_group: sql!("runs_of_group"),
             acts: sql!("acts"),
             refusals: sql!("refusals"),
+            refusal_totals: sql!("refusal_totals"),
             output: sql!("output"),
             key: sql!("key"),
             keys: sql!("keys"),
@@ -73,6 +75,10 @@ impl Records for PostgresStore {
 
     fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError> {
         cold::refusals(self, query)
+    }
+
+    fn refusal_totals(&mut self) -> Result<Vec<RefusalTotal>, StoreError> {
+        cold::refusal_totals(self)
     }
 
     fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {

@@ -4,23 +4,26 @@
 use serde::de::DeserializeOwned;
 
 use super::cell::{BadColumn, Cell};
-use super::table::{ACTS, KEYS, OUTPUTS, REFUSALS, RUNS, Table};
+use super::table::{ACTS, KEYS, OUTPUTS, REFUSALS, RUNS, TOTALS, Table};
 use crate::store::{ActQuery, RefusalQuery, RunQuery, StoreError};
 use crate::token::{
-    ActRecord, Fence, GroupName, OnceMark, Outcome, OutputRecord, RefusalRecord, RunRecord,
+    ActRecord, Fence, GroupName, OnceMark, Outcome, OutputRecord, RefusalRecord, RefusalTotal,
+    RunRecord,
 };
 
 /// The statements for reading, each with its values.
 #[derive(Debug, Clone, Copy)]
 pub struct Statements {
-    /// Runs of all groups: limit, client, outcome, since.
+    /// Runs of all groups: limit, client, outcomes, since, until.
     pub runs: &'static str,
     /// Runs of one group: as above, and the group.
     pub runs_of_group: &'static str,
-    /// Acts: limit, group, since.
+    /// Acts: limit, group, since, until.
     pub acts: &'static str,
-    /// Refusals: limit, group, since.
+    /// Refusals: limit, group, since, until.
     pub refusals: &'static str,
+    /// The numbers of refusals: no values.
+    pub refusal_totals: &'static str,
     /// An output: group; fence, or NULL for the newest.
     pub output: &'static str,
     /// A key: group, key.
@@ -66,8 +69,9 @@ pub fn runs(of: &mut dyn Dialect, query: &RunQuery) -> Result<Vec<RunRecord>, St
     let mut values = vec![
         Cell::limit(query.limit),
         Cell::maybe(query.client.as_ref()),
-        Cell::maybe(query.outcome.map(Outcome::as_str)),
+        Cell::Text(outcomes(&query.outcomes)),
         Cell::Time(query.since),
+        Cell::Time(query.until),
     ];
     let statement = match &query.group {
         None => of.statements().runs,
@@ -79,6 +83,13 @@ pub fn runs(of: &mut dyn Dialect, query: &RunQuery) -> Result<Vec<RunRecord>, St
     values_of(of, &RUNS, statement, &values)
 }
 
+/// Outcomes as the statements take them: `,failed,lost,`; `None` for any.
+fn outcomes(of: &[Outcome]) -> Option<String> {
+    let words = of.iter().map(|outcome| outcome.as_str());
+    let words: Vec<&str> = words.collect();
+    (!words.is_empty()).then(|| format!(",{},", words.join(",")))
+}
+
 /// Acts of operators.
 ///
 /// # Errors
@@ -88,6 +99,7 @@ pub fn acts(of: &mut dyn Dialect, query: &ActQuery) -> Result<Vec<ActRecord>, St
         Cell::limit(query.limit),
         Cell::maybe(query.group.as_ref()),
         Cell::Time(query.since),
+        Cell::Time(query.until),
     ];
     let statement = of.statements().acts;
     values_of(of, &ACTS, statement, &values)
@@ -105,9 +117,19 @@ pub fn refusals(
         Cell::limit(query.limit),
         Cell::maybe(query.group.as_ref()),
         Cell::Time(query.since),
+        Cell::Time(query.until),
     ];
     let statement = of.statements().refusals;
     values_of(of, &REFUSALS, statement, &values)
+}
+
+/// The numbers of refusals.
+///
+/// # Errors
+/// If the store can't be read, or holds a malformed number.
+pub fn refusal_totals(of: &mut dyn Dialect) -> Result<Vec<RefusalTotal>, StoreError> {
+    let statement = of.statements().refusal_totals;
+    values_of(of, &TOTALS, statement, &[])
 }
 
 /// The output of a run, or of the newest run that has one.

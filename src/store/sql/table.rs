@@ -69,6 +69,16 @@ pub const REFUSALS: Table = Table {
     ],
 };
 
+/// The numbers of refusals.
+pub const TOTALS: Table = Table {
+    name: "refusal_totals",
+    columns: &[
+        column::<GroupName>("token_group", Kind::Text),
+        column::<String>("reason", Kind::Text),
+        column::<u64>("total", Kind::Number),
+    ],
+};
+
 /// The output of finished runs.
 pub const OUTPUTS: Table = Table {
     name: "outputs",

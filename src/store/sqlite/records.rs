@@ -11,7 +11,8 @@ use crate::store::sql::cold::{self, Dialect, Found, Statements};
 use crate::store::sql::table::{OUTPUTS, REFUSALS, Table};
 use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
 use crate::token::{
-    ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RunRecord,
+    ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RefusalTotal,
+    RunRecord,
 };
 
 impl Dialect for SqliteStore {
@@ -21,6 +22,7 @@ impl Dialect for SqliteStore {
             runs_of_group: sql!("runs_of_group"),
             acts: sql!("acts"),
             refusals: sql!("refusals"),
+            refusal_totals: sql!("refusal_totals"),
             output: sql!("output"),
             key: sql!("key"),
             keys: sql!("keys"),
@@ -93,12 +95,20 @@ impl Records for SqliteStore {
                 return Ok(Kept::No(()));
             };
             write_row(transaction, sql!("refusal_write"), &REFUSALS.cells(&next))?;
+            transaction.execute(
+                sql!("refusal_count"),
+                [refusal.group.as_str(), refusal.reason.as_str()],
+            )?;
             Ok(Kept::Yes(()))
         })
     }
 
     fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError> {
         cold::refusals(self, query)
+    }
+
+    fn refusal_totals(&mut self) -> Result<Vec<RefusalTotal>, StoreError> {
+        cold::refusal_totals(self)
     }
 
     fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {

@@ -12,6 +12,7 @@ tables AS (
         ('outputs', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('acts', ARRAY['SELECT', 'INSERT', 'DELETE']),
         ('done_keys', ARRAY['SELECT', 'INSERT', 'DELETE']),
+        ('refusal_totals', ARRAY['SELECT', 'INSERT', 'UPDATE']),
         ('resources', ARRAY['SELECT', 'INSERT', 'UPDATE'])
     ) AS needed (name, rights)
     LEFT JOIN pg_class ON relname = needed.name AND relkind IN ('r', 'p', 'v', 'f')

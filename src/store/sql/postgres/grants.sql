@@ -12,7 +12,7 @@ GRANT SELECT, INSERT, UPDATE ON {schema}.tokens TO tokenrun;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.runs, {schema}.waiters TO tokenrun;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.refusals, {schema}.outputs TO tokenrun;
 GRANT SELECT, INSERT, DELETE ON {schema}.acts, {schema}.done_keys TO tokenrun;
-GRANT SELECT, INSERT, UPDATE ON {schema}.resources TO tokenrun;
+GRANT SELECT, INSERT, UPDATE ON {schema}.resources, {schema}.refusal_totals TO tokenrun;
 GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO tokenrun;
 
 -- A role for a job's own transactions. It may call tokenrun_fence, and nothing else. Grant it to each

@@ -9,18 +9,24 @@ newest AS (
     SELECT first_at, last_at, count FROM refusals, clock
     WHERE token_group = $1 AND client = $2 AND reason = $3 AND last_at <= now
     ORDER BY last_at DESC LIMIT 1
+),
+refused AS (
+    INSERT INTO refusals AS refusal (
+        token_group, client, reason, first_at, last_at, count, fence, document
+    )
+    SELECT
+        $1, $2, $3,
+        CASE WHEN now - last_at < $7 * interval '1 ms' THEN first_at ELSE now END,
+        now,
+        CASE WHEN now - last_at < $7 * interval '1 ms' THEN count + 1 ELSE 1 END,
+        $4, $5::jsonb
+    FROM clock LEFT JOIN newest ON true
+    WHERE newest.last_at IS NULL OR now - last_at >= $6 * interval '1 ms'
+    ON CONFLICT (token_group, client, reason, first_at) DO UPDATE SET
+        last_at = excluded.last_at, count = excluded.count, fence = excluded.fence,
+        document = excluded.document
+    RETURNING refusal.token_group, refusal.reason
 )
-INSERT INTO refusals AS refusal (
-    token_group, client, reason, first_at, last_at, count, fence, document
-)
-SELECT
-    $1, $2, $3,
-    CASE WHEN now - last_at < $7 * interval '1 ms' THEN first_at ELSE now END,
-    now,
-    CASE WHEN now - last_at < $7 * interval '1 ms' THEN count + 1 ELSE 1 END,
-    $4, $5::jsonb
-FROM clock LEFT JOIN newest ON true
-WHERE newest.last_at IS NULL OR now - last_at >= $6 * interval '1 ms'
-ON CONFLICT (token_group, client, reason, first_at) DO UPDATE SET
-    last_at = excluded.last_at, count = excluded.count, fence = excluded.fence,
-    document = excluded.document
+INSERT INTO refusal_totals AS counted (token_group, reason, total)
+SELECT token_group, reason, 1 FROM refused
+ON CONFLICT (token_group, reason) DO UPDATE SET total = counted.total + 1

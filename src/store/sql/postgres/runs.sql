@@ -1,7 +1,8 @@
--- The newest runs of all groups. $1: the number of runs. $2: the client; $3: the outcome; $4: the earliest
--- start; each may be NULL.
+-- The newest runs of all groups. $1: the number of runs. $2: the client; $3: the outcomes, as
+-- in ',failed,lost,'; $4: the earliest start; $5: the end of the time of starts; each may be NULL.
 SELECT token_group, fence, session, client, outcome, started_at, ended_at, document::text
 FROM runs
-WHERE ($2 IS NULL OR client = $2) AND ($3 IS NULL OR outcome = $3)
-    AND ($4 IS NULL OR started_at >= $4) AND pg_walfile_name('0/1') IS NOT NULL
+WHERE ($2 IS NULL OR client = $2) AND ($3 IS NULL OR strpos($3, ',' || outcome || ',') > 0)
+    AND ($4 IS NULL OR started_at >= $4) AND ($5 IS NULL OR started_at < $5)
+    AND pg_walfile_name('0/1') IS NOT NULL
 ORDER BY started_at DESC, fence DESC LIMIT $1

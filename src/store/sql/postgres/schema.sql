@@ -145,6 +145,14 @@ CREATE TABLE refusals (
     PRIMARY KEY (token_group, client, reason, first_at)
 );
 
+-- The numbers of refusals. Pruning takes none of them back.
+CREATE TABLE refusal_totals (
+    token_group text COLLATE "C" NOT NULL,
+    reason      text COLLATE "C" NOT NULL,
+    total       bigint NOT NULL,
+    PRIMARY KEY (token_group, reason)
+) WITH (fillfactor = 50);
+
 -- The output of finished runs with --capture. document: the output's last bytes, in base64.
 CREATE TABLE outputs (
     token_group text COLLATE "C" NOT NULL,

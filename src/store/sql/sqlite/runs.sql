@@ -10,8 +10,8 @@ SELECT token_group, fence, session, client, outcome, started_at, ended_at, docum
 FROM groups JOIN runs ON token_group = name AND (fence, session) IN (
     SELECT newest.fence, newest.session FROM runs AS newest
     WHERE newest.token_group = name
-      AND (?2 IS NULL OR newest.client = ?2) AND (?3 IS NULL OR newest.outcome = ?3)
-      AND (?4 IS NULL OR newest.started_at >= ?4)
+      AND (?2 IS NULL OR newest.client = ?2) AND (?3 IS NULL OR instr(?3, ',' || newest.outcome || ','))
+      AND (?4 IS NULL OR newest.started_at >= ?4) AND (?5 IS NULL OR newest.started_at < ?5)
     ORDER BY newest.fence DESC LIMIT ?1
 )
 ORDER BY started_at DESC, fence DESC LIMIT ?1

@@ -74,6 +74,14 @@ CREATE TABLE refusals (
     PRIMARY KEY (token_group, client, reason, first_at)
 ) STRICT, WITHOUT ROWID;
 
+-- The numbers of refusals. Pruning takes none of them back.
+CREATE TABLE refusal_totals (
+    token_group TEXT NOT NULL,
+    reason      TEXT NOT NULL,
+    total       INTEGER NOT NULL,
+    PRIMARY KEY (token_group, reason)
+) STRICT, WITHOUT ROWID;
+
 -- The output of finished runs with --capture. document: JSON, with the output's last bytes in base64. It
 -- has row ids, because its rows are long.
 CREATE TABLE outputs (
