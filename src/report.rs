@@ -22,6 +22,7 @@ pub mod run_report;
 pub mod settings;
 pub mod tables;
 pub mod timeline;
+pub mod times;
 pub mod waiting;
 
 #[cfg(test)]
