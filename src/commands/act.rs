@@ -13,6 +13,7 @@ use crate::cli::Wish;
 use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed, done, held, nothing};
 use crate::report::log::Log;
+use crate::report::printable::quoted;
 use crate::report::rfc3339;
 use crate::run::ending::of_trouble;
 use crate::store::Trouble;
@@ -85,7 +86,8 @@ pub fn act(
         }
     }
     let text = format!(
-        "the row of {group} in {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
+        "the row of {} in {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
+        quoted(group.as_str()),
         store.name()
     );
     Err(Failure::new(exit::UNAVAILABLE, "conflicts", text).into())

@@ -9,7 +9,7 @@ use super::{json_text, print, put};
 use crate::cli::StatusRequest;
 use crate::exit::{self, Exit};
 use crate::report::details::details;
-use crate::report::printable::printable;
+use crate::report::printable::{printable, quoted};
 use crate::report::{json, tables};
 use crate::store::{Store, StoreError, Unreadable};
 use crate::sys::terminal;
@@ -111,8 +111,8 @@ pub fn unknown_group(store: &str, group: &GroupName) -> Failure {
         exit::CONFIG,
         "unknown_group",
         format!(
-            "the store {store} has no group {group:?}; tokenrun status lists those that it has",
-            group = group.as_str()
+            "the store {store} has no group {}; tokenrun status lists those that it has",
+            quoted(group.as_str())
         ),
     )
 }

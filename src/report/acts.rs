@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::message::{Level, Message};
+use super::printable::quoted;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Act, ActRecord, GroupName, Row, State, StoreTime};
@@ -83,7 +84,7 @@ pub fn done(
     (record, now): (&ActRecord, &StoreTime),
     old_job_for: Duration,
 ) -> Message {
-    let group = format!("{} in {store}", row.group);
+    let group = format!("{} in {store}", quoted(row.group.as_str()));
     let holder = row.client_bound();
     let holder = holder.map_or_else(|| "its holder".to_owned(), ToString::to_string);
     let running = matches!(row.state, State::Running { .. });
@@ -147,7 +148,7 @@ pub fn done(
 /// The message for an act that changes nothing.
 #[must_use]
 pub fn nothing(act: &Act, group: &GroupName, store: &str) -> Message {
-    let group = format!("{group} in {store}");
+    let group = format!("{} in {store}", quoted(group.as_str()));
     let text = match act {
         Act::Pause(_) => format!("{group} is paused like that already"),
         Act::Resume => format!("{group} is not paused"),
@@ -180,7 +181,7 @@ pub fn held(act: &Act, row: &Row, store: &str) -> Message {
         "held",
         format!(
             "{} in {store} is running on {holder} and {not_done}; tokenrun revoke ends the job first, tokenrun release --force frees the token although the job may go on",
-            row.group
+            quoted(row.group.as_str())
         ),
     )
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::message::{Level, Message};
+use super::printable::quoted;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{GroupName, Row, RunRecord, StoreTime};
@@ -51,7 +52,7 @@ impl<'a> Answer<'a> {
     /// The answer as a line.
     #[must_use]
     pub fn message(&self, store: &str) -> Message {
-        let group = format!("{} in {store}", self.group);
+        let group = format!("{} in {store}", quoted(self.group));
         let client = self.client.unwrap_or("no client");
         let left = rounded(Duration::from_millis(self.trusted_for_ms));
         let text = match self.why_not {
@@ -108,7 +109,7 @@ pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
         "succeeded",
         format!(
             "{} in {store} succeeded on {} {} ago",
-            run.group,
+            quoted(run.group.as_str()),
             run.client,
             rounded(ago)
         ),
@@ -131,7 +132,8 @@ pub fn not_succeeded(
         Level::Warning,
         "not_succeeded",
         format!(
-            "no run of {group} in {store} has succeeded in the last {}; {last}",
+            "no run of {} in {store} has succeeded in the last {}; {last}",
+            quoted(group.as_str()),
             rounded(within)
         ),
     )

@@ -45,7 +45,8 @@ pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option
             "handed_off",
             format!(
                 "an operator handed {} in {} off; {ended}",
-                cx.group, cx.store
+                cx.group(),
+                cx.store
             ),
         ),
         Why::Loss(loss) => (
@@ -73,7 +74,7 @@ const fn loss_word(loss: Loss) -> &'static str {
 }
 
 pub(super) fn lost(cx: &Context<'_>, loss: Loss) -> String {
-    let (group, store) = (cx.group, cx.store);
+    let (group, store) = (cx.group(), cx.store);
     match loss {
         Loss::Taken => format!("the token of {group} in {store} is no longer ours"),
         Loss::StoreGone => format!("the store {store} was removed or replaced"),
@@ -86,7 +87,7 @@ pub(super) fn lost(cx: &Context<'_>, loss: Loss) -> String {
 }
 
 pub(super) fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>, once: bool) -> String {
-    let (group, store, program) = (cx.group, cx.store, cx.program);
+    let (group, store, program) = (cx.group(), cx.store, cx.program);
     let why = error.map_or_else(String::new, |error| format!(" ({error})"));
     if once {
         return format!(
@@ -102,7 +103,7 @@ fn done(cx: &Context<'_>, mark: &OnceMark) -> String {
     format!(
         "{} is done already in {} of {}: {} ran it, until {} (fence {}); {} was not started",
         mark.key,
-        cx.group,
+        cx.group(),
         cx.store,
         mark.client,
         rfc3339(mark.done_at),
@@ -117,7 +118,7 @@ pub(super) fn ended(
     seen: Option<(&Row, &StoreTime)>,
 ) -> Option<Message> {
     use Level::{Detail, Info, Warning};
-    let (group, program) = (cx.group, cx.program);
+    let (group, program) = (cx.group(), cx.program);
     Some(match ending {
         Ending::Refused { why, .. } => {
             let word = why.word();
@@ -235,7 +236,7 @@ fn not_started(cx: &Context<'_>, unstarted: &Unstarted) -> String {
         }
         Unstarted::Guard(NotStarted::TooLate) => format!(
             "the token of {} was granted too late to be trusted; {program} was not started",
-            cx.group
+            cx.group()
         ),
         Unstarted::Signal(signal) => {
             format!("received signal {signal}; {program} was not started")

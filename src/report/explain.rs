@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::incarnation::doubt_text;
-use super::printable::printable;
+use super::printable::{printable, quoted};
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Claim, Clause, Decision, Doubt, Refusal, Row, StoreTime, Verdict};
@@ -108,7 +108,7 @@ impl<'a> Explanation<'a> {
     /// The decision in sentences.
     #[must_use]
     pub fn text(&self) -> String {
-        let (group, client) = (printable(self.group), printable(self.client));
+        let (group, client) = (quoted(self.group), printable(self.client));
         let answer = match (self.verdict, self.grant, self.refused) {
             (_, Some(kind), _) => format!("{client} would run {group} now ({kind})"),
             (_, _, Some(why)) => format!("{client} is refused {group} now ({why})"),

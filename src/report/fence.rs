@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::message::{Level, Message};
+use super::printable::quoted;
 use crate::token::{Fence, ResourceName, Row};
 
 /// Whether a fence is current, as `fence verify --json` shows it.
@@ -34,7 +35,8 @@ pub struct Marked<'a> {
 pub fn current(row: &Row, store: &str) -> Message {
     let text = format!(
         "the fence {} of {} in {store} is the current one",
-        row.fence, row.group
+        row.fence,
+        quoted(row.group.as_str())
     );
     info("fence_current", text)
 }
@@ -49,7 +51,8 @@ pub fn stale(row: &Row, fence: Fence, store: &str) -> Message {
         "fence_stale",
         format!(
             "the fence {fence} of {} in {store} is stale: the current one is {}{whose}; write nothing more, and end",
-            row.group, row.fence
+            quoted(row.group.as_str()),
+            row.fence
         ),
     )
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use super::message::{Level, Message};
+use super::printable::quoted;
 use crate::run::runtime_file::Holder;
 
 /// A change of the token.
@@ -41,7 +42,10 @@ pub fn changed(change: Change, held: &Holder) -> Message {
     Message::new(
         Level::Info,
         change.as_str(),
-        format!("{client_id} {has} the token of {group} (fence {fence})"),
+        format!(
+            "{client_id} {has} the token of {} (fence {fence})",
+            quoted(group.as_str())
+        ),
     )
 }
 

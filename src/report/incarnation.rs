@@ -57,7 +57,7 @@ pub(super) fn observing(
         "the store {} may have forgotten a grant: it {}; nothing of {} is granted for {}, until {until} (clause 0){settle}",
         cx.store,
         doubt_text(doubt),
-        cx.group,
+        cx.group(),
         rounded(wait)
     )
 }

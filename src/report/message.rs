@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use super::printable::quoted;
 use crate::token::{ClientId, Fence, GroupName};
 
 /// How much a message matters.
@@ -67,6 +68,13 @@ pub struct Context<'a> {
     pub program: &'a str,
     /// The command as it was given.
     pub command: &'a [OsString],
+}
+
+impl Context<'_> {
+    /// The group, as a sentence names it.
+    pub(super) fn group(&self) -> String {
+        quoted(self.group.as_str())
+    }
 }
 
 /// What the messages of one process are about, as fields of JSON messages.

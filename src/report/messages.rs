@@ -74,7 +74,8 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             "no_proc",
             format!(
                 "/proc is missing or shows another pid namespace: whatever happens, only {}'s own process can be ended, and {} is held as long as others that it started live",
-                cx.program, cx.group
+                cx.program,
+                cx.group()
             ),
         ),
         Note::Started => Message::new(Detail, "started", format!("{} started", cx.program)),
@@ -83,7 +84,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             "renewed",
             format!(
                 "the heartbeat of {} was written; the lease can be trusted for {}",
-                cx.group,
+                cx.group(),
                 rounded(*trusted_for)
             ),
         ),
@@ -92,7 +93,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             "adopted",
             format!(
                 "another wrote the row of {}; the token is still ours",
-                cx.group
+                cx.group()
             ),
         ),
         Note::TroubleBegan { error, job_ends_in } => {
@@ -114,7 +115,8 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             "lost_after_end",
             format!(
                 "{} had ended by itself, but the token of {} was no longer ours; its own exit status counts",
-                cx.program, cx.group
+                cx.program,
+                cx.group()
             ),
         ),
         Note::NotRecorded { error, once } => {
@@ -140,7 +142,8 @@ fn decided(cx: &Context<'_>, clause: Clause, verdict: &Verdict) -> String {
     };
     format!(
         "looked at {} in {}: clause {clause} decides: {what}",
-        cx.group, cx.store
+        cx.group(),
+        cx.store
     )
 }
 
@@ -152,7 +155,7 @@ fn staying(
     wait: Duration,
 ) -> String {
     let wait = rounded(wait);
-    let group = cx.group;
+    let group = cx.group();
     let of = row
         .client_bound()
         .map_or_else(String::new, |client| format!(" of {client}"));
@@ -179,7 +182,7 @@ fn staying(
 fn no_locks(cx: &Context<'_>, why: &str) -> String {
     format!(
         "no lock could be taken for {} ({why}): if this run is killed, others wait for takeover-after on this host too",
-        cx.group
+        cx.group()
     )
 }
 
@@ -191,7 +194,9 @@ fn acquired(cx: &Context<'_>, granted: &Granted, holder: Option<&str>) -> String
     let found = holder.map_or_else(String::new, |found| format!(", whose holder is {found},"));
     format!(
         "took {}{from}{found} in {} ({kind}, fence {})",
-        cx.group, cx.store, granted.fence
+        cx.group(),
+        cx.store,
+        granted.fence
     )
 }
 
@@ -210,7 +215,7 @@ fn split(cx: &Context<'_>, primaries: &[String]) -> String {
         "the store {} has become several: each of these can be written to: {}; another node may use another of them, and run {} at the same time; stop all but the right one at once, and let no old primary come back but as a standby",
         cx.store,
         primaries.join(", "),
-        cx.group
+        cx.group()
     )
 }
 
@@ -246,7 +251,7 @@ pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
                 "survivors",
                 format!(
                     "processes of {program} can't be killed, and {} is held as long as they live: {}",
-                    cx.group,
+                    cx.group(),
                     named.join("; ")
                 ),
             )

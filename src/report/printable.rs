@@ -19,6 +19,12 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
+/// A name in double quotes, so that it is not read as a word of the sentence around it.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    printable(&format!("{name:?}"))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
@@ -71,6 +77,13 @@ mod tests {
             printable("Nächtlich, 夜 'x' \\ \u{1f319}"),
             "Nächtlich, 夜 'x' \\ \u{1f319}"
         );
+    }
+
+    #[test]
+    fn a_quoted_name_ends_at_its_last_quote() {
+        assert_eq!(quoted("the job"), r#""the job""#);
+        assert_eq!(quoted(r#"a" is free; "b"#), r#""a\" is free; \"b""#);
+        assert_eq!(quoted("Nächtlich 夜"), r#""Nächtlich 夜""#);
     }
 
     proptest! {

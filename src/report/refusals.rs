@@ -14,7 +14,7 @@ pub(super) fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &Stor
 }
 
 pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> String {
-    let (group, store) = (cx.group, cx.store);
+    let (group, store) = (cx.group(), cx.store);
     match why {
         Refusal::Held {
             by,

@@ -303,7 +303,7 @@ fn the_last_success_is_shown_as_its_run() {
         json!({ "group": "backup", "succeeded": true, "last_success_at": ended, "client": "n1" });
     assert_eq!(shown, expected);
     let text = succeeded(&last, &now(), "the store").text;
-    assert_eq!(text, "backup in the store succeeded on n1 31m ago");
+    assert_eq!(text, "\"backup\" in the store succeeded on n1 31m ago");
     let text = not_succeeded(&group, Some(&last), s(60), "the store").text;
     assert!(
         text.contains("in the last 1m; the last did at") && text.ends_with(ended),
@@ -430,7 +430,7 @@ fn a_refusal_is_shown_with_each_time_in_its_place() {
         let shown = why_not(&cx, &why, Some(&row));
         assert!(shown.ends_with(message), "{shown}");
         let shown = waiting::display(&cx, Some(&row), &now, &why, 2);
-        let line = format!("backup, 2 ahead of this one in the queue: {shown_line}");
+        let line = format!("\"backup\", 2 ahead of this one in the queue: {shown_line}");
         assert_eq!(shown, line);
     }
 }

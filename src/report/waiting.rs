@@ -33,7 +33,7 @@ pub(super) fn ends(cx: &Context<'_>, waited: Duration) -> String {
     format!(
         "waited {} for {} in {}, which is ours now",
         rounded(waited),
-        cx.group,
+        cx.group(),
         cx.store
     )
 }
@@ -76,5 +76,5 @@ pub fn display(
         }
         Refusal::Reserved { to, wait } => format!("reserved for {to} for {}", rounded(*wait)),
     };
-    format!("{}, {place}: {reason}", cx.group)
+    format!("{}, {place}: {reason}", cx.group())
 }

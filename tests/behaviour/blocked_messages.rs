@@ -71,7 +71,7 @@ sys.exit(run.wait())
         .under(&["python3", "-c", surroundings])
         .end()
         .with_code(5);
-    for step in ["looked at job", "took job", "sh started", "sh e"] {
+    for step in ["looked at \"job\"", "took \"job\"", "sh started", "sh e"] {
         assert!(ended.stdout.contains(step), "{step}: {ended:?}");
     }
 }

@@ -23,7 +23,7 @@ fn the_stamp_of_another_boot_is_watched_and_a_live_holders_heartbeat_ends_that()
     first.signal(Signal::SIGCONT);
     let refused = second.end().with_code(75);
     assert!(
-        refused.stderr.contains("job is held by node-a"),
+        refused.stderr.contains("\"job\" is held by node-a"),
         "{refused:?}"
     );
     store.go(0);
@@ -52,7 +52,7 @@ fn a_holder_that_is_heard_while_it_is_watched_refuses_whatever_its_clock() {
         panic!("two messages are expected: {second:?}");
     };
     assert!(watching.contains("was stamped by another clock"));
-    assert!(refused.contains("job is held by node-a"));
+    assert!(refused.contains("\"job\" is held by node-a"));
     store.go(0);
     first.end().with_code(0);
     store.assert_no_overlap();
@@ -161,7 +161,7 @@ fn a_step_of_the_wall_clock_frees_nothing() {
         store.until_begun("node-a");
         shift(&store, days);
         let refused = store.free_run("node-b").end().with_code(75);
-        refused.says(&["job is held by node-a"]);
+        refused.says(&["\"job\" is held by node-a"]);
         store.go(0);
         first.end().with_code(0);
 

@@ -30,7 +30,7 @@ fn of_many_that_start_at_once_one_runs_and_the_others_are_refused() {
     });
     for ended in refused {
         let ended = ended.with_code(75);
-        ended.says(&["job is held by node-"]);
+        ended.says(&["\"job\" is held by node-"]);
     }
     let winner = runs.pop().unwrap();
     store.until_logged("begin");

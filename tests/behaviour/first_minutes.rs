@@ -12,7 +12,7 @@ fn a_second_node_is_refused_in_one_line_while_the_first_runs() {
 
     let refused = store.free_run("node-b").end().with_code(75);
     refused.says(&[
-        "job is held by node-a",
+        "\"job\" is held by node-a",
         &format!("pid {}", first.pid()),
         " since 20",
         store.database().to_str().unwrap(),
@@ -42,7 +42,7 @@ fn a_killed_supervisor_takes_its_job_along_and_another_node_takes_over() {
 
     let elsewhere = || store.free_run("node-b").hasty().elsewhere(&store);
     let early = elsewhere().end().with_code(75);
-    early.says(&["job is held by node-a", "taken over in"]);
+    early.says(&["\"job\" is held by node-a", "taken over in"]);
 
     let script = r#"echo "$TOKENRUN_GRANT from $TOKENRUN_PREVIOUS_CLIENT" >> log"#;
     let ended = crate::support::until("node-b takes over", || {
@@ -53,7 +53,10 @@ fn a_killed_supervisor_takes_its_job_along_and_another_node_takes_over() {
         }
     });
     let ended = ended.with_code(0);
-    assert!(ended.stderr.contains("took job from node-a"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("took \"job\" from node-a"),
+        "{ended:?}"
+    );
     assert_eq!(store.log()[1..], ["takeover from node-a"]);
     store.assert_no_overlap();
 

@@ -203,7 +203,7 @@ fn needs_root_an_unkillable_process_is_reported_and_the_token_is_held() {
     );
     assert!(alive(pid));
     let refused = store.free_run("node-b").end().with_code(75);
-    refused.says(&["job is held by node-a"]);
+    refused.says(&["\"job\" is held by node-a"]);
     signal(pid, Signal::SIGKILL);
     let ended = run.end().with_code(137);
     assert_eq!(ended.stderr.matches("can't be killed").count(), 1);

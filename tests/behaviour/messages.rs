@@ -102,7 +102,7 @@ fn quiet_silences_what_is_ordinary() {
 #[test]
 fn quiet_keeps_the_line_of_a_job_that_is_lost() {
     let ended = revoked(&Store::new(), "-q");
-    ended.says(&["an operator revoked the token of job", "sh is ended"]);
+    ended.says(&["an operator revoked the token of \"job\"", "sh is ended"]);
 }
 
 #[test]
@@ -185,14 +185,14 @@ fn verbose_tells_every_step() {
     let run = store.free_run("node-a").with(&["-v", "--heartbeat=200ms"]);
     let run = run.start();
     store.until_begun("node-a");
-    run.until_says("the heartbeat of job was written");
+    run.until_says("the heartbeat of \"job\" was written");
     store.go(3);
     let ended = run.end().with_code(3);
     let mut rest = ended.stderr.as_str();
     for step in [
-        "looked at job",
+        "looked at \"job\"",
         "clause 15",
-        "took job",
+        "took \"job\"",
         "sh started",
         "the heartbeat",
         "sh exited with 3",

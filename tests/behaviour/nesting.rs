@@ -63,7 +63,7 @@ fn a_session_that_leaked_is_no_way_in() {
     for client in ["node-a", "node-b"] {
         let line = store.free_run(client).job(&["touch", "ran"]);
         let ended = line.env("TOKENRUN_SESSION", &session).end().with_code(75);
-        ended.says(&["job is held by node-a"]);
+        ended.says(&["\"job\" is held by node-a"]);
     }
     assert!(!store.file("ran").exists());
     store.go(0);

@@ -65,7 +65,7 @@ fn an_operators_write_is_adopted_and_the_job_goes_on() {
     let store = Store::new();
     let (run, job) = start(&store);
     store.edit("expected_client = 'node-z', version = 4711");
-    run.until_says("another wrote the row of job; the token is still ours");
+    run.until_says("another wrote the row of \"job\"; the token is still ours");
     let connection: Connection = store.sql();
     crate::support::until("a heartbeat is written after it", || {
         let sql = "SELECT version FROM tokens WHERE token_group <> ''";

@@ -127,7 +127,7 @@ fn a_run_in_another_time_namespace_keeps_the_same_time() {
     let age = boot_ms() - store.cell::<i64>("stamped_tick");
     assert!((-1..TAKEOVER_AFTER_MS).contains(&age), "{age} ms");
     let refused = store.free_run("node-b").end().with_code(75);
-    refused.says(&["job is held by node-a"]);
+    refused.says(&["\"job\" is held by node-a"]);
     // Its deadlines come when they should, too.
     let blocker = store.sql();
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();

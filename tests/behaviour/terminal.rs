@@ -199,8 +199,8 @@ fn messages_from_the_background_stop_nothing() {
     let mut terminal = Terminal::new(&store, &store.free_run("node-a").hasty());
     terminal.run("stty tostop");
     terminal.line("t -v -- sh -c 'read status < go; exit 5' &");
-    terminal.until("the heartbeat of job was written");
-    terminal.until("the heartbeat of job was written");
+    terminal.until("the heartbeat of \"job\" was written");
+    terminal.until("the heartbeat of \"job\" was written");
     assert!(terminal.run("jobs").contains("Running"));
     store.go(0);
     terminal.until("sh exited with 5");
@@ -214,7 +214,7 @@ fn a_stopped_terminal_delays_no_heartbeat_and_no_deadline() {
     let line = store.free_run("node-a").hasty();
     let mut terminal = Terminal::new(&store, &line);
     terminal.line("t -v --timeout 3s -- sh -c 'echo up; trap \"\" TERM; read x < go'");
-    terminal.until("the heartbeat of job was written");
+    terminal.until("the heartbeat of \"job\" was written");
     terminal.key(ctrl('s'));
     let seen: String = store.cell("stamped_at");
     until("a heartbeat is written", || {

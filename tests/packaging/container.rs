@@ -301,7 +301,7 @@ fn needs_root_two_clusters_run_the_manifests_container() {
         2,
         "that it waits, and that it was refused: {said:?}"
     );
-    for words in ["nightly is held by east", "db.example.com"] {
+    for words in ["\"nightly\" is held by east", "db.example.com"] {
         assert!(said[1].contains(words), "{said:?}");
     }
     assert!(!west.stderr.contains("secret"), "{}", west.stderr);

@@ -168,7 +168,7 @@ fn needs_root_systemd_runs_stops_and_counts_the_service() {
         journal(&machine)
     );
     let said = journal(&machine);
-    assert!(said.contains("nightly is held by node-b"), "{said}");
+    assert!(said.contains("\"nightly\" is held by node-b"), "{said}");
     store.go(0);
     other.end().with_code(0);
     fs::remove_file(store.file("log")).unwrap();
@@ -199,7 +199,7 @@ fn needs_root_systemd_knows_what_the_agent_holds() {
     };
     until("systemd knows that it has the token", || {
         match show("StatusText") {
-            text if text.contains("node-a has the token of scheduler") => Ok(()),
+            text if text.contains("node-a has the token of \"scheduler\"") => Ok(()),
             text => Err(text),
         }
     });

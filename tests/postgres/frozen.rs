@@ -195,7 +195,7 @@ fn needs_root_a_run_that_is_dead_is_taken_over_though_its_lock_can_not_be_remove
     until_dead(guard);
     let _thaw = thaw;
     until_begun(&second);
-    let said = second.until_says("took job");
+    let said = second.until_says("took \"job\"");
     assert!(said.contains("whose holder is dead"), "{said}");
     // The process that waits for the directory is not taken for a part of the job.
     let comm = |pid: &i32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
@@ -206,7 +206,7 @@ fn needs_root_a_run_that_is_dead_is_taken_over_though_its_lock_can_not_be_remove
         second.has_ended().then_some(()).ok_or(second.stderr())
     });
     assert!(children.len() > 1, "a process waited for it: {children:?}");
-    second.until_says("the guard of job is gone");
+    second.until_says("the guard of \"job\" is gone");
 }
 
 /// No process answers for this file system: each look at it waits.

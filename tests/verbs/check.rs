@@ -66,7 +66,7 @@ fn monitoring_learns_whether_a_run_has_succeeded(site: &Site) {
     };
     within("26h")
         .with_code(1)
-        .says(&["no run of job", "1day 2h", "history knows of none"]);
+        .says(&["no run of \"job\"", "1day 2h", "history knows of none"]);
     site.run("node-b").job(&["true"]).end().with_code(0);
     let ended = within("26h").with_code(0);
     assert_eq!(ended.messages(), Vec::<&str>::new());

@@ -56,7 +56,7 @@ fn explain_names_the_clause_and_when_it_changes(site: &Site) {
         .end();
     let text = text.with_code(0).stdout;
     for words in [
-        "node-b is refused job now (held)",
+        "node-b is refused \"job\" now (held)",
         "Clause 4",
         "then clause 5",
     ] {

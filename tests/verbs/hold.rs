@@ -70,7 +70,7 @@ fn stop(run: Run) {
 fn the_second_gets_the_token_as_soon_as_the_first_is_stopped(site: &Site) {
     let first = agent(site, "node-a").start();
     until_log(site, 1);
-    first.until_says("node-a has the token of job (fence 1");
+    first.until_says("node-a has the token of \"job\" (fence 1");
     answer(site, "node-a").with_code(0);
     let second = agent(site, "node-b").start();
     second.until_says("node-a");
@@ -254,7 +254,7 @@ fn a_service_manager_gets_status_messages(site: &Site) {
     stop(other);
     let told = until_reported(&socket, "has the token");
     assert!(
-        told.starts_with("STATUS=node-a has the token of job"),
+        told.starts_with("STATUS=node-a has the token of \"job\""),
         "{told}"
     );
     until_reported(&socket, "WATCHDOG=1");
@@ -263,7 +263,7 @@ fn a_service_manager_gets_status_messages(site: &Site) {
     assert!(!environment.contains("NOTIFY_SOCKET"), "{environment}");
     assert!(environment.contains("TOKENRUN_FENCE="), "{environment}");
     run.signal(Signal::SIGTERM);
-    until_reported(&socket, "STATUS=node-a no longer has the token of job");
+    until_reported(&socket, "STATUS=node-a no longer has the token of \"job\"");
     run.end().with_code(0);
 }
 
@@ -385,7 +385,7 @@ fn a_users_runtime_file_is_found_by_itself() {
         line.with(&[database.to_str().unwrap()])
     };
     let run = line(&["hold"]).start();
-    run.until_says("has the token of a/b");
+    run.until_says("has the token of \"a/b\"");
     let own = directory.join("tokenrun");
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(own.join("a%2Fb.json")), 0o600);

@@ -34,7 +34,7 @@ fn a_session_that_leaked_is_no_way_in(site: &Site) {
     for client in ["node-a", "node-b"] {
         let line = site.run(client).job(&["touch", "ran"]);
         let ended = line.env("TOKENRUN_SESSION", &session).end().with_code(75);
-        ended.says(&["job is held by node-a"]);
+        ended.says(&["\"job\" is held by node-a"]);
     }
     assert!(!site.file("ran").exists());
     site.store.go(0);

@@ -115,7 +115,7 @@ fn a_key_can_be_listed_and_forgotten(site: &Site) {
         let line = site.verb(&["once", "forget", "-g", GROUP, key]);
         line.with(&["--reason", "it was empty"]).end().with_code(0)
     };
-    forget("one").says(&["one of job", "is forgotten"]);
+    forget("one").says(&["one of \"job\"", "is forgotten"]);
     forget("one").says(&["is not done", "nothing was changed"]);
     assert_eq!(keys(site).len(), 1);
     run(site, "node-b", "one").end().with_code(0);

@@ -129,7 +129,7 @@ fn clause_1_a_run_inside_of_a_run_has_its_lease(site: &Site) {
     assert_eq!(ran(site.run("node-a").script(&inner)), "inner");
     // The same words outside of it, while node-a runs: refused.
     let run = held(site);
-    refused(site.short("node-b"), &["job is held by node-a"]);
+    refused(site.short("node-b"), &["\"job\" is held by node-a"]);
     let_go(site, run);
 }
 
@@ -159,7 +159,7 @@ fn clause_3_a_stamp_of_another_clock_is_watched(site: &Site) {
 
 fn clause_4_a_holder_with_recent_heartbeats_is_left_alone(site: &Site) {
     let run = held(site);
-    let words = ["job is held by node-a", "its last heartbeat is"];
+    let words = ["\"job\" is held by node-a", "its last heartbeat is"];
     refused(hasty(site, "node-b"), &words);
     // The holder's takeover-after counts, and not node-b's own.
     let impatient = ["--takeover-after=2s", "--heartbeat=100ms"];

@@ -201,8 +201,9 @@ impl PostgresStore {
         });
         let who = pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
         StoreError::held(format!(
-            "the token of {group} in {} is held by a transaction of the earlier run{who} on the \
+            "the token of {:?} in {} is held by a transaction of the earlier run{who} on the \
              server; it ends with that transaction",
+            group.as_str(),
             self.connection.store_name()
         ))
     }

@@ -38,7 +38,7 @@ fn one_that_was_killed_is_taken_over_at_once_from_outside_and_from_another() {
         let run = inside(&store, store.free_run(&name)).start();
         store.until_begun(&name);
         let refused = contender(&store).end().with_code(75);
-        refused.says(&[&format!("job is held by {name}")]);
+        refused.says(&[&format!("\"job\" is held by {name}")]);
         kill_container(run);
         store.until_job_gone();
         let line = contender(&store);
@@ -59,7 +59,7 @@ fn one_outside_that_was_killed_is_taken_over_at_once_from_inside() {
     let run = store.free_run("node-a").start();
     store.until_begun("node-a");
     let refused = inside(&store, contender(&store)).end().with_code(75);
-    refused.says(&["job is held by node-a"]);
+    refused.says(&["\"job\" is held by node-a"]);
     kill_both(run);
     // The job itself dies of its guard's death, a moment later.
     let ended = once_silent(&inside(&store, contender(&store))).with_code(0);

@@ -28,7 +28,7 @@ fn killed_with_guard_and_job_it_is_taken_over_by_the_next_look() {
     assert!(store.lock_files().contains(&file));
 
     let ended = next(&store, "node-a").end().with_code(0);
-    ended.says(&["took job, whose holder is dead, in", "(renew, "]);
+    ended.says(&["took \"job\", whose holder is dead, in", "(renew, "]);
     assert_eq!(ended.stdout, "renew from \n");
     let history = store.history();
     assert_eq!(history[0]["outcome"], "succeeded");
@@ -51,7 +51,7 @@ fn another_client_leaves_it_the_head_start_and_no_more() {
         panic!("{ended:?}");
     };
     assert!(waiting.contains("leaving node-a a head start of 0.1s"));
-    assert!(took.contains("took job from node-a, whose holder is dead"));
+    assert!(took.contains("took \"job\" from node-a, whose holder is dead"));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_supervisor_killed_alone_is_taken_over_once_its_guard_has_ended_the_job() {
 
     for _ in 0..3 {
         let early = next(&store, "node-a").end().with_code(75);
-        early.says(&["job is held by node-a"]);
+        early.says(&["\"job\" is held by node-a"]);
     }
     assert!(alive(job));
     signal(job, Signal::SIGKILL);

@@ -18,7 +18,7 @@ fn dead(store: &Store) -> String {
 
 fn assert_nothing_is_proven(store: &Store) {
     let refused = contender(store).end().with_code(75);
-    refused.says(&["job is held by node-a", "taken over in"]);
+    refused.says(&["\"job\" is held by node-a", "taken over in"]);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn on_another_host_nothing_is_proven() {
     let store = Store::new();
     dead(&store);
     let refused = contender(&store).elsewhere(&store).end().with_code(75);
-    refused.says(&["job is held by node-a"]);
+    refused.says(&["\"job\" is held by node-a"]);
     contender(&store).end().with_code(0);
 }
 
