@@ -41,7 +41,7 @@ pub use self::acts::{ActRequest, JudgementRequest, Wish};
 pub use self::check::{CheckRequest, Question};
 pub use self::config::ConfigRequest;
 pub use self::doctor::DoctorRequest;
-pub use self::explain::ExplainRequest;
+pub use self::explain::{ExplainRequest, StoryTime};
 pub use self::fence::{FenceQuestion, FenceRequest};
 pub use self::groups::GroupsRequest;
 pub use self::hold::{HoldRequest, STAND_IN, StandIn};

@@ -18,6 +18,7 @@ pub mod once;
 pub mod run;
 pub mod stand_in;
 pub mod status;
+pub mod story;
 
 use std::io::{self, Write};
 

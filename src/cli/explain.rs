@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::instant::GivenTime;
 use super::shared::{StoreFlags, StoreRequest, client, group_name};
 use super::unusable::Unusable;
 use crate::token::{ClientId, GroupName};
@@ -19,9 +20,34 @@ pub(super) struct ExplainFlags {
     /// As if it came with --failback
     #[arg(long, env = "TOKENRUN_FAILBACK")]
     failback: bool,
+    /// What happened then, a quarter of an hour before and after: 02:00, 'yesterday 02:00',
+    /// '2026-11-21 02:00', 12h (ago)
+    ///
+    /// Tells which clients came, which were refused and why, and which ran. Refusals are recorded
+    /// by the runs that are refused.
+    #[arg(long, value_name = "TIME", value_parser = GivenTime::parse, conflicts_with = "since")]
+    at: Option<GivenTime>,
+    /// What happened since then: as --at, or a day: yesterday, 2026-11-21
+    #[arg(long, value_name = "TIME", value_parser = GivenTime::parse)]
+    since: Option<GivenTime>,
+    /// What happened before then: with --since
+    #[arg(long, value_name = "TIME", value_parser = GivenTime::parse, requires = "since")]
+    until: Option<GivenTime>,
+    /// Times in UTC, as given and as shown, instead of this host's zone (TZ)
+    #[arg(long)]
+    utc: bool,
     /// An array of one JSON object instead of sentences
     #[arg(long)]
     json: bool,
+}
+
+/// The time of a story.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoryTime {
+    /// Around an instant.
+    At(GivenTime),
+    /// From one until another; until now, if there is none.
+    Since(GivenTime, Option<GivenTime>),
 }
 
 /// A query of the rule for a client.
@@ -34,6 +60,10 @@ pub struct ExplainRequest {
     pub client_id: Option<ClientId>,
     /// Whether it would take the token back.
     pub failback: bool,
+    /// What happened then, instead of what the rule decides now.
+    pub story: Option<StoryTime>,
+    /// Times in UTC.
+    pub utc: bool,
     /// JSON instead of sentences.
     pub json: bool,
 }
@@ -47,6 +77,12 @@ impl TryFrom<ExplainFlags> for ExplainRequest {
             store: flags.store.into(),
             client_id: client("--client-id", flags.client_id.as_deref())?,
             failback: flags.failback,
+            story: match (flags.at, flags.since) {
+                (Some(at), _) => Some(StoryTime::At(at)),
+                (None, Some(since)) => Some(StoryTime::Since(since, flags.until)),
+                (None, None) => None,
+            },
+            utc: flags.utc,
             json: flags.json,
         })
     }

@@ -3,20 +3,25 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use jiff::tz::TimeZone;
 
 use super::hold;
 use super::node::{bystander, client_id, runs_inside};
 use super::stores::{LISTING_TIMEOUT, known_store, known_store_with_locks};
-use crate::cli::{ActRequest, CheckRequest, ExplainRequest, GroupsRequest, JudgementRequest};
+use crate::cli::{
+    ActRequest, CheckRequest, ExplainRequest, GroupsRequest, JudgementRequest, StoryTime,
+};
 use crate::commands;
+use crate::commands::story::Span;
 use crate::exit::Exit;
 use crate::report::log::Log;
 use crate::report::message::Subject;
+use crate::report::times::Times;
 use crate::run::locking::evidence_of;
 use crate::run::runtime_file::held_session;
-use crate::store::Reading;
 use crate::store::open::Opened;
-use crate::sys::{process, user};
+use crate::store::{Reading, Store};
+use crate::sys::{process, terminal, user};
 use crate::token::{Actor, Claim, Evidence, GroupName, Row};
 
 /// The subject of a verb's messages: a group, and this host.
@@ -74,6 +79,9 @@ pub(crate) fn check(request: &CheckRequest, log: &mut Log) -> Result<Exit> {
 /// The rule's decision on a run that this process could make.
 pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit> {
     let Opened { mut store, locks } = known_store_with_locks(&request.store, LISTING_TIMEOUT, log)?;
+    if let Some(time) = request.story {
+        return story(store.as_mut(), &request, time);
+    }
     let host = process::host_name().ok();
     let client = client_id(request.client_id.as_ref(), host.as_deref())?;
     let mut claim = bystander(&request.group, client)?;
@@ -84,6 +92,31 @@ pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit> {
         locks.map_or(Evidence::None, evidence)
     };
     commands::explain::explain(store.as_mut(), &mut claim, prove, request.json)
+}
+
+/// What happened to a group then.
+fn story(store: &mut dyn Store, request: &ExplainRequest, time: StoryTime) -> Result<Exit> {
+    let zone = if request.utc {
+        TimeZone::UTC
+    } else {
+        TimeZone::system()
+    };
+    let span = |now| match time {
+        StoryTime::At(at) => Span::around(at.at(now, &zone)),
+        StoryTime::Since(since, until) => {
+            let from = since.at(now, &zone);
+            let until = until.map_or(now, |until| until.at(now, &zone));
+            Span {
+                from,
+                until: until.max(from),
+            }
+        }
+    };
+    let times = match terminal::columns_of_stdout() {
+        Some(_) if !request.utc => Times::Local(zone.clone()),
+        _ => Times::Utc,
+    };
+    commands::story::story(store, &request.group, span, &times, request.json)
 }
 
 /// How long a completion waits for a store.

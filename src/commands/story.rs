@@ -1,0 +1,137 @@
+//! `tokenrun explain --at` and `--since`: what happened to a group then.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::status::unknown_group;
+use super::{print, print_json};
+use crate::exit::Exit;
+use crate::report::story::Story;
+use crate::report::times::Times;
+use crate::store::history::runs;
+use crate::store::{ActQuery, RefusalQuery, RunQuery, Store};
+use crate::token::{ActRecord, GroupName, RunRecord, WallTime};
+
+/// How long before and after a point in time counts as that time: cron entries of several nodes do
+/// not fire at one instant, and their clocks differ.
+const AROUND: Duration = Duration::from_mins(15);
+
+/// At most so many runs, refusals and acts are read.
+const MOST: u32 = 1_000;
+
+/// A span of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    pub from: WallTime,
+    /// Not before `from`.
+    pub until: WallTime,
+}
+
+impl Span {
+    /// The time around an instant.
+    #[must_use]
+    pub fn around(at: WallTime) -> Self {
+        Self {
+            from: at.minus(AROUND),
+            until: at.plus(AROUND),
+        }
+    }
+}
+
+/// Tells what happened to a group in a span of time. `span` is computed from the store's time.
+///
+/// # Errors
+/// If the store can't be read, or the group is unknown.
+pub fn story(
+    store: &mut dyn Store,
+    group: &GroupName,
+    span: impl FnOnce(WallTime) -> Span,
+    times: &Times,
+    as_json: bool,
+) -> Result<Exit> {
+    let listing = store.list()?;
+    let is_known = listing.rows.iter().any(|row| row.group == *group);
+    let now = listing.now.stamp.wall;
+    let span = span(now);
+    let query = RunQuery {
+        group: Some(group.clone()),
+        until: Some(span.until),
+        limit: Some(MOST),
+        ..RunQuery::default()
+    };
+    let over = store.runs(&query)?;
+    let begun = runs(&listing, over, &query);
+    let refusals = store.refusals(&RefusalQuery {
+        group: Some(group.clone()),
+        since: Some(span.from),
+        until: Some(span.until),
+        limit: Some(MOST),
+    })?;
+    if !is_known && begun.is_empty() && refusals.is_empty() {
+        return Err(unknown_group(store.name(), group).into());
+    }
+    let went_on = |run: &&RunRecord| run.ended_at.is_none_or(|at| at >= span.from);
+    let story = Story {
+        group,
+        from: span.from,
+        until: span.until.min(now),
+        now,
+        runs: begun.iter().rev().filter(went_on).cloned().collect(),
+        refusals: refusals.into_iter().rev().collect(),
+        acts: acts(store, group, Some(span.from), span.until)?,
+        paused: pause_before(store, group, span.from)?,
+        before: begun.iter().find(|run| !went_on(run)).cloned(),
+        after: first_after(store, group, span.until)?,
+    };
+    match as_json {
+        true => print_json(&[story.object()]),
+        false => print(&story.text(times)),
+    }
+}
+
+/// The acts on a group, the oldest first.
+fn acts(
+    store: &mut dyn Store,
+    group: &GroupName,
+    since: Option<WallTime>,
+    until: WallTime,
+) -> Result<Vec<ActRecord>> {
+    let mut found = store.acts(&ActQuery {
+        group: Some(group.clone()),
+        since,
+        until: Some(until),
+        limit: Some(MOST),
+    })?;
+    found.reverse();
+    Ok(found)
+}
+
+/// The pause that is in effect at a time.
+fn pause_before(
+    store: &mut dyn Store,
+    group: &GroupName,
+    at: WallTime,
+) -> Result<Option<ActRecord>> {
+    let acts = acts(store, group, None, at)?;
+    let last = (acts.into_iter().rev()).find(|act| act.act == "pause" || act.act == "resume");
+    let lasts = |act: &ActRecord| act.act == "pause" && act.until.is_none_or(|until| until > at);
+    Ok(last.filter(lasts))
+}
+
+/// The first run that began at a time or later.
+fn first_after(
+    store: &mut dyn Store,
+    group: &GroupName,
+    at: WallTime,
+) -> Result<Option<RunRecord>> {
+    let runs = store.runs(&RunQuery {
+        group: Some(group.clone()),
+        since: Some(at),
+        limit: Some(MOST),
+        ..RunQuery::default()
+    })?;
+    // If there are more, the first is not among them.
+    let has_all = u32::try_from(runs.len()).is_ok_and(|count| count < MOST);
+    Ok(runs.into_iter().next_back().filter(|_| has_all))
+}

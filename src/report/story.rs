@@ -1,0 +1,282 @@
+//! The story of a group in a span of time: which clients came, which were refused and why, which
+//! ran, and whether any did. Pure.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::acts::{ActObject, whose};
+use super::json::Run;
+use super::printable::{printable, quoted};
+use super::refused::{self, RefusalObject};
+use super::rfc3339;
+use super::times::Times;
+use crate::duration::rounded;
+use crate::token::{ActRecord, GrantKind, GroupName, Outcome, RefusalRecord, RunRecord, WallTime};
+
+/// At most so many events are told.
+const MOST: usize = 40;
+
+/// What the store knows of a group in a span of time.
+#[derive(Debug)]
+pub struct Story<'a> {
+    pub group: &'a GroupName,
+    /// The span.
+    pub from: WallTime,
+    pub until: WallTime,
+    /// The store's time.
+    pub now: WallTime,
+    /// The runs that overlap the span, the oldest first.
+    pub runs: Vec<RunRecord>,
+    /// The refusals that overlap the span, the oldest first.
+    pub refusals: Vec<RefusalRecord>,
+    /// The acts of operators in the span, the oldest first.
+    pub acts: Vec<ActRecord>,
+    /// The pause that is in effect when the span begins.
+    pub paused: Option<ActRecord>,
+    /// The last run that ended before the span.
+    pub before: Option<RunRecord>,
+    /// The first run that began after it.
+    pub after: Option<RunRecord>,
+}
+
+/// The story as `explain --at --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct StoryObject<'a> {
+    pub group: &'a str,
+    pub from: String,
+    pub until: String,
+    /// Whether a run began in this time, or went on.
+    pub ran: bool,
+    pub runs: Vec<Run<'a>>,
+    pub refusals: Vec<RefusalObject<'a>>,
+    pub acts: Vec<ActObject<'a>>,
+    /// The pause that was in effect when it began.
+    pub paused: Option<ActObject<'a>>,
+    pub run_before: Option<Run<'a>>,
+    pub run_after: Option<Run<'a>>,
+    /// The store's time.
+    pub now: String,
+}
+
+impl Story<'_> {
+    /// The object for the story.
+    #[must_use]
+    pub fn object(&self) -> StoryObject<'_> {
+        StoryObject {
+            group: self.group.as_str(),
+            from: rfc3339(self.from),
+            until: rfc3339(self.until),
+            ran: !self.runs.is_empty(),
+            runs: self.runs.iter().map(Run::of).collect(),
+            refusals: self.refusals.iter().map(RefusalObject::of).collect(),
+            acts: self.acts.iter().map(ActObject::of).collect(),
+            paused: self.paused.as_ref().map(ActObject::of),
+            run_before: self.before.as_ref().map(Run::of),
+            run_after: self.after.as_ref().map(Run::of),
+            now: rfc3339(self.now),
+        }
+    }
+
+    /// The story in sentences: the answer first, then each event with its time.
+    #[must_use]
+    pub fn text(&self, times: &Times) -> String {
+        let span = format!(
+            "{} to {}{}",
+            times.full(self.from),
+            times.full(self.until),
+            zone(times, self.now)
+        );
+        let mut lines = vec![format!("{}, {span}:", quoted(self.group.as_str()))];
+        lines.push(self.answer(times));
+        let events = self.events(times);
+        if !events.is_empty() {
+            lines.push(String::new());
+        }
+        let hidden = events.len().saturating_sub(MOST);
+        lines.extend(events.into_iter().take(MOST));
+        if hidden > 0 {
+            lines.push(format!("and {hidden} more: ask for a shorter time"));
+        }
+        let around = self.around(times);
+        if !around.is_empty() {
+            lines.push(String::new());
+            lines.extend(around);
+        }
+        lines.iter().map(|line| printable(line) + "\n").collect()
+    }
+
+    /// Whether the job ran, in a sentence.
+    fn answer(&self, times: &Times) -> String {
+        match (self.runs.as_slice(), self.refusals.as_slice()) {
+            ([run], _) => format!(
+                "It ran: {} at {} {}.",
+                run.client,
+                times.short(run.started_at, self.from),
+                ended(run, times)
+            ),
+            ([_, ..], _) => format!("It ran {}.", self.counted()),
+            ([], []) => {
+                "It did not run, and no refusal is recorded: no node came, or none that came reached the store. \
+                 Check that cron or the timer starts it on each node, and what tokenrun wrote there."
+                    .to_owned()
+            }
+            ([], refusals) => {
+                let clients = unique(refusals.iter().map(|it| it.client.to_string()));
+                let reasons = unique(refusals.iter().map(|it| refused::reason(it, times, self.from)));
+                let came = match clients.len() {
+                    1 => format!("{} came and was refused", clients.concat()),
+                    _ => format!("{} came, and each was refused", clients.join(" and ")),
+                };
+                format!("It did not run: {came}: {}.", reasons.join("; "))
+            }
+        }
+    }
+
+    /// The number of runs, by outcome.
+    fn counted(&self) -> String {
+        let outcomes = unique(self.runs.iter().map(|run| run.outcome));
+        let parts = outcomes.iter().map(|outcome| {
+            let runs = self.runs.iter().filter(|run| run.outcome == *outcome);
+            format!("{} {}", runs.count(), word(*outcome))
+        });
+        let parts: Vec<String> = parts.collect();
+        format!("{} times: {}", self.runs.len(), parts.join(", "))
+    }
+
+    /// Each event in a line, by time.
+    fn events(&self, times: &Times) -> Vec<String> {
+        let runs = self.runs.iter();
+        let runs = runs.map(|run| (run.started_at, began(run, times)));
+        let refusals = self.refusals.iter();
+        let refusals = refusals.map(|it| (it.first_at, refused::sentence(it, times, self.from)));
+        let acts = self.acts.iter().map(|act| (act.at, performed(act, times)));
+        let mut events: Vec<(WallTime, String)> = runs.chain(refusals).chain(acts).collect();
+        events.sort_by_key(|(at, _)| *at);
+        let line = |(at, text): (WallTime, String)| format!("{}  {text}", times.full(at));
+        events.into_iter().map(line).collect()
+    }
+
+    /// What happened before and after.
+    fn around(&self, times: &Times) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(act) = &self.paused {
+            let at = times.full(act.at);
+            lines.push(format!("Before: {at}  {}", performed(act, times)));
+        }
+        if let Some(run) = &self.before {
+            let at = times.full(run.started_at);
+            lines.push(format!("The run before: {at}  {}", began(run, times)));
+        }
+        if let Some(run) = &self.after {
+            let at = times.full(run.started_at);
+            lines.push(format!("The run after: {at}  {}", began(run, times)));
+        }
+        lines
+    }
+}
+
+fn zone(times: &Times, now: WallTime) -> String {
+    let name = times.zone_name(now);
+    name.map_or_else(String::new, |name| format!(" ({name})"))
+}
+
+/// Each value once, in the order of its first appearance.
+fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+const fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Running => "running",
+        Outcome::Succeeded => "succeeded",
+        Outcome::Failed => "failed",
+        Outcome::Signalled => "killed by a signal",
+        Outcome::TimedOut => "timed out",
+        Outcome::Lost => "lost the token",
+        Outcome::NotStarted => "not started",
+        Outcome::Unknown => "vanished",
+    }
+}
+
+/// A run in a sentence.
+fn began(run: &RunRecord, times: &Times) -> String {
+    let client = &run.client;
+    let host = run.host.as_deref().filter(|host| *host != client.as_str());
+    let host = host.map_or_else(String::new, |host| format!(" (host {host})"));
+    let from = run.previous_client.as_ref();
+    let how = match (run.grant, from) {
+        (GrantKind::Takeover, Some(from)) => format!("took over from {from} and started"),
+        (GrantKind::Failback, Some(from)) => format!("took the token back from {from} and started"),
+        (GrantKind::Handoff, Some(from)) => format!("got the token from {from} and started"),
+        _ => "started".to_owned(),
+    };
+    format!(
+        "{client}{host} {how} {}; it {}",
+        run.program,
+        ended(run, times)
+    )
+}
+
+/// How a run ended. Reads after its subject.
+fn ended(run: &RunRecord, times: &Times) -> String {
+    let took = run.ended_at.and_then(|at| at.since(run.started_at));
+    let after = took.map_or_else(String::new, |took: Duration| {
+        format!(" after {}", rounded(took))
+    });
+    match run.outcome {
+        Outcome::Running => "is still running".to_owned(),
+        Outcome::Succeeded => format!("succeeded{after}"),
+        Outcome::Failed => match run.exit_code {
+            Some(code) => format!("failed with exit code {code}{after}"),
+            None => format!("failed{after}"),
+        },
+        Outcome::Signalled => match run.signal {
+            Some(signal) => format!("was killed by signal {signal}{after}"),
+            None => format!("was killed by a signal{after}"),
+        },
+        Outcome::TimedOut => format!("ran into its --timeout and was ended{after}"),
+        Outcome::Lost => format!("lost its token and was ended{after}"),
+        Outcome::NotStarted => "was granted the token, and did not start the job".to_owned(),
+        Outcome::Unknown => match run.ended_at {
+            Some(at) => format!(
+                "vanished: its last heartbeat was at {}",
+                times.short(at, run.started_at)
+            ),
+            None => "vanished".to_owned(),
+        },
+    }
+}
+
+/// An act in a sentence.
+fn performed(act: &ActRecord, times: &Times) -> String {
+    let what = match act.act.as_str() {
+        "pause" => "paused it",
+        "resume" => "resumed it",
+        "revoke" => "revoked the token",
+        "release" => "freed the token",
+        "handoff" => "handed it off",
+        "expect" => "changed the expected client",
+        other => other,
+    };
+    let to = act.client.as_ref().map_or_else(String::new, |client| {
+        let joint = if act.act == "handoff" { "to" } else { "of" };
+        format!(" {joint} {client}")
+    });
+    let until = act.until.map_or_else(String::new, |until| {
+        format!(" until {}", times.short(until, act.at))
+    });
+    let why = act.actor.reason.as_ref();
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    format!("{} {what}{to}{until}{why}", whose(act))
+}
+
+#[cfg(test)]
+#[path = "story_tests.rs"]
+mod tests;
