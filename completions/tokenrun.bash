@@ -559,7 +559,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__explain)
-            opts="-g -s -h --group --store --store-file --config --client-id --failback --json --help"
+            opts="-g -s -h --group --store --store-file --config --client-id --failback --at --since --until --utc --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -590,6 +590,18 @@ _tokenrun() {
                     return 0
                     ;;
                 --client-id)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --until)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

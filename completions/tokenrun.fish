@@ -107,7 +107,11 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s s -l store
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l client-id -d 'For this client [default: $CLIENT_ID, else the host name]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l at -d 'What happened then, a quarter of an hour before and after: 02:00, \'yesterday 02:00\', \'2026-11-21 02:00\', 12h (ago)' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l since -d 'What happened since then: as --at, or a day: yesterday, 2026-11-21' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l until -d 'What happened before then: with --since' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l failback -d 'As if it came with --failback'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l utc -d 'Times in UTC, as given and as shown, instead of this host\'s zone (TZ)'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l json -d 'An array of one JSON object instead of sentences'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"

@@ -69,6 +69,8 @@ mod metrics;
 mod nesting;
 #[path = "verbs/once.rs"]
 mod once;
+#[path = "verbs/refusals.rs"]
+mod refusals;
 #[path = "verbs/rule.rs"]
 mod rule;
 #[path = "verbs/versions.rs"]

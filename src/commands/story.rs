@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use super::failure::Failure;
 use super::status::unknown_group;
 use super::{print, print_json};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
+use crate::report::rfc3339;
 use crate::report::story::Story;
 use crate::report::times::Times;
 use crate::store::history::runs;
@@ -54,6 +56,10 @@ pub fn story(
     let is_known = listing.rows.iter().any(|row| row.group == *group);
     let now = listing.now.stamp.wall;
     let span = span(now);
+    if span.from > now {
+        let text = format!("{} lies ahead; give a time in the past", rfc3339(span.from));
+        return Err(Failure::new(exit::USAGE, "usage", text).into());
+    }
     let query = RunQuery {
         group: Some(group.clone()),
         until: Some(span.until),

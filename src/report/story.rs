@@ -17,6 +17,10 @@ use crate::token::{ActRecord, GrantKind, GroupName, Outcome, RefusalRecord, RunR
 /// At most so many events are told.
 const MOST: usize = 40;
 
+/// The answer where nothing is recorded.
+const NO_CLIENT: &str = "It did not run, and no refusal is recorded: no node came, or none that came \
+    reached the store. Check that cron or the timer starts it on each node, and what tokenrun wrote there.";
+
 /// What the store knows of a group in a span of time.
 #[derive(Debug)]
 pub struct Story<'a> {
@@ -117,13 +121,21 @@ impl Story<'_> {
             ),
             ([_, ..], _) => format!("It ran {}.", self.counted()),
             ([], []) => {
-                "It did not run, and no refusal is recorded: no node came, or none that came reached the store. \
-                 Check that cron or the timer starts it on each node, and what tokenrun wrote there."
-                    .to_owned()
+                let old = match self.before {
+                    Some(_) => "",
+                    None => {
+                        " History has nothing this old: its records are pruned (--history-retain), or the group is newer."
+                    }
+                };
+                format!("{NO_CLIENT}{old}")
             }
             ([], refusals) => {
                 let clients = unique(refusals.iter().map(|it| it.client.to_string()));
-                let reasons = unique(refusals.iter().map(|it| refused::reason(it, times, self.from)));
+                let reasons = unique(
+                    refusals
+                        .iter()
+                        .map(|it| refused::reason(it, times, self.from)),
+                );
                 let came = match clients.len() {
                     1 => format!("{} came and was refused", clients.concat()),
                     _ => format!("{} came, and each was refused", clients.join(" and ")),

@@ -57,7 +57,13 @@ fn of_what_is_listed() {
         &["tokenrun-once-list"],
         &[],
     );
-    let explained = shown(&site, &["explain", "-g", GROUP, "--client-id", "node-b"]);
+    site.verb(&["pause", "-g", GROUP]).end().with_code(0);
+    site.short("node-b").end().with_code(75);
+    site.verb(&["resume", "-g", GROUP]).end().with_code(0);
+    let mut explained = shown(&site, &["explain", "-g", GROUP, "--client-id", "node-b"]);
+    let story = shown(&site, &["explain", "-g", GROUP, "--since=1h"]);
+    explained.extend(story[0]["refusals"].as_array().unwrap().clone());
+    explained.extend(story);
     same(names(&explained), &["tokenrun-explain"], &[]);
     let mut checked = shown(&site, &["check", "-g", GROUP]);
     checked.extend(shown(
