@@ -8,6 +8,7 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -58,7 +59,19 @@ fn being_refused(folder: &Folder) {
         || flock(&lock, &["true"]),
         false,
     );
-    line.print("being refused", "1.35 | 1.2");
+    line.print("being refused, recorded before", "1.35 | 1.2");
+    // Each client is refused for the first time, and writes that.
+    let clients = Cell::new(0_u32);
+    let client = || {
+        clients.set(clients.get() + 1);
+        format!("client-{}", clients.get())
+    };
+    let line = pairs(
+        || tokenrun(folder, &store, &["-q", "--client-id", &client(), "--", "true"]),
+        || flock(&lock, &["true"]),
+        false,
+    );
+    line.print("being refused, and recorded", "1.6 | 1.4");
     for holder in &mut holders {
         holder.end();
     }
