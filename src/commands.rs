@@ -16,9 +16,11 @@ pub mod manual;
 pub mod metrics;
 pub mod once;
 pub mod run;
+pub mod screen;
 pub mod stand_in;
 pub mod status;
 pub mod story;
+pub mod watch;
 
 use std::io::{self, Write};
 

@@ -62,6 +62,18 @@ pub fn rounded(duration: Duration) -> String {
     humantime::format_duration(shown).to_string()
 }
 
+/// Writes a duration for a narrow column, in its largest unit alone, rounded down: `4m`, `23h`.
+#[must_use]
+pub fn brief(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +119,21 @@ mod tests {
         assert_eq!(rounded(Duration::from_millis(3_000)), "3s");
         assert_eq!(rounded(Duration::from_millis(291_700)), "4m 51s");
         assert_eq!(rounded(Duration::ZERO), "0s");
+    }
+
+    #[test]
+    fn a_brief_duration_has_one_unit() {
+        for (seconds, text) in [
+            (0, "0s"),
+            (59, "59s"),
+            (60, "1m"),
+            (3_599, "59m"),
+            (86_399, "23h"),
+            (86_400, "1d"),
+            (40_000_000, "462d"),
+        ] {
+            assert_eq!(brief(Duration::from_secs(seconds)), text);
+        }
+        assert_eq!(brief(Duration::from_millis(999)), "0s");
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn dispatch(
         }
         Request::OnceList(list) => {
             let mut store = known_store(&list.store, log)?;
-            commands::once::list(store.as_mut(), list.group.as_ref(), list.json)
+            commands::once::list(store.as_mut(), &list)
         }
         Request::Check(request) => verbs::check(&request, log),
         Request::Metrics(request) => {

@@ -63,6 +63,8 @@ mod pid1;
 mod pipelines;
 #[path = "behaviour/report.rs"]
 mod report;
+#[path = "behaviour/screens.rs"]
+mod screens;
 #[path = "behaviour/signals.rs"]
 mod signals;
 #[path = "behaviour/starving.rs"]

@@ -4,20 +4,33 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::shared::{StoreFlags, StoreRequest, client, duration_value, group_filter};
+use super::instant::{GivenTime, TimeError};
+use super::screen::{ScreenFlags, ScreenRequest};
+use super::shared::{StoreFlags, StoreRequest, client, duration_value, groups};
 use super::unusable::Unusable;
-use crate::token::{ClientId, GroupName, Outcome};
+use crate::report::condition::Condition;
+use crate::token::{ClientId, Groups, Outcome};
 
 /// The least pause between two reads of a store.
 const LEAST_WATCH: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(super) struct StatusFlags {
-    /// Only this group
+    /// Only this group, or those that match: 'etl-*'; can be repeated
+    ///
+    /// One name alone shows every value of its token.
     #[arg(short, long, value_name = "NAME")]
-    group: Option<String>,
+    group: Vec<String>,
     #[command(flatten)]
     store: StoreFlags,
+    /// Only groups that are in one of these states
+    #[arg(long, value_name = "STATE", value_delimiter = ',')]
+    state: Vec<StateFlag>,
+    /// The table with every column, however wide; or JSON
+    #[arg(short, long, value_name = "FORMAT", conflicts_with = "json")]
+    output: Option<OutputFlag>,
+    #[command(flatten)]
+    screen: ScreenFlags,
     /// Show it anew every so often, until it is interrupted [default: 2s]
     #[arg(long, value_name = "DURATION", value_parser = duration_value, num_args = 0..=1, require_equals = true, default_missing_value = "2s")]
     watch: Option<Duration>,
@@ -28,20 +41,28 @@ pub(super) struct StatusFlags {
 
 #[derive(Debug, Args)]
 pub(super) struct HistoryFlags {
-    /// Only this group
+    /// Only this group, or those that match: 'etl-*'; can be repeated
     #[arg(short, long, value_name = "NAME")]
-    group: Option<String>,
+    group: Vec<String>,
     #[command(flatten)]
     store: StoreFlags,
+    #[command(flatten)]
+    screen: ScreenFlags,
     /// Only runs of this client
     #[arg(long, value_name = "ID")]
     client: Option<String>,
-    /// Only runs that ended like this
-    #[arg(long, value_name = "OUTCOME")]
-    outcome: Option<OutcomeFlag>,
-    /// Only what began in this time: 12h, 7d
-    #[arg(long, value_name = "DURATION", value_parser = duration_value)]
-    since: Option<Duration>,
+    /// Only runs that ended like one of these: failed,lost
+    #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
+    outcome: Vec<OutcomeFlag>,
+    /// Only what began then or later: 12h (ago), 02:00, yesterday, 2026-11-21, '2026-11-21 02:00'
+    ///
+    /// Times are those of this host's zone (TZ), with --utc those of UTC. A day stands for its
+    /// begin, a time of the day for the last time that the clock showed it.
+    #[arg(long, value_name = "TIME", value_parser = time_value)]
+    since: Option<GivenTime>,
+    /// Only what began before then: as --since
+    #[arg(long, value_name = "TIME", value_parser = time_value)]
+    until: Option<GivenTime>,
     /// At most so many runs and acts of operators, the newest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
@@ -51,6 +72,46 @@ pub(super) struct HistoryFlags {
     /// An array of JSON objects instead of a table
     #[arg(long)]
     json: bool,
+}
+
+fn time_value(text: &str) -> Result<GivenTime, TimeError> {
+    GivenTime::parse(text)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OutputFlag {
+    Wide,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum StateFlag {
+    Running,
+    Idle,
+    Free,
+    /// Its holder has been silent for longer than allowed.
+    Silent,
+    Paused,
+    /// Its last run was no success.
+    Failed,
+    /// Nothing is granted, because the store may have forgotten a grant.
+    Observed,
+    Unreadable,
+}
+
+impl From<StateFlag> for Condition {
+    fn from(flag: StateFlag) -> Self {
+        match flag {
+            StateFlag::Running => Self::Running,
+            StateFlag::Idle => Self::Idle,
+            StateFlag::Free => Self::Free,
+            StateFlag::Silent => Self::Silent,
+            StateFlag::Paused => Self::Paused,
+            StateFlag::Failed => Self::Failed,
+            StateFlag::Observed => Self::Observed,
+            StateFlag::Unreadable => Self::Unreadable,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -84,9 +145,14 @@ impl From<OutcomeFlag> for Outcome {
 /// A listing of tokens.
 #[derive(Debug)]
 pub struct StatusRequest {
-    /// In this group only.
-    pub group: Option<GroupName>,
+    /// In these groups only.
+    pub groups: Groups,
     pub store: StoreRequest,
+    /// In one of these conditions only; empty: in any.
+    pub conditions: Vec<Condition>,
+    /// Every column, however wide.
+    pub wide: bool,
+    pub screen: ScreenRequest,
     /// Anew after this long, until it is interrupted.
     pub watch: Option<Duration>,
     /// JSON instead of a table.
@@ -96,15 +162,18 @@ pub struct StatusRequest {
 /// A listing of runs, and of acts of operators.
 #[derive(Debug)]
 pub struct HistoryRequest {
-    /// In this group only.
-    pub group: Option<GroupName>,
+    /// In these groups only.
+    pub groups: Groups,
     pub store: StoreRequest,
+    pub screen: ScreenRequest,
     /// By this client only.
     pub client: Option<ClientId>,
-    /// With this outcome only, as it is shown.
-    pub outcome: Option<Outcome>,
-    /// Begun in this time.
-    pub since: Option<Duration>,
+    /// With one of these outcomes only, as they are shown; empty: with any.
+    pub outcomes: Vec<Outcome>,
+    /// Begun at this time or later.
+    pub since: Option<GivenTime>,
+    /// Begun before this time.
+    pub until: Option<GivenTime>,
     /// At most so many.
     pub limit: u32,
     /// A picture instead of a table.
@@ -118,10 +187,13 @@ impl TryFrom<StatusFlags> for StatusRequest {
 
     fn try_from(flags: StatusFlags) -> Result<Self, Unusable> {
         Ok(Self {
-            group: group_filter(flags.group.as_deref())?,
+            groups: groups(&flags.group)?,
             store: flags.store.into(),
+            conditions: flags.state.into_iter().map(Condition::from).collect(),
+            wide: flags.output == Some(OutputFlag::Wide),
+            screen: flags.screen.into(),
             watch: flags.watch.map(|every| every.max(LEAST_WATCH)),
-            json: flags.json,
+            json: flags.json || flags.output == Some(OutputFlag::Json),
         })
     }
 }
@@ -131,11 +203,13 @@ impl TryFrom<HistoryFlags> for HistoryRequest {
 
     fn try_from(flags: HistoryFlags) -> Result<Self, Unusable> {
         Ok(Self {
-            group: group_filter(flags.group.as_deref())?,
+            groups: groups(&flags.group)?,
             store: flags.store.into(),
+            screen: flags.screen.into(),
             client: client("--client", flags.client.as_deref())?,
-            outcome: flags.outcome.map(Outcome::from),
+            outcomes: flags.outcome.into_iter().map(Outcome::from).collect(),
             since: flags.since,
+            until: flags.until,
             limit: flags.limit,
             timeline: flags.timeline,
             json: flags.json,

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::acts::ForgetFlags;
+use super::screen::{ScreenFlags, ScreenRequest};
 use super::shared::{StoreFlags, StoreRequest, group_filter};
 use super::unusable::Unusable;
 use crate::token::GroupName;
@@ -22,6 +23,8 @@ pub(super) struct OnceListFlags {
     group: Option<String>,
     #[command(flatten)]
     store: StoreFlags,
+    #[command(flatten)]
+    screen: ScreenFlags,
     /// An array of JSON objects instead of a table
     #[arg(long)]
     json: bool,
@@ -33,6 +36,7 @@ pub struct OnceListRequest {
     /// In this group only.
     pub group: Option<GroupName>,
     pub store: StoreRequest,
+    pub screen: ScreenRequest,
     /// JSON instead of a table.
     pub json: bool,
 }
@@ -44,6 +48,7 @@ impl TryFrom<OnceListFlags> for OnceListRequest {
         Ok(Self {
             group: group_filter(flags.group.as_deref())?,
             store: flags.store.into(),
+            screen: flags.screen.into(),
             json: flags.json,
         })
     }

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use super::unusable::Unusable;
 use crate::duration;
-use crate::token::{ClientId, Fence, GroupName};
+use crate::token::{ClientId, Fence, GroupName, GroupPattern, Groups};
 
 /// A month.
 pub(super) const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -199,6 +199,18 @@ pub(super) fn fence_value(text: &str) -> Result<Fence, String> {
 
 pub(super) fn group_filter(text: Option<&str>) -> Result<Option<GroupName>, Unusable> {
     text.map(group_name).transpose()
+}
+
+/// The groups that are asked for: every one, if none is named.
+pub(super) fn groups(texts: &[String]) -> Result<Groups, Unusable> {
+    if texts.is_empty() {
+        return Ok(Groups::All);
+    }
+    let patterns = texts.iter().map(|text| GroupPattern::given(text));
+    let patterns: Result<Vec<_>, _> = patterns.collect();
+    patterns
+        .map(Groups::Matching)
+        .map_err(|error| Unusable::about(&["--group"], format!("--group {error}")))
 }
 
 pub(super) fn group_name(text: &str) -> Result<GroupName, Unusable> {

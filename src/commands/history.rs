@@ -1,58 +1,43 @@
 //! `tokenrun history`: the runs with their outcomes, and the acts of operators.
 
+use std::cmp::Reverse;
+
 use anyhow::Result;
 
-use super::status::unknown_group;
+use super::screen::{screen, zone};
+use super::status::known;
 use super::{print, print_json};
 use crate::cli::HistoryRequest;
 use crate::exit::Exit;
-use crate::report::history::{Entry, Object, table};
+use crate::report::history::{Entry, Object, history as table};
 use crate::report::timeline::timeline;
-use crate::store::history::runs;
+use crate::store::history::runs as with_present;
 use crate::store::{ActQuery, Listing, RunQuery, Store};
-use crate::sys::terminal;
-use crate::token::{ActRecord, GroupName};
-
-/// How wide a picture is where there is no terminal.
-const PLAIN_WIDTH: usize = 80;
+use crate::token::{ActRecord, GroupName, Groups, RunRecord, WallTime};
 
 /// Shows runs and acts of operators, the newest first.
 ///
 /// # Errors
-/// If the store can't be read, or the group is unknown.
+/// If the store can't be read, or a group is unknown.
 pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> {
     let listing = store.list()?;
-    if let Some(group) = &request.group
-        && !is_known(&listing, group)
-    {
-        return Err(unknown_group(store.name(), group).into());
-    }
-    let since = request.since.map(|since| listing.now.wall_before(since));
-    let query = RunQuery {
-        group: request.group.clone(),
-        client: request.client.clone(),
-        outcomes: request.outcome.into_iter().collect(),
-        since,
-        until: None,
-        limit: Some(request.limit),
+    known(&listing, &request.groups, store.name())?;
+    let now = listing.now.stamp.wall;
+    let zone = zone(request.screen);
+    let span = Span {
+        since: request.since.map(|it| it.at(now, &zone)),
+        until: request.until.map(|it| it.at(now, &zone)),
     };
-    let over = store.runs(&query)?;
-    let runs = runs(&listing, over, &query);
+    let groups = wanted(&listing, &request.groups);
+    let runs = runs(store, &listing, request, &groups, span)?;
+    let screen = screen(request.screen);
     if request.timeline {
-        let columns = terminal::columns_of_stdout();
-        let (width, colours) = (columns.unwrap_or(PLAIN_WIDTH), columns.is_some());
-        return print(&timeline(&runs, &listing.now, width, colours));
+        return print(&timeline(&runs, &listing.now, &screen));
     }
     let runs = runs.into_iter().map(Box::new);
     let mut entries: Vec<Entry> = runs.map(Entry::Run).collect();
-    if request.client.is_none() && request.outcome.is_none() {
-        let query = ActQuery {
-            group: request.group.clone(),
-            since,
-            until: None,
-            limit: Some(request.limit),
-        };
-        let acts = store.acts(&query)?;
+    if request.client.is_none() && request.outcomes.is_empty() {
+        let acts = acts(store, request.limit, &groups, span)?;
         entries = merged(entries, acts);
     }
     entries.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));
@@ -60,7 +45,77 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
         let objects: Vec<_> = entries.iter().map(Object::of).collect();
         return print_json(&objects);
     }
-    print(&table(&entries, &listing.now))
+    print(&table(&entries, &listing.now, &screen))
+}
+
+/// The time that a request is about.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    since: Option<WallTime>,
+    until: Option<WallTime>,
+}
+
+/// The groups to ask the store about, one by one; a single `None` stands for all at once.
+fn wanted(listing: &Listing, groups: &Groups) -> Vec<Option<GroupName>> {
+    if *groups == Groups::All {
+        return vec![None];
+    }
+    let readable = listing.rows.iter().map(|row| row.group.clone());
+    let unreadable = listing.unreadable.iter();
+    let unreadable = unreadable.filter_map(|it| GroupName::new(&it.group).ok());
+    let all = readable.chain(unreadable);
+    all.filter(|it| groups.has(it.as_str())).map(Some).collect()
+}
+
+/// The newest runs in the span, present ones too.
+fn runs(
+    store: &mut dyn Store,
+    listing: &Listing,
+    request: &HistoryRequest,
+    groups: &[Option<GroupName>],
+    span: Span,
+) -> Result<Vec<RunRecord>> {
+    let mut found = Vec::new();
+    for group in groups {
+        let query = RunQuery {
+            group: group.clone(),
+            client: request.client.clone(),
+            outcomes: request.outcomes.clone(),
+            since: span.since,
+            until: span.until,
+            limit: Some(request.limit),
+        };
+        let over = store.runs(&query)?;
+        found.extend(with_present(listing, over, &query));
+    }
+    // The order of one query is right even where a clock went back.
+    if groups.len() > 1 {
+        found.sort_by_key(|run| Reverse((run.started_at, run.fence)));
+        found.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));
+    }
+    Ok(found)
+}
+
+/// The newest acts in the span.
+fn acts(
+    store: &mut dyn Store,
+    limit: u32,
+    groups: &[Option<GroupName>],
+    span: Span,
+) -> Result<Vec<ActRecord>> {
+    let mut found = Vec::new();
+    for group in groups {
+        found.extend(store.acts(&ActQuery {
+            group: group.clone(),
+            since: span.since,
+            until: span.until,
+            limit: Some(limit),
+        })?);
+    }
+    if groups.len() > 1 {
+        found.sort_by_key(|act| Reverse(act.at));
+    }
+    Ok(found)
 }
 
 /// Merges both, the newest first, each in the store's own order: the order of a group's runs is
@@ -76,10 +131,4 @@ fn merged(runs: Vec<Entry>, acts: Vec<ActRecord>) -> Vec<Entry> {
     }
     merged.extend(acts);
     merged
-}
-
-fn is_known(listing: &Listing, group: &GroupName) -> bool {
-    let unreadable = listing.unreadable.iter().map(|it| it.group.as_str());
-    let readable = listing.rows.iter().map(|row| row.group.as_str());
-    readable.chain(unreadable).any(|it| it == group.as_str())
 }

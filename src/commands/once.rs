@@ -2,18 +2,20 @@
 
 use anyhow::Result;
 
+use super::screen::screen;
 use super::status::unknown_group;
 use super::{print, print_json};
+use crate::cli::OnceListRequest;
 use crate::exit::Exit;
 use crate::report::{json, tables};
 use crate::store::Store;
-use crate::token::GroupName;
 
 /// Shows keys, the newest first.
 ///
 /// # Errors
 /// If the store can't be read, or the group is unknown.
-pub fn list(store: &mut dyn Store, group: Option<&GroupName>, as_json: bool) -> Result<Exit> {
+pub fn list(store: &mut dyn Store, request: &OnceListRequest) -> Result<Exit> {
+    let group = request.group.as_ref();
     if let Some(group) = group {
         let reading = store.read(group);
         let reading = reading?;
@@ -22,9 +24,9 @@ pub fn list(store: &mut dyn Store, group: Option<&GroupName>, as_json: bool) -> 
         }
     }
     let marks = store.once_marks(group)?;
-    if as_json {
+    if request.json {
         let objects: Vec<_> = marks.iter().map(json::Mark::of).collect();
         return print_json(&objects);
     }
-    print(&tables::marks(&marks))
+    print(&tables::marks(&marks, &screen(request.screen)))
 }

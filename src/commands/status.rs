@@ -1,88 +1,131 @@
 //! `tokenrun status`: the tokens and their holders.
 
-use std::thread;
-
 use anyhow::{Context as _, Result};
 
-use super::failure::{Failure, reported};
-use super::{json_text, print, put};
+use super::failure::Failure;
+use super::screen::screen;
+use super::watch::watch;
+use super::{json_text, print};
 use crate::cli::StatusRequest;
 use crate::exit::{self, Exit};
+use crate::report::condition::Condition;
 use crate::report::details::details;
-use crate::report::printable::{printable, quoted};
-use crate::report::{json, tables};
-use crate::store::{Store, StoreError, Unreadable};
-use crate::sys::terminal;
+use crate::report::group::{Group, Snapshot};
+use crate::report::json::{Listed, Token};
+use crate::report::last_run::{Known, LastRun};
+use crate::report::overview::overview;
+use crate::report::printable::quoted;
+use crate::report::screen::Screen;
+use crate::store::{Listing, RunQuery, Store, StoreError, Unreadable};
 use crate::token::operator::EVERY_GROUP;
-use crate::token::{GroupName, Memory, Row};
+use crate::token::{GroupName, Groups, Memory, Row};
 
-/// Shows every token, or one group's; with an interval again and again, until the reader has gone.
-/// An unreadable row hides no other: it is shown as unreadable, and the exit code says so.
+/// Shows tokens; with an interval again and again, until the reader has gone. An unreadable row
+/// hides no other: it is shown as unreadable, and the exit code says so.
 ///
 /// # Errors
-/// If the store can't be read, or the group is unknown.
+/// If the store can't be read, or a group is unknown.
 pub fn status(store: &mut dyn Store, request: &StatusRequest) -> Result<Exit> {
-    let Some(every) = request.watch else {
-        let shown = look(store, request)?;
-        let exit = print(&shown.text)?;
-        return shown.unreadable.map_or(Ok(exit), |error| Err(error.into()));
-    };
-    let clear = terminal::columns_of_stdout().map_or("\n", |_| CLEAR);
-    let mut first = true;
-    loop {
-        let text = match look(store, request) {
-            Ok(shown) => shown.text,
-            // Once the table has been shown, an error does not end it.
-            Err(error) if !first => format!("{}\n", printable(&reported(&error).message.text)),
-            Err(error) => return Err(error),
-        };
-        let before = if first && clear != CLEAR { "" } else { clear };
-        if !put(&format!("{before}{text}"))? {
-            return Ok(Exit::OK);
-        }
-        first = false;
-        thread::sleep(every);
+    if let Some(every) = request.watch {
+        return watch(every, request.screen, |screen| {
+            look(store, request, screen).map(|shown| shown.text)
+        });
     }
+    let shown = look(store, request, &screen(request.screen))?;
+    let exit = print(&shown.text)?;
+    shown.unreadable.map_or(Ok(exit), |error| Err(error.into()))
 }
-
-/// Moves to the upper left corner, and clears what is below.
-const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
 struct Shown {
     text: String,
     unreadable: Option<StoreError>,
 }
 
-fn look(store: &mut dyn Store, request: &StatusRequest) -> Result<Shown> {
+fn look(store: &mut dyn Store, request: &StatusRequest, screen: &Screen) -> Result<Shown> {
     let listing = store.list()?;
     let memory = memory(store)?;
-    let group = request.group.as_ref();
-    let wanted = |row: &Row| group.is_none_or(|group| row.group == *group);
-    let rows = listing.rows.iter().filter(|row| wanted(row));
-    let rows: Vec<Row> = rows.cloned().collect();
-    let wanted = |it: &&Unreadable| group.is_none_or(|group| it.group == group.as_str());
-    let unreadable: Vec<&Unreadable> = listing.unreadable.iter().filter(wanted).collect();
-    if let (Some(group), true, true) = (group, rows.is_empty(), unreadable.is_empty()) {
-        return Err(unknown_group(store.name(), group).into());
-    }
-    let text = match (request.json, group, rows.first()) {
-        (true, ..) => {
-            let tokens = rows.iter().map(|row| json::Token {
-                waiters: listing.waiters(&row.group),
-                ..json::Token::of(row, &memory, &listing.now)
-            });
-            let tokens = tokens.map(Box::new).map(json::Listed::Token);
-            let others = unreadable.iter().copied().map(json::Listed::unreadable);
-            let all: Vec<_> = tokens.chain(others).collect();
-            json_text(&all)?
-        }
-        (false, Some(_), Some(row)) => details(row, &memory, &listing.now),
-        _ => tables::tokens(&rows, &unreadable, &memory, &listing.now),
+    known(&listing, &request.groups, store.name())?;
+    let rows: Vec<&Row> = listing.rows.iter().collect();
+    let rows = rows
+        .into_iter()
+        .filter(|row| request.groups.has(row.group.as_str()));
+    let lasts = last_runs(store, rows)?;
+    let at = Snapshot {
+        store: store.name(),
+        memory: &memory,
+        now: &listing.now,
+    };
+    let groups = lasts.into_iter().map(|(row, last)| {
+        let waiters = listing.waiting(&row.group).collect();
+        Group::new(row, last, waiters, at)
+    });
+    let is_in = |all: &[Condition]| {
+        let asked = &request.conditions;
+        asked.is_empty() || all.iter().any(|it| asked.contains(it))
+    };
+    let groups: Vec<Group<'_>> = groups.filter(|it| is_in(&it.conditions)).collect();
+    let unreadable = listing.unreadable.iter();
+    let unreadable: Vec<&Unreadable> = unreadable
+        .filter(|it| request.groups.has(&it.group) && is_in(&[Condition::Unreadable]))
+        .collect();
+    let text = match (request.json, request.groups.single(), groups.as_slice()) {
+        (true, ..) => json(&groups, &unreadable, at)?,
+        (false, Some(_), [group]) if !request.wide => details(group, at, screen),
+        _ => overview(&groups, &unreadable, at, request.wide, screen),
     };
     Ok(Shown {
         text,
         unreadable: unreadable.first().map(|first| first.error.clone()),
     })
+}
+
+fn json(groups: &[Group<'_>], unreadable: &[&Unreadable], at: Snapshot<'_>) -> Result<String> {
+    let tokens = groups.iter().map(|group| Token::of(group, at));
+    let tokens = tokens.map(Box::new).map(Listed::Token);
+    let others = unreadable.iter().copied().map(Listed::unreadable);
+    json_text(&tokens.chain(others).collect::<Vec<_>>())
+}
+
+/// The rows with their last finished runs. History is asked only for what a row does not say
+/// itself: the store may be far away.
+fn last_runs<'a>(
+    store: &mut dyn Store,
+    rows: impl Iterator<Item = &'a Row>,
+) -> Result<Vec<(&'a Row, Option<LastRun>)>> {
+    let mut found = Vec::new();
+    for row in rows {
+        let last = match LastRun::known(row) {
+            Known::Never => None,
+            Known::All(last) => Some(last),
+            Known::Part(part) => {
+                let query = RunQuery {
+                    group: Some(row.group.clone()),
+                    limit: Some(1),
+                    ..RunQuery::default()
+                };
+                let newest = store.runs(&query)?;
+                newest.first().map(LastRun::of).or(part)
+            }
+        };
+        found.push((row, last));
+    }
+    Ok(found)
+}
+
+/// Refuses names of groups that have never been seen. A pattern may match nothing.
+///
+/// # Errors
+/// If there is such a name.
+pub fn known(listing: &Listing, groups: &Groups, store: &str) -> Result<()> {
+    let is_known = |name: &&GroupName| {
+        let readable = listing.rows.iter().any(|row| row.group == **name);
+        let unreadable = listing.unreadable.iter();
+        readable || unreadable.into_iter().any(|it| it.group == name.as_str())
+    };
+    match groups.names().find(|name| !is_known(name)) {
+        Some(name) => Err(unknown_group(store, name).into()),
+        None => Ok(()),
+    }
 }
 
 /// What the store may have forgotten, as a run would see it now.

@@ -1,65 +1,86 @@
 //! One token, with every value of its row: `status --group`.
 
+use super::group::{Group, Snapshot};
 use super::incarnation::observed_until;
 use super::json::not_before;
+use super::layout::cut;
+use super::overview::{heartbeat, open_in, state_words};
 use super::printable::printable;
-use super::rfc3339;
-use super::tables::{NONE, or_none, token};
+use super::screen::Screen;
+use super::tables::{NONE, or_none};
+use super::times::Times;
 use crate::duration::rounded;
-use crate::token::{Memory, Row, StoreTime};
+use crate::token::{Row, State, StoreTime};
 
 /// The token's details, a line each.
 #[must_use]
-pub fn details(row: &Row, memory: &Memory, now: &StoreTime) -> String {
+pub fn details(group: &Group<'_>, at: Snapshot<'_>, screen: &Screen) -> String {
+    let (row, times) = (group.row, &screen.times);
     let lines = [
-        who(row, memory, now),
-        times(row, now),
-        observation(row, memory, now),
-        orders(row, now),
-        past(row),
+        who(row, at, times),
+        terms(row, at.now, times),
+        observation(row, at, times),
+        orders(row, at.now, times),
+        queue(group),
+        past(group, at.now),
+        place(at, times),
     ];
     let lines: Vec<_> = lines.into_iter().flatten().collect();
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut text = String::new();
+    // A terminal wraps a value that is too long: nothing of it is lost.
     for (name, value) in lines {
         text.push_str(&format!("{name:<width$}  {}\n", printable(&value)));
     }
-    text
+    match screen.height {
+        Some(height) => fitted(&text, height, screen.width),
+        None => text,
+    }
+}
+
+/// As many lines as there is room for, none of which is wrapped.
+fn fitted(text: &str, height: usize, width: Option<usize>) -> String {
+    let lines = text.lines().take(height);
+    lines.map(|line| cut(line, width) + "\n").collect()
 }
 
 type Lines = Vec<(&'static str, String)>;
 
-fn who(row: &Row, memory: &Memory, now: &StoreTime) -> Lines {
-    let shown = token(row, memory, now);
-    let cell = |at: usize| shown.get(at).cloned().unwrap_or_default();
+fn who(row: &Row, at: Snapshot<'_>, times: &Times) -> Lines {
+    let (heartbeat, takeover) = heartbeat(row, at.now, times);
     let host = match (&row.document.host, row.document.pid) {
         (Some(host), Some(pid)) => format!("{host}, pid {pid}"),
         (host, _) => or_none(host.as_ref()),
     };
+    let open = match (&row.state, row.age(at.now)) {
+        (State::Running { .. }, _) => ("takeover in", takeover),
+        (State::Idle { .. }, Some(age)) => ("open to others in", open_in(row.document.keep, age)),
+        (State::Idle { .. }, None) => ("open to others in", "unknown clock".to_owned()),
+        (State::Free, _) => ("open to others in", "open".to_owned()),
+    };
     vec![
         ("group", row.group.to_string()),
-        ("state", cell(1)),
+        ("state", state_words(row, at.memory, at.now)),
         ("client", or_none(row.client_bound())),
         ("expected client", or_none(row.expected_client.as_ref())),
         ("session", or_none(row.session())),
         ("fence", row.fence.to_string()),
         ("host", host),
         ("label", or_none(row.document.label.as_ref())),
-        ("last heartbeat", cell(4)),
-        ("open to others in", cell(5)),
+        ("last heartbeat", heartbeat),
+        open,
     ]
 }
 
-fn times(row: &Row, now: &StoreTime) -> Lines {
-    let released = row.released_at().map(|at| rfc3339(at.wall));
+fn terms(row: &Row, now: &StoreTime, times: &Times) -> Lines {
+    let full = |wall| times.full(wall);
+    let released = row.released_at().map(|at| full(at.wall));
     let next = not_before(row).filter(|at| *at > now.stamp.wall);
+    let acquired = row.acquired_at().map(|at| full(at.wall));
     vec![
-        (
-            "acquired at",
-            or_none(row.acquired_at().map(|at| rfc3339(at.wall))),
-        ),
+        ("acquired at", or_none(acquired)),
         ("released at", or_none(released)),
-        ("not before", or_none(next.map(rfc3339))),
+        ("not before", or_none(next.map(full))),
         (
             "terms",
             format!(
@@ -73,17 +94,17 @@ fn times(row: &Row, now: &StoreTime) -> Lines {
     ]
 }
 
-fn observation(row: &Row, memory: &Memory, now: &StoreTime) -> Lines {
-    let observed = memory.observation(row.longest_lease(), now);
-    let line = observed.map(|it| ("observed", observed_until(&it, now)));
+fn observation(row: &Row, at: Snapshot<'_>, times: &Times) -> Lines {
+    let observed = at.memory.observation(row.longest_lease(), at.now);
+    let line = observed.map(|it| ("observed", observed_until(&it, at.now, times)));
     line.into_iter().collect()
 }
 
-fn orders(row: &Row, now: &StoreTime) -> Lines {
+fn orders(row: &Row, now: &StoreTime, times: &Times) -> Lines {
     let paused = row.pause_at(now).map(|pause| {
         let until = pause.until.map_or_else(
             || "until it is resumed".to_owned(),
-            |until| format!("until {}", rfc3339(until)),
+            |until| format!("until {}", times.full(until)),
         );
         let reason = match pause.reason.as_str() {
             "" => String::new(),
@@ -98,10 +119,10 @@ fn orders(row: &Row, now: &StoreTime) -> Lines {
         } else {
             ""
         };
-        format!("to {} since {}{by}", it.to, rfc3339(it.at))
+        format!("to {} since {}{by}", it.to, times.full(it.at))
     });
     let revoked = if row.document.revoke_requested {
-        "asked for"
+        "requested"
     } else {
         NONE
     };
@@ -112,14 +133,28 @@ fn orders(row: &Row, now: &StoreTime) -> Lines {
     ]
 }
 
+/// The waiters, in order.
+fn queue(group: &Group<'_>) -> Lines {
+    let waiters = group.waiters.iter();
+    let waiters: Vec<_> = waiters
+        .map(|it| format!("{} (session {})", it.client, it.session))
+        .collect();
+    let value = match waiters.is_empty() {
+        true => NONE.to_owned(),
+        false => waiters.join(", "),
+    };
+    vec![("waiting", value)]
+}
+
 fn numbered(count: i64, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
 
-fn past(row: &Row) -> Lines {
-    let counted = row.document.counters;
+fn past(group: &Group<'_>, now: &StoreTime) -> Lines {
+    let counted = group.row.document.counters;
+    let last = group.last.map(|last| last.text(now.stamp.wall));
     vec![
-        ("last outcome", or_none(row.document.last_outcome)),
+        ("last run", or_none(last)),
         (
             "so far",
             [
@@ -131,4 +166,11 @@ fn past(row: &Row) -> Lines {
             .join(", "),
         ),
     ]
+}
+
+fn place(at: Snapshot<'_>, times: &Times) -> Lines {
+    let zone = times.zone_name(at.now.stamp.wall);
+    let zone = zone.map(|zone| ("times in", zone));
+    let store = ("store", at.store.to_owned());
+    std::iter::once(store).chain(zone).collect()
 }

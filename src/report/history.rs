@@ -4,10 +4,13 @@ use serde::Serialize;
 
 use super::acts::{ActObject, whose};
 use super::json::Run;
-use super::rfc3339;
-use super::tables::{self, NONE, aligned, or_none};
+use super::layout::{Cell, Column, Line, cut, table};
+use super::screen::{Screen, Tint};
+use super::tables::or_none;
+use super::times::Times;
+use crate::duration::rounded;
 use crate::token::WallTime;
-use crate::token::{ActRecord, RunRecord, StoreTime};
+use crate::token::{ActRecord, Outcome, RunRecord, StoreTime};
 
 /// A run, or an act of an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,32 +49,105 @@ impl<'a> Object<'a> {
     }
 }
 
-/// A table of entries, one a line.
+const COLUMNS: [Column; 10] = [
+    Column::whole("STARTED"),
+    Column::names("GROUP", [14, 12, 8]),
+    Column::names("CLIENT", [12, 10, 6]),
+    Column::names("HOST", [16, 12, 6]).left_out(2),
+    Column::whole("GRANT").left_out(4),
+    Column::names("FROM", [12, 10, 6]).left_out(3),
+    Column::whole("FENCE").left_out(1),
+    Column::whole("TOOK"),
+    Column::names("OUTCOME", [15, 15, 11]),
+    Column::text("PROGRAM", [14, 10, 6]),
+];
+
+/// A table of entries, one a line. A run has a cell in each column; an act has its time, its group
+/// and a sentence.
 #[must_use]
-pub fn table(entries: &[Entry], now: &StoreTime) -> String {
+pub fn history(entries: &[Entry], now: &StoreTime, screen: &Screen) -> String {
     let line = |entry: &Entry| match entry {
-        Entry::Run(run) => tables::run(run, now),
-        Entry::Act(act) => act_line(act),
+        Entry::Run(run) => Line::Cells(cells(run, now, &screen.times)),
+        Entry::Act(act) => Line::Spanning(
+            vec![
+                screen.times.full(act.at).into(),
+                act.group.to_string().into(),
+            ],
+            sentence(act, &screen.times),
+        ),
     };
-    aligned(&tables::RUN_HEADS, entries.iter().map(line))
+    let mut text = table(&COLUMNS, entries.iter().map(line).collect(), screen);
+    if let Some(zone) = screen.times.zone_name(now.stamp.wall) {
+        text.push_str(&cut(&format!("(times in {zone})"), screen.width));
+        text.push('\n');
+    }
+    text
 }
 
-fn act_line(act: &ActRecord) -> Vec<String> {
-    let until = act.until.map(rfc3339);
-    let until = until.map_or_else(String::new, |until| format!(", until {until}"));
-    let key = act.once_key.as_ref();
-    let key = key.map_or_else(String::new, |key| format!("{key} "));
-    let reason = act.actor.reason.as_ref();
-    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+/// A run's cells.
+fn cells(run: &RunRecord, now: &StoreTime, times: &Times) -> Vec<Cell> {
+    let end = run
+        .ended_at
+        .or_else(|| (run.outcome == Outcome::Running).then_some(now.stamp.wall));
+    let took = end.and_then(|end| end.since(run.started_at)).map(rounded);
+    let program = run.label.as_ref().map_or_else(
+        || run.program.clone(),
+        |label| format!("{} ({label})", run.program),
+    );
     vec![
-        rfc3339(act.at),
-        act.group.to_string(),
-        or_none(act.client.as_ref()),
-        act.act.clone(),
-        NONE.to_owned(),
-        act.fence.to_string(),
-        NONE.to_owned(),
-        NONE.to_owned(),
-        format!("{key}by {}{until}{reason}", whose(act)),
+        times.full(run.started_at).into(),
+        run.group.to_string().into(),
+        run.client.to_string().into(),
+        or_none(run.host.as_ref()).into(),
+        run.grant.to_string().into(),
+        or_none(run.previous_client.as_ref()).into(),
+        run.fence.to_string().into(),
+        or_none(took).into(),
+        outcome(run),
+        program.into(),
     ]
 }
+
+fn outcome(run: &RunRecord) -> Cell {
+    let detail = match (run.exit_code, run.signal) {
+        _ if run.revoked => " (revoked)".to_owned(),
+        (Some(code), _) if code != 0 => format!(" ({code})"),
+        (_, Some(signal)) => format!(" ({signal})"),
+        _ => String::new(),
+    };
+    let tint = match run.outcome {
+        Outcome::Running => Tint::Good,
+        Outcome::Succeeded => Tint::Plain,
+        _ if run.revoked => Tint::Plain,
+        _ => Tint::Bad,
+    };
+    Cell::tinted(format!("{}{detail}", run.outcome), tint)
+}
+
+/// Who did what, to whom, and why.
+fn sentence(act: &ActRecord, times: &Times) -> String {
+    let mut text = format!("{}: {}", whose(act), act.act);
+    if let Some(client) = &act.client {
+        text.push_str(&format!(" {client}"));
+    }
+    if let Some(key) = &act.once_key {
+        text.push_str(&format!(" {key}"));
+    }
+    if let Some(incarnation) = &act.incarnation {
+        text.push_str(&format!(" {incarnation}"));
+    }
+    if act.raised_fence() {
+        text.push_str(&format!(" to {}", act.fence));
+    }
+    if let Some(until) = act.until {
+        text.push_str(&format!(" until {}", times.short(until, act.at)));
+    }
+    if let Some(reason) = &act.actor.reason {
+        text.push_str(&format!(" ({reason})"));
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

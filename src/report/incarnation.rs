@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::message::{Context, Level, Message};
 use super::rfc3339;
+use super::times::Times;
 use crate::duration::rounded;
 use crate::token::operator::Judgement;
 use crate::token::{Doubt, Incarnation, Observation, StoreTime};
@@ -26,13 +27,13 @@ pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
 }
 
 /// How long nothing is granted, and why.
-pub(super) fn observed_until(observation: &Observation, now: &StoreTime) -> String {
+pub(super) fn observed_until(observation: &Observation, now: &StoreTime, times: &Times) -> String {
     let Observation { wait, doubt } = *observation;
     let until = match doubt {
         Doubt::Unknown => "nothing is granted".to_owned(),
         _ => format!(
             "nothing is granted until {}",
-            rfc3339(now.plus(wait).stamp.wall)
+            times.full(now.plus(wait).stamp.wall)
         ),
     };
     format!(

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::group::{Group, Snapshot};
+use super::last_run::LastRunObject;
 use super::rfc3339;
 use crate::store::Unreadable;
 use crate::token::WallTime;
@@ -53,8 +55,28 @@ pub struct Token<'a> {
     pub paused_until: Option<String>,
     /// The client that gets the token next.
     pub handoff_to: Option<&'a str>,
+    /// When the hand-off was made.
+    pub handoff_at: Option<String>,
+    /// Whether an operator has asked the holder to end its job.
+    pub revoke_requested: bool,
     /// The number of waiters in the queue.
     pub waiters: usize,
+    /// The waiters, in order.
+    pub queue: Vec<Waiting<'a>>,
+    /// The program that runs.
+    pub program: Option<&'a str>,
+    /// The key of `--once` that it runs for.
+    pub once_key: Option<&'a str>,
+    /// How the holder got the token.
+    pub grant: Option<&'static str>,
+    /// How long the holder may be silent.
+    pub takeover_after_ms: u64,
+    /// How long after a run others are refused outright.
+    pub keep_ms: u64,
+    /// How long a client without preference waits.
+    pub head_start_ms: u64,
+    /// The last finished run, as far as it is known.
+    pub last_run: Option<LastRunObject>,
     pub last_outcome: Option<Outcome>,
     /// Grants so far.
     pub runs: i64,
@@ -62,8 +84,15 @@ pub struct Token<'a> {
     pub failures: i64,
     /// Grants to another client than the one before.
     pub takeovers: i64,
-    /// Runs that lost their token or vanished.
+    /// Runs that lost their token or vanished, other than by an operator's revoke.
     pub losses: i64,
+}
+
+/// A session that waits for a token.
+#[derive(Debug, Serialize)]
+pub struct Waiting<'a> {
+    pub client: &'a str,
+    pub session: &'a str,
 }
 
 /// An object of `status --json`.
@@ -108,9 +137,23 @@ pub const fn state_word(state: &State) -> &'static str {
 }
 
 impl<'a> Token<'a> {
-    /// The object for a row at this time.
+    /// The object for a group.
     #[must_use]
-    pub fn of(row: &'a Row, memory: &Memory, now: &StoreTime) -> Self {
+    pub fn of(group: &Group<'a>, at: Snapshot<'_>) -> Self {
+        let waiting = group.waiters.iter().map(|waiter| Waiting {
+            client: waiter.client.as_str(),
+            session: waiter.session.as_str(),
+        });
+        let queue: Vec<_> = waiting.collect();
+        Self {
+            waiters: queue.len(),
+            queue,
+            last_run: group.last.map(|last| last.object()),
+            ..Self::of_row(group.row, at.memory, at.now)
+        }
+    }
+
+    fn of_row(row: &'a Row, memory: &Memory, now: &StoreTime) -> Self {
         let heartbeat = row.heartbeat_at();
         let age = heartbeat.and_then(|_| row.age(now));
         let Counters {
@@ -121,6 +164,7 @@ impl<'a> Token<'a> {
             ..
         } = row.document.counters;
         let pause = row.pause_at(now);
+        let handoff = row.document.handoff.as_ref();
         let observed = memory.observation(row.longest_lease(), now);
         Self {
             group: row.group.as_str(),
@@ -142,12 +186,18 @@ impl<'a> Token<'a> {
             paused_by: pause.map(|pause| pause.by.as_str()),
             paused_reason: pause.map(|pause| pause.reason.as_str()),
             paused_until: pause.and_then(|pause| pause.until).map(rfc3339),
-            handoff_to: row
-                .document
-                .handoff
-                .as_ref()
-                .map(|handoff| handoff.to.as_str()),
+            handoff_to: handoff.map(|handoff| handoff.to.as_str()),
+            handoff_at: handoff.map(|handoff| rfc3339(handoff.at)),
+            revoke_requested: row.document.revoke_requested,
             waiters: 0,
+            queue: Vec::new(),
+            program: row.run().map(|run| run.program.as_str()),
+            once_key: row.run().and_then(|run| run.once_key.as_deref()),
+            grant: row.run().map(|run| run.grant.as_str()),
+            takeover_after_ms: millis(row.document.takeover_after),
+            keep_ms: millis(row.document.keep),
+            head_start_ms: millis(row.document.head_start),
+            last_run: None,
             last_outcome: row.document.last_outcome,
             runs,
             failures,
@@ -197,6 +247,8 @@ pub struct Run<'a> {
     pub exit_code: Option<i32>,
     /// The signal that killed the job, if one did.
     pub signal: Option<i32>,
+    /// Whether it lost its token because an operator revoked it.
+    pub revoked: bool,
 }
 
 impl<'a> Run<'a> {
@@ -220,6 +272,7 @@ impl<'a> Run<'a> {
             outcome: run.outcome,
             exit_code: run.exit_code,
             signal: run.signal,
+            revoked: run.revoked,
         }
     }
 }

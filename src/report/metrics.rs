@@ -82,7 +82,7 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "tokenrun_runs_total",
         kind: "counter",
-        help: "Runs that are over, by outcome. failed: exited with another code than 0. unknown: vanished, another was granted its token. forced: its token was freed by force. other: ended by an older tokenrun, which did not count this outcome.",
+        help: "Runs that are over, by outcome. failed: exited with another code than 0. unknown: vanished, another was granted its token. forced: its token was freed by force. revoked: an operator revoked its token. other: ended by an older tokenrun, which did not count this outcome.",
     },
     Metric {
         name: "tokenrun_takeovers_total",
@@ -92,7 +92,7 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "tokenrun_losses_total",
         kind: "counter",
-        help: "Runs that lost their token or vanished.",
+        help: "Runs that lost their token or vanished. A token that an operator revokes is none.",
     },
     Metric {
         name: "tokenrun_refusals_total",

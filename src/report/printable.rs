@@ -33,9 +33,13 @@ mod tests {
     use super::*;
     use crate::report::details::details;
     use crate::report::explain::Explanation;
-    use crate::report::history::{Entry, table};
+    use crate::report::group::{Group, Snapshot};
+    use crate::report::history::{Entry, history};
+    use crate::report::last_run::LastRun;
+    use crate::report::overview::overview;
+    use crate::report::screen::Screen;
     use crate::report::settings::{Shown, settings};
-    use crate::report::tables::{marks, tokens};
+    use crate::report::tables::marks;
     use crate::report::timeline::timeline;
     use crate::store::conformance::strategies::{records, rows};
     use crate::token::rule::tests::fixture::claim;
@@ -97,28 +101,37 @@ mod tests {
         #[test]
         fn any_token_is_a_line_or_its_details(row in rows()) {
             let now = now(&row);
-            assert_seen(&tokens(std::slice::from_ref(&row), &[], &Memory::SOUND, &now), 2);
+            let at = Snapshot { store: "a\u{1b}[31mstore", memory: &Memory::SOUND, now: &now };
+            let group = Group::new(&row, None, Vec::new(), at);
+            for wide in [false, true] {
+                let groups = std::slice::from_ref(&group);
+                assert_seen(&overview(groups, &[], at, wide, &Screen::plain()), 3);
+            }
             let mut plain = row.clone();
             let document = &mut plain.document;
             (document.label, document.host) = (None, None);
             (document.paused, document.handoff) = (None, None);
-            let lines = details(&plain, &Memory::SOUND, &now).lines().count();
-            assert_seen(&details(&row, &Memory::SOUND, &now), lines);
+            let plain = Group::new(&plain, None, Vec::new(), at);
+            let lines = details(&plain, at, &Screen::plain()).lines().count();
+            assert_seen(&details(&group, at, &Screen::plain()), lines);
         }
 
         #[test]
         fn any_run_is_a_line_and_a_lane(runs in vec(records(), 1..4), row in rows()) {
             let now = now(&row);
             let entries: Vec<_> = runs.iter().cloned().map(Box::new).map(Entry::Run).collect();
-            assert_seen(&table(&entries, &now), 1 + runs.len());
+            assert_seen(&history(&entries, &now, &Screen::plain()), 1 + runs.len());
+            for run in &runs {
+                assert_seen(&LastRun::of(run).text(now.stamp.wall), 0);
+            }
             let all: Vec<_> = runs.iter().map(mark).collect();
-            assert_seen(&marks(&all), 1 + runs.len());
+            assert_seen(&marks(&all, &Screen::plain()), 1 + runs.len());
             let mut lanes: Vec<_> = runs.iter().map(|run| (&run.group, &run.client)).collect();
             lanes.sort();
             lanes.dedup();
             let groups = lanes.chunk_by(|one, other| one.0 == other.0).count();
             let moves = runs.iter().filter(|run| run.previous_client.is_some()).count();
-            let drawn = timeline(&runs, &now, 80, false);
+            let drawn = timeline(&runs, &now, &Screen::plain());
             assert_seen(&drawn, 1 + 2 * groups + lanes.len() + moves + 2);
         }
 

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::layout::{cut, shortened, width_of};
 use super::printable::printable;
-use super::rfc3339;
+use super::screen::Screen;
 use crate::duration::rounded;
 use crate::token::WallTime;
 use crate::token::{Outcome, RunRecord, StoreTime};
@@ -13,9 +14,14 @@ use crate::token::{Outcome, RunRecord, StoreTime};
 /// Fewer columns make no useful picture.
 const LEAST_COLUMNS: usize = 10;
 
+/// How wide a picture is where no width is given.
+const PLAIN_WIDTH: usize = 80;
+
 /// The mark of a run; a higher one is graver.
-const fn mark(outcome: Outcome) -> char {
-    match outcome {
+const fn mark(run: &RunRecord) -> char {
+    match run.outcome {
+        // Its job was ended on purpose.
+        Outcome::Lost if run.revoked => '!',
         Outcome::Succeeded => '=',
         Outcome::Running => '>',
         Outcome::NotStarted => '-',
@@ -24,8 +30,13 @@ const fn mark(outcome: Outcome) -> char {
     }
 }
 
-const LEGEND: &str =
-    "= succeeded  > running  - not started  ! failed, killed or timed out  x lost or unknown";
+const LEGEND: [&str; 5] = [
+    "= succeeded",
+    "> running",
+    "- not started",
+    "! failed, killed or timed out",
+    "x lost or unknown",
+];
 
 /// The escape sequence for a mark on a terminal.
 const fn colour(mark: char) -> &'static str {
@@ -38,9 +49,11 @@ const fn colour(mark: char) -> &'static str {
     }
 }
 
-/// Draws runs. A terminal is `width` columns wide, and shows colours if it is one.
+/// Draws runs, as wide as the screen.
 #[must_use]
-pub fn timeline(runs: &[RunRecord], now: &StoreTime, width: usize, colours: bool) -> String {
+pub fn timeline(runs: &[RunRecord], now: &StoreTime, screen: &Screen) -> String {
+    let width = screen.width.unwrap_or(PLAIN_WIDTH);
+    let times = &screen.times;
     let mut groups: BTreeMap<&str, Vec<&RunRecord>> = BTreeMap::new();
     for run in runs {
         groups.entry(run.group.as_str()).or_default().push(run);
@@ -50,50 +63,76 @@ pub fn timeline(runs: &[RunRecord], now: &StoreTime, width: usize, colours: bool
     };
     let until = now.stamp.wall.max(WallTime(from.0.saturating_add(1)));
     let clients = runs.iter().map(|run| printable(run.client.as_str()));
-    let names = clients.map(|name| name.chars().count()).max().unwrap_or(0);
+    let names = clients.map(|name| width_of(&name)).max().unwrap_or(0);
+    let names = names.min((width / 3).max(1));
     let columns = width.saturating_sub(names + 2).max(LEAST_COLUMNS);
     let scale = Scale {
         from,
         until,
         columns,
     };
-    let mut text = format!(
-        "{} to {}, a column is {}\n",
-        rfc3339(from),
-        rfc3339(until),
+    let zone = times.zone_name(until);
+    let zone = zone.map_or_else(String::new, |zone| format!(", times in {zone}"));
+    let head = format!(
+        "{} to {}, a column is {}{zone}",
+        times.full(from),
+        times.full(until),
         rounded(scale.column())
     );
+    let mut text = cut(&head, screen.width) + "\n";
     for (group, mut runs) in groups {
         // The oldest first: later runs are drawn over earlier ones.
         runs.sort_by_key(|run| (run.started_at, run.fence));
-        text.push_str(&format!("\n{}\n", printable(group)));
+        let group = shortened(&printable(group), width);
+        text.push_str(&format!("\n{group}\n"));
         let mut lanes: BTreeMap<&str, Vec<char>> = BTreeMap::new();
         for run in &runs {
             let lane = lanes
                 .entry(run.client.as_str())
                 .or_insert_with(|| vec!['.'; columns]);
-            scale.draw(lane, run, run.outcome);
+            scale.draw(lane, run);
         }
         for (client, lane) in lanes {
-            let (client, lane) = (printable(client), painted(&lane, colours));
-            text.push_str(&format!("{client:<names$}  {lane}\n"));
+            let client = shortened(&printable(client), names);
+            let blanks = " ".repeat(names.saturating_sub(width_of(&client)));
+            let lane = painted(&lane, screen.colours);
+            text.push_str(&format!("{client}{blanks}  {lane}\n"));
         }
         // A client that is handed its own token, or takes over its own dead run, moves nothing.
         let moves = runs
             .iter()
             .filter_map(|run| Some((run.previous_client.as_ref()?, run)));
         for (from, run) in moves {
-            text.push_str(&format!(
-                "  {}  {} -> {} ({})\n",
-                rfc3339(run.started_at),
-                printable(from.as_str()),
-                printable(run.client.as_str()),
+            let line = format!(
+                "  {}  {} -> {} ({})",
+                times.full(run.started_at),
+                shortened(&printable(from.as_str()), names),
+                shortened(&printable(run.client.as_str()), names),
                 run.grant
-            ));
+            );
+            text.push_str(&(cut(&line, screen.width) + "\n"));
         }
     }
-    text.push_str(&format!("\n{LEGEND}\n"));
+    text.push_str(&legend(screen.width));
     text
+}
+
+/// The meanings of the marks, in as many lines as they need.
+fn legend(width: Option<usize>) -> String {
+    let mut lines = vec![String::new()];
+    for meaning in LEGEND {
+        let Some(line) = lines.last_mut() else {
+            continue;
+        };
+        let fits = width.is_none_or(|width| width_of(line) + 2 + width_of(meaning) <= width);
+        match (line.is_empty(), fits) {
+            (true, _) => line.push_str(meaning),
+            (false, true) => line.push_str(&format!("  {meaning}")),
+            (false, false) => lines.push(meaning.to_owned()),
+        }
+    }
+    let lines = lines.iter().map(|line| cut(line, width));
+    format!("\n{}\n", lines.collect::<Vec<_>>().join("\n"))
 }
 
 struct Scale {
@@ -118,8 +157,8 @@ impl Scale {
     }
 
     /// A run without an end is drawn where it began, unless it goes on.
-    fn draw(&self, lane: &mut [char], run: &RunRecord, outcome: Outcome) {
-        let end = match (run.ended_at, outcome) {
+    fn draw(&self, lane: &mut [char], run: &RunRecord) {
+        let end = match (run.ended_at, run.outcome) {
             (Some(end), _) => end,
             (None, Outcome::Running) => self.until,
             (None, _) => run.started_at,
@@ -127,7 +166,7 @@ impl Scale {
         let first = self.column_of(run.started_at);
         let last = self.column_of(end).max(first);
         for cell in lane.iter_mut().take(last + 1).skip(first) {
-            *cell = graver(*cell, mark(outcome));
+            *cell = graver(*cell, mark(run));
         }
     }
 }
@@ -174,6 +213,7 @@ mod tests {
             outcome,
             exit_code: None,
             signal: None,
+            revoked: false,
             other: crate::token::Others::new(),
         }
     }
@@ -188,7 +228,14 @@ mod tests {
     }
 
     fn drawn(runs: &[RunRecord], at: WallTime) -> String {
-        timeline(runs, &now(at), 23, false)
+        timeline(runs, &now(at), &screen(23))
+    }
+
+    fn screen(width: usize) -> Screen {
+        Screen {
+            width: Some(width),
+            ..Screen::plain()
+        }
     }
 
     #[test]
@@ -205,8 +252,9 @@ mod tests {
         let text = drawn(&runs, WallTime(1_000_000));
         assert!(text.contains("a  ====..x............."), "{text}");
         assert!(text.contains("b  ..........====..!!!!"), "{text}");
-        assert!(text.contains("a -> b (takeover)"), "{text}");
-        assert!(text.contains("a column is 50s"), "{text}");
+        let wide = timeline(&runs, &now(WallTime(1_000_000)), &Screen::plain());
+        assert!(wide.contains("a -> b (takeover)"), "{wide}");
+        assert!(wide.contains("a column is 12s"), "{wide}");
     }
 
     #[test]
@@ -232,9 +280,35 @@ mod tests {
     }
 
     #[test]
+    fn no_line_is_wider_than_the_screen() {
+        let name = "a-client-with-a-name-of-more-than-eighty-columns".repeat(2);
+        let mut taken = run(&name, 500_000, Some(699_999), Outcome::Succeeded);
+        taken.previous_client = ClientId::new("a").ok();
+        for width in [20, 40, 80, 81, 100] {
+            let text = timeline(&[taken.clone()], &now(WallTime(1_000_000)), &screen(width));
+            for line in text.lines() {
+                assert!(width_of(line) <= width, "{width}: {text}");
+            }
+            assert!(width < 80 || text.contains("x lost or unknown"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_revoked_run_is_ended_and_not_lost() {
+        let mut revoked = run("a", 0, Some(100), Outcome::Lost);
+        revoked.revoked = true;
+        let text = drawn(&[revoked], WallTime(100));
+        assert!(text.contains('!') && !text.contains("a  x"), "{text}");
+    }
+
+    #[test]
     fn colours_are_for_terminals() {
         let runs = [run("a", 0, Some(10), Outcome::Failed)];
-        let text = timeline(&runs, &now(WallTime(100)), 80, true);
+        let colourful = Screen {
+            colours: true,
+            ..screen(80)
+        };
+        let text = timeline(&runs, &now(WallTime(100)), &colourful);
         assert!(text.contains("\u{1b}[33m!"), "{text}");
         assert!(!drawn(&runs, WallTime(100)).contains('\u{1b}'));
     }

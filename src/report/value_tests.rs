@@ -8,17 +8,22 @@ use serde_json::{Value, json};
 use super::check::{Succeeded, not_succeeded, succeeded};
 use super::details::details;
 use super::explain::Explanation;
+use super::group::{Group, Snapshot};
+use super::history::{Entry, history};
+use super::last_run::LastRun;
 use super::message::Context;
 use super::metrics::{Measured, text};
+use super::overview::overview;
 use super::refusals::why_not;
-use super::tables::{marks, run, token, tokens};
+use super::screen::Screen;
+use super::tables::marks;
 use super::{json, waiting};
 use crate::token::WallTime;
 use crate::token::rule::tests::fixture::{claim, client, epoch, run_by, session};
 use crate::token::{
     Clause, ClockEpoch, Counters, Decision, Document, Fence, GrantKind, GroupName, Handoff,
     Incarnation, Memory, OnceMark, Others, Outcome, Pause, Refusal, RefusalTotal, Row, RunRecord,
-    Served, Stamp, StampOf, State, StoreTime, Verdict, Version, document::VERSION,
+    Served, Stamp, StampOf, State, StoreTime, Verdict, Version, Waiter, document::VERSION,
 };
 
 const HOUR: i64 = 3_600_000;
@@ -99,6 +104,7 @@ fn running() -> Row {
                 not_started: 7,
                 unknown: 1,
                 forced: 2,
+                revoked: 3,
             },
             other: Others::new(),
         },
@@ -114,38 +120,79 @@ fn idle() -> Row {
     }
 }
 
-#[test]
-fn a_running_token_is_open_after_its_takeover_after_and_an_idle_one_after_its_keep() {
-    let common = ["4711", "timed_out", "2026-09-22T00:13:20.000Z"];
-    let line = |state, heartbeat, open| {
-        let cells = ["backup", state, "n1", "n2", heartbeat, open];
-        [&cells[..], &common].concat()
+fn shown<T>(
+    row: &Row,
+    memory: &Memory,
+    now: &StoreTime,
+    show: impl Fn(&Group<'_>, Snapshot<'_>) -> T,
+) -> T {
+    let at = Snapshot {
+        store: "the store",
+        memory,
+        now,
     };
-    let expected = line("running, paused", "1m ago", "4m");
-    assert_eq!(token(&running(), &Memory::SOUND, &now()), expected);
-    let expected = line("idle, paused", "-", "1h 59m");
-    assert_eq!(token(&idle(), &Memory::SOUND, &now()), expected);
+    let waiter = Waiter {
+        session: session("s7"),
+        client: client("n7"),
+        failback: false,
+    };
+    let last = LastRun::of(&record("n1", HOUR, 90_000, Outcome::Failed));
+    show(&Group::new(row, Some(last), vec![&waiter], at), at)
+}
+
+fn wide(row: &Row, now: &StoreTime) -> Vec<String> {
+    let text = shown(row, &Memory::SOUND, now, |group, at| {
+        overview(std::slice::from_ref(group), &[], at, true, &Screen::plain())
+    });
+    let line = text.lines().nth(1).unwrap().split("  ");
+    let cells = line.map(str::trim).filter(|cell| !cell.is_empty());
+    cells.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_running_token_is_open_after_its_takeover_after() {
+    let paused = "disk full, until 2026-09-21T17:13:20.000Z; next: n3 (handoff); 1 waiting; \
+                  expected n2; not before 2026-09-22T00:13:20.000Z";
+    let line = |state, since, heartbeat, open, note: &str| {
+        let cells = [
+            "backup",
+            state,
+            "n1",
+            "n2",
+            since,
+            "failed (3) 59m ago",
+            "4711",
+            "host-a",
+            "42",
+            heartbeat,
+            open,
+            "2026-09-22T00:13:20.000Z",
+            "the label",
+            note,
+        ];
+        cells.map(str::to_owned).to_vec()
+    };
+    let by = format!("admin: {paused}");
+    let expected = line("running, paused", "1h", "1m ago", "4m", &by);
+    assert_eq!(wide(&running(), &now()), expected);
+    let expected = line("paused by admin", "-", "-", "-", paused);
+    assert_eq!(wide(&idle(), &now()), expected);
     let elsewhere = StoreTime {
         epoch: ClockEpoch("other".into()),
         ..now()
     };
-    let expected = line(
-        "running, paused",
-        "2026-09-21T16:13:20.000Z",
-        "unknown clock",
-    );
-    assert_eq!(token(&running(), &Memory::SOUND, &elsewhere), expected);
-    let table = tokens(&[idle()], &[], &Memory::SOUND, &now());
-    let heads = table.lines().next().unwrap();
-    let line = table.lines().nth(1).unwrap();
-    assert_eq!(heads.find("TAKEOVER IN"), line.find("1h 59m"));
-    assert_eq!(heads.find("NOT BEFORE"), line.find("2026-09-22"));
+    let at = "2026-09-21T16:13:20.000Z";
+    let note = format!("another clock; {by}");
+    let expected = line("running, paused", "1h", at, "unknown clock", &note);
+    assert_eq!(wide(&running(), &elsewhere), expected);
 }
 
 #[test]
 fn the_details_of_a_token_name_each_value_by_its_name() {
     let text = |row: &Row| {
-        let text = details(row, &Memory::SOUND, &now());
+        let text = shown(row, &Memory::SOUND, &now(), |group, at| {
+            details(group, at, &Screen::plain())
+        });
         let words = text.lines().map(|line| line.split_whitespace().collect());
         words
             .map(|words: Vec<_>| words.join(" "))
@@ -161,7 +208,7 @@ fn the_details_of_a_token_name_each_value_by_its_name() {
         "host host-a, pid 42",
         "label the label",
         "last heartbeat 1m ago",
-        "open to others in 4m",
+        "takeover in 4m",
         "acquired at 2026-09-21T15:13:20.000Z",
         "released at -",
         "not before 2026-09-22T00:13:20.000Z",
@@ -170,8 +217,10 @@ fn the_details_of_a_token_name_each_value_by_its_name() {
         "paused by admin until 2026-09-21T17:13:20.000Z (disk full)",
         "handoff to n3 since 2026-09-21T14:43:20.000Z",
         "revoke -",
-        "last outcome timed_out",
+        "waiting n7 (session s7)",
+        "last run failed (3) 59m ago",
         "so far 90 runs, 17 failures, 4 takeovers, 9 losses",
+        "store the store",
     ];
     assert_eq!(text(&running()), expected);
     let between = text(&idle());
@@ -193,13 +242,24 @@ fn the_json_of_a_token_names_each_value_by_its_name() {
         "takeover_in_ms": 240_000, "acquired_at": "2026-09-21T15:13:20.000Z",
         "released_at": Value::Null, "not_before": "2026-09-22T00:13:20.000Z",
         "observed_until": "2026-09-21T16:17:40.000Z", "paused_by": "admin", "paused_reason": "disk full",
-        "paused_until": "2026-09-21T17:13:20.000Z", "handoff_to": "n3", "waiters": 0,
+        "paused_until": "2026-09-21T17:13:20.000Z", "handoff_to": "n3",
+        "handoff_at": "2026-09-21T14:43:20.000Z", "revoke_requested": false, "waiters": 1,
+        "queue": [{ "client": "n7", "session": "s7" }], "program": "run.sh", "once_key": Value::Null,
+        "grant": "bind", "takeover_after_ms": 300_000, "keep_ms": 7_200_000, "head_start_ms": 17_000,
+        "last_run": {
+            "outcome": "failed", "exit_code": 3, "signal": Value::Null, "revoked": false,
+            "started_at": "2026-09-21T15:13:20.000Z", "ended_at": "2026-09-21T15:14:50.000Z",
+        },
         "last_outcome": "timed_out", "runs": 90, "failures": 17, "takeovers": 4, "losses": 9,
     });
     let (running, idle) = (running(), idle());
-    let shown = json::Token::of(&running, &observed(), &now());
-    assert_eq!(serde_json::to_value(shown).unwrap(), expected);
-    let shown = serde_json::to_value(json::Token::of(&idle, &Memory::SOUND, &now())).unwrap();
+    let object = |row: &Row, memory: &Memory| {
+        shown(row, memory, &now(), |group, at| {
+            serde_json::to_value(json::Token::of(group, at)).unwrap()
+        })
+    };
+    assert_eq!(object(&running, &observed()), expected);
+    let shown = object(&idle, &Memory::SOUND);
     assert_eq!(shown["released_at"], "2026-09-21T16:13:20.000Z");
     assert_eq!(
         (&shown["heartbeat_at"], &shown["takeover_in_ms"]),
@@ -235,6 +295,7 @@ fn record(client_of: &str, began: i64, took: i64, outcome: Outcome) -> RunRecord
         outcome,
         exit_code: Some(3),
         signal: None,
+        revoked: false,
         other: Others::new(),
     }
 }
@@ -246,6 +307,7 @@ fn a_run_is_shown_with_each_value_in_its_place() {
         "2026-09-21T14:13:20.000Z",
         "backup",
         "n1",
+        "host-b",
         "takeover",
         "n9",
         "4700",
@@ -253,13 +315,18 @@ fn a_run_is_shown_with_each_value_in_its_place() {
         "failed (3)",
         "run.sh (weekly)",
     ];
-    assert_eq!(run(&failed, &now()), expected);
+    let entry = Entry::Run(Box::new(failed.clone()));
+    let table = history(&[entry], &now(), &Screen::plain());
+    let cells: Vec<&str> = table.lines().nth(1).unwrap().split("  ").collect();
+    let cells: Vec<&str> = cells.into_iter().filter(|it| !it.is_empty()).collect();
+    let cells: Vec<&str> = cells.into_iter().map(str::trim).collect();
+    assert_eq!(cells, expected);
     let expected = json!({
         "group": "backup", "fence": 4_700, "session": "s0", "client": "n1",
         "previous_client": "n9", "host": "host-b", "pid": 43, "label": "weekly",
         "program": "run.sh", "once_key": "2026-38", "grant": "takeover",
         "started_at": "2026-09-21T14:13:20.000Z", "ended_at": "2026-09-21T14:14:50.000Z",
-        "outcome": "failed", "exit_code": 3, "signal": Value::Null,
+        "outcome": "failed", "exit_code": 3, "signal": Value::Null, "revoked": false,
     });
     let shown = json::Run::of(&failed);
     assert_eq!(serde_json::to_value(shown).unwrap(), expected);
@@ -275,7 +342,7 @@ fn a_key_is_shown_with_each_value_in_its_place() {
         session: session("s0"),
         client: client("n1"),
     };
-    let table = marks(std::slice::from_ref(&mark));
+    let table = marks(std::slice::from_ref(&mark), &Screen::plain());
     let words = |line: &str| {
         line.split_whitespace()
             .map(str::to_owned)
@@ -340,7 +407,8 @@ fn each_metric_has_its_own_value() {
         "tokenrun_runs_total{group=\"backup\",outcome=\"unknown\"} 1",
         "tokenrun_runs_total{group=\"backup\",outcome=\"not_started\"} 7",
         "tokenrun_runs_total{group=\"backup\",outcome=\"forced\"} 2",
-        "tokenrun_runs_total{group=\"backup\",outcome=\"other\"} 24",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"revoked\"} 3",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"other\"} 21",
         "tokenrun_takeovers_total{group=\"backup\"} 4",
         "tokenrun_losses_total{group=\"backup\"} 9",
         "tokenrun_refusals_total{group=\"backup\",reason=\"too_soon\"} 44",

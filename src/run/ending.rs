@@ -94,6 +94,7 @@ impl JobEnd {
             outcome,
             exit_code,
             signal,
+            revoked: matches!(self, Self::Lost(Loss::Revoked)),
         }
     }
 }

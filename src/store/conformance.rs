@@ -216,6 +216,7 @@ const SUCCESS: RunEnd = RunEnd {
     outcome: Outcome::Succeeded,
     exit_code: Some(0),
     signal: None,
+    revoked: false,
 };
 
 fn ten_seconds_from(fixture: &dyn Fixture) -> Until {

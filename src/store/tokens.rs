@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use crate::token::{
-    GroupName, Memory, NoteSwap, QueueEntry, Row, StoreTime, Swap, Swapped, document,
+    GroupName, Memory, NoteSwap, QueueEntry, Row, StoreTime, Swap, Swapped, Waiter, document,
 };
 
 /// The result of a read.
@@ -35,9 +35,17 @@ impl Listing {
     /// The number of waiters for a group's token.
     #[must_use]
     pub fn waiters(&self, group: &GroupName) -> usize {
+        self.waiting(group).count()
+    }
+
+    /// The waiters for a group's token, in order of arrival.
+    pub fn waiting<'a>(&'a self, group: &GroupName) -> impl Iterator<Item = &'a Waiter> {
         let waits =
             |(of, entry): &&(GroupName, QueueEntry)| of == group && entry.is_alive(&self.now);
-        self.queues.iter().filter(waits).count()
+        let mut waiting: Vec<&QueueEntry> =
+            self.queues.iter().filter(waits).map(|(_, it)| it).collect();
+        waiting.sort_by_key(|entry| (entry.number, entry.waiter.session.as_str()));
+        waiting.into_iter().map(|entry| &entry.waiter)
     }
 }
 

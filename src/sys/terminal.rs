@@ -14,9 +14,20 @@ pub fn is_in_foreground() -> bool {
     tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp())
 }
 
-/// How many columns the terminal at stdout has; `None` if there is none.
+/// How many columns and lines a terminal has; `None` of what it does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    pub columns: Option<usize>,
+    pub lines: Option<usize>,
+}
+
+/// The size of the terminal at stdout; `None` if there is no terminal.
 #[must_use]
-pub fn columns_of_stdout() -> Option<usize> {
+pub fn size_of_stdout() -> Option<Size> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    let said = |number: u16| Some(usize::from(number)).filter(|number| *number > 0);
+    Some(Size {
+        columns: said(size.ws_col),
+        lines: said(size.ws_row),
+    })
 }

@@ -97,7 +97,7 @@ pub struct Counters {
     pub failures: i64,
     /// Grants to a client other than the one that the token belonged to.
     pub takeovers: i64,
-    /// Runs that lost their token or vanished.
+    /// Runs that lost their token or vanished, other than by an operator's revoke.
     pub losses: i64,
     // Endings that the counts above do not separate. Each run is counted once, in the swap that
     // takes its token. A later record by its session changes history alone.
@@ -114,6 +114,8 @@ pub struct Counters {
     pub unknown: i64,
     /// An operator freed the token by force.
     pub forced: i64,
+    /// The job was ended because an operator revoked the token. Not a loss.
+    pub revoked: i64,
 }
 
 impl Counters {
@@ -125,13 +127,14 @@ impl Counters {
         }
     }
 
-    /// Counts a run with this outcome.
-    pub fn count_end(&mut self, outcome: Outcome) {
+    /// Counts a run with this outcome; `revoked`: an operator has revoked its token.
+    pub fn count_end(&mut self, outcome: Outcome, revoked: bool) {
         let counters: &mut [&mut i64] = match outcome {
             Outcome::Succeeded => &mut [&mut self.succeeded],
             Outcome::Failed => &mut [&mut self.failures],
             Outcome::Signalled => &mut [&mut self.failures, &mut self.signalled],
             Outcome::TimedOut => &mut [&mut self.failures, &mut self.timed_out],
+            Outcome::Lost if revoked => &mut [&mut self.revoked],
             Outcome::Lost => &mut [&mut self.losses],
             Outcome::Unknown => &mut [&mut self.losses, &mut self.unknown],
             Outcome::NotStarted => &mut [&mut self.not_started],
@@ -145,7 +148,7 @@ impl Counters {
     /// The runs that are over, by the word of their outcome. `running`: the last run is not over.
     /// The word `other` counts the runs that an older tokenrun ended without such counts.
     #[must_use]
-    pub fn by_outcome(&self, running: bool) -> [(&'static str, i64); 9] {
+    pub fn by_outcome(&self, running: bool) -> [(&'static str, i64); 10] {
         let Self {
             succeeded,
             signalled,
@@ -153,13 +156,15 @@ impl Counters {
             not_started,
             unknown,
             forced,
+            revoked,
             ..
         } = *self;
         let less = |all: i64, some: &[i64]| {
             let left = some.iter().fold(all, |left, n| left.saturating_sub(*n));
             left.max(0)
         };
-        let told = [self.failures, self.losses, succeeded, not_started, forced];
+        let ended = [self.failures, self.losses, succeeded, not_started];
+        let told = [&ended[..], &[forced, revoked]].concat();
         let over = less(self.runs, &[i64::from(running)]);
         [
             (Outcome::Succeeded.as_str(), succeeded),
@@ -173,6 +178,7 @@ impl Counters {
             (Outcome::Unknown.as_str(), unknown),
             (Outcome::NotStarted.as_str(), not_started),
             ("forced", forced),
+            ("revoked", revoked),
             ("other", less(over, &told)),
         ]
     }

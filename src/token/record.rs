@@ -18,6 +18,8 @@ pub struct RunEnd {
     pub exit_code: Option<i32>,
     /// The signal that killed the job, if one did.
     pub signal: Option<i32>,
+    /// An operator revoked the token: such a loss is not counted as one.
+    pub revoked: bool,
 }
 
 /// The result of writing a session's own record of its run ([`crate::store::Records::record`]).
@@ -94,6 +96,9 @@ pub struct RunRecord {
     /// The signal that killed the job, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
+    /// The run lost its token because an operator revoked it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub revoked: bool,
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
@@ -124,6 +129,7 @@ impl RunRecord {
             outcome: Outcome::Running,
             exit_code: None,
             signal: None,
+            revoked: false,
             other: run.other.clone(),
         })
     }
@@ -147,6 +153,7 @@ impl RunRecord {
             outcome: end.outcome,
             exit_code: end.exit_code,
             signal: end.signal,
+            revoked: end.revoked,
             ..self
         }
     }
@@ -216,12 +223,14 @@ pub(crate) mod fixture {
             outcome: Outcome::Running,
             exit_code: None,
             signal: None,
+            revoked: false,
             other: Others::new(),
         }
         .ended(RunEnd {
             outcome: Outcome::Succeeded,
             exit_code: Some(0),
             signal: None,
+            revoked: false,
         })
     }
 }

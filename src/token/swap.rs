@@ -124,7 +124,7 @@ pub fn grant(
     document.session_version = Some(version);
     document.counters.count_grant(previous.is_some());
     if vanished.is_some() {
-        document.counters.count_end(Outcome::Unknown);
+        document.counters.count_end(Outcome::Unknown, false);
         document.last_outcome = Some(Outcome::Unknown);
     }
     set_terms(document, claim);
@@ -170,7 +170,7 @@ pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Sw
     document.stamp_of = StampOf::Released;
     document.session_version = None;
     document.last_outcome = Some(run.outcome);
-    document.counters.count_end(run.outcome);
+    document.counters.count_end(run.outcome, run.revoked);
     let is_kept = !document.keep.is_zero() && !document.revoke_requested;
     document.revoke_requested = false;
     to.state = match to.state {

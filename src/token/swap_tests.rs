@@ -35,6 +35,7 @@ fn ended(outcome: Outcome) -> RunEnd {
         outcome,
         exit_code: None,
         signal: None,
+        revoked: false,
     }
 }
 
@@ -242,6 +243,19 @@ fn a_release_forgets_the_lock_file_and_counts_the_outcome() {
             (failures, losses)
         );
     }
+}
+
+#[test]
+fn a_revoked_run_is_counted_as_such_and_not_as_a_loss() {
+    let row = but(running("a"), |row| row.document.revoke_requested = true);
+    let end = RunEnd {
+        revoked: true,
+        ..ended(Outcome::Lost)
+    };
+    let run = run_of(&row).ended(end);
+    let counters = release(&row, run, version(9), until(s(8))).to;
+    let counters = counters.document.counters;
+    assert_eq!((counters.losses, counters.revoked), (0, 1));
 }
 
 // Creation, and the handoff to oneself.

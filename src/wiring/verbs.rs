@@ -3,25 +3,25 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use jiff::tz::TimeZone;
 
 use super::hold;
 use super::node::{bystander, client_id, runs_inside};
 use super::stores::{LISTING_TIMEOUT, known_store, known_store_with_locks};
 use crate::cli::{
-    ActRequest, CheckRequest, ExplainRequest, GroupsRequest, JudgementRequest, StoryTime,
+    ActRequest, CheckRequest, ExplainRequest, GroupsRequest, JudgementRequest, ScreenRequest,
+    StoryTime,
 };
 use crate::commands;
+use crate::commands::screen::{screen, zone};
 use crate::commands::story::Span;
 use crate::exit::Exit;
 use crate::report::log::Log;
 use crate::report::message::Subject;
-use crate::report::times::Times;
 use crate::run::locking::evidence_of;
 use crate::run::runtime_file::held_session;
 use crate::store::open::Opened;
 use crate::store::{Reading, Store};
-use crate::sys::{process, terminal, user};
+use crate::sys::{process, user};
 use crate::token::{Actor, Claim, Evidence, GroupName, Row};
 
 /// The subject of a verb's messages: a group, and this host.
@@ -96,11 +96,11 @@ pub(crate) fn explain(request: ExplainRequest, log: &mut Log) -> Result<Exit> {
 
 /// What happened to a group then.
 fn story(store: &mut dyn Store, request: &ExplainRequest, time: StoryTime) -> Result<Exit> {
-    let zone = if request.utc {
-        TimeZone::UTC
-    } else {
-        TimeZone::system()
+    let reader = ScreenRequest {
+        utc: request.utc,
+        ..ScreenRequest::default()
     };
+    let zone = zone(reader);
     let span = |now| match time {
         StoryTime::At(at) => Span::around(at.at(now, &zone)),
         StoryTime::Since(since, until) => {
@@ -112,10 +112,7 @@ fn story(store: &mut dyn Store, request: &ExplainRequest, time: StoryTime) -> Re
             }
         }
     };
-    let times = match terminal::columns_of_stdout() {
-        Some(_) if !request.utc => Times::Local(zone.clone()),
-        _ => Times::Utc,
-    };
+    let times = screen(reader).times;
     commands::story::story(store, &request.group, span, &times, request.json)
 }
 

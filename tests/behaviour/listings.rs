@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::Store;
 
-const STATUS: [&str; 26] = [
+const STATUS: [&str; 36] = [
     "group",
     "state",
     "client",
@@ -24,7 +24,17 @@ const STATUS: [&str; 26] = [
     "paused_reason",
     "paused_until",
     "handoff_to",
+    "handoff_at",
+    "revoke_requested",
     "waiters",
+    "queue",
+    "program",
+    "once_key",
+    "grant",
+    "takeover_after_ms",
+    "keep_ms",
+    "head_start_ms",
+    "last_run",
     "last_outcome",
     "runs",
     "failures",
@@ -33,7 +43,7 @@ const STATUS: [&str; 26] = [
     "released_at",
 ];
 
-const HISTORY: [&str; 16] = [
+const HISTORY: [&str; 17] = [
     "group",
     "fence",
     "session",
@@ -49,6 +59,7 @@ const HISTORY: [&str; 16] = [
     "outcome",
     "exit_code",
     "signal",
+    "revoked",
     "program",
 ];
 
@@ -86,6 +97,7 @@ fn status_has_the_fields_that_it_promises() {
     run.end().with_code(0);
     assert_eq!(names(&store.status()), sorted(STATUS));
     assert_eq!(store.status()["last_outcome"], "succeeded");
+    assert_eq!(store.status()["last_run"]["outcome"], "succeeded");
 }
 
 #[test]
@@ -119,11 +131,14 @@ fn tables_have_a_head_and_a_line_each() {
     }
     let status = store.verb(&["status"]).end().with_code(0);
     let lines: Vec<&str> = status.stdout.lines().collect();
-    assert_eq!(lines.len(), 2, "{status:?}");
+    assert_eq!(lines.len(), 3, "{status:?}");
     assert!(lines[0].starts_with("GROUP"), "{status:?}");
-    for word in ["job", "idle", "node-a", "failed"] {
+    for word in ["job", "idle", "node-a", "failed (3) 0s ago"] {
         assert!(lines[1].contains(word), "{word}: {status:?}");
     }
+    let database = store.database();
+    let place = format!("(store sqlite://{})", database.display());
+    assert_eq!(lines[2], place, "{status:?}");
     let history = store.verb(&["history"]).end().with_code(0);
     let lines: Vec<&str> = history.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{history:?}");

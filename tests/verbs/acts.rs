@@ -115,7 +115,12 @@ fn a_revoked_holder_ends_its_job_and_another_runs_without_overlap(site: &Site) {
     next.end().with_code(0);
     site.store.assert_no_overlap();
     let ended = verb(site, &["history", "--json", "--client", "node-a"]).end();
-    assert_eq!(ended.with_code(0).json()[0]["outcome"], "lost");
+    let revoked = &ended.with_code(0).json()[0];
+    assert_eq!(
+        (&revoked["outcome"], &revoked["revoked"]),
+        (&"lost".into(), &true.into())
+    );
+    assert_eq!(status(site)["losses"], 0);
 }
 
 fn an_idle_token_is_freed_and_a_running_one_only_by_force(site: &Site) {

@@ -12,6 +12,9 @@ stories!(
     the_timeline_shows_each_run_and_each_failover,
     a_row_that_can_not_be_read_hides_no_other,
     a_run_that_vanished_is_found_as_unknown_and_not_as_running,
+    groups_are_chosen_by_patterns_and_states,
+    history_has_several_outcomes_and_an_end,
+    waiters_are_listed_in_their_order,
 );
 
 fn history(site: &Site, words: &[&str]) -> Vec<Value> {
@@ -113,6 +116,10 @@ fn a_group_is_shown_in_detail(site: &Site) {
         line.unwrap_or_else(|| panic!("{name}: {text}")).to_owned()
     };
     assert!(line("state").ends_with("running, paused"), "{text}");
+    assert!(
+        line("store").contains("state/tokens.db") || line("store").contains("postgres"),
+        "{text}"
+    );
     assert!(line("client").ends_with("node-a"), "{text}");
     assert!(line("label").ends_with("the label"), "{text}");
     assert!(
@@ -170,4 +177,107 @@ fn the_timeline_shows_each_run_and_each_failover(site: &Site) {
     assert!(text.contains("node-a -> node-b (takeover)"), "{text}");
     let wrong = site.verb(&["history", "--timeline", "--json"]);
     wrong.end().with_code(64);
+}
+
+fn groups_are_chosen_by_patterns_and_states(site: &Site) {
+    for (group, code) in [("etl-a", 0), ("etl-b", 3), ("report", 0)] {
+        let line = site.run("node-a").without(&["-g", GROUP]);
+        let line = line.with(&["-g", group, "--keep=0"]);
+        line.script(&format!("exit {code}")).end().with_code(code);
+    }
+    site.verb(&["pause", "-g", "report"]).end().with_code(0);
+    let groups = |words: &[&str]| {
+        let ended = site.verb(&["status", "--json"]).with(words).end();
+        let told = ended.with_code(0).json();
+        let told = told.as_array().unwrap().iter();
+        let names = told.map(|it| it["group"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(groups(&["-g", "etl-*"]), "etl-a etl-b");
+    assert_eq!(
+        groups(&["-g", "etl-?", "-g", "report"]),
+        "etl-a etl-b report"
+    );
+    assert_eq!(groups(&["-g", "no-*"]), "");
+    assert_eq!(groups(&["--state", "failed"]), "etl-b");
+    assert_eq!(groups(&["--state", "failed,paused"]), "etl-b report");
+    assert_eq!(groups(&["--state=free", "-g", "etl-*"]), "etl-a etl-b");
+    let both = ["status", "-g", "etl-*", "-g", "nigthly"];
+    let unknown = site.verb(&both).end().with_code(78);
+    unknown.says(&["has no group \"nigthly\""]);
+    let wrong = site.verb(&["status", "--state", "ill"]).end().with_code(64);
+    wrong.says(&["--state", "ill", "failed"]);
+    // Trouble first: the failed one, the paused one, the others.
+    let table = site.verb(&["status"]).end().with_code(0).stdout;
+    let first = table.lines().skip(1).take(3);
+    let first: Vec<&str> = first.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(first, ["etl-b", "report", "etl-a"], "{table}");
+    assert_eq!(history(site, &["-g", "etl-*"]).len(), 2);
+    assert_eq!(
+        history(site, &["-g", "etl-*", "-n", "1"])[0]["group"],
+        "etl-b"
+    );
+}
+
+fn history_has_several_outcomes_and_an_end(site: &Site) {
+    for code in [0, 3, 0, 4] {
+        let line = site.run("node-a").with(&["--keep=0"]);
+        line.script(&format!("exit {code}")).end().with_code(code);
+    }
+    let all = history(site, &[]);
+    let codes = |words: &[&str]| {
+        let found = history(site, words);
+        let codes = found.iter().map(|run| run["exit_code"].to_string());
+        codes.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(codes(&["--outcome", "failed,succeeded"]), "4 0 3 0");
+    assert_eq!(codes(&["--outcome", "failed,lost,failed"]), "4 3");
+    assert_eq!(
+        codes(&["--outcome=failed", "--outcome=succeeded", "-n3"]),
+        "4 0 3"
+    );
+    let second = all[1]["started_at"].as_str().unwrap();
+    let first = all[2]["started_at"].as_str().unwrap();
+    assert_eq!(codes(&["--until", second]), "3 0");
+    assert_eq!(codes(&["--until", second, "-n", "1"]), "3");
+    assert_eq!(codes(&["--since", first, "--until", second]), "3");
+    assert_eq!(codes(&["--until", "2000-01-01"]), "");
+    assert_eq!(
+        codes(&["--since", "yesterday", "--until", "now"]),
+        "4 0 3 0"
+    );
+    for option in ["--since", "--until"] {
+        let wrong = site.verb(&["history", option, "soon"]).end().with_code(64);
+        wrong.says(&[option, "soon", "2026-11-21 02:00"]);
+    }
+}
+
+fn waiters_are_listed_in_their_order(site: &Site) {
+    let run = site.run("node-a").start();
+    site.store.until_begun("node-a");
+    let mut waiting = Vec::new();
+    for (count, client) in (1..).zip(["node-b", "node-c"]) {
+        waiting.push(site.run(client).with(&["--wait"]).start());
+        until("it waits", || {
+            let told = site.verb(&["status", "--json"]).end().with_code(0).json();
+            let waiters = told[0]["waiters"] == count;
+            waiters.then_some(()).ok_or(told.to_string())
+        });
+    }
+    let told = site.verb(&["status", "--json"]).end().with_code(0).json();
+    let queue = told[0]["queue"].as_array().unwrap();
+    assert_eq!(queue[0]["client"], "node-b", "{queue:?}");
+    assert_eq!(queue[1]["client"], "node-c", "{queue:?}");
+    let table = site.verb(&["status"]).end().with_code(0).stdout;
+    assert!(table.contains("2 waiting"), "{table}");
+    let details = site.verb(&["status", "-g", GROUP]).end().with_code(0);
+    let line = details.stdout.lines().find(|it| it.starts_with("waiting"));
+    let line = line.unwrap();
+    assert!(line.find("node-b") < line.find("node-c"), "{line}");
+    for waiter in waiting {
+        waiter.signal(nix::sys::signal::Signal::SIGTERM);
+        waiter.end();
+    }
+    site.store.go(0);
+    run.end().with_code(0);
 }

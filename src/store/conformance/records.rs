@@ -72,6 +72,7 @@ pub(super) fn a_release_records_the_run_in_the_same_swap(fixture: &dyn Fixture) 
         outcome: Outcome::Signalled,
         exit_code: None,
         signal: Some(9),
+        revoked: false,
     };
     let swap = release(
         &held,
@@ -130,6 +131,7 @@ pub(super) fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn
         outcome: Outcome::Lost,
         exit_code: Some(143),
         signal: None,
+        revoked: false,
     };
     let written = store.record(&own.clone().ended(lost));
     assert_eq!(written, Ok(Recorded::Written));
@@ -231,6 +233,7 @@ pub(super) fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixtu
             },
             exit_code: Some(0),
             signal: None,
+            revoked: false,
         };
         let limit = ten_seconds_from(fixture);
         let swap = release(&held, run_of(&held).ended(end), version(20 + n), limit);

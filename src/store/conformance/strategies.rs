@@ -120,7 +120,7 @@ fn handoff() -> impl Strategy<Value = Handoff> {
 fn counters() -> impl Strategy<Value = Counters> {
     (
         proptest::array::uniform4(0..=i64::MAX),
-        proptest::array::uniform6(0..=i64::MAX),
+        proptest::array::uniform7(0..=i64::MAX),
     )
         .prop_map(|(counted, ended)| {
             let [runs, failures, takeovers, losses] = counted;
@@ -131,6 +131,7 @@ fn counters() -> impl Strategy<Value = Counters> {
                 not_started,
                 unknown,
                 forced,
+                revoked,
             ] = ended;
             Counters {
                 runs,
@@ -144,6 +145,7 @@ fn counters() -> impl Strategy<Value = Counters> {
                 not_started,
                 unknown,
                 forced,
+                revoked,
             }
         })
 }
@@ -211,7 +213,7 @@ prop_compose! {
         (program, once_key) in (text(), option::of(text())),
         grant in grant_kind(),
         (started_at, ended_at) in (wall(), option::of(wall())),
-        outcome in outcome(),
+        (outcome, revoked) in (outcome(), any::<bool>()),
         (exit_code, signal) in (option::of(any::<i32>()), option::of(any::<i32>())),
         other in others(),
     ) -> RunRecord {
@@ -232,6 +234,7 @@ prop_compose! {
             outcome,
             exit_code,
             signal,
+            revoked,
             other,
         }
     }

@@ -144,6 +144,7 @@ fn an_answered_write_is_on_the_disk_even_where_other_commits_are_not() {
         outcome: Outcome::Succeeded,
         exit_code: Some(0),
         signal: None,
+        revoked: false,
     };
     let mut numbers = 1..;
     let mut next = || version(numbers.next().unwrap());
@@ -272,6 +273,7 @@ fn the_end_of_a_run_and_each_act_notify_the_waiters() {
         outcome: Outcome::Succeeded,
         exit_code: Some(0),
         signal: None,
+        revoked: false,
     };
     for (n, once_key) in [(1, None), (2, Some("key".to_owned()))] {
         let what = format!("once: {once_key:?}");

@@ -1,0 +1,94 @@
+//! What the reader sits at: a terminal of some width, or a file.
+
+use std::env;
+
+use jiff::tz::TimeZone;
+
+use crate::cli::{Colours, ScreenRequest};
+use crate::report::screen::Screen;
+use crate::report::times::Times;
+use crate::sys::terminal::{Size, size_of_stdout};
+
+/// The screen at stdout, now: a terminal can change its size.
+#[must_use]
+pub fn screen(request: ScreenRequest) -> Screen {
+    let terminal = size_of_stdout();
+    let times = match terminal.is_some() && !request.utc {
+        true => Times::Local(zone(request)),
+        false => Times::Utc,
+    };
+    Screen {
+        width: width(variable("COLUMNS").as_deref(), terminal),
+        height: None,
+        colours: has_colours(request.colours, terminal.is_some(), variable),
+        times,
+    }
+}
+
+/// The zone of the times that the reader gives.
+#[must_use]
+pub fn zone(request: ScreenRequest) -> TimeZone {
+    match request.utc {
+        true => TimeZone::UTC,
+        false => TimeZone::system(),
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
+}
+
+fn width(columns: Option<&str>, terminal: Option<Size>) -> Option<usize> {
+    let columns = columns.and_then(|text| text.trim().parse().ok());
+    let columns = columns.filter(|columns| *columns > 0);
+    columns.or_else(|| terminal.and_then(|size| size.columns))
+}
+
+fn has_colours(
+    wish: Colours,
+    is_terminal: bool,
+    variable: impl Fn(&str) -> Option<String>,
+) -> bool {
+    let refused = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = variable("TERM").as_deref() == Some("dumb");
+    match wish {
+        Colours::Always => true,
+        Colours::Never => false,
+        Colours::Auto => is_terminal && !refused && !is_dumb,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_goes_before_the_terminal() {
+        let terminal = Some(Size {
+            columns: Some(100),
+            lines: Some(20),
+        });
+        assert_eq!(width(None, terminal), Some(100));
+        assert_eq!(width(None, None), None);
+        assert_eq!(width(Some("60"), terminal), Some(60));
+        assert_eq!(width(Some("60"), None), Some(60));
+        for odd in ["", "0", "-1", "many"] {
+            assert_eq!(width(Some(odd), terminal), Some(100), "{odd}");
+        }
+    }
+
+    #[test]
+    fn colours_are_for_terminals_that_want_them() {
+        let none = |_: &str| None;
+        let no_color = |name: &str| (name == "NO_COLOR").then(|| "1".to_owned());
+        let dumb = |name: &str| (name == "TERM").then(|| "dumb".to_owned());
+        assert!(has_colours(Colours::Auto, true, none));
+        assert!(!has_colours(Colours::Auto, false, none));
+        assert!(!has_colours(Colours::Auto, true, no_color));
+        assert!(!has_colours(Colours::Auto, true, dumb));
+        assert!(has_colours(Colours::Always, false, no_color));
+        assert!(!has_colours(Colours::Never, true, none));
+        let empty = |name: &str| (name == "NO_COLOR").then(String::new);
+        assert!(has_colours(Colours::Auto, true, empty));
+    }
+}

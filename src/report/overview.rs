@@ -1,0 +1,216 @@
+//! The table of `status`: a line for each group, trouble first.
+
+use std::time::Duration;
+
+use super::condition::Condition;
+use super::group::{Group, Snapshot};
+use super::json::{UNREADABLE, not_before, state_word};
+use super::layout::{Cell, Column, Line, cut, table};
+use super::notes::note;
+use super::screen::{Screen, Tint};
+use super::tables::{NONE, or_none};
+use super::times::Times;
+use crate::duration::{brief, rounded};
+use crate::store::Unreadable;
+use crate::token::{Memory, Row, State, StoreTime};
+
+const COLUMNS: [Column; 6] = [
+    Column::names("GROUP", [12, 12, 8]),
+    Column::names("STATE", [15, 15, 8]),
+    Column::names("NODE", [8, 8, 6]),
+    Column::whole("SINCE").left_out(1),
+    Column::names("LAST RUN", [20, 17, 8]),
+    Column::text("NOTE", [usize::MAX, 11, 6]),
+];
+
+const WIDE: [Column; 14] = [
+    Column::whole("GROUP"),
+    Column::whole("STATE"),
+    Column::whole("NODE"),
+    Column::whole("EXPECTED"),
+    Column::whole("SINCE"),
+    Column::whole("LAST RUN"),
+    Column::whole("FENCE"),
+    Column::whole("HOST"),
+    Column::whole("PID"),
+    Column::whole("HEARTBEAT"),
+    Column::whole("TAKEOVER IN"),
+    Column::whole("NOT BEFORE"),
+    Column::whole("LABEL"),
+    Column::whole("NOTE"),
+];
+
+/// A table of groups, and which store it is of. Groups for which the screen has no room are
+/// counted. `wide`: with every column, however wide.
+#[must_use]
+pub fn overview(
+    groups: &[Group<'_>],
+    unreadable: &[&Unreadable],
+    at: Snapshot<'_>,
+    wide: bool,
+    screen: &Screen,
+) -> String {
+    let mut groups: Vec<&Group<'_>> = groups.iter().collect();
+    groups.sort_by_key(|it| (it.conditions.first().copied(), it.row.group.as_str()));
+    let all = groups.len() + unreadable.len();
+    // The head and the last line take one each.
+    let room = screen.height.map_or(all, |height| height.saturating_sub(2));
+    let columns: &[Column] = if wide { &WIDE } else { &COLUMNS };
+    let bad = unreadable.iter().map(|it| unread(it, columns.len()));
+    let good = groups.into_iter().map(|group| match wide {
+        true => wide_line(group, at, &screen.times),
+        false => line(group, at, &screen.times),
+    });
+    let lines: Vec<Line> = bad.chain(good).take(room).collect();
+    let more = all - lines.len();
+    let width = screen.width.filter(|_| !wide);
+    let mut text = match all {
+        0 => String::new(),
+        _ => table(
+            columns,
+            lines,
+            &Screen {
+                width,
+                ..screen.clone()
+            },
+        ),
+    };
+    text.push_str(&cut(&last_line(all, more, at, &screen.times), screen.width));
+    text.push('\n');
+    text
+}
+
+/// Which store it is, and whose times are shown.
+fn last_line(all: usize, more: usize, at: Snapshot<'_>, times: &Times) -> String {
+    let store = format!("store {}", super::printable::printable(at.store));
+    let zone = times.zone_name(at.now.stamp.wall);
+    let zone = zone.map(|zone| format!("times in {zone}"));
+    let parts = match (all, more) {
+        (0, _) => vec!["no groups".to_owned(), store],
+        (_, 0) => vec![store],
+        (_, 1) => vec!["1 more group".to_owned(), store],
+        (_, more) => vec![format!("{more} more groups"), store],
+    };
+    let parts: Vec<_> = parts.into_iter().chain(zone).collect();
+    format!("({})", parts.join(", "))
+}
+
+fn unread(row: &Unreadable, columns: usize) -> Line {
+    let mut cells = vec![
+        row.group.clone().into(),
+        Cell::tinted(UNREADABLE, Tint::Bad),
+    ];
+    cells.resize(columns - 1, NONE.into());
+    cells.push(row.error.to_string().into());
+    Line::Cells(cells)
+}
+
+fn line(group: &Group<'_>, at: Snapshot<'_>, times: &Times) -> Line {
+    let row = group.row;
+    let cells = [state(group, at.now), or_none(row.client_bound()).into()];
+    let rest = [since(row, at.now).into(), last_run(group, at.now)];
+    let first = std::iter::once(row.group.to_string().into());
+    let note = note(row, group.waiters.len(), (at.memory, at.now), times);
+    let all = first.chain(cells).chain(rest);
+    Line::Cells(all.chain([note.into()]).collect())
+}
+
+fn wide_line(group: &Group<'_>, at: Snapshot<'_>, times: &Times) -> Line {
+    let (row, now) = (group.row, at.now);
+    let next = not_before(row).filter(|at| *at > now.stamp.wall);
+    let note = note(row, group.waiters.len(), (at.memory, now), times);
+    let (heartbeat, takeover) = heartbeat(row, now, times);
+    Line::Cells(vec![
+        row.group.to_string().into(),
+        state(group, now),
+        or_none(row.client_bound()).into(),
+        or_none(row.expected_client.as_ref()).into(),
+        since(row, now).into(),
+        last_run(group, now),
+        row.fence.to_string().into(),
+        or_none(row.document.host.as_ref()).into(),
+        or_none(row.document.pid).into(),
+        heartbeat.into(),
+        takeover.into(),
+        or_none(next.map(|at| times.full(at))).into(),
+        or_none(row.document.label.as_ref()).into(),
+        note.into(),
+    ])
+}
+
+/// The state in a few words, as the row alone shows it: `running, paused`.
+pub(super) fn state_words(row: &Row, memory: &Memory, now: &StoreTime) -> String {
+    let mut words = vec![state_word(&row.state)];
+    let held = Condition::all(row, None, memory, now);
+    let others = [
+        (Condition::Silent, "silent"),
+        (Condition::Paused, "paused"),
+        (Condition::Observed, "observed"),
+    ];
+    let others = others.into_iter().filter(|(it, _)| held.contains(it));
+    words.extend(others.map(|(_, word)| word));
+    words.join(", ")
+}
+
+fn state(group: &Group<'_>, now: &StoreTime) -> Cell {
+    let row = group.row;
+    let observed = match group.conditions.contains(&Condition::Observed) {
+        true => ", observed",
+        false => "",
+    };
+    let text = match (row.pause_at(now), &row.state) {
+        (Some(pause), State::Free | State::Idle { .. }) => {
+            format!("paused by {}{observed}", pause.by)
+        }
+        (paused, state) => {
+            let silent = match group.conditions.contains(&Condition::Silent) {
+                true => ", silent",
+                false => "",
+            };
+            let paused = paused.map_or("", |_| ", paused");
+            format!("{}{silent}{paused}{observed}", state_word(state))
+        }
+    };
+    Cell::tinted(text, Condition::tint(&group.conditions))
+}
+
+/// How long the present run has held the token.
+fn since(row: &Row, now: &StoreTime) -> String {
+    let acquired = row.run().and_then(|_| row.acquired_at());
+    let epoch = row.document.granted_epoch.as_ref();
+    or_none(acquired.map(|at| brief(now.calendar_age_of(at, epoch))))
+}
+
+fn last_run(group: &Group<'_>, now: &StoreTime) -> Cell {
+    let last = group.last.as_ref();
+    last.map_or_else(
+        || NONE.into(),
+        |last| Cell::tinted(last.text(now.stamp.wall), last.tint()),
+    )
+}
+
+/// The last heartbeat, and when another may take the token over, of a running token.
+pub(super) fn heartbeat(row: &Row, now: &StoreTime, times: &Times) -> (String, String) {
+    let Some(heartbeat) = row.heartbeat_at() else {
+        return (NONE.to_owned(), NONE.to_owned());
+    };
+    match row.age(now) {
+        Some(age) => (
+            format!("{} ago", rounded(age)),
+            open_in(row.document.takeover_after, age),
+        ),
+        None => (times.full(heartbeat.wall), "unknown clock".to_owned()),
+    }
+}
+
+/// How much is left of a length of which `age` has passed.
+pub(super) fn open_in(length: Duration, age: Duration) -> String {
+    match length.saturating_sub(age) {
+        Duration::ZERO => "open".to_owned(),
+        left => rounded(left),
+    }
+}
+
+#[cfg(test)]
+#[path = "overview_tests.rs"]
+mod tests;
