@@ -11,17 +11,19 @@ mod explain;
 mod explained;
 mod fence;
 mod forgiving;
-mod groups;
 mod hold;
 mod init;
 mod instant;
+mod judgements;
 mod listing;
 mod manual;
 mod metrics;
+mod names;
 mod once;
 mod pages;
 mod run;
 mod screen;
+mod selection;
 mod settings;
 mod shared;
 mod tree;
@@ -32,28 +34,30 @@ use std::path::PathBuf;
 
 use self::explained::{explained, nothing_asked};
 use self::fence::FenceVerb;
-use self::groups::GroupsLine;
+use self::names::NamesLine;
 use self::once::OnceVerb;
 use self::run::run_request;
 use self::settings::{Misread, Origins};
 use self::tree::{Cli, PlainRun, Verb};
 
-pub use self::acts::{ActRequest, JudgementRequest, Wish};
+pub use self::acts::{ActRequest, Patience, Wish};
 pub use self::check::{CheckRequest, Question};
 pub use self::config::ConfigRequest;
 pub use self::doctor::DoctorRequest;
 pub use self::explain::{ExplainRequest, StoryTime};
 pub use self::fence::{FenceQuestion, FenceRequest};
-pub use self::groups::GroupsRequest;
 pub use self::hold::{HoldRequest, STAND_IN, StandIn};
 pub use self::init::InitRequest;
 pub use self::instant::GivenTime;
+pub use self::judgements::JudgementRequest;
 pub use self::listing::{HistoryRequest, StatusRequest};
 pub use self::metrics::MetricsRequest;
+pub use self::names::{Names, NamesRequest};
 pub use self::once::OnceListRequest;
 pub use self::pages::{completion_files, completions, manual, variables};
 pub use self::run::{LeftoversFlag, RunRequest};
 pub use self::screen::{Colours, ScreenRequest};
+pub use self::selection::Selection;
 pub use self::settings::{Effective, Origin, said_by_variable};
 pub use self::shared::{LogFormat, LogRequest, StoreRequest};
 pub use self::unusable::Unusable;
@@ -97,7 +101,8 @@ pub enum Request {
     Act(ActRequest),
     /// Settle or distrust a store.
     Judge(JudgementRequest),
-    Groups(GroupsRequest),
+    /// Print names for a shell that completes a line.
+    Names(NamesRequest),
     Config(ConfigRequest),
     /// Print this text to stdout.
     Print(String),
@@ -123,7 +128,7 @@ impl Request {
             Self::Judge(request) => Some(&request.store),
             Self::Init(init) => Some(&init.store),
             Self::Config(config) => Some(&config.store),
-            Self::Groups(groups) => Some(&groups.store),
+            Self::Names(names) => Some(&names.store),
             Self::Doctor(doctor) => Some(&doctor.store),
             Self::StandIn(_) | Self::Print(_) | Self::Man(_) => None,
         }
@@ -176,10 +181,10 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     if let Some(order) = StandIn::of(arguments) {
         return Ok(Request::StandIn(order));
     }
-    if let Some(arguments) = groups::rewritten(arguments) {
-        let read = settings::read::<GroupsLine>(&arguments);
+    if let Some((names, arguments)) = names::rewritten(arguments) {
+        let read = settings::read::<NamesLine>(&arguments);
         let read = read.map_err(|error| unusable(error, &arguments))?;
-        return Ok(Request::Groups(read.flags.into()));
+        return Ok(Request::Names(read.flags.request(names)));
     }
     let read = settings::read::<Cli>(arguments);
     let read = read.map_err(|error| unusable(error, arguments))?;
@@ -208,6 +213,7 @@ fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
         Some(Verb::Pause(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Resume(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Handoff(flags)) => flags.try_into().map(Request::Act),
+        Some(Verb::Move(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Expect(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Revoke(flags)) => flags.try_into().map(Request::Act),
         Some(Verb::Release(flags)) => flags.try_into().map(Request::Act),

@@ -1,7 +1,11 @@
 //! The commands of tokenrun, a file each.
 
 pub mod act;
+pub mod acts;
+pub mod asking;
+pub mod awaiting;
 pub mod check;
+pub mod clients;
 pub mod config;
 pub mod doctor;
 pub mod explain;

@@ -1,6 +1,8 @@
 //! Every sentence, table and JSON that a person or a script reads.
 
 pub mod acts;
+pub mod asking;
+pub mod awaiting;
 pub mod check;
 pub mod condition;
 pub mod details;

@@ -60,7 +60,7 @@ pub(crate) fn dispatch(
         }
         Request::Init(request) => stores::init(&request, log),
         Request::Config(request) => settings::config(request),
-        Request::Groups(request) => verbs::groups(&request, log),
+        Request::Names(request) => verbs::names(&request, log),
         Request::Doctor(request) => doctor::doctor(&request, log),
         Request::Print(text) => commands::print(&text),
         Request::Man(directory) => {

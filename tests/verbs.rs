@@ -65,6 +65,8 @@ mod hold;
 mod listings;
 #[path = "verbs/metrics.rs"]
 mod metrics;
+#[path = "verbs/moving.rs"]
+mod moving;
 #[path = "verbs/nesting.rs"]
 mod nesting;
 #[path = "verbs/once.rs"]
@@ -73,5 +75,7 @@ mod once;
 mod refusals;
 #[path = "verbs/rule.rs"]
 mod rule;
+#[path = "verbs/several.rs"]
+mod several;
 #[path = "verbs/versions.rs"]
 mod versions;

@@ -1,17 +1,20 @@
-//! Acts of operators on a token.
+//! Acts of operators on tokens.
 
 use std::time::Duration;
 
 use clap::Args;
 
+use super::run::{FOREVER, wait_value};
+use super::selection::{Selection, SelectionFlags};
 use super::shared::{
     LogFlags, LogRequest, StoreFlags, StoreRequest, client, duration_value, fence_value,
     group_name, plain_text,
 };
 use super::unusable::Unusable;
-use crate::token::operator::Judgement;
-use crate::token::{ClientId, Fence, GroupName, Incarnation, OnceKey};
+use crate::run::machine::Wait;
+use crate::token::{ClientId, Fence, OnceKey};
 
+// An act on one group.
 #[derive(Debug, Args)]
 struct ActFlags {
     /// The group
@@ -21,25 +24,34 @@ struct ActFlags {
     record: RecordFlags,
 }
 
+// An act on one or several groups.
+#[derive(Debug, Args)]
+struct ActsFlags {
+    #[command(flatten)]
+    selection: SelectionFlags,
+    #[command(flatten)]
+    record: RecordFlags,
+}
+
 // The store that records an act, and the form of its report.
 #[derive(Debug, Args)]
-struct RecordFlags {
+pub(super) struct RecordFlags {
     #[command(flatten)]
-    store: StoreFlags,
+    pub(super) store: StoreFlags,
     /// Why: recorded, and shown in history
     #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-    /// What was done, as an array of one JSON object, on stdout
+    pub(super) reason: Option<String>,
+    /// What was done, as an array of JSON objects, on stdout
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
-    log: LogFlags,
+    pub(super) log: LogFlags,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct PauseFlags {
     #[command(flatten)]
-    act: ActFlags,
+    acts: ActsFlags,
     /// For how long [default: until it is resumed]
     #[arg(long = "for", value_name = "DURATION", value_parser = duration_value)]
     lasts: Option<Duration>,
@@ -48,16 +60,39 @@ pub(super) struct PauseFlags {
 #[derive(Debug, Args)]
 pub(super) struct ResumeFlags {
     #[command(flatten)]
-    act: ActFlags,
+    acts: ActsFlags,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct HandoffFlags {
     #[command(flatten)]
-    act: ActFlags,
+    acts: ActsFlags,
     /// The client that gets the token next
     #[arg(long, value_name = "ID")]
     to: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MoveFlags {
+    #[command(flatten)]
+    acts: ActsFlags,
+    /// The client that gets the token
+    #[arg(long, value_name = "ID")]
+    to: String,
+    /// Wait until that client may have the token, at most for so long, then exit status 75
+    /// [default: on a terminal, however long it takes]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = FOREVER,
+        value_parser = wait_value,
+    )]
+    wait: Option<Wait>,
+    /// Do not wait, on a terminal either
+    #[arg(long, conflicts_with = "wait")]
+    no_wait: bool,
 }
 
 #[derive(Debug, Args)]
@@ -75,13 +110,24 @@ pub(super) struct ExpectFlags {
 #[derive(Debug, Args)]
 pub(super) struct RevokeFlags {
     #[command(flatten)]
-    act: ActFlags,
+    acts: ActsFlags,
+    /// Wait until the job has ended and the token is free, at most for so long, then exit status
+    /// 75 [default: no; without a DURATION however long it takes]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = FOREVER,
+        value_parser = wait_value,
+    )]
+    wait: Option<Wait>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ReleaseFlags {
     #[command(flatten)]
-    act: ActFlags,
+    acts: ActsFlags,
     /// Free it although a job holds it: that job may go on for a while, beside the next
     #[arg(long)]
     force: bool,
@@ -96,16 +142,6 @@ pub(super) struct ForgetFlags {
     key: String,
 }
 
-impl TryFrom<ForgetFlags> for ActRequest {
-    type Error = Unusable;
-
-    fn try_from(flags: ForgetFlags) -> Result<Self, Unusable> {
-        let key = OnceKey::given(&flags.key)
-            .map_err(|error| Unusable::usage(format!("the key {error}")))?;
-        flags.act.request(Wish::Forget(key))
-    }
-}
-
 #[derive(Debug, Args)]
 pub(super) struct RaiseFlags {
     #[command(flatten)]
@@ -113,76 +149,6 @@ pub(super) struct RaiseFlags {
     /// The least that it is then: the highest that a resource has seen [default: by a minute]
     #[arg(long, value_name = "N", value_parser = fence_value)]
     to: Option<Fence>,
-}
-
-impl TryFrom<RaiseFlags> for ActRequest {
-    type Error = Unusable;
-
-    fn try_from(flags: RaiseFlags) -> Result<Self, Unusable> {
-        flags.act.request(Wish::Raise(flags.to))
-    }
-}
-
-#[derive(Debug, Args)]
-pub(super) struct SettleFlags {
-    /// The incarnation of the store, as the message of the run that waits shows it
-    #[arg(value_name = "INCARNATION")]
-    incarnation: String,
-    #[command(flatten)]
-    record: RecordFlags,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct DistrustFlags {
-    #[command(flatten)]
-    record: RecordFlags,
-}
-
-/// An operator's judgement of a store, validated.
-#[derive(Debug)]
-pub struct JudgementRequest {
-    /// The store.
-    pub store: StoreRequest,
-    pub judgement: Judgement,
-    pub reason: Option<String>,
-    /// Report the act as JSON.
-    pub json: bool,
-    /// The amount and the style of messages.
-    pub log: LogRequest,
-}
-
-impl RecordFlags {
-    fn judgement(self, judgement: Judgement) -> Result<JudgementRequest, Unusable> {
-        Ok(JudgementRequest {
-            store: self.store.into(),
-            judgement,
-            reason: plain_text("--reason", self.reason)?,
-            json: self.json,
-            log: self.log.into(),
-        })
-    }
-}
-
-impl TryFrom<SettleFlags> for JudgementRequest {
-    type Error = Unusable;
-
-    fn try_from(flags: SettleFlags) -> Result<Self, Unusable> {
-        if flags.incarnation.is_empty() {
-            return Err(Unusable::usage(
-                "settle: the incarnation is empty; use the one that the waiting run shows",
-            ));
-        }
-        let incarnation = Incarnation(flags.incarnation);
-        flags.record.judgement(Judgement::Settle(incarnation))
-    }
-}
-
-impl TryFrom<DistrustFlags> for JudgementRequest {
-    type Error = Unusable;
-
-    fn try_from(flags: DistrustFlags) -> Result<Self, Unusable> {
-        flags.record.judgement(Judgement::Distrust)
-    }
 }
 
 /// An operator's wish.
@@ -194,6 +160,8 @@ pub enum Wish {
     Resume,
     /// The token goes to this client next.
     Handoff(ClientId),
+    /// The token goes to this client next, and another client that runs the job now ends it.
+    Move(ClientId),
     /// This client is the configured primary.
     Expect(Option<ClientId>),
     /// The holder ends its job and frees the token.
@@ -209,33 +177,96 @@ pub enum Wish {
     },
 }
 
+impl Wish {
+    /// The verb that asks for it.
+    #[must_use]
+    pub const fn verb(&self) -> &'static str {
+        match self {
+            Self::Pause(_) => "pause",
+            Self::Resume => "resume",
+            Self::Handoff(_) => "handoff",
+            Self::Move(_) => "move",
+            Self::Expect(_) => "expect",
+            Self::Revoke => "revoke",
+            Self::Forget(_) => "once forget",
+            Self::Raise(_) => "fence raise",
+            Self::Release { .. } => "release",
+        }
+    }
+
+    /// The client that is to get the token next.
+    #[must_use]
+    pub const fn target(&self) -> Option<&ClientId> {
+        match self {
+            Self::Handoff(to) | Self::Move(to) => Some(to),
+            _ => None,
+        }
+    }
+}
+
+/// How long an act waits for its effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// However long it takes if a person sees it on a terminal, else not at all.
+    OnTerminal,
+    /// This long.
+    Given(Wait),
+}
+
 /// An act of an operator, validated.
 #[derive(Debug)]
 pub struct ActRequest {
-    /// The group.
-    pub group: GroupName,
+    /// The groups.
+    pub selection: Selection,
+    /// Ask no question.
+    pub yes: bool,
     /// The store.
     pub store: StoreRequest,
     /// The requested change.
     pub wish: Wish,
+    /// How long it waits for the effect of the change.
+    pub patience: Patience,
     pub reason: Option<String>,
-    /// Report the act as JSON.
+    /// Report the acts as JSON.
     pub json: bool,
     /// The amount and the style of messages.
     pub log: LogRequest,
 }
 
-impl ActFlags {
-    fn request(self, wish: Wish) -> Result<ActRequest, Unusable> {
+impl RecordFlags {
+    fn request(
+        self,
+        (selection, yes): (Selection, bool),
+        wish: Wish,
+    ) -> Result<ActRequest, Unusable> {
         Ok(ActRequest {
-            group: group_name(&self.group)?,
-            store: self.record.store.into(),
+            selection,
+            yes,
+            store: self.store.into(),
             wish,
-            reason: plain_text("--reason", self.record.reason)?,
-            json: self.record.json,
-            log: self.record.log.into(),
+            patience: Patience::Given(Wait::No),
+            reason: plain_text("--reason", self.reason)?,
+            json: self.json,
+            log: self.log.into(),
         })
     }
+}
+
+impl ActFlags {
+    fn request(self, wish: Wish) -> Result<ActRequest, Unusable> {
+        let group = group_name(&self.group)?;
+        self.record.request((Selection::One(group), true), wish)
+    }
+}
+
+impl ActsFlags {
+    fn request(self, wish: Wish) -> Result<ActRequest, Unusable> {
+        self.record.request(self.selection.selection()?, wish)
+    }
+}
+
+fn target(to: &str) -> Result<ClientId, Unusable> {
+    ClientId::given(to).map_err(|error| Unusable::about(&["--to"], format!("--to {error}")))
 }
 
 impl TryFrom<PauseFlags> for ActRequest {
@@ -248,7 +279,7 @@ impl TryFrom<PauseFlags> for ActRequest {
                 "--for must be longer than 0; leave it out for a pause until tokenrun resume",
             ));
         }
-        flags.act.request(Wish::Pause(flags.lasts))
+        flags.acts.request(Wish::Pause(flags.lasts))
     }
 }
 
@@ -256,7 +287,7 @@ impl TryFrom<ResumeFlags> for ActRequest {
     type Error = Unusable;
 
     fn try_from(flags: ResumeFlags) -> Result<Self, Unusable> {
-        flags.act.request(Wish::Resume)
+        flags.acts.request(Wish::Resume)
     }
 }
 
@@ -264,9 +295,24 @@ impl TryFrom<HandoffFlags> for ActRequest {
     type Error = Unusable;
 
     fn try_from(flags: HandoffFlags) -> Result<Self, Unusable> {
-        let to = ClientId::given(&flags.to)
-            .map_err(|error| Unusable::about(&["--to"], format!("--to {error}")))?;
-        flags.act.request(Wish::Handoff(to))
+        flags.acts.request(Wish::Handoff(target(&flags.to)?))
+    }
+}
+
+impl TryFrom<MoveFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: MoveFlags) -> Result<Self, Unusable> {
+        let patience = match (flags.wait, flags.no_wait) {
+            (Some(wait), _) => Patience::Given(wait),
+            (None, true) => Patience::Given(Wait::No),
+            (None, false) => Patience::OnTerminal,
+        };
+        let request = flags.acts.request(Wish::Move(target(&flags.to)?))?;
+        Ok(Self {
+            patience,
+            ..request
+        })
     }
 }
 
@@ -283,7 +329,12 @@ impl TryFrom<RevokeFlags> for ActRequest {
     type Error = Unusable;
 
     fn try_from(flags: RevokeFlags) -> Result<Self, Unusable> {
-        flags.act.request(Wish::Revoke)
+        let patience = Patience::Given(flags.wait.unwrap_or_default());
+        let request = flags.acts.request(Wish::Revoke)?;
+        Ok(Self {
+            patience,
+            ..request
+        })
     }
 }
 
@@ -292,6 +343,24 @@ impl TryFrom<ReleaseFlags> for ActRequest {
 
     fn try_from(flags: ReleaseFlags) -> Result<Self, Unusable> {
         let force = flags.force;
-        flags.act.request(Wish::Release { force })
+        flags.acts.request(Wish::Release { force })
+    }
+}
+
+impl TryFrom<ForgetFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: ForgetFlags) -> Result<Self, Unusable> {
+        let key = OnceKey::given(&flags.key)
+            .map_err(|error| Unusable::usage(format!("the key {error}")))?;
+        flags.act.request(Wish::Forget(key))
+    }
+}
+
+impl TryFrom<RaiseFlags> for ActRequest {
+    type Error = Unusable;
+
+    fn try_from(flags: RaiseFlags) -> Result<Self, Unusable> {
+        flags.act.request(Wish::Raise(flags.to))
     }
 }

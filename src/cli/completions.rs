@@ -1,23 +1,45 @@
-//! Completion scripts: clap's, which know every option, with functions that read groups from the
-//! store.
+//! Completion scripts: clap's, which know every option, with functions that read groups and
+//! clients from the store.
 
 use clap_complete::Shell;
 
-/// Bash's function for a line. A word like `--group=x` comes as three.
+/// Bash's functions for a line. A word like `--group=x` comes as three.
 const BASH: &str = r#"
-# The names of groups come from the store.
+# The job's line, which begins with the word of this number.
+_tokenrun_job() {
+    local cur="$1" first="$2"
+    COMPREPLY=()
+    if declare -F _comp_command_offset >/dev/null; then
+        _comp_command_offset "$first"
+    elif declare -F _command_offset >/dev/null; then
+        _command_offset "$first"
+    elif ((COMP_CWORD == first)) && [[ "$cur" != */* ]]; then
+        mapfile -t COMPREPLY < <(compgen -c -- "$cur" | sort -u)
+    fi
+}
+
+# The names of groups and of clients come from the store.
 _tokenrun_line() {
-    local cur="$2" prev="$3" before=("${COMP_WORDS[@]:0:COMP_CWORD}") line name word
+    local cur="$2" prev="$3" before=("${COMP_WORDS[@]:0:COMP_CWORD}") at line name names=""
+    for at in "${!before[@]}"; do
+        case "${before[at]}" in
+        --)
+            _tokenrun_job "$cur" $((at + 1))
+            return
+            ;;
+        esac
+    done
     if [[ "$cur" == "=" ]]; then
         cur=""
     elif [[ "$prev" == "=" ]]; then
         prev="${COMP_WORDS[COMP_CWORD - 2]}"
     fi
-    for word in "${before[@]}"; do
-        # From here on it is the job's line.
-        [[ "$word" == "--" ]] && prev=""
-    done
-    if [[ "$prev" != "-g" && "$prev" != "--group" ]]; then
+    case "$prev" in
+    -g | --group) names=groups ;;
+    --client) names=clients ;;
+    --to) [[ " ${before[*]} " == *" fence "* ]] || names=clients ;;
+    esac
+    if [[ -z "$names" ]]; then
         _tokenrun "$@"
         return
     fi
@@ -27,21 +49,25 @@ _tokenrun_line() {
     while IFS= read -r name; do
         printf -v name %q "$name"
         [[ "$name" == "$cur"* ]] && COMPREPLY+=("$name")
-    done < <("$1" groups -- "${line[@]:1}" 2>/dev/null)
+    done < <("$1" "$names" -- "${line[@]:1}" 2>/dev/null)
     return 0
 }
 "#;
 
-/// Zsh's function for a value.
+/// Zsh's functions for a value.
 const ZSH: &str = r#"
-# The names of groups come from the store.
-(( $+functions[_tokenrun_groups] )) ||
-_tokenrun_groups() {
+# The names of groups and of clients come from the store.
+(( $+functions[_tokenrun_names] )) ||
+_tokenrun_names() {
     local -a names
-    names=("${(@f)$(tokenrun groups -- "${(@Q)words[2,-1]}" 2>/dev/null)}")
+    names=("${(@f)$(tokenrun $1 -- "${(@Q)words[2,-1]}" 2>/dev/null)}")
     names=("${(@)names:#}")
-    _wanted groups expl group compadd -a names
+    _wanted $1 expl $2 compadd -a names
 }
+(( $+functions[_tokenrun_groups] )) ||
+_tokenrun_groups() { _tokenrun_names groups group }
+(( $+functions[_tokenrun_clients] )) ||
+_tokenrun_clients() { _tokenrun_names clients client }
 "#;
 
 /// What zsh's function for a line begins with.
@@ -57,13 +83,34 @@ _tokenrun() {
     fi
 "#;
 
-/// Fish's function for a value.
-const FISH: &str = "
-# The names of groups come from the store.
+/// Fish's functions for values and for the job.
+const FISH: &str = r#"
+# The names of groups and of clients come from the store.
 function __fish_tokenrun_groups
     set -l line (commandline -opc)
     tokenrun groups -- $line[2..] 2>/dev/null
 end
+function __fish_tokenrun_clients
+    set -l line (commandline -opc)
+    tokenrun clients -- $line[2..] 2>/dev/null
+end
+
+# After -- comes the job's line.
+function __fish_tokenrun_in_job
+    contains -- -- (commandline -opc)
+end
+function __fish_tokenrun_job
+    set -l line (commandline -opc)
+    set -l first (math 1 + (contains -i -- -- $line))
+    set -l job (string escape -- $line[$first..])
+    complete -C (string join ' ' -- $job (commandline -ct))
+end
+complete -c tokenrun -n __fish_tokenrun_in_job -x -a '(__fish_tokenrun_job)'
+"#;
+
+/// What fish's test for the place of a verb begins with.
+const FISH_BEGIN: &str = "function __fish_tokenrun_needs_command
+\tcontains -- -- (commandline -opc); and return 1
 ";
 
 /// The completion script for a shell.
@@ -90,6 +137,12 @@ fn of_bash(script: &str) -> String {
 
 fn of_zsh(script: &str) -> String {
     let script = script.replace("]:NAME:_default'", "]:NAME:_tokenrun_groups'");
+    let with_clients = |line: &str| match takes_client(line) {
+        true => line.replace("]:ID:_default'", "]:ID:_tokenrun_clients'"),
+        false => line.to_owned(),
+    };
+    let lines: Vec<String> = script.lines().map(with_clients).collect();
+    let script = lines.join("\n") + "\n";
     let script = script.replacen("\n_tokenrun() {\n", ZSH_BEGIN, 1);
     // The job would replace a command's name, and its options would be unknown.
     let lines = script.lines();
@@ -104,12 +157,21 @@ fn of_zsh(script: &str) -> String {
     format!("{functions}{ZSH}{call}")
 }
 
+/// Whether a line of zsh's script is about an option that names a client of the store.
+fn takes_client(line: &str) -> bool {
+    line.contains("--to=[") || line.contains("--client=[")
+}
+
 fn of_fish(script: &str) -> String {
+    let begin = "function __fish_tokenrun_needs_command\n";
+    let script = script.replacen(begin, FISH_BEGIN, 1);
     let mut lines = String::new();
     for line in script.lines() {
         lines.push_str(line);
         if line.contains(" -s g -l group ") {
             lines.push_str(" -f -a \"(__fish_tokenrun_groups)\"");
+        } else if line.contains(" -l client ") || line.contains(" -l to -d 'The client") {
+            lines.push_str(" -f -a \"(__fish_tokenrun_clients)\"");
         }
         lines.push('\n');
     }

@@ -181,8 +181,11 @@ fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
         code: refusal.code,
         ..Unusable::usage(refusal.text + &said_by_variable("config", given))
     })?;
-    let group = matches.try_get_one::<String>("group").ok().flatten();
-    let settings = config.settings(group.map(String::as_str));
+    let groups = matches.try_get_many::<String>("group").ok().flatten();
+    // An act on several groups has the defaults of none.
+    let mut groups = groups.into_iter().flatten();
+    let only = groups.next().filter(|_| groups.next().is_none());
+    let settings = config.settings(only.map(String::as_str));
     Ok(settings.into_iter().cloned().collect())
 }
 

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use super::acts::{
-    DistrustFlags, ExpectFlags, HandoffFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags,
-    SettleFlags,
+    ExpectFlags, HandoffFlags, MoveFlags, PauseFlags, ReleaseFlags, ResumeFlags, RevokeFlags,
 };
 use super::check::CheckFlags;
 use super::config::ConfigFlags;
@@ -15,6 +14,7 @@ use super::explain::ExplainFlags;
 use super::fence::FenceVerb;
 use super::hold::HoldFlags;
 use super::init::InitFlags;
+use super::judgements::{DistrustFlags, SettleFlags};
 use super::listing::{HistoryFlags, StatusFlags};
 use super::metrics::MetricsFlags;
 use super::once::OnceVerb;
@@ -72,6 +72,11 @@ pub(super) enum Verb {
     Resume(ResumeFlags),
     /// Have the token go to a certain client next, when it is idle
     Handoff(HandoffFlags),
+    /// Have the token go to a certain client now: hand it off, and end the job of another
+    ///
+    /// The token is handed off to the client, and revoked from another client that runs its job. On
+    /// a terminal it then waits until the client may have the token, and says what it waits for.
+    Move(MoveFlags),
     /// Change the client that is expected to have the token
     Expect(ExpectFlags),
     /// Ask the holder to end its job and to free the token, without overlap

@@ -1,5 +1,5 @@
-//! Acts of operators on a token: `pause`, `resume`, `handoff`, `expect`, `revoke`, `release` and
-//! `fence raise`.
+//! An act of an operator on one token: `pause`, `resume`, `handoff`, `move`, `expect`, `revoke`,
+//! `release`, `fence raise` and `once forget`.
 
 use std::thread;
 use std::time::Duration;
@@ -7,11 +7,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use super::failure::{Failure, STORE_FAILED};
-use super::print_json;
 use super::status::unknown_group;
 use crate::cli::Wish;
 use crate::exit::{self, Exit};
-use crate::report::acts::{ActObject, Performed, done, held, nothing};
+use crate::report::acts::{ActObject, Performed, done, has_it, held, nothing};
 use crate::report::log::Log;
 use crate::report::printable::quoted;
 use crate::report::rfc3339;
@@ -21,7 +20,8 @@ use crate::store::{Reading, Store, StoreError, check_reader};
 use crate::sys::random;
 use crate::token::operator::{Effect, perform};
 use crate::token::{
-    Act, ActRecord, Actor, GroupName, Others, Pause, Row, StoreTime, Swapped, Version,
+    Act, ActRecord, Actor, ClientId, GroupName, Others, Pause, Row, SessionId, State, StoreTime,
+    Swapped, Version,
 };
 
 /// How long after it was sent an act may still happen.
@@ -34,7 +34,45 @@ const TRIES: u32 = 100;
 /// The pause before the next try.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Performs an act, unless the row has that state already.
+/// What came of a wish for one group.
+#[derive(Debug)]
+pub struct Acted {
+    /// What was done.
+    pub performed: Vec<Done>,
+    pub exit: Exit,
+    /// The effect that is still to come, if it can be waited for.
+    pub effect: Option<ToCome>,
+}
+
+/// An act that was performed.
+#[derive(Debug)]
+pub struct Done {
+    record: Box<ActRecord>,
+    /// Until when the job that lost its token may still run, at most.
+    old_job_until: Option<String>,
+}
+
+impl Done {
+    /// The act, as JSON shows it.
+    #[must_use]
+    pub fn shown(&self) -> Performed<'_> {
+        Performed {
+            act: ActObject::of(&self.record),
+            old_job_until: self.old_job_until.clone(),
+        }
+    }
+}
+
+/// The effect of an act that happens later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToCome {
+    /// This session ends its job and frees the token.
+    Ended(ClientId, SessionId),
+    /// This client may have the token.
+    Taken(ClientId),
+}
+
+/// Carries a wish out, unless the row has that state already.
 ///
 /// # Errors
 /// If the store is unusable, the group is unknown, or other clients write without end.
@@ -43,57 +81,95 @@ pub fn act(
     group: &GroupName,
     wish: &Wish,
     actor: &Actor,
-    as_json: bool,
     log: &mut Log,
-) -> Result<Exit> {
-    for _ in 0..TRIES {
-        let Reading { row, now, .. } = store.read(group)?;
-        let Some(row) = row else {
-            return Err(unknown_group(store.name(), group).into());
-        };
-        check_reader(&row)?;
-        match attempt(store, wish, actor, &row, &now)? {
-            Attempt::Again => thread::sleep(PAUSE),
-            Attempt::Nothing(act) => {
-                log.write(&nothing(&act, group, store.name()), false);
-                return match as_json {
-                    true => print_json::<Performed<'_>>(&[]),
-                    false => Ok(Exit::OK),
-                };
-            }
-            Attempt::Held(act) => {
-                log.write(&held(&act, &row, store.name()), false);
-                return Ok(Exit::Code(exit::NOT_NOW));
-            }
-            Attempt::Done {
-                act,
-                record,
-                at,
-                old_job_for,
-            } => {
-                let message = done(&act, &row, store.name(), (&record, &at), old_job_for);
-                log.write(&message, false);
-                let until = at.plus(old_job_for).stamp.wall;
-                let performed = Performed {
-                    act: ActObject::of(&record),
-                    old_job_until: (!old_job_for.is_zero()).then(|| rfc3339(until)),
-                };
-                return match as_json {
-                    true => print_json(&[performed]),
-                    false => Ok(Exit::OK),
-                };
-            }
-        }
+) -> Result<Acted> {
+    if let Wish::Move(to) = wish {
+        return moved(store, group, to, actor, log);
     }
-    let text = format!(
-        "the row of {} in {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
-        quoted(group.as_str()),
-        store.name()
-    );
-    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text).into())
+    let (row, made) = make(store, group, wish, actor, &|_| true)?;
+    let effect = match (wish, row.session(), row.client_bound()) {
+        (Wish::Revoke, Some(session), Some(client)) => {
+            Some(ToCome::Ended(client.clone(), session.clone()))
+        }
+        _ => None,
+    };
+    let exit = match &made {
+        Made::Held(_) => Exit::Code(exit::NOT_NOW),
+        _ => Exit::OK,
+    };
+    Ok(Acted {
+        performed: told(store.name(), &row, made, log).into_iter().collect(),
+        exit,
+        effect,
+    })
 }
 
-enum Attempt {
+/// Hands the token off, then revokes it from another client that runs the job. In this order: the
+/// token is reserved before it is free.
+fn moved(
+    store: &mut dyn Store,
+    group: &GroupName,
+    to: &ClientId,
+    actor: &Actor,
+    log: &mut Log,
+) -> Result<Acted> {
+    let runs_on = |row: &Row| match &row.state {
+        State::Running { client, .. } => Some(client.clone()),
+        State::Free | State::Idle { .. } => None,
+    };
+    let handoff = Wish::Handoff(to.clone());
+    let elsewhere = |row: &Row| runs_on(row).is_none_or(|client| client != *to);
+    let (row, made) = make(store, group, &handoff, actor, &elsewhere)?;
+    if matches!(made, Made::Unneeded) {
+        log.write(&has_it(to, group, store.name()), false);
+        return Ok(Acted {
+            performed: Vec::new(),
+            exit: Exit::OK,
+            effect: None,
+        });
+    }
+    let mut performed: Vec<Done> = told(store.name(), &row, made, log).into_iter().collect();
+    let by_another = |row: &Row| runs_on(row).is_some_and(|client| client != *to);
+    let (row, made) = make(store, group, &Wish::Revoke, actor, &by_another)?;
+    performed.extend(told(store.name(), &row, made, log));
+    Ok(Acted {
+        performed,
+        exit: Exit::OK,
+        effect: Some(ToCome::Taken(to.clone())),
+    })
+}
+
+/// Reports what was made of a row, and gives the act if it was performed.
+fn told(store: &str, row: &Row, made: Made, log: &mut Log) -> Option<Done> {
+    match made {
+        Made::Unneeded => None,
+        Made::Nothing(act) => {
+            log.write(&nothing(&act, row, store), false);
+            None
+        }
+        Made::Held(act) => {
+            log.write(&held(&act, row, store), false);
+            None
+        }
+        Made::Done {
+            act,
+            record,
+            at,
+            old_job_for,
+        } => {
+            let message = done(&act, row, store, (&record, &at), old_job_for);
+            log.write(&message, false);
+            let until = at.plus(old_job_for).stamp.wall;
+            Some(Done {
+                record,
+                old_job_until: (!old_job_for.is_zero()).then(|| rfc3339(until)),
+            })
+        }
+    }
+}
+
+/// What was made of one row.
+enum Made {
     Done {
         act: Act,
         record: Box<ActRecord>,
@@ -104,47 +180,78 @@ enum Attempt {
     Nothing(Act),
     /// A job runs.
     Held(Act),
-    /// Another client wrote the row, or the store was slow.
-    Again,
+    /// The act is not wanted for a row like this.
+    Unneeded,
 }
 
+/// Performs an act on the row as it is now, if that is `wanted`. Returns the row before it.
+fn make(
+    store: &mut dyn Store,
+    group: &GroupName,
+    wish: &Wish,
+    actor: &Actor,
+    wanted: &dyn Fn(&Row) -> bool,
+) -> Result<(Row, Made)> {
+    for _ in 0..TRIES {
+        let Reading { row, now, .. } = store.read(group)?;
+        let Some(row) = row else {
+            return Err(unknown_group(store.name(), group).into());
+        };
+        check_reader(&row)?;
+        if !wanted(&row) {
+            return Ok((row, Made::Unneeded));
+        }
+        match attempt(store, wish, actor, &row, &now)? {
+            Some(made) => return Ok((row, made)),
+            None => thread::sleep(PAUSE),
+        }
+    }
+    let text = format!(
+        "the row of {} in {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
+        quoted(group.as_str()),
+        store.name()
+    );
+    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text).into())
+}
+
+/// One try. `None`: another client wrote the row, or the store was slow.
 fn attempt(
     store: &mut dyn Store,
     wish: &Wish,
     actor: &Actor,
     row: &Row,
     now: &StoreTime,
-) -> Result<Attempt> {
+) -> Result<Option<Made>> {
     let bits = random::bits64().context("cannot read random bytes")?;
     let version = Version::from_random(bits);
     let act = act_of(wish, actor, now);
     if let Act::Forget(key) = &act {
         let found = store.once(&row.group, key);
         if found?.is_none() {
-            return Ok(Attempt::Nothing(act));
+            return Ok(Some(Made::Nothing(act)));
         }
     }
     let (mut swap, old_job_for) = match perform(&act, row, now, LIMIT, version) {
-        Effect::Running => return Ok(Attempt::Held(act)),
-        Effect::NotRunning => return Ok(Attempt::Nothing(act)),
+        Effect::Running => return Ok(Some(Made::Held(act))),
+        Effect::NotRunning => return Ok(Some(Made::Nothing(act))),
         Effect::Swap { swap, old_job_for } => (swap, old_job_for),
     };
     if is_same(&swap.to, row, &act) {
-        return Ok(Attempt::Nothing(act));
+        return Ok(Some(Made::Nothing(act)));
     }
     let mut record = Box::new(act.record(row, now, version, actor.clone()));
     swap.act = Some(record.clone());
     match store.swap(&swap) {
         Ok(Swapped::Done(at)) => {
             record.at = at.stamp.wall;
-            Ok(Attempt::Done {
+            Ok(Some(Made::Done {
                 act,
                 record,
                 at,
                 old_job_for,
-            })
+            }))
         }
-        Ok(Swapped::Conflict | Swapped::Expired(_)) => Ok(Attempt::Again),
+        Ok(Swapped::Conflict | Swapped::Expired(_)) => Ok(None),
         Err(error) => Err(unclear(error)),
     }
 }
@@ -170,7 +277,7 @@ fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
             other: Others::new(),
         }),
         Wish::Resume => Act::Resume,
-        Wish::Handoff(to) => Act::Handoff(to.clone()),
+        Wish::Handoff(to) | Wish::Move(to) => Act::Handoff(to.clone()),
         Wish::Expect(client) => Act::Expect(client.clone()),
         Wish::Forget(key) => Act::Forget(key.as_str().to_owned()),
         Wish::Raise(to) => Act::Raise(*to),

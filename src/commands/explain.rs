@@ -53,7 +53,7 @@ pub fn explain(
 }
 
 /// The decision so much later, if nothing else changes.
-fn at(
+pub(super) fn at(
     claim: &Claim,
     reading: &Reading,
     evidence: &Evidence,

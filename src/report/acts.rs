@@ -8,7 +8,7 @@ use super::message::{Level, Message};
 use super::printable::quoted;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Act, ActRecord, GroupName, Row, State, StoreTime};
+use crate::token::{Act, ActRecord, ClientId, GroupName, Row, State, StoreTime};
 
 /// One act, as `history --json` shows it. Only acts have a field `act`.
 #[derive(Debug, Serialize)]
@@ -147,24 +147,37 @@ pub fn done(
 
 /// The message for an act that changes nothing.
 #[must_use]
-pub fn nothing(act: &Act, group: &GroupName, store: &str) -> Message {
-    let group = format!("{} in {store}", quoted(group.as_str()));
+pub fn nothing(act: &Act, row: &Row, store: &str) -> Message {
+    let group = format!("{} in {store}", quoted(row.group.as_str()));
     let text = match act {
         Act::Pause(_) => format!("{group} is paused like that already"),
         Act::Resume => format!("{group} is not paused"),
         Act::Handoff(to) => format!("{group} goes to {to} already"),
         Act::Expect(Some(client)) => format!("{client} is expected to run {group} already"),
         Act::Expect(None) => format!("no client is expected to run {group} already"),
-        Act::Revoke => format!("{group} is not running: there is no session to revoke"),
+        Act::Revoke => match &row.state {
+            State::Running { client, .. } => {
+                format!("{client} is asked already to end its job of {group}")
+            }
+            _ => format!("{group} is not running: there is no session to revoke"),
+        },
         Act::Forget(key) => format!("{key} of {group} is not done"),
         Act::Raise(_) => format!("the fence of {group} is that high already"),
         Act::Release { .. } => format!("{group} is free already"),
     };
-    Message::new(
-        Level::Info,
-        "nothing_to_do",
-        format!("{text}; nothing was changed"),
-    )
+    unchanged(&text)
+}
+
+/// The message that the client to which a token is moved runs the job already.
+#[must_use]
+pub fn has_it(to: &ClientId, group: &GroupName, store: &str) -> Message {
+    let group = quoted(group.as_str());
+    unchanged(&format!("{to} runs {group} in {store} already"))
+}
+
+fn unchanged(text: &str) -> Message {
+    let text = format!("{text}; nothing was changed");
+    Message::new(Level::Info, "nothing_to_do", text)
 }
 
 /// The message for an act that a running token prevents.

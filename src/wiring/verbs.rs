@@ -1,5 +1,6 @@
 //! Puts parts together for the verbs: the store, the caller, and its host.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -8,8 +9,8 @@ use super::hold;
 use super::node::{bystander, client_id, runs_inside};
 use super::stores::{LISTING_TIMEOUT, known_store, known_store_with_locks};
 use crate::cli::{
-    ActRequest, CheckRequest, ExplainRequest, GroupsRequest, JudgementRequest, ScreenRequest,
-    StoryTime,
+    ActRequest, CheckRequest, ExplainRequest, JudgementRequest, Names, NamesRequest,
+    ScreenRequest, Selection, StoryTime,
 };
 use crate::commands;
 use crate::commands::screen::{screen, zone};
@@ -22,7 +23,7 @@ use crate::run::runtime_file::held_session;
 use crate::store::open::Opened;
 use crate::store::{Reading, Store};
 use crate::sys::{process, user};
-use crate::token::{Actor, Claim, Evidence, GroupName, Row};
+use crate::token::{Actor, Claim, ClientId, Evidence, GroupName, Row};
 
 /// The subject of a verb's messages: a group, and this host.
 fn about(group: &GroupName) -> Subject {
@@ -33,17 +34,29 @@ fn about(group: &GroupName) -> Subject {
     }
 }
 
-/// An operator's act.
-pub(crate) fn act(request: ActRequest, log: &mut Log) -> Result<Exit> {
-    log.about(about(&request.group));
-    let mut store = known_store(&request.store, log)?;
+/// An operator's act on one or several groups.
+pub(crate) fn act(mut request: ActRequest, log: &mut Log) -> Result<Exit> {
+    commands::acts::check(&request)?;
+    if let Selection::One(group) = &request.selection {
+        log.about(about(group));
+    }
+    let Opened { mut store, locks } = known_store_with_locks(&request.store, LISTING_TIMEOUT, log)?;
     let actor = Actor {
         by: user::name(),
         host: process::host_name().ok(),
-        reason: request.reason,
+        reason: request.reason.take(),
     };
-    let (group, wish) = (&request.group, &request.wish);
-    commands::act::act(store.as_mut(), group, wish, &actor, request.json, log)
+    let mut prove = |group: &GroupName, client: &ClientId, reading: &Reading| {
+        let mut claim = bystander(group, client.clone())?;
+        if let Some(row) = &reading.row {
+            // The next run of this group probably has the options of the last one.
+            claim.timing.takeover_after = row.document.takeover_after;
+        }
+        let evidence = |locks: PathBuf| evidence_of(locks, reading, &claim.session);
+        let evidence = locks.clone().map_or(Evidence::None, evidence);
+        Ok((claim, evidence))
+    };
+    commands::acts::acts(store.as_mut(), &request, &actor, &about, &mut prove, log)
 }
 
 /// An operator's judgement of a store.
@@ -119,8 +132,11 @@ fn story(store: &mut dyn Store, request: &ExplainRequest, time: StoryTime) -> Re
 /// How long a completion waits for a store.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The names of groups, for a shell.
-pub(crate) fn groups(request: &GroupsRequest, log: &mut Log) -> Result<Exit> {
+/// The names of groups or clients, for a shell.
+pub(crate) fn names(request: &NamesRequest, log: &mut Log) -> Result<Exit> {
     let mut opened = known_store_with_locks(&request.store, COMPLETION_TIMEOUT, log)?;
-    commands::groups::groups(opened.store.as_mut())
+    match request.names {
+        Names::Groups => commands::groups::groups(opened.store.as_mut()),
+        Names::Clients => commands::clients::clients(opened.store.as_mut()),
+    }
 }

@@ -21,7 +21,7 @@ fn another_node_is_refused_while_the_token_is_kept_and_the_same_node_is_not() {
     let run = |client: &str| store.run(client).with(&["--keep=1h"]).job(&["true"]);
     run("node-a").end().with_code(0);
     run("node-b").end().with_code(75).says(&[
-        "job in sqlite://",
+        "\"job\" in sqlite://",
         "belongs to node-a",
         "others may have it in",
         "true was not started",

@@ -187,7 +187,7 @@ fn needs_root_an_unkillable_process_is_reported_and_the_token_is_held() {
     run.signal(Signal::SIGTERM);
     let report = run.until_says("can't be killed");
     for words in [
-        "job is held as long as they live",
+        "\"job\" is held as long as they live",
         &format!("unruly (pid {pid}): only its own user or root may"),
     ] {
         assert!(report.contains(words), "{report}");

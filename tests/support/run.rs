@@ -324,6 +324,15 @@ impl Ended {
         }
     }
 
+    /// Asserts that its messages, one or several, contain these words.
+    #[allow(dead_code)] // not every program of tests has use for it
+    #[track_caller]
+    pub(crate) fn tells(&self, words: &[&str]) {
+        for word in words {
+            assert!(self.stderr.contains(word), "{word:?} is missing: {self:?}");
+        }
+    }
+
     /// Checks that the only message has all of these words.
     #[track_caller]
     pub(crate) fn says(&self, words: &[&str]) {

@@ -85,7 +85,7 @@ fn a_handoff_takes_effect_when_the_token_is_idle(site: &Site) {
     verb(site, &["handoff", "--to", "node-b"])
         .end()
         .with_code(0)
-        .says(&["goes to node-b when the job of node-a has ended"]);
+        .tells(&["goes to node-b when the job of node-a has ended"]);
     run(site, "node-b").job(&["true"]).end().with_code(75);
     site.store.go(0);
     held.end().with_code(0);

@@ -160,7 +160,7 @@ fn a_success_that_can_not_be_recorded_is_reported_as_such(site: &Site) {
     site.sql("ALTER TABLE runs RENAME TO moved");
     site.store.go(0);
     let ended = held.end().with_code(74);
-    let words = "it is not known whether the key of job is done there";
+    let words = "it is not known whether the key of \"job\" is done there";
     assert!(ended.stderr.contains(words), "{ended:?}");
     site.sql("ALTER TABLE moved RENAME TO runs");
     assert_eq!(keys(site), Vec::<Value>::new());

@@ -42,7 +42,7 @@ fn no_run_starts_on_this_host_while_one_survives() {
     let line = contender(&store).with(&["--report", report.to_str().unwrap()]);
     let refused = once_silent(&line).with_code(75);
     refused.says(&[
-        "job in sqlite://",
+        "\"job\" in sqlite://",
         "its run is still alive here: ",
         &format!("sleep (pid {left})"),
         "end them first",

@@ -1,4 +1,4 @@
-//! The names of groups, for a shell that completes a line.
+//! The names of groups and of clients, for a shell that completes a line.
 
 use std::ffi::OsString;
 
@@ -6,27 +6,44 @@ use clap::Parser;
 
 use super::shared::{StoreFlags, StoreRequest};
 
-/// The command's hidden name.
-const NAME: &str = "groups";
+/// What a shell asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    Groups,
+    Clients,
+}
+
+impl Names {
+    /// What a hidden command prints.
+    fn of(command: &OsString) -> Option<Self> {
+        match command.to_str()? {
+            "groups" => Some(Self::Groups),
+            "clients" => Some(Self::Clients),
+            _ => None,
+        }
+    }
+}
 
 /// It is no [`super::Verb`], so that completions do not offer it.
 #[derive(Debug, Parser)]
 #[command(name = "tokenrun", disable_help_flag = true)]
-pub(super) struct GroupsLine {
+pub(super) struct NamesLine {
     #[command(flatten)]
     store: StoreFlags,
 }
 
-/// The names of a store's groups.
+/// Names in a store.
 #[derive(Debug)]
-pub struct GroupsRequest {
+pub struct NamesRequest {
+    pub names: Names,
     pub store: StoreRequest,
 }
 
-impl From<GroupsLine> for GroupsRequest {
-    fn from(line: GroupsLine) -> Self {
-        Self {
-            store: line.store.into(),
+impl NamesLine {
+    pub(super) fn request(self, names: Names) -> NamesRequest {
+        NamesRequest {
+            names,
+            store: self.store.into(),
         }
     }
 }
@@ -35,14 +52,12 @@ impl From<GroupsLine> for GroupsRequest {
 const OPTIONS: [&str; 4] = ["-s", "--store", "--store-file", "--config"];
 
 /// The arguments with the store options of the line that is being completed, if they request
-/// groups: `groups -- -g x --store S` becomes `--store S`.
-pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
+/// names: `groups -- -g x --store S` becomes `--store S`.
+pub(super) fn rewritten(arguments: &[OsString]) -> Option<(Names, Vec<OsString>)> {
     let [program, verb, separator, line @ ..] = arguments else {
         return None;
     };
-    if verb != NAME || separator != "--" {
-        return None;
-    }
+    let names = Names::of(verb).filter(|_| separator == "--")?;
     let mut rewritten = vec![program.clone()];
     let mut words = line.iter().take_while(|word| *word != "--");
     while let Some(word) = words.next() {
@@ -59,7 +74,7 @@ pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
             rewritten.push(word.clone());
         }
     }
-    Some(rewritten)
+    Some((names, rewritten))
 }
 
 #[cfg(test)]
@@ -70,7 +85,8 @@ mod tests {
     fn the_store_of_a_line_counts() {
         let rewritten = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let words = rewritten(&words)?;
+            let (names, words) = rewritten(&words)?;
+            assert_eq!(names, Names::Groups);
             let words = words.iter().map(|word| word.to_str().unwrap().to_owned());
             Some(words.collect::<Vec<_>>().join(" "))
         };
@@ -90,5 +106,10 @@ mod tests {
         }
         assert_eq!(rewritten("tokenrun status -- -s /x"), None);
         assert_eq!(rewritten("tokenrun groups"), None);
+        let words = ["tokenrun", "clients", "--", "-s", "x"].map(OsString::from);
+        assert!(matches!(
+            super::rewritten(&words),
+            Some((Names::Clients, _))
+        ));
     }
 }

@@ -1,0 +1,65 @@
+//! The groups that an act is about: one or several names, patterns, or all.
+
+use clap::Args;
+
+use super::unusable::Unusable;
+use crate::token::{GroupName, GroupPattern, Groups};
+
+#[derive(Debug, Args)]
+pub(super) struct SelectionFlags {
+    /// The group, or a pattern: * stands for any characters, ? for one; may be given several times
+    #[arg(short, long, value_name = "NAME", required_unless_present = "all")]
+    group: Vec<String>,
+    /// Every group of the store
+    #[arg(long, conflicts_with = "group")]
+    all: bool,
+    /// Ask no question
+    ///
+    /// On a terminal a question comes before an act on several groups that --all or a pattern has
+    /// found, and before a token goes to a client that was never seen. Elsewhere --all and a
+    /// pattern need this, and an unknown client is warned of.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// The groups that an act is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// This one.
+    One(GroupName),
+    /// Those of the store that have one of these names, or match one of these patterns.
+    Several(Groups),
+}
+
+impl Selection {
+    /// How the line names groups without their names; `None` if it gives each name.
+    #[must_use]
+    pub fn broad(&self) -> Option<String> {
+        match self {
+            Self::One(_) => None,
+            Self::Several(Groups::All) => Some("--all".to_owned()),
+            Self::Several(Groups::Matching(patterns)) => {
+                let pattern = patterns.iter().find(|it| it.name().is_none())?;
+                Some(format!("--group {:?}", pattern.as_str()))
+            }
+        }
+    }
+}
+
+impl SelectionFlags {
+    /// The groups, and whether no question is to be asked.
+    pub(super) fn selection(self) -> Result<(Selection, bool), Unusable> {
+        if self.all {
+            return Ok((Selection::Several(Groups::All), self.yes));
+        }
+        let patterns = self.group.iter().map(|text| GroupPattern::given(text));
+        let patterns: Result<Vec<_>, _> = patterns.collect();
+        let groups = patterns
+            .map(Groups::Matching)
+            .map_err(|error| Unusable::about(&["--group"], format!("--group {error}")))?;
+        Ok(match groups.single() {
+            Some(name) => (Selection::One(name.clone()), self.yes),
+            None => (Selection::Several(groups), self.yes),
+        })
+    }
+}

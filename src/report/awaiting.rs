@@ -1,0 +1,145 @@
+//! The messages of an act that waits for its effect.
+
+use std::time::Duration;
+
+use super::message::{Context, Level, Message};
+use super::printable::quoted;
+use super::refusals::{refusal_word, why_not};
+use crate::duration::rounded;
+use crate::token::{ClientId, GroupName, Refusal, Row, State, Verdict};
+
+/// A look at the token.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    pub row: &'a Row,
+    /// The store's name.
+    pub store: &'a str,
+    /// What the rule says to the client.
+    pub verdict: &'a Verdict,
+    /// The client that the wait is about.
+    pub client: &'a ClientId,
+    /// Whether the client is to get the token; else it is to end its job.
+    pub gets_it: bool,
+}
+
+impl Seen<'_> {
+    fn token(&self) -> String {
+        format!("{} in {}", quoted(self.row.group.as_str()), self.store)
+    }
+}
+
+/// The message that the effect is still to come, and why.
+#[must_use]
+pub fn waiting(seen: &Seen<'_>) -> Message {
+    let token = seen.token();
+    let until = match seen.gets_it {
+        true => format!("waiting until {} may have it", seen.client),
+        false => format!("waiting for {} to end its job", seen.client),
+    };
+    let (reason, text) = match seen.verdict {
+        Verdict::Refused(Refusal::Held {
+            by,
+            silent_for,
+            takeover_in,
+            ..
+        })
+        | Verdict::RefusedWithHandoff(Refusal::Held {
+            by,
+            silent_for,
+            takeover_in,
+            ..
+        }) => {
+            let text = format!(
+                "waiting for {by} to end its job of {token}; its last heartbeat is {} old, and its lease is over in {} if no other comes",
+                rounded(*silent_for),
+                rounded(*takeover_in)
+            );
+            ("held", text)
+        }
+        Verdict::Refused(why) | Verdict::RefusedWithHandoff(why) => (
+            refusal_word(why),
+            format!("{}; {until}", refusal(seen, why)),
+        ),
+        Verdict::ObserveStore { wait, doubt } => {
+            let why = Refusal::Forgetful {
+                wait: *wait,
+                doubt: *doubt,
+            };
+            (
+                refusal_word(&why),
+                format!("{}; {until}", refusal(seen, &why)),
+            )
+        }
+        Verdict::Observe(wait) => {
+            let wait = rounded(*wait);
+            let text = format!(
+                "{token} was stamped by another clock, and counts as open once it has stayed unchanged for {wait} more; {until}"
+            );
+            ("observed", text)
+        }
+        Verdict::Wait(wait) => {
+            let wait = rounded(*wait);
+            let text =
+                format!("{token} is open, and another client has a head start of {wait}; {until}");
+            ("head_start", text)
+        }
+        Verdict::Nested | Verdict::Create | Verdict::Grant(_) => {
+            ("open", format!("{token} is open; {until}"))
+        }
+    };
+    Message::new(Level::Info, "waiting", text).because(reason)
+}
+
+fn refusal(seen: &Seen<'_>, why: &Refusal) -> String {
+    let cx = Context {
+        group: &seen.row.group,
+        store: seen.store,
+        program: "",
+        command: &[],
+    };
+    why_not(&cx, why, Some(seen.row))
+}
+
+/// The message that the client may have the token, or has it.
+#[must_use]
+pub fn may_have_it(seen: &Seen<'_>, runs: bool) -> Message {
+    let (client, token) = (seen.client, seen.token());
+    let text = match runs {
+        true => format!("{client} runs {token} now"),
+        false => format!("{client} may have {token} now: its next run takes it"),
+    };
+    Message::new(Level::Info, "may_have_it", text)
+}
+
+/// The message that the client's session has the token no more, or, if it is still in the row, that
+/// its lease is over.
+#[must_use]
+pub fn ended(seen: &Seen<'_>, is_in_row: bool) -> Message {
+    let (client, token) = (seen.client, seen.token());
+    let text = match &seen.row.state {
+        _ if is_in_row => {
+            format!(
+                "{client} is dead or silent, and its lease of {token} is over: others may have it"
+            )
+        }
+        State::Free => format!("{client} no longer holds {token}: it is free"),
+        State::Idle { client: other } => {
+            format!("{client} no longer holds {token}: it is idle and belongs to {other}")
+        }
+        State::Running { client: other, .. } => {
+            format!("{client} no longer holds {token}: {other} runs it now")
+        }
+    };
+    Message::new(Level::Info, "ended", text)
+}
+
+/// The message that the wait is over without the effect.
+#[must_use]
+pub fn given_up(group: &GroupName, store: &str, waited: Duration) -> Message {
+    let text = format!(
+        "waited {} for {} in {store}, in vain; what was asked for stays in force",
+        rounded(waited),
+        quoted(group.as_str())
+    );
+    Message::new(Level::Info, "gave_up", text)
+}
