@@ -23,6 +23,7 @@ pub mod process;
 pub mod procfs;
 pub mod random;
 pub mod service_manager;
+pub mod sharing;
 pub mod signal_numbers;
 pub mod signals;
 pub mod socket;

@@ -65,6 +65,8 @@ mod pipelines;
 mod report;
 #[path = "behaviour/screens.rs"]
 mod screens;
+#[path = "behaviour/shared.rs"]
+mod shared;
 #[path = "behaviour/signals.rs"]
 mod signals;
 #[path = "behaviour/starving.rs"]

@@ -106,6 +106,24 @@ impl Line {
         self.under(&["setpriv", &user, &group, "--clear-groups"])
     }
 
+    /// As the user of this number, also in this group; the test must be root.
+    #[allow(dead_code)] // not every program of tests has use for it
+    pub(crate) fn with_user_in(mut self, user: u32, group: Option<u32>) -> Self {
+        // As above; each user has a copy, which another's run does not keep from being written.
+        let copy = self.folder.join(format!("tokenrun-{user}"));
+        if !copy.exists() {
+            let done = Command::new("cp").arg(TOKENRUN).arg(&copy).status();
+            assert!(done.unwrap().success());
+        }
+        self.program = copy.into();
+        let ids = [format!("--reuid={user}"), format!("--regid={user}")];
+        let groups = group.map_or_else(
+            || "--clear-groups".to_owned(),
+            |group| format!("--groups={group}"),
+        );
+        self.under(&["setpriv", &ids[0], &ids[1], &groups])
+    }
+
     /// Another program than the binary under test.
     pub(crate) fn program(mut self, program: &str) -> Self {
         self.program = program.into();

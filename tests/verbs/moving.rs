@@ -164,7 +164,7 @@ fn an_agent_gives_way_to_a_move_and_waits_again(site: &Site) {
         .end()
         .with_code(0);
     crate::support::until("the agent has the token again", || {
-        match agent.stderr().matches("has the token of").count() {
+        match agent.stderr().matches("node-a has the token of").count() {
             0 | 1 => Err(agent.stderr()),
             _ => Ok(()),
         }

@@ -38,8 +38,15 @@ pub fn sweep_if_due(directory: &Path) {
     if fs::metadata(&mark).ok().and_then(is_fresh) == Some(true) {
         return;
     }
-    // A process without the right to write here can't remove anything either.
-    let marked = open_mark(&mark).and_then(|mark| mark.set_modified(now).map(|()| mark));
+    let marked = marked(&mark, now).or_else(|error| {
+        // Another user of the directory made it. A process without the right to write here can't
+        // remove anything either.
+        let is_foreign = error.kind() == io::ErrorKind::PermissionDenied;
+        let removed = is_foreign.then(|| fs::remove_file(&mark));
+        removed
+            .unwrap_or(Err(error))
+            .and_then(|()| marked(&mark, now))
+    });
     let (Ok(mark), Ok(entries)) = (marked, fs::read_dir(directory)) else {
         return;
     };
@@ -55,6 +62,13 @@ pub fn sweep_if_due(directory: &Path) {
         // Otherwise the rest follows a day later.
         let _ = mark.set_modified(now - (AGE - REST_AFTER));
     }
+}
+
+/// The mark with this time.
+fn marked(mark: &Path, now: SystemTime) -> io::Result<File> {
+    let mark = open_mark(mark)?;
+    mark.set_modified(now)?;
+    Ok(mark)
 }
 
 /// Follows no link and truncates nothing: another user of the store may have put the file there.

@@ -1,9 +1,9 @@
 //! Takes the two locks of a run, and gives them up.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use crate::sys::errno::Errno;
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
 use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
+use crate::sys::sharing::Sharing;
 
 /// The supervisor's own lock. The file stays when this is dropped: then it proves that the run is
 /// dead.
@@ -36,7 +37,7 @@ impl AsFd for JobLock {
 
 /// Names a lock file in this directory for one run and takes both locks. `bits`: the file's random
 /// name, drawn for each run. `inherited`: whether the job will inherit its lock. A missing
-/// directory is made, for this user alone.
+/// directory is made, shared like the one that it is made in.
 ///
 /// # Errors
 /// The directory can't be made or written, is not on a local file system, the disk is full,
@@ -104,18 +105,28 @@ fn open(draft: &Path, new: bool) -> io::Result<File> {
         .read(true)
         .write(true)
         .create_new(new)
-        .mode(0o600)
+        .mode(mode_in(draft))
         .custom_flags(NO_FOLLOW | NO_WAIT)
         .open(draft)
 }
 
+/// The permissions of a file at this path: those that its directory gives.
+fn mode_in(path: &Path) -> u32 {
+    path.parent()
+        .map_or(Sharing::Private, Sharing::of)
+        .file_mode()
+}
+
 fn make_directory(directory: &Path) -> io::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)?;
-    // Restores the bits that the umask removed.
-    fs::set_permissions(directory, Permissions::from_mode(0o700))
+    match Sharing::make_directory(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_directory(directory.parent().ok_or(error)?)?;
+            make_directory(directory)
+        }
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        // Another process may have been quicker.
+        _ => Ok(()),
+    }
 }
 
 /// Locks both bytes, the job's through a separate open file description.
@@ -128,9 +139,10 @@ fn lock_both(file: &File, draft: &Path) -> io::Result<(Identity, File)> {
     if !identity.inode.is_file {
         return Err(io::Error::other("what lies there is no file"));
     }
-    if identity.inode.mode != 0o600 {
-        // The umask removed bits that the next call needs.
-        file.set_permissions(Permissions::from_mode(0o600))?;
+    let mode = mode_in(draft);
+    if u32::from(identity.inode.mode) != mode {
+        // The umask removed bits that the next call needs, or other users of the directory.
+        file.set_permissions(Permissions::from_mode(mode))?;
     }
     let job = open(draft, false)?;
     ofd::lock(job.as_fd(), JOB_BYTE)?;
@@ -195,6 +207,17 @@ mod tests {
         assert!(!run.is_job_lock_held().unwrap());
         run.remove();
         assert!(names(&directory).is_empty());
+    }
+
+    #[test]
+    fn a_file_in_a_directory_that_a_group_shares_is_for_the_group() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o2770)).unwrap();
+        let directory = folder.path().join("locks");
+        let (run, _job) = take(&directory, 7, true).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        assert_eq!(mode(&directory), 0o2770);
+        assert_eq!(mode(&directory.join(run.name().as_str())), 0o660);
     }
 
     #[test]

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
-};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -18,6 +16,7 @@ use super::companion::companion;
 use super::fault::Location;
 use super::incarnation;
 use crate::store::{StoreError, filesystem};
+use crate::sys::sharing::Sharing;
 use crate::token::{Incarnation, IncarnationNote, Version};
 
 /// `TokR`: the application id in the file's header.
@@ -252,36 +251,35 @@ fn directory(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }
 
-/// Makes an empty private file, and its directories. Nothing is made on a file system that can't be
-/// trusted.
+/// Makes an empty file, and its directories, for this user alone or for the group that shares the
+/// directory. Nothing is made on a file system that can't be trusted.
 fn make_empty(location: &Location) -> Result<(), StoreError> {
     let parent = directory(&location.path);
     let existing = parent.ancestors().find(|path| path.exists());
     filesystem::check(existing.unwrap_or(Path::new("/")))?;
     make_directories(location, parent)?;
+    let mode = Sharing::of(parent).file_mode();
     let made = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(0o600)
+        .mode(mode)
         .open(&location.path);
     match made {
         // Restores the bits that the umask removed.
         Ok(file) => file
-            .set_permissions(Permissions::from_mode(0o600))
+            .set_permissions(Permissions::from_mode(mode))
             .map_err(|error| location.io("make", &location.path, &error)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(location.io("make", &location.path, &error)),
     }
 }
 
-/// Makes the missing directories, for this user alone. Existing ones stay as they are.
+/// Makes the missing directories, shared like those that they are made in. Existing ones stay as
+/// they are.
 fn make_directories(location: &Location, path: &Path) -> Result<(), StoreError> {
     let refused = |error: io::Error| location.io("make the directory", path, &error);
-    match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => {
-            fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(refused)?;
-            sync_directory(directory(path)).map_err(refused)
-        }
+    match Sharing::make_directory(path) {
+        Ok(()) => sync_directory(directory(path)).map_err(refused),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             match path.parent() {
@@ -405,7 +403,9 @@ fn build(
     file.set_permissions(Permissions::from_mode(mode))
         .map_err(refused)?;
     let made = file.metadata().map_err(refused)?;
-    if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
+    // In a shared directory the group has it, and one of its users can't give it to another.
+    let is_shared = Sharing::of(directory(draft)) == Sharing::Group;
+    if (made.uid(), made.gid()) != (like.uid(), like.gid()) && !is_shared {
         fchown(&file, Some(like.uid()), Some(like.gid())).map_err(refused)?;
     }
     let note = IncarnationNote::of_new(
