@@ -58,6 +58,9 @@ _tokenrun() {
             tokenrun,metrics)
                 cmd="tokenrun__subcmd__metrics"
                 ;;
+            tokenrun,move)
+                cmd="tokenrun__subcmd__move"
+                ;;
             tokenrun,once)
                 cmd="tokenrun__subcmd__once"
                 ;;
@@ -101,7 +104,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff expect revoke release settle distrust metrics once fence init config doctor completions man"
+            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff move expect revoke release settle distrust metrics once fence init config doctor completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -761,7 +764,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__handoff)
-            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --to --help"
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --to --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1052,6 +1055,60 @@ _tokenrun() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        tokenrun__subcmd__move)
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --to --wait --no-wait --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         tokenrun__subcmd__once)
             opts="-h --help list forget"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1151,7 +1208,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__pause)
-            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --for --help"
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --for --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1201,7 +1258,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__release)
-            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --force --help"
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1247,7 +1304,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__resume)
-            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --help"
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1293,7 +1350,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__revoke)
-            opts="-g -s -q -v -h --group --store --store-file --config --reason --json --quiet --verbose --log-format --help"
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1329,6 +1386,10 @@ _tokenrun() {
                     ;;
                 --log-format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1421,19 +1482,41 @@ _tokenrun() {
     esac
 }
 
-# The names of groups come from the store.
+# The job's line, which begins with the word of this number.
+_tokenrun_job() {
+    local cur="$1" first="$2"
+    COMPREPLY=()
+    if declare -F _comp_command_offset >/dev/null; then
+        _comp_command_offset "$first"
+    elif declare -F _command_offset >/dev/null; then
+        _command_offset "$first"
+    elif ((COMP_CWORD == first)) && [[ "$cur" != */* ]]; then
+        mapfile -t COMPREPLY < <(compgen -c -- "$cur" | sort -u)
+    fi
+}
+
+# The names of groups and of clients come from the store.
 _tokenrun_line() {
-    local cur="$2" prev="$3" before=("${COMP_WORDS[@]:0:COMP_CWORD}") line name word
+    local cur="$2" prev="$3" before=("${COMP_WORDS[@]:0:COMP_CWORD}") at line name names=""
+    for at in "${!before[@]}"; do
+        case "${before[at]}" in
+        --)
+            _tokenrun_job "$cur" $((at + 1))
+            return
+            ;;
+        esac
+    done
     if [[ "$cur" == "=" ]]; then
         cur=""
     elif [[ "$prev" == "=" ]]; then
         prev="${COMP_WORDS[COMP_CWORD - 2]}"
     fi
-    for word in "${before[@]}"; do
-        # From here on it is the job's line.
-        [[ "$word" == "--" ]] && prev=""
-    done
-    if [[ "$prev" != "-g" && "$prev" != "--group" ]]; then
+    case "$prev" in
+    -g | --group) names=groups ;;
+    --client) names=clients ;;
+    --to) [[ " ${before[*]} " == *" fence "* ]] || names=clients ;;
+    esac
+    if [[ -z "$names" ]]; then
         _tokenrun "$@"
         return
     fi
@@ -1443,7 +1526,7 @@ _tokenrun_line() {
     while IFS= read -r name; do
         printf -v name %q "$name"
         [[ "$name" == "$cur"* ]] && COMPREPLY+=("$name")
-    done < <("$1" groups -- "${line[@]:1}" 2>/dev/null)
+    done < <("$1" "$names" -- "${line[@]:1}" 2>/dev/null)
     return 0
 }
 

@@ -4,6 +4,7 @@ function __fish_tokenrun_global_optspecs
 end
 
 function __fish_tokenrun_needs_command
+	contains -- -- (commandline -opc); and return 1
     # Figure out if the current invocation already has a command.
     set -l cmd (commandline -opc)
     set -e cmd[1]
@@ -64,6 +65,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "hold" -d 'Keep the t
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "pause" -d 'Stop new grants; a running job goes on'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "resume" -d 'Allow grants again'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "handoff" -d 'Have the token go to a certain client next, when it is idle'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "move" -d 'Have the token go to a certain client now: hand it off, and end the job of another'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "expect" -d 'Change the client that is expected to have the token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "revoke" -d 'Ask the holder to end its job and to free the token, without overlap'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "release" -d 'Free an idle token; a running one only by force'
@@ -88,7 +90,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s g -l group
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l client -d 'Only runs of this client' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l client -d 'Only runs of this client' -r -f -a "(__fish_tokenrun_clients)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l outcome -d 'Only runs that ended like this' -r -f -a "running\t''
 succeeded\t''
 failed\t''
@@ -148,7 +150,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l failback -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
@@ -156,33 +158,55 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l reason -d 'W
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l for -d 'For how long [default: until it is resumed]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l all -d 'Every group of the store'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s y -l yes -d 'Ask no question'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l json -d 'What was done, as an array of JSON objects, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l reason -d 'Why: recorded, and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l all -d 'Every group of the store'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s y -l yes -d 'Ask no question'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l json -d 'What was done, as an array of JSON objects, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l reason -d 'Why: recorded, and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l to -d 'The client that gets the token next' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l to -d 'The client that gets the token next' -r -f -a "(__fish_tokenrun_clients)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l all -d 'Every group of the store'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s y -l yes -d 'Ask no question'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l json -d 'What was done, as an array of JSON objects, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l reason -d 'Why: recorded, and shown in history' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
+json\t'A JSON object a line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l to -d 'The client that gets the token' -r -f -a "(__fish_tokenrun_clients)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l wait -d 'Wait until that client may have the token, at most for so long, then exit status 75 [default: on a terminal, however long it takes]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l all -d 'Every group of the store'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s y -l yes -d 'Ask no question'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l json -d 'What was done, as an array of JSON objects, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s v -l verbose -d 'Tell every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l no-wait -d 'Do not wait, on a terminal either'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
@@ -190,30 +214,35 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l config -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l reason -d 'Why: recorded, and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l json -d 'What was done, as an array of JSON objects, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l clear -d 'Expect no client'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l reason -d 'Why: recorded, and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l wait -d 'Wait until the job has ended and the token is free, at most for so long, then exit status 75 [default: no; without a DURATION however long it takes]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l all -d 'Every group of the store'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s y -l yes -d 'Ask no question'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l json -d 'What was done, as an array of JSON objects, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l reason -d 'Why: recorded, and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l all -d 'Every group of the store'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s y -l yes -d 'Ask no question'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l json -d 'What was done, as an array of JSON objects, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l force -d 'Free it although a job holds it: that job may go on for a while, beside the next'
@@ -224,7 +253,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l config -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l reason -d 'Why: recorded, and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l json -d 'What was done, as an array of JSON objects, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -234,7 +263,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l config -d
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l reason -d 'Why: recorded, and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l json -d 'What was done, as an array of JSON objects, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -260,7 +289,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l reason -d 'Why: recorded, and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l json -d 'What was done, as an array of JSON objects, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -296,7 +325,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
 json\t'A JSON object a line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l to -d 'The least that it is then: the highest that a resource has seen [default: by a minute]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l json -d 'What was done, as an array of one JSON object, on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l json -d 'What was done, as an array of JSON objects, on stdout'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -353,8 +382,24 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s h -l help -
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand man" -s h -l help -d 'Print help'
 
-# The names of groups come from the store.
+# The names of groups and of clients come from the store.
 function __fish_tokenrun_groups
     set -l line (commandline -opc)
     tokenrun groups -- $line[2..] 2>/dev/null
 end
+function __fish_tokenrun_clients
+    set -l line (commandline -opc)
+    tokenrun clients -- $line[2..] 2>/dev/null
+end
+
+# After -- comes the job's line.
+function __fish_tokenrun_in_job
+    contains -- -- (commandline -opc)
+end
+function __fish_tokenrun_job
+    set -l line (commandline -opc)
+    set -l first (math 1 + (contains -i -- -- $line))
+    set -l job (string escape -- $line[$first..])
+    complete -C (string join ' ' -- $job (commandline -ct))
+end
+complete -c tokenrun -n __fish_tokenrun_in_job -x -a '(__fish_tokenrun_job)'

@@ -11,7 +11,8 @@ pub const BUG: u8 = 70;
 pub const SYSTEM: u8 = 71;
 /// The job succeeded, but that could not be recorded (`--once` only).
 pub const UNRECORDED: u8 = 74;
-/// Not now: held, bound, reserved, handed off, too soon, paused, or behind others.
+/// Not now: held, bound, reserved, handed off, too soon, paused, or behind others; what was waited
+/// for has not come in time; a question was not answered with yes.
 pub const NOT_NOW: u8 = 75;
 /// The job was stopped because its token was lost or could no longer be guarded.
 pub const LOST: u8 = 76;

@@ -40,6 +40,8 @@ mod prometheus;
 mod readme;
 #[path = "packaging/release.rs"]
 mod release;
+#[path = "packaging/shared.rs"]
+mod shared;
 #[path = "packaging/systemd.rs"]
 mod systemd;
 

@@ -102,7 +102,10 @@ end
 function __fish_tokenrun_job
     set -l line (commandline -opc)
     set -l first (math 1 + (contains -i -- -- $line))
-    set -l job (string escape -- $line[$first..])
+    set -l job
+    if test (count $line) -ge $first
+        set job (string escape -- $line[$first..])
+    end
     complete -C (string join ' ' -- $job (commandline -ct))
 end
 complete -c tokenrun -n __fish_tokenrun_in_job -x -a '(__fish_tokenrun_job)'

@@ -86,7 +86,7 @@ fn verb_page(command: &clap::Command) -> io::Result<String> {
 /// The section about a command's JSON; empty if it has none.
 fn fields(page: &str) -> String {
     let verbs = [
-        "pause", "resume", "handoff", "expect", "revoke", "release", "settle", "distrust",
+        "pause", "resume", "handoff", "move", "expect", "revoke", "release", "settle", "distrust",
     ];
     let act = verbs
         .into_iter()

@@ -134,6 +134,51 @@ fn bad_input_gets_one_line_that_says_what_to_write() {
             vec!["--to", "as in tokenrun handoff --group nightly --to node-b"],
         ),
         (
+            vec!["tokenrun", "move", "-g", "x"],
+            vec!["--to", "as in tokenrun move --group nightly --to node-b"],
+        ),
+        (
+            vec!["tokenrun", "move", "-g", "x", "--to", "b", "--wait=soon"],
+            vec!["--wait", "'soon'", "2h 30m"],
+        ),
+        (
+            vec!["tokenrun", "move", "-g", "x", "--to", "b", "--wait", "5m"],
+            vec!["--wait=5m"],
+        ),
+        (
+            vec![
+                "tokenrun",
+                "move",
+                "-g",
+                "x",
+                "--to",
+                "b",
+                "--wait",
+                "--no-wait",
+            ],
+            vec!["--no-wait", "cannot be used with", "--wait"],
+        ),
+        (
+            vec!["tokenrun", "revoke", "-g", "x", "--wait=1M"],
+            vec!["--wait", "months"],
+        ),
+        (
+            vec!["tokenrun", "pause"],
+            vec!["--group", "as in tokenrun pause --group nightly"],
+        ),
+        (
+            vec!["tokenrun", "pause", "-g", "x", "--all"],
+            vec!["--group", "cannot be used with", "--all"],
+        ),
+        (
+            vec!["tokenrun", "pause", "-g", "x", "-g", ""],
+            vec!["--group", "empty"],
+        ),
+        (
+            vec!["tokenrun", "expect", "-g", "x", "-g", "y", "node-b"],
+            vec!["--group", "multiple times"],
+        ),
+        (
             vec!["tokenrun", "expect", "-g", "x"],
             vec!["as in tokenrun expect --group nightly node-b"],
         ),
@@ -157,6 +202,50 @@ fn bad_input_gets_one_line_that_says_what_to_write() {
     }
     let long = "x".repeat(201);
     assert!(refused(&["tokenrun", "-g", &long, "--", "job"]).contains("201"));
+}
+
+fn act(line: &str) -> ActRequest {
+    let words: Vec<&str> = line.split(' ').collect();
+    match parsed(&words) {
+        Ok(Request::Act(act)) => act,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[test]
+fn an_act_is_about_one_group_or_several() {
+    let broad = |line: &str| act(line).selection.broad();
+    assert!(matches!(
+        act("tokenrun pause -g x").selection,
+        Selection::One(group) if group.as_str() == "x"
+    ));
+    assert_eq!(broad("tokenrun pause -g x -g y"), None);
+    let shown = broad("tokenrun resume -g x -g y*");
+    assert_eq!(shown.as_deref(), Some("--group \"y*\""));
+    let all = act("tokenrun release --all --yes");
+    assert_eq!(all.selection.broad().as_deref(), Some("--all"));
+    assert!(all.yes && !act("tokenrun release -g x").yes);
+    // An act on one group alone takes its name as it is.
+    assert_eq!(broad("tokenrun expect -g x* node-b"), None);
+}
+
+#[test]
+fn a_move_waits_on_a_terminal_unless_the_line_says() {
+    use crate::run::machine::Wait;
+    let patience = |line: &str| act(line).patience;
+    let moved = "tokenrun move -g x --to b";
+    assert_eq!(patience(moved), Patience::OnTerminal);
+    for (option, wait) in [
+        ("--wait", Wait::Forever),
+        ("--wait=5m", Wait::For(Duration::from_mins(5))),
+        ("--no-wait", Wait::No),
+    ] {
+        let line = format!("{moved} {option}");
+        assert_eq!(patience(&line), Patience::Given(wait));
+    }
+    assert_eq!(patience("tokenrun revoke -g x"), Patience::Given(Wait::No));
+    let line = "tokenrun revoke -g x --wait";
+    assert_eq!(patience(line), Patience::Given(Wait::Forever));
 }
 
 /// Settings of a run that may not stand in a file.

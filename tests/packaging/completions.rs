@@ -1,4 +1,4 @@
-//! Completions of groups, in real shells on a terminal: the key is pressed, and the line that
+//! Completions of groups, clients and the job's command, in real shells on a terminal: the key is pressed, and the line that
 //! came of it is run.
 
 use std::fs::{self, File};
@@ -30,7 +30,8 @@ impl Shell {
         let store = folder.path().join("tokens.db");
         for group in ["nightly", "week end"] {
             let mut run = Command::new(TOKENRUN);
-            run.arg("-s").arg(&store).args(["-g", group, "--", "true"]);
+            run.arg("-s").arg(&store).args(["--client-id", "vm-7"]);
+            run.args(["-g", group, "--", "true"]);
             assert!(run.status().unwrap().success());
         }
         let size = nix::pty::Winsize {
@@ -145,6 +146,14 @@ impl Shell {
             }
             self.until(PROMPT);
         }
+        // Clients of the store, and commands of the system after --.
+        self.types("tokenrun handoff -g nightly --to v\t\r");
+        self.until("\"nightly\" in ");
+        self.until("goes to vm-7");
+        self.until(PROMPT);
+        self.types("tokenrun -g nightly --client-id vm-7 -- tokenr\tversion\r");
+        self.until(concat!("tokenrun ", env!("CARGO_PKG_VERSION"), "\r\n"));
+        self.until(PROMPT);
         // All of them.
         self.types("tokenrun pause -g \t\t");
         self.until("nightly");
@@ -200,24 +209,28 @@ fn fish_completes_groups() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("tokens.db");
     let mut run = Command::new(TOKENRUN);
-    run.arg("-s")
-        .arg(&store)
-        .args(["-g", "week end", "--", "true"]);
+    run.arg("-s").arg(&store).args(["--client-id", "vm-7"]);
+    run.args(["-g", "week end", "--", "true"]);
     assert!(run.status().unwrap().success());
     let script = repository("completions/tokenrun.fish");
     let binaries = Path::new(TOKENRUN).parent().unwrap().display();
     let path = std::env::var("PATH").unwrap_or_default();
-    let source = format!(
-        "source '{}'; complete -C 'tokenrun status -g we'",
-        script.display()
-    );
-    let output = Command::new("fish")
-        .args(["--no-config", "-c", &source])
-        .env("PATH", format!("{binaries}:{path}"))
-        .env("HOME", folder.path())
-        .env("TOKENRUN_STORE", &store)
-        .output()
-        .expect("fish is missing: install fish");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("week end"), "{output:?}");
+    for (line, word) in [
+        ("tokenrun status -g we", "week end"),
+        ("tokenrun handoff --to v", "vm-7"),
+        ("tokenrun -g x -- tokenr", "tokenrun"),
+        ("tokenrun -g x -- tokenrun stat", "status"),
+    ] {
+        let source = format!("source '{}'; complete -C '{line}'", script.display());
+        let output = Command::new("fish")
+            .args(["--no-config", "-c", &source])
+            .env("PATH", format!("{binaries}:{path}"))
+            .env("HOME", folder.path())
+            .env("TOKENRUN_STORE", &store)
+            .output()
+            .expect("fish is missing: install fish");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut words = text.lines().filter_map(|line| line.split('\t').next());
+        assert!(words.any(|it| it == word), "{line}: {output:?}");
+    }
 }

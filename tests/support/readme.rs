@@ -16,12 +16,14 @@ pub(crate) enum By {
     Example(&'static str),
     /// `tests/packaging/release.rs`: on a machine that is thrown away.
     Release,
+    /// `tests/packaging/shared.rs`: on a machine that is thrown away.
+    Shared,
     /// The person who runs the tests.
     Tester,
 }
 
 /// How a block begins, including its fence, and the test that runs it.
-const RUN: [(&str, By); 15] = [
+const RUN: [(&str, By); 16] = [
     (
         "```sh\ntokenrun --group nightly -- /opt/etl/run.sh --full\n",
         By::Commands,
@@ -38,6 +40,7 @@ const RUN: [(&str, By); 15] = [
         By::Example("kubernetes/nightly.yaml"),
     ),
     ("```sh\ncargo install ", By::Release),
+    ("```sh\ngroupadd jobs\n", By::Shared),
     ("```toml\n[defaults]\n", By::Commands),
     ("```sh\ntokenrun --store postgres://", By::Postgres),
     ("```sh\ntokenrun init --print-sql ", By::Postgres),

@@ -1,16 +1,17 @@
 //! Removes the lock files of dead runs that no run on this host took over.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirEntry, File, Metadata, OpenOptions};
+use std::fs::{self, DirEntry, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::name::{DRAFT, LockName};
 use super::probe::{Probed, look, open};
 use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
+use crate::sys::sharing::Sharing;
 
 /// The minimum age of a swept file, and the time between two sweeps. A granted run names its file
 /// at once, and takeover-after is at most a day: silence has shown whatever an older file could
@@ -66,18 +67,22 @@ pub fn sweep_if_due(directory: &Path) {
 
 /// The mark with this time.
 fn marked(mark: &Path, now: SystemTime) -> io::Result<File> {
-    let mark = open_mark(mark)?;
+    let mode = mark.parent().map_or(Sharing::Private, Sharing::of);
+    let mode = mode.file_mode();
+    let mark = open_mark(mark, mode)?;
     mark.set_modified(now)?;
+    // Whatever the umask is.
+    mark.set_permissions(Permissions::from_mode(mode))?;
     Ok(mark)
 }
 
 /// Follows no link and truncates nothing: another user of the store may have put the file there.
-fn open_mark(mark: &Path) -> io::Result<File> {
+fn open_mark(mark: &Path, mode: u32) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
-        .mode(0o600)
+        .mode(mode)
         .custom_flags(NO_FOLLOW | NO_WAIT)
         .open(mark)
 }
