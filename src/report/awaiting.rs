@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::message::{Context, Level, Message};
 use super::printable::quoted;
-use super::refusals::{refusal_word, why_not};
+use super::refusals::why_not;
 use crate::duration::rounded;
 use crate::token::{ClientId, GroupName, Refusal, Row, State, Verdict};
 
@@ -57,7 +57,7 @@ pub fn waiting(seen: &Seen<'_>) -> Message {
             ("held", text)
         }
         Verdict::Refused(why) | Verdict::RefusedWithHandoff(why) => (
-            refusal_word(why),
+            why.word(),
             format!("{}; {until}", refusal(seen, why)),
         ),
         Verdict::ObserveStore { wait, doubt } => {
@@ -66,7 +66,7 @@ pub fn waiting(seen: &Seen<'_>) -> Message {
                 doubt: *doubt,
             };
             (
-                refusal_word(&why),
+                why.word(),
                 format!("{}; {until}", refusal(seen, &why)),
             )
         }
