@@ -12,6 +12,7 @@ mod explained;
 mod fence;
 mod forgiving;
 mod hold;
+mod hooks;
 mod init;
 mod instant;
 mod judgements;
@@ -39,6 +40,7 @@ use self::once::OnceVerb;
 use self::run::run_request;
 use self::settings::{Misread, Origins};
 use self::tree::{Cli, PlainRun, Verb};
+use crate::job::hooks::Order;
 
 pub use self::acts::{ActRequest, Patience, Wish};
 pub use self::check::{CheckRequest, Question};
@@ -47,6 +49,7 @@ pub use self::doctor::DoctorRequest;
 pub use self::explain::{ExplainRequest, StoryTime};
 pub use self::fence::{FenceQuestion, FenceRequest};
 pub use self::hold::{HoldRequest, STAND_IN, StandIn};
+pub use self::hooks::{HOOK_KEEPER, HookRequest};
 pub use self::init::InitRequest;
 pub use self::instant::GivenTime;
 pub use self::judgements::JudgementRequest;
@@ -87,6 +90,8 @@ pub enum Request {
     Hold(Box<HoldRequest>),
     /// Take the place of a job.
     StandIn(StandIn),
+    /// Keep a hook.
+    KeepHook(Order),
     Status(StatusRequest),
     History(HistoryRequest),
     OnceList(OnceListRequest),
@@ -130,7 +135,7 @@ impl Request {
             Self::Config(config) => Some(&config.store),
             Self::Names(names) => Some(&names.store),
             Self::Doctor(doctor) => Some(&doctor.store),
-            Self::StandIn(_) | Self::Print(_) | Self::Man(_) => None,
+            Self::StandIn(_) | Self::KeepHook(_) | Self::Print(_) | Self::Man(_) => None,
         }
     }
 
@@ -180,6 +185,9 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, Unusable> {
     let arguments = rewritten.as_deref().unwrap_or(arguments);
     if let Some(order) = StandIn::of(arguments) {
         return Ok(Request::StandIn(order));
+    }
+    if let Some(order) = hooks::order_of(arguments) {
+        return Ok(Request::KeepHook(order));
     }
     if let Some((names, arguments)) = names::rewritten(arguments) {
         let read = settings::read::<NamesLine>(&arguments);

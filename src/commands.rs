@@ -14,6 +14,7 @@ pub mod fence;
 pub mod groups;
 pub mod history;
 pub mod hold;
+pub mod hooks;
 pub mod init;
 pub mod judge;
 pub mod manual;

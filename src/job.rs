@@ -40,6 +40,7 @@
 
 pub mod ancestry;
 pub mod handle;
+pub mod hooks;
 pub mod locks;
 pub mod messages;
 

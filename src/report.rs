@@ -13,6 +13,7 @@ pub mod fence;
 pub mod group;
 pub mod history;
 pub mod hold;
+pub mod hooks;
 pub mod incarnation;
 pub mod json;
 pub mod last_run;

@@ -17,7 +17,9 @@ use anyhow::{Context as _, Result};
 
 use crate::cli::{self, Request};
 use crate::commands;
+use crate::commands::failure::SYSTEM_REFUSED;
 use crate::exit::Exit;
+use crate::job::hooks::{self, Order};
 use crate::report::log::Log;
 use crate::sys::signals::Inherited;
 use stores::known_store;
@@ -34,6 +36,7 @@ pub(crate) fn dispatch(
         }
         Request::Hold(request) => hold::agent(*request, arguments, inherited, log),
         Request::StandIn(order) => hold::standing_in(&order, &inherited, log),
+        Request::KeepHook(order) => keep_hook(&order, &inherited),
         Request::Status(list) => {
             let mut store = known_store(&list.store, log)?;
             commands::status::status(store.as_mut(), &list)
@@ -68,4 +71,10 @@ pub(crate) fn dispatch(
             commands::manual::write(&directory, &pages)
         }
     }
+}
+
+/// Keeps a hook. The process that started this one reports what comes of it.
+fn keep_hook(order: &Order, inherited: &Inherited) -> Result<Exit> {
+    hooks::keep(order, inherited).context(SYSTEM_REFUSED)?;
+    Ok(Exit::OK)
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::claim::ClaimFlags;
+use super::hooks::HookRequest;
 use super::run::{FOREVER, LeftoversFlag, ONCE_RETAIN, RunRequest, wait_value};
 use super::shared::{LogFlags, RecordFlags, StoreFlags, group_name};
 use super::unusable::Unusable;
@@ -127,6 +128,7 @@ impl TryFrom<HoldFlags> for HoldRequest {
             once_retain: ONCE_RETAIN,
             history_retain: flags.history.retain(),
             report: None,
+            hooks: HookRequest::default(),
             label: flags.history.label()?,
             log: flags.log.into(),
             command: Vec::new(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::claim::ClaimFlags;
+use super::hooks::{HookFlags, HookRequest};
 use super::shared::{
     LogFlags, LogRequest, RecordFlags, StoreFlags, StoreRequest, duration_value, group_name,
 };
@@ -120,6 +121,8 @@ pub(super) struct RunFlags {
     )]
     conflict_exit_code: Option<u8>,
     #[command(flatten)]
+    hooks: HookFlags,
+    #[command(flatten)]
     store: StoreFlags,
     #[command(flatten)]
     history: RecordFlags,
@@ -200,6 +203,8 @@ pub struct RunRequest {
     pub history_retain: Duration,
     /// Where the report goes.
     pub report: Option<PathBuf>,
+    /// The commands that are run when its end is known.
+    pub hooks: HookRequest,
     /// The user's name for the run.
     pub label: Option<String>,
     /// The amount and the style of messages.
@@ -263,6 +268,7 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
         once_retain: flags.once_retain.unwrap_or(ONCE_RETAIN),
         history_retain: flags.history.retain(),
         report: flags.report,
+        hooks: flags.hooks.try_into()?,
         label: flags.history.label()?,
         log: flags.log.into(),
         command: flags.command,

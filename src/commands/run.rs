@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::failure::{Failure, SYSTEM_REFUSED};
+use super::failure::{Failure, SYSTEM_REFUSED, code_of};
+use super::hooks::Hooks;
 use crate::cli::{STAND_IN, said_by_variable};
 use crate::exit::{self, Exit};
+use crate::job::hooks::Input;
+use crate::report::hooks::Told;
 use crate::report::log::Log;
 use crate::report::message::{Context, Message};
 use crate::report::messages::{guard_news, message, report_failed};
@@ -22,7 +25,7 @@ use crate::run::machine::{Limits, Machine, Wait};
 use crate::run::outside::Outside;
 use crate::store::Store;
 use crate::sys::service_manager::ServiceManager;
-use crate::token::{Claim, Row, StoreTime};
+use crate::token::{Claim, Row, RunRecord, SessionId, StoreTime};
 
 /// A run, with everything that it needs.
 #[derive(Debug)]
@@ -48,6 +51,7 @@ pub fn run(
     run: Run,
     store: Box<dyn Store>,
     manager: Option<&mut ServiceManager>,
+    hooks: &mut Hooks,
     log: &mut Log,
 ) -> Result<(Ending, Exit)> {
     let started_at = rfc3339(wall_clock());
@@ -62,13 +66,15 @@ pub fn run(
         displays: run.limits.wait != Wait::No && log.displays(),
         log,
         manager,
+        hooks,
         seen: None,
         granted: None,
         primaries: None,
     };
     let machine = Machine::new(run.claim.clone(), run.limits);
     let ending = drive(machine, store, &run.outside, &mut narrator).context(SYSTEM_REFUSED)?;
-    let exit = ending.exit(run.codes);
+    let mut exit = ending.exit(run.codes);
+    let mut written = Ok(());
     if let Some(path) = &run.report {
         let report = Report {
             claim: &run.claim,
@@ -76,9 +82,14 @@ pub fn run(
             started_at,
             exit,
         };
-        report.write(path, &ending, &mut narrator)?;
+        written = report.write(path, &ending, &mut narrator);
+        if let Err(error) = &written {
+            exit = Exit::Code(code_of(error));
+        }
     }
-    Ok((ending, exit))
+    let told = Told::of(&ending, exit);
+    narrator.hooks.after(told, Input::new(), narrator.log);
+    written.map(|()| (ending, exit))
 }
 
 /// Turns a run's notes into messages, and collects the data of the report.
@@ -86,6 +97,7 @@ struct Narrator<'a> {
     context: Context<'a>,
     log: &'a mut Log,
     manager: Option<&'a mut ServiceManager>,
+    hooks: &'a mut Hooks,
     seen: Option<(Box<Row>, StoreTime)>,
     granted: Option<Granted>,
     /// The servers that accepted writes at once.
@@ -95,6 +107,15 @@ struct Narrator<'a> {
 }
 
 impl Narrator<'_> {
+    /// Reports the run that lost the token without a word of its own, as the last look has shown it.
+    fn report_vanished(&mut self, session: &SessionId, proven: bool) {
+        let seen = self.seen.as_ref();
+        let run = seen.and_then(|(row, _)| RunRecord::vanished(row));
+        if let Some(run) = run.filter(|run| run.session == *session) {
+            self.hooks.vanished(&run, proven, self.log);
+        }
+    }
+
     /// Shows the wait, or clears it. Returns whether the note needs nothing else.
     fn show(&mut self, note: &Note, detached: bool) -> bool {
         match note {
@@ -130,8 +151,16 @@ impl Listener for Narrator<'_> {
             Note::Decided { row, now, .. } => {
                 self.seen = row.clone().map(|row| (row, now.clone()));
             }
-            Note::Acquired { granted, .. } => {
+            Note::Acquired {
+                granted,
+                vanished,
+                proven,
+            } => {
                 self.log.granted(granted.fence);
+                self.hooks.granted(granted);
+                if let Some(session) = vanished {
+                    self.report_vanished(session, *proven);
+                }
                 self.granted = Some(granted.clone());
             }
             Note::Split { primaries } => self.primaries = Some(primaries.clone()),
@@ -161,6 +190,11 @@ impl Listener for Narrator<'_> {
         if let Some(manager) = &mut self.manager {
             manager.at_work();
         }
+        self.hooks.look(self.log);
+    }
+
+    fn new_child(&mut self) -> Option<i32> {
+        self.hooks.new_child()
     }
 }
 

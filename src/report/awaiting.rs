@@ -96,6 +96,9 @@ fn refusal(seen: &Seen<'_>, why: &Refusal) -> String {
         store: seen.store,
         program: "",
         command: &[],
+        client: seen.client,
+        timeout: None,
+        ran: None,
     };
     why_not(&cx, why, Some(seen.row))
 }

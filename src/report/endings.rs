@@ -63,7 +63,7 @@ pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option
 }
 
 /// How a token was lost, in a word for scripts.
-const fn loss_word(loss: Loss) -> &'static str {
+pub(super) const fn loss_word(loss: Loss) -> &'static str {
     match loss {
         Loss::Taken => "taken",
         Loss::StoreGone => "store_gone",
@@ -206,7 +206,7 @@ fn shell_hint(cx: &Context<'_>) -> &'static str {
 }
 
 /// Why a job was not started, in a word for scripts.
-const fn unstarted_word(unstarted: &Unstarted) -> &'static str {
+pub(super) const fn unstarted_word(unstarted: &Unstarted) -> &'static str {
     match unstarted {
         Unstarted::Guard(NotStarted::NotFound(_)) => "not_found",
         Unstarted::Guard(NotStarted::NotExecutable(_)) => "not_executable",

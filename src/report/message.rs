@@ -70,13 +70,6 @@ pub struct Context<'a> {
     pub command: &'a [OsString],
 }
 
-impl Context<'_> {
-    /// The group, as a sentence names it.
-    pub(super) fn group(&self) -> String {
-        quoted(self.group.as_str())
-    }
-}
-
 /// What the messages of one process are about, as fields of JSON messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subject {

@@ -60,9 +60,9 @@ impl<'a> RunReport<'a> {
             self.grant = granted.kind.map(|kind| kind.as_str());
             self.previous_client = granted.previous_client.as_ref();
         }
+        self.outcome = outcome_word(ending);
         match ending {
             Ending::Refused { clause, why } => {
-                self.outcome = "refused";
                 self.clause = Some(clause.number());
                 self.refused = Some(why.word());
                 self.refused_by = match why {
@@ -75,20 +75,14 @@ impl<'a> RunReport<'a> {
                     | Refusal::Behind { .. } => None,
                 };
             }
-            Ending::Done(_) => self.outcome = "done",
-            Ending::Stopped(_) => self.outcome = "stopped",
-            Ending::StoreFailed { .. } => self.outcome = "store_failed",
-            Ending::NoGuard => self.outcome = Outcome::NotStarted.as_str(),
+            Ending::Done(_) | Ending::Stopped(_) | Ending::StoreFailed { .. } | Ending::NoGuard => {
+            }
             Ending::Ran { end, recorded, .. } => self.set_end(end, *recorded),
         }
     }
 
     fn set_end(&mut self, end: &JobEnd, recorded: bool) {
         let record = end.record();
-        self.outcome = match end {
-            JobEnd::NotStarted(Unstarted::Done(_)) => "done",
-            _ => record.outcome.as_str(),
-        };
         self.exit_code = record.exit_code;
         self.signal = record.signal;
         self.recorded = Some(recorded);
@@ -132,6 +126,22 @@ impl<'a> RunReport<'a> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         Ok(text)
+    }
+}
+
+/// How a run ended, in a word: a run's outcome, or `refused`, `done`, `stopped`, `store_failed`.
+pub(super) fn outcome_word(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Refused { .. } => "refused",
+        Ending::Done(_)
+        | Ending::Ran {
+            end: JobEnd::NotStarted(Unstarted::Done(_)),
+            ..
+        } => "done",
+        Ending::Stopped(_) => "stopped",
+        Ending::StoreFailed { .. } => "store_failed",
+        Ending::NoGuard => Outcome::NotStarted.as_str(),
+        Ending::Ran { end, .. } => end.record().outcome.as_str(),
     }
 }
 

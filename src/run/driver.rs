@@ -56,6 +56,11 @@ pub trait Listener {
     fn hear_guard(&mut self, news: &super::event::GuardNews);
     /// The supervisor is at work. Called at least every second once there is a guard.
     fn at_work(&mut self) {}
+    /// The pid of a child of this process that the listener has started since the last call: it is
+    /// not the job's.
+    fn new_child(&mut self) -> Option<i32> {
+        None
+    }
 }
 
 /// Drives a run to its end.
@@ -255,6 +260,9 @@ impl Driver<'_> {
                 return Ok(ending);
             }
             self.listener.at_work();
+            if let Some(pid) = self.listener.new_child() {
+                self.guarding.disown(pid);
+            }
             let woken = if self.worker.has_early_answer() {
                 Woken {
                     answered: true,

@@ -1,10 +1,11 @@
 //! A file without a name: it is gone when it is closed.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, memfd_create, openat};
 
 /// Makes one for writing on the file system of this directory.
 ///
@@ -14,6 +15,14 @@ pub fn create_in(directory: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = openat(CWD, directory, flags, Mode::RUSR | Mode::WUSR)?;
     Ok(File::from(file))
+}
+
+/// Makes one in memory, for reading and writing. The name is for listings of descriptors.
+///
+/// # Errors
+/// What memfd_create(2) says: out of descriptors or memory.
+pub fn in_memory(name: &CStr) -> io::Result<File> {
+    Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
 }
 
 #[cfg(test)]

@@ -69,7 +69,8 @@ pub(crate) fn warn_of_unknown_variables(log: &mut Log) {
         let name = name.to_string_lossy();
         let is_known = known.iter().any(|known| *known == name)
             || environment::CHANGE == name
-            || environment::JOB_VARIABLES.contains(&name.as_ref());
+            || environment::JOB_VARIABLES.contains(&name.as_ref())
+            || environment::HOOK_VARIABLES.contains(&name.as_ref());
         if !is_known {
             warn(
                 log,

@@ -9,6 +9,7 @@ use super::node;
 use super::stores::{StoreOfRun, open_in_time, store_url};
 use crate::cli::{self, RunRequest};
 use crate::commands;
+use crate::commands::hooks::Hooks;
 use crate::commands::run::Run;
 use crate::exit::Exit;
 use crate::job::Leftovers;
@@ -23,18 +24,36 @@ use crate::sys::clock::LocalClock;
 use crate::sys::service_manager::ServiceManager;
 use crate::sys::signals::Inherited;
 
-/// A run, or one run of an agent: then `manager` gets reports.
+/// A run with its hooks, or one run of an agent: then `manager` gets reports.
 pub(crate) fn run_to_its_end(
-    request: RunRequest,
+    mut request: RunRequest,
     inherited: Inherited,
-    mut manager: Option<&mut ServiceManager>,
+    manager: Option<&mut ServiceManager>,
     log: &mut Log,
 ) -> Result<(Ending, Exit)> {
     let clock = LocalClock::start();
+    let hooks = std::mem::take(&mut request.hooks);
+    let mut hooks = Hooks::new(hooks, &request.group, inherited, clock);
+    let ended = attempt(request, inherited, clock, manager, &mut hooks, log);
+    if let Err(error) = &ended {
+        hooks.after_error(error, log);
+    }
+    ended
+}
+
+fn attempt(
+    request: RunRequest,
+    inherited: Inherited,
+    clock: LocalClock,
+    mut manager: Option<&mut ServiceManager>,
+    hooks: &mut Hooks,
+    log: &mut Log,
+) -> Result<(Ending, Exit)> {
     warn_of_unknown_variables(log);
     let url = store_url(&request.store)?;
     warn_of_overlay(&url, log);
     let claim = node::claim(&request)?;
+    hooks.claims(&claim);
     log.about(Subject {
         group: Some(claim.group.to_string()),
         client: Some(claim.client.to_string()),
@@ -88,7 +107,7 @@ pub(crate) fn run_to_its_end(
             },
         },
     };
-    commands::run::run(job, store, manager, log)
+    commands::run::run(job, store, manager, hooks, log)
 }
 
 /// How long a directory of locks is waited for, less than a call of the store: a waiter must send

@@ -1,0 +1,267 @@
+//! The hooks of a run: which are run, with which variables, and the wait for them.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::cli::{HOOK_KEEPER, HookRequest};
+use crate::commands::failure::{STORE_FAILED, reported};
+use crate::job::hooks::{HookEnd, HookProcess, Input, Order};
+use crate::moment::Moment;
+use crate::report::hooks::{Occasion, Told, ended};
+use crate::report::log::Log;
+use crate::run::environment::Known;
+use crate::run::event::Granted;
+use crate::sys::clock::LocalClock;
+use crate::sys::poll::Sources;
+use crate::sys::signal_numbers::asks_for_end;
+use crate::sys::signals::{Inherited, SignalFd};
+use crate::token::{Claim, GroupName, RunRecord};
+
+/// How much longer than its limit a keeper is waited for: it may have to kill the hook.
+const KEEPERS_TIME: Duration = Duration::from_secs(5);
+
+/// The longest sleep while a keeper is being started.
+const WHILE_STARTING: Duration = Duration::from_millis(5);
+
+/// The hooks of one run.
+#[derive(Debug)]
+pub struct Hooks {
+    request: HookRequest,
+    inherited: Inherited,
+    clock: LocalClock,
+    known: Known,
+    /// Those that are not over.
+    running: Vec<Running>,
+    /// The pid of a keeper that nothing else knows of yet.
+    new_child: Option<i32>,
+    /// Whether the run's end has been told.
+    told: bool,
+}
+
+/// A hook that is not over.
+#[derive(Debug)]
+struct Running {
+    occasion: Occasion,
+    process: Process,
+    /// When its keeper counts as hung.
+    overdue: Moment,
+}
+
+/// Another thread starts it: the file system of this program may hang.
+#[derive(Debug)]
+enum Process {
+    Starting(Receiver<io::Result<HookProcess>>),
+    Started(HookProcess),
+}
+
+impl Hooks {
+    /// The hooks of a run of this group.
+    #[must_use]
+    pub fn new(
+        request: HookRequest,
+        group: &GroupName,
+        inherited: Inherited,
+        clock: LocalClock,
+    ) -> Self {
+        Self {
+            request,
+            inherited,
+            clock,
+            known: Known::of_group(group),
+            running: Vec::new(),
+            new_child: None,
+            told: false,
+        }
+    }
+
+    /// Takes what the claim says of the run.
+    pub fn claims(&mut self, claim: &Claim) {
+        self.known = Known::of_claim(claim);
+    }
+
+    /// Takes what the grant says of the run.
+    pub fn granted(&mut self, granted: &Granted) {
+        self.known = std::mem::take(&mut self.known).granted(granted);
+    }
+
+    /// Reports the run of a holder that vanished, beside this run's job. Does not block.
+    pub fn vanished(&mut self, run: &RunRecord, proven: bool, log: &mut Log) {
+        let told = Told::of_vanished(proven);
+        self.start(told, Known::of_record(run), Input::new(), log);
+    }
+
+    /// Looks for hooks that are over. Does not block.
+    pub fn look(&mut self, log: &mut Log) {
+        let now = self.clock.now();
+        let limit = self.request.timeout;
+        let mut running = std::mem::take(&mut self.running);
+        running.retain_mut(|hook| match hook.look(now, &mut self.new_child) {
+            None => true,
+            Some(end) => {
+                if let Some(message) = ended(hook.occasion, &end, limit) {
+                    log.write(&message, true);
+                }
+                false
+            }
+        });
+        self.running = running;
+    }
+
+    /// The pid of a child of this process that was started since the last call. It is not the
+    /// job's.
+    pub fn new_child(&mut self) -> Option<i32> {
+        self.new_child.take()
+    }
+
+    /// Reports the run's end, and waits for all hooks. `input` is what the hook reads.
+    pub fn after(&mut self, told: Option<Told>, input: Input, log: &mut Log) {
+        self.told = true;
+        if let Some(told) = told {
+            self.start(told, self.known.clone(), input, log);
+        }
+        if !self.running.is_empty() {
+            // Without signals the hooks still have their limit.
+            let signals = SignalFd::new(&self.inherited).ok();
+            self.until_over(signals.as_ref(), log);
+        }
+    }
+
+    /// The same for a run that failed with an error, if its end was not reported.
+    pub fn after_error(&mut self, error: &anyhow::Error, log: &mut Log) {
+        if self.told {
+            return;
+        }
+        let reported = reported(error);
+        let of_store = reported.message.event == STORE_FAILED;
+        let told = Told::of_error(reported.code, &reported.message, of_store);
+        self.after(told, Input::new(), log);
+    }
+
+    fn command(&self, occasion: Occasion) -> Option<&String> {
+        match occasion {
+            Occasion::Success => self.request.on_success.as_ref(),
+            Occasion::Failure => self.request.on_failure.as_ref(),
+            Occasion::Refused => self.request.on_refused.as_ref(),
+        }
+    }
+
+    fn start(&mut self, told: Told, known: Known, input: Input, log: &mut Log) {
+        let Some(command) = self.command(told.occasion) else {
+            return;
+        };
+        let limit = self.request.timeout;
+        let order = Order {
+            command: command.clone(),
+            limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+        };
+        let variables = known.variables_of_hook(told.values());
+        // From here on stop signals are read. A refused run has not blocked them before.
+        let begun = self
+            .inherited
+            .block()
+            .and_then(|()| begin(order, variables, input, self.inherited));
+        match begun {
+            Ok(process) => self.running.push(Running {
+                occasion: told.occasion,
+                process: Process::Starting(process),
+                overdue: self.clock.now().plus(limit).plus(KEEPERS_TIME),
+            }),
+            Err(error) => {
+                let end = HookEnd::NotStarted(error.to_string());
+                if let Some(message) = ended(told.occasion, &end, limit) {
+                    log.write(&message, true);
+                }
+            }
+        }
+    }
+
+    /// Waits for the hooks. A stop signal ends them.
+    fn until_over(&mut self, signals: Option<&SignalFd>, log: &mut Log) {
+        let mut stopped = false;
+        loop {
+            self.look(log);
+            if self.running.is_empty() {
+                return;
+            }
+            while let Some(received) = signals.and_then(SignalFd::read) {
+                stopped |= asks_for_end(received.signal);
+            }
+            if stopped {
+                self.running.iter_mut().for_each(Running::stop);
+            }
+            self.sleep(signals);
+        }
+    }
+
+    fn sleep(&self, signals: Option<&SignalFd>) {
+        let now = self.clock.now();
+        let wakes = self.running.iter().map(|hook| match hook.process {
+            Process::Starting(_) => WHILE_STARTING,
+            Process::Started(_) => hook.overdue.since(now),
+        });
+        let limit = wakes.min();
+        let mut sources = Sources::new().and((), signals.map(|it| it.as_fd()));
+        for hook in &self.running {
+            if let Process::Started(process) = &hook.process {
+                sources = sources.and((), process.as_fd());
+            }
+        }
+        // Whatever this returns, everything is looked at next.
+        let _ = sources.wait(limit);
+    }
+}
+
+impl Running {
+    /// How the hook ended; `None` while it runs.
+    fn look(&mut self, now: Moment, new_child: &mut Option<i32>) -> Option<HookEnd> {
+        if let Process::Starting(started) = &self.process {
+            match started.try_recv() {
+                Ok(Ok(process)) => {
+                    *new_child = Some(process.pid());
+                    self.process = Process::Started(process);
+                }
+                Ok(Err(error)) => return Some(HookEnd::NotStarted(error.to_string())),
+                Err(TryRecvError::Disconnected) => return Some(HookEnd::Lost),
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+        let end = match &mut self.process {
+            Process::Starting(_) => None,
+            Process::Started(process) => process.look(),
+        };
+        if end.is_none() && now >= self.overdue {
+            if let Process::Started(process) = &mut self.process {
+                process.abandon();
+            }
+            return Some(HookEnd::Lost);
+        }
+        end
+    }
+
+    fn stop(&mut self) {
+        if let Process::Started(process) = &mut self.process {
+            process.stop();
+        }
+    }
+}
+
+fn begin(
+    order: Order,
+    variables: Vec<(String, String)>,
+    input: Input,
+    inherited: Inherited,
+) -> io::Result<Receiver<io::Result<HookProcess>>> {
+    let (tell, started) = channel();
+    thread::Builder::new()
+        .name("hook".into())
+        .stack_size(256 * 1024)
+        .spawn(move || {
+            let process = HookProcess::start(HOOK_KEEPER, &order, &variables, &input, &inherited);
+            // The run may have given up meanwhile.
+            let _ = tell.send(process);
+        })?;
+    Ok(started)
+}

@@ -1,0 +1,286 @@
+//! The end of a run as its hooks learn of it, and messages about hooks.
+
+use super::endings::{loss_word, unstarted_word};
+use super::message::{Level, Message};
+use super::refusals::refusal_word;
+use super::run_report::outcome_word;
+use crate::duration::rounded;
+use crate::exit::{self, Exit};
+use crate::job::hooks::HookEnd;
+use crate::run::ending::{Ending, JobEnd, Unstarted};
+use crate::store::Trouble;
+use crate::sys::wait::Status;
+use crate::token::Outcome;
+use std::time::Duration;
+
+/// Which hook an end is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    Success,
+    Failure,
+    Refused,
+}
+
+impl Occasion {
+    /// The option of its command.
+    #[must_use]
+    pub const fn option(self) -> &'static str {
+        match self {
+            Self::Success => "--on-success",
+            Self::Failure => "--on-failure",
+            Self::Refused => "--on-refused",
+        }
+    }
+}
+
+/// What a hook learns of an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// Which hook it is for.
+    pub occasion: Occasion,
+    /// The outcome, by the word of the report of `--report`.
+    pub outcome: &'static str,
+    /// tokenrun's exit status; `None` for the run of another session.
+    pub exit_code: Option<u8>,
+    /// The cause, in a word for scripts.
+    pub reason: Option<&'static str>,
+}
+
+impl Told {
+    /// The values of [`crate::run::environment::HOOK_VARIABLES`].
+    #[must_use]
+    pub fn values(&self) -> [String; 3] {
+        [
+            self.outcome.to_owned(),
+            self.exit_code.map_or_else(String::new, |it| it.to_string()),
+            self.reason.unwrap_or_default().to_owned(),
+        ]
+    }
+
+    /// The end of a run that ends tokenrun so. `None` for a key that is done already: that is
+    /// neither a success of this run nor a failure.
+    #[must_use]
+    pub fn of(ending: &Ending, exit: Exit) -> Option<Self> {
+        use Occasion::{Failure, Refused, Success};
+        let outcome = outcome_word(ending);
+        let (occasion, outcome, reason) = match ending {
+            Ending::Done(_)
+            | Ending::Ran {
+                end: JobEnd::NotStarted(Unstarted::Done(_)),
+                ..
+            } => return None,
+            Ending::Refused { why, .. } => (Refused, outcome, Some(refusal_word(why))),
+            // The database's lock of the row is a run's that is not over.
+            Ending::StoreFailed { error, .. } if error.trouble == Trouble::Held => {
+                (Refused, "refused", Some(error.trouble.word()))
+            }
+            Ending::StoreFailed { error, .. } => (Failure, outcome, Some(error.trouble.word())),
+            Ending::Stopped(_) => (Failure, outcome, Some("signal")),
+            Ending::NoGuard => (Failure, outcome, Some("guard_gone")),
+            Ending::Ran { end, .. } => match reason_of(end, exit) {
+                None => (Success, outcome, None),
+                reason => (Failure, outcome, reason),
+            },
+        };
+        Some(Self {
+            occasion,
+            outcome,
+            exit_code: Some(exit.code()),
+            reason,
+        })
+    }
+
+    /// The end of a run that failed before it could look at its token. `None` for a command line
+    /// that can't be understood.
+    #[must_use]
+    pub fn of_error(code: u8, message: &Message, of_store: bool) -> Option<Self> {
+        let (occasion, outcome) = match (code, of_store) {
+            (exit::USAGE, _) => return None,
+            (exit::NOT_NOW, _) => (Occasion::Refused, "refused"),
+            (_, true) => (Occasion::Failure, "store_failed"),
+            (_, false) => (Occasion::Failure, Outcome::NotStarted.as_str()),
+        };
+        Some(Self {
+            occasion,
+            outcome,
+            exit_code: Some(code),
+            reason: message.reason.or(Some(message.event)),
+        })
+    }
+
+    /// The end of the run of a holder that vanished: provably dead, or silent.
+    #[must_use]
+    pub const fn of_vanished(proven: bool) -> Self {
+        Self {
+            occasion: Occasion::Failure,
+            outcome: Outcome::Unknown.as_str(),
+            exit_code: None,
+            reason: Some(if proven { "dead" } else { "silent" }),
+        }
+    }
+}
+
+/// Why an end is no success; `None` if it is one.
+fn reason_of(end: &JobEnd, exit: Exit) -> Option<&'static str> {
+    match end {
+        JobEnd::Itself(Status::Exited(0)) => match exit {
+            Exit::OK => None,
+            Exit::Code(exit::UNRECORDED) => Some("not_recorded"),
+            _ => Some("report_failed"),
+        },
+        JobEnd::Itself(Status::Exited(_)) => Some("exit_status"),
+        JobEnd::Itself(Status::Signalled(_)) => Some("signal"),
+        JobEnd::TimedOut(_) => Some("timeout"),
+        JobEnd::Lost(loss) => Some(loss_word(*loss)),
+        JobEnd::NotStarted(unstarted) => Some(unstarted_word(unstarted)),
+    }
+}
+
+/// The message for a hook's end, unless it was a success. `limit` is its longest time.
+#[must_use]
+pub fn ended(occasion: Occasion, end: &HookEnd, limit: Duration) -> Option<Message> {
+    let (reason, how) = match end {
+        HookEnd::Ended(Status::Exited(0)) => return None,
+        HookEnd::Ended(Status::Exited(code)) => ("exit_status", format!("exited with {code}")),
+        HookEnd::Ended(Status::Signalled(signal)) => {
+            ("signal", format!("was killed by signal {signal}"))
+        }
+        HookEnd::TimedOut => {
+            let limit = rounded(limit);
+            (
+                "timeout",
+                format!("did not end within {limit} (--hook-timeout), and was killed"),
+            )
+        }
+        HookEnd::Stopped => ("stopped", "was killed after a stop signal".to_owned()),
+        HookEnd::NotStarted(error) => ("not_started", format!("could not be started: {error}")),
+        HookEnd::Lost => (
+            "unknown",
+            "ended in an unknown way: its keeper was killed, or does not answer".to_owned(),
+        ),
+    };
+    let text = format!("the command of {} {how}", occasion.option());
+    Some(Message::new(Level::Warning, "hook_failed", text).because(reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::ending::{Loss, NotStarted};
+    use crate::store::StoreError;
+    use crate::token::{Clause, Refusal};
+
+    fn ran(end: JobEnd) -> Ending {
+        Ending::Ran {
+            end,
+            stopped_by: None,
+            recorded: true,
+        }
+    }
+
+    fn told(ending: &Ending, code: u8) -> (Occasion, &'static str, &'static str) {
+        let told = Told::of(ending, Exit::Code(code)).unwrap();
+        assert_eq!(told.exit_code, Some(code));
+        (told.occasion, told.outcome, told.reason.unwrap_or_default())
+    }
+
+    #[test]
+    fn each_end_has_its_hook_outcome_and_reason() {
+        use Occasion::{Failure, Refused, Success};
+        let itself = |status| ran(JobEnd::Itself(status));
+        let cases = [
+            (itself(Status::Exited(0)), 0, (Success, "succeeded", "")),
+            (
+                itself(Status::Exited(0)),
+                74,
+                (Failure, "succeeded", "not_recorded"),
+            ),
+            (
+                itself(Status::Exited(0)),
+                77,
+                (Failure, "succeeded", "report_failed"),
+            ),
+            (
+                itself(Status::Exited(3)),
+                3,
+                (Failure, "failed", "exit_status"),
+            ),
+            (
+                itself(Status::Signalled(9)),
+                137,
+                (Failure, "signalled", "signal"),
+            ),
+            (
+                ran(JobEnd::TimedOut(Status::Signalled(15))),
+                124,
+                (Failure, "timed_out", "timeout"),
+            ),
+            (
+                ran(JobEnd::Lost(Loss::Revoked)),
+                76,
+                (Failure, "lost", "revoked"),
+            ),
+            (
+                ran(JobEnd::NotStarted(Unstarted::Guard(NotStarted::NotFound(
+                    "x".into(),
+                )))),
+                127,
+                (Failure, "not_started", "not_found"),
+            ),
+            (Ending::Stopped(15), 143, (Failure, "stopped", "signal")),
+            (Ending::NoGuard, 71, (Failure, "not_started", "guard_gone")),
+            (
+                Ending::Refused {
+                    clause: Clause::Behind,
+                    why: Refusal::Behind { ahead: 1 },
+                },
+                0,
+                (Refused, "refused", "behind"),
+            ),
+        ];
+        for (ending, code, expected) in cases {
+            assert_eq!(told(&ending, code), expected, "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn a_store_that_can_not_be_used_is_a_failure() {
+        let ending = Ending::StoreFailed {
+            error: StoreError::denied("x"),
+            perhaps_granted: false,
+        };
+        let (occasion, outcome, _) = told(&ending, 77);
+        assert_eq!((occasion, outcome), (Occasion::Failure, "store_failed"));
+    }
+
+    #[test]
+    fn a_usage_error_has_no_hook_and_others_have() {
+        let message = Message::new(Level::Warning, "system", "x".into());
+        assert_eq!(Told::of_error(exit::USAGE, &message, false), None);
+        let told = Told::of_error(exit::SYSTEM, &message, false).unwrap();
+        assert_eq!(told.values(), ["not_started", "71", "system"]);
+        let told = Told::of_error(exit::CONFIG, &message, true).unwrap();
+        assert_eq!(told.outcome, "store_failed");
+    }
+
+    #[test]
+    fn the_exit_status_of_a_run_that_vanished_is_unknown() {
+        assert_eq!(Told::of_vanished(true).values(), ["unknown", "", "dead"]);
+        assert_eq!(Told::of_vanished(false).values(), ["unknown", "", "silent"]);
+    }
+
+    #[test]
+    fn a_hook_that_succeeds_is_not_mentioned() {
+        let limit = Duration::from_secs(10);
+        let text = |end| ended(Occasion::Failure, &end, limit).map(|message| message.text);
+        assert_eq!(text(HookEnd::Ended(Status::Exited(0))), None);
+        assert_eq!(
+            text(HookEnd::TimedOut).unwrap(),
+            "the command of --on-failure did not end within 10s (--hook-timeout), and was killed"
+        );
+        assert_eq!(
+            text(HookEnd::Ended(Status::Exited(22))).unwrap(),
+            "the command of --on-failure exited with 22"
+        );
+    }
+}
