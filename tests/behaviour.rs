@@ -35,6 +35,8 @@ mod full_disk;
 mod guarding;
 #[path = "behaviour/heartbeats.rs"]
 mod heartbeats;
+#[path = "behaviour/hooks.rs"]
+mod hooks;
 #[path = "behaviour/lease.rs"]
 mod lease;
 #[path = "behaviour/leftovers.rs"]

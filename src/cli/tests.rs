@@ -320,7 +320,14 @@ fn help_is_a_screen_and_all_of_it_a_word_away() {
     assert!(asked(&["tokenrun", "status", "-h"]).contains("--watch"));
     let long = asked(&["tokenrun", "--help"]);
     let mut rest = long.as_str();
-    for heading in ["The token:", "Time:", "The job:", "The store:", "Output:"] {
+    for heading in [
+        "The token:",
+        "Time:",
+        "The job:",
+        "Hooks:",
+        "The store:",
+        "Output:",
+    ] {
         let at = rest
             .find(heading)
             .unwrap_or_else(|| panic!("{heading}: {long}"));

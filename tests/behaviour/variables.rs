@@ -85,7 +85,7 @@ fn a_bad_variable_is_refused_like_a_bad_option_and_named() {
 }
 
 /// Each variable, and a value that can't be right: by itself, or with the others' defaults.
-const BAD: [(&str, &str); 27] = [
+const BAD: [(&str, &str); 28] = [
     ("TOKENRUN_AT_LEAST", "soon"),
     ("TOKENRUN_CLIENT_ID", " "),
     ("TOKENRUN_CLOSE_LOCK", "maybe"),
@@ -97,6 +97,7 @@ const BAD: [(&str, &str); 27] = [
     ("TOKENRUN_HEAD_START", "5M"),
     ("TOKENRUN_HEARTBEAT", "0"),
     ("TOKENRUN_HISTORY_RETAIN", "1y"),
+    ("TOKENRUN_HOOK_TIMEOUT", "0"),
     ("TOKENRUN_KEEP", "soon"),
     ("TOKENRUN_KILL_GRACE", "1h"),
     ("TOKENRUN_LABEL", "a\tb"),
@@ -119,10 +120,18 @@ const BAD: [(&str, &str); 27] = [
 fn every_bad_variable_is_named() {
     let store = Store::new();
     let agents = ["TOKENRUN_ON_CHANGE", "TOKENRUN_RUNTIME_FILE"];
+    // Every text is a command.
+    let commands = [
+        "TOKENRUN_ON_SUCCESS",
+        "TOKENRUN_ON_FAILURE",
+        "TOKENRUN_ON_REFUSED",
+    ];
     for variable in tokenrun::cli::variables() {
         let is_tried = BAD.iter().any(|(name, _)| *name == variable);
         assert!(
-            is_tried || agents.contains(&variable.as_str()),
+            is_tried
+                || agents.contains(&variable.as_str())
+                || commands.contains(&variable.as_str()),
             "{variable}"
         );
     }

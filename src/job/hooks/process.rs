@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use crate::sys::wait::ends_within;
 
 /// This same program, even if its file was replaced.
 const ITSELF: &str = "/proc/self/exe";
+
+/// What listings of processes show of its command line first.
+const ARG0: &str = "hook-keeper";
 
 /// How long a keeper that has reported may take to leave.
 const LEAVING: Duration = Duration::from_millis(100);
@@ -50,6 +54,7 @@ impl HookProcess {
         let mut keeper = Command::new(ITSELF);
         inherited.file_size().hand_down(&mut keeper);
         let keeper = keeper
+            .arg0(ARG0)
             .args([OsString::from(word), order.into()])
             .envs(variables.iter().map(|(name, value)| (name, value)))
             .stdin(stdin(input)?)
