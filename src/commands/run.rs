@@ -10,6 +10,7 @@ use super::hooks::Hooks;
 use crate::cli::{STAND_IN, said_by_variable};
 use crate::exit::{self, Exit};
 use crate::job::hooks::Input;
+use crate::moment::Moment;
 use crate::report::hooks::Told;
 use crate::report::log::Log;
 use crate::report::message::{Context, Message};
@@ -24,6 +25,7 @@ use crate::run::event::{Granted, GuardNews, Note};
 use crate::run::machine::{Limits, Machine, Wait};
 use crate::run::outside::Outside;
 use crate::store::Store;
+use crate::sys::clock::LocalClock;
 use crate::sys::service_manager::ServiceManager;
 use crate::token::{Claim, Row, RunRecord, SessionId, StoreTime};
 
@@ -62,6 +64,9 @@ pub fn run(
             store: &store_name,
             program: &run.claim.about.program.clone(),
             command: &run.outside.argv.clone(),
+            client: &run.claim.client.clone(),
+            timeout: run.limits.timeout,
+            ran: None,
         },
         displays: run.limits.wait != Wait::No && log.displays(),
         log,
@@ -70,6 +75,8 @@ pub fn run(
         seen: None,
         granted: None,
         primaries: None,
+        clock: run.outside.clock,
+        started: None,
     };
     let machine = Machine::new(run.claim.clone(), run.limits);
     let ending = drive(machine, store, &run.outside, &mut narrator).context(SYSTEM_REFUSED)?;
@@ -102,6 +109,9 @@ struct Narrator<'a> {
     granted: Option<Granted>,
     /// The servers that accepted writes at once.
     primaries: Option<Vec<String>>,
+    clock: LocalClock,
+    /// When the job began; `None` for what stands in for a job.
+    started: Option<Moment>,
     /// Whether the wait is shown on a terminal.
     displays: bool,
 }
@@ -162,6 +172,13 @@ impl Listener for Narrator<'_> {
                     self.report_vanished(session, *proven);
                 }
                 self.granted = Some(granted.clone());
+            }
+            Note::Started if !is_stand_in(self.context.command) => {
+                self.started = Some(self.clock.now());
+            }
+            Note::Ended(_) => {
+                let now = self.clock.now();
+                self.context.ran = self.started.map(|started| now.since(started));
             }
             Note::Split { primaries } => self.primaries = Some(primaries.clone()),
             _ => {}
@@ -244,11 +261,16 @@ impl Report<'_> {
     }
 }
 
+/// Whether a command is an agent's, in the place of a job.
+fn is_stand_in(command: &[OsString]) -> bool {
+    command.get(1).is_some_and(|word| word == STAND_IN)
+}
+
 /// The name of a program, without its directory: arguments can hold secrets, and are never
 /// recorded.
 #[must_use]
 pub fn program_name(command: &[OsString]) -> String {
-    if command.get(1).is_some_and(|word| word == STAND_IN) {
+    if is_stand_in(command) {
         // An agent has no program; this is the word that its user has typed.
         return "hold".to_owned();
     }

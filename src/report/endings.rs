@@ -6,7 +6,7 @@ use super::message::{Context, Level, Message};
 use super::refusals::refused;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::run::ending::{Ending, JobEnd, Loss, NotStarted, Unstarted, Why};
+use crate::run::ending::{Ending, JobEnd, Loss, NotStarted, Unstarted, Why, ends_loops};
 use crate::store::{StoreError, Trouble};
 use crate::sys::wait::Status;
 use crate::token::{OnceMark, Row, StoreTime};
@@ -35,11 +35,7 @@ pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option
                 )
             },
         ),
-        Why::Timeout => (
-            Level::Warning,
-            "timed_out",
-            format!("{program} ran longer than --timeout; {ended}"),
-        ),
+        Why::Timeout => (Level::Warning, "timed_out", timed_out(cx, kill_in)),
         Why::HandedOff => (
             Level::Info,
             "handed_off",
@@ -60,6 +56,20 @@ pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option
         Some(reason) => message.because(reason),
         None => message,
     })
+}
+
+fn timed_out(cx: &Context<'_>, kill_in: Duration) -> String {
+    let limit = cx.timeout.map_or_else(
+        || "--timeout".to_owned(),
+        |it| format!("{} (--timeout)", rounded(it)),
+    );
+    let ended = if kill_in.is_zero() {
+        "it is killed".to_owned()
+    } else {
+        format!("it is ended, and killed in {}", rounded(kill_in))
+    };
+    let (group, program, client) = (cx.group(), cx.program, cx.client);
+    format!("{group} timed out: {program} ran longer than {limit} on {client}; {ended}")
 }
 
 /// How a token was lost, in a word for scripts.
@@ -160,17 +170,10 @@ pub(super) fn ended(
             "no_guard",
             format!("the guard was ended before {program} was started"),
         ),
-        Ending::Ran { end, .. } => match end {
-            JobEnd::Itself(Status::Exited(code)) => Message::new(
-                Detail,
-                "ended",
-                format!("{program} exited with {code}; {group} is released"),
-            ),
-            JobEnd::Itself(Status::Signalled(signal)) => Message::new(
-                Detail,
-                "ended",
-                format!("{program} was killed by signal {signal}; {group} is released"),
-            ),
+        Ending::Ran {
+            end, stopped_by, ..
+        } => match end {
+            JobEnd::Itself(status) => itself(cx, *status, *stopped_by),
             JobEnd::TimedOut(_) | JobEnd::Lost(_) => {
                 Message::new(Detail, "ended", format!("no process of {program} is left"))
             }
@@ -186,6 +189,38 @@ pub(super) fn ended(
             }
         },
     })
+}
+
+/// The end of a job that was not ended because of its token or its time.
+fn itself(cx: &Context<'_>, status: Status, stopped_by: Option<i32>) -> Message {
+    let (how, reason) = match status {
+        Status::Exited(code) => (format!("exited with {code}"), "exit_status"),
+        Status::Signalled(signal) => (format!("was killed by signal {signal}"), "signal"),
+    };
+    let (group, program, client) = (cx.group(), cx.program, cx.client);
+    match cx.ran.filter(|_| is_failure(status, stopped_by)) {
+        None => {
+            let text = format!("{program} {how}; {group} is released");
+            Message::new(Level::Detail, "ended", text)
+        }
+        Some(ran) => {
+            let ran = rounded(ran);
+            let stopped = stopped_by.map_or_else(String::new, |signal| {
+                format!("; tokenrun had received signal {signal}")
+            });
+            let text = format!("{group} failed: {program} {how} after {ran} on {client}{stopped}");
+            Message::new(Level::Warning, "failed", text).because(reason)
+        }
+    }
+}
+
+/// Whether an end is to be reported. One by the interrupt of a person at the terminal is no news.
+const fn is_failure(status: Status, stopped_by: Option<i32>) -> bool {
+    match (status, stopped_by) {
+        (Status::Exited(0), _) => false,
+        (Status::Signalled(signal), Some(by)) => signal != by || !ends_loops(signal),
+        _ => true,
+    }
 }
 
 /// The program as it was given: its path helps to find what is wrong with it.
@@ -243,5 +278,71 @@ fn not_started(cx: &Context<'_>, unstarted: &Unstarted) -> String {
         }
         Unstarted::GuardGone => format!("the guard was ended before {program} was started"),
         Unstarted::Done(mark) => done(cx, mark),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::{ClientId, GroupName};
+
+    fn text_of(
+        ran: Option<u64>,
+        timeout: Option<u64>,
+        what: impl FnOnce(&Context<'_>) -> Message,
+    ) -> (Level, String) {
+        let (group, client) = (GroupName::new("nightly"), ClientId::new("vm-1"));
+        let cx = Context {
+            group: &group.unwrap(),
+            store: "the store",
+            program: "run.sh",
+            command: &[],
+            client: &client.unwrap(),
+            timeout: timeout.map(Duration::from_secs),
+            ran: ran.map(Duration::from_secs),
+        };
+        let message = what(&cx);
+        (message.level, message.text)
+    }
+
+    #[test]
+    fn a_job_that_fails_is_reported_with_its_time_and_its_node() {
+        let end = |status, by| text_of(Some(240), None, |cx| itself(cx, status, by));
+        assert_eq!(
+            end(Status::Exited(3), None),
+            (
+                Level::Warning,
+                "\"nightly\" failed: run.sh exited with 3 after 4m on vm-1".into()
+            )
+        );
+        assert_eq!(
+            end(Status::Signalled(15), Some(15)).1,
+            "\"nightly\" failed: run.sh was killed by signal 15 after 4m on vm-1; \
+             tokenrun had received signal 15"
+        );
+        assert_eq!(end(Status::Exited(0), None).0, Level::Detail);
+    }
+
+    #[test]
+    fn an_interrupt_by_a_person_and_the_end_of_a_stand_in_are_not_reported() {
+        let end = |ran, status, by| text_of(ran, None, |cx| itself(cx, status, by)).0;
+        assert_eq!(end(Some(1), Status::Signalled(2), Some(2)), Level::Detail);
+        assert_eq!(end(Some(1), Status::Signalled(2), None), Level::Warning);
+        assert_eq!(end(None, Status::Exited(3), None), Level::Detail);
+    }
+
+    #[test]
+    fn a_job_that_runs_too_long_is_reported_with_its_limit() {
+        let kill = |seconds| {
+            let kill_in = Duration::from_secs(seconds);
+            let stopping = |cx: &Context<'_>| stopping(cx, &Why::Timeout, kill_in).unwrap();
+            text_of(Some(14_400), Some(14_400), stopping).1
+        };
+        assert_eq!(
+            kill(10),
+            "\"nightly\" timed out: run.sh ran longer than 4h (--timeout) on vm-1; \
+             it is ended, and killed in 10s"
+        );
+        assert!(kill(0).ends_with("on vm-1; it is killed"));
     }
 }

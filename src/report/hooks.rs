@@ -2,7 +2,6 @@
 
 use super::endings::{loss_word, unstarted_word};
 use super::message::{Level, Message};
-use super::refusals::refusal_word;
 use super::run_report::outcome_word;
 use crate::duration::rounded;
 use crate::exit::{self, Exit};
@@ -69,7 +68,7 @@ impl Told {
                 end: JobEnd::NotStarted(Unstarted::Done(_)),
                 ..
             } => return None,
-            Ending::Refused { why, .. } => (Refused, outcome, Some(refusal_word(why))),
+            Ending::Refused { why, .. } => (Refused, outcome, Some(why.word())),
             // The database's lock of the row is a run's that is not over.
             Ending::StoreFailed { error, .. } if error.trouble == Trouble::Held => {
                 (Refused, "refused", Some(error.trouble.word()))

@@ -1,6 +1,7 @@
 //! A message, and the names that it may use.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use super::printable::quoted;
 use crate::token::{ClientId, Fence, GroupName};
@@ -68,6 +69,20 @@ pub struct Context<'a> {
     pub program: &'a str,
     /// The command as it was given.
     pub command: &'a [OsString],
+    /// This node.
+    pub client: &'a ClientId,
+    /// The job's longest run.
+    pub timeout: Option<Duration>,
+    /// How long the job has run; `None` without one, and for what stands in for a job: that reports
+    /// its failures itself.
+    pub ran: Option<Duration>,
+}
+
+impl Context<'_> {
+    /// The group, as a sentence names it.
+    pub(super) fn group(&self) -> String {
+        quoted(self.group.as_str())
+    }
 }
 
 /// What the messages of one process are about, as fields of JSON messages.

@@ -487,6 +487,9 @@ fn a_refusal_is_shown_with_each_time_in_its_place() {
         store: "the store",
         program: "run.sh",
         command: &[],
+        client: &claim.client,
+        timeout: None,
+        ran: None,
     };
     for (why, [because, message, shown_line]) in refusals() {
         let decided = Decision {

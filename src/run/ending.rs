@@ -207,6 +207,8 @@ fn of_job(end: &JobEnd, stopped_by: Option<i32>) -> exit::Exit {
     }
 }
 
-const fn ends_loops(signal: i32) -> bool {
+/// Whether this signal ends a shell's loop around the process that dies of it.
+#[must_use]
+pub const fn ends_loops(signal: i32) -> bool {
     matches!(signal, SIGINT | SIGQUIT)
 }
