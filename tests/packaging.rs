@@ -32,6 +32,8 @@ mod cron;
 mod kubernetes;
 #[path = "packaging/licences.rs"]
 mod licences;
+#[path = "packaging/mails.rs"]
+mod mails;
 #[path = "packaging/manual.rs"]
 mod manual;
 #[path = "packaging/prometheus.rs"]

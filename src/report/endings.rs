@@ -206,7 +206,7 @@ fn itself(cx: &Context<'_>, status: Status, stopped_by: Option<i32>) -> Message 
         Some(ran) => {
             let ran = rounded(ran);
             let stopped = stopped_by.map_or_else(String::new, |signal| {
-                format!("; tokenrun had received signal {signal}")
+                format!("; tokenrun received signal {signal}")
             });
             let text = format!("{group} failed: {program} {how} after {ran} on {client}{stopped}");
             Message::new(Level::Warning, "failed", text).because(reason)
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(
             end(Status::Signalled(15), Some(15)).1,
             "\"nightly\" failed: run.sh was killed by signal 15 after 4m on vm-1; \
-             tokenrun had received signal 15"
+             tokenrun received signal 15"
         );
         assert_eq!(end(Status::Exited(0), None).0, Level::Detail);
     }

@@ -20,7 +20,11 @@ fn the_jobs_own_exit_code_is_passed_through() {
     ] {
         let script = format!("exit {code}");
         let ended = store.free_run("node-a").script(&script).end();
-        assert_eq!(ended.with_code(code).stderr, "");
+        let ended = ended.with_code(code);
+        match code {
+            0 => assert_eq!(ended.stderr, ""),
+            _ => ended.says(&["\"job\" failed: sh exited with", " after ", " on node-a"]),
+        }
         assert_eq!(outcome(&store), word);
         assert_eq!(store.history()[0]["exit_code"], code);
     }
@@ -69,7 +73,9 @@ fn a_job_that_runs_too_long_gets_a_term_then_a_kill_and_gives_124() {
     let script = r"trap 'echo asked >> log' TERM; while :; do read -r line < go; done";
     let line = store.free_run("node-a").script(script);
     let ended = line.with(&["--timeout=1s", "--kill-grace=300ms"]).end();
-    ended.with_code(124).says(&["ran longer than --timeout"]);
+    ended
+        .with_code(124)
+        .says(&["\"job\" timed out", "ran longer than 1s (--timeout)"]);
     assert_eq!(store.log(), ["asked"]);
     assert_eq!(outcome(&store), "timed_out");
     assert_eq!(store.history()[0]["signal"], 9);

@@ -245,8 +245,7 @@ fn a_job_that_ends_during_a_short_failure_is_recorded_after_it() {
     store.go(3);
     store.until_job_gone();
     drop(blocker);
-    let ended = run.end().with_code(3);
-    assert_eq!(ended.messages(), Vec::<&str>::new());
+    run.end().with_code(3).says_failed();
     assert_eq!(store.history()[0]["outcome"], "failed");
     assert_eq!(store.status()["state"], "free");
 }

@@ -76,8 +76,10 @@ fn a_job_that_dies_of_the_term_gives_143() {
     let run = store.free_run("node-a").start();
     store.until_begun("node-a");
     run.signal(Signal::SIGTERM);
-    let ended = run.end().with_code(143);
-    assert_eq!(ended.stderr, "");
+    run.end().with_code(143).says(&[
+        "\"job\" failed: sh was killed by signal 15 after ",
+        " on node-a; tokenrun received signal 15",
+    ]);
     assert!(!store.is_job_alive());
     assert_eq!(store.history()[0]["outcome"], "signalled");
     assert_eq!(store.status()["state"], "free");

@@ -235,8 +235,7 @@ fn a_stop_during_the_release_changes_nothing_about_how_the_job_ended() {
     until_dead(job);
     run.signal(Signal::SIGTERM);
     unlock(&locked);
-    let ended = run.end().with_code(5);
-    assert_eq!(ended.stderr, "");
+    run.end().with_code(5).says_failed();
     assert_eq!(store.status()["state"], "free");
     assert_eq!(store.history()[0]["exit_code"], 5);
 }
@@ -275,7 +274,7 @@ fn a_child_from_before_the_run_is_left_alone() {
     let before = "sleep 300 & echo $! > earlier; sleep 0 & exec \"$@\"";
     let line = store.free_run("node-a").script("exit 6");
     let ended = line.under(&["sh", "-c", before, "sh"]).end().with_code(6);
-    assert_eq!(ended.stderr, "");
+    ended.says_failed();
     let earlier = std::fs::read_to_string(store.file("earlier")).unwrap();
     let earlier = earlier.trim().parse().unwrap();
     assert!(alive(earlier));

@@ -207,7 +207,9 @@ fn a_time_out_is_reported_everywhere() {
     let store = Store::new();
     let line = store.free_run("node-a").job(&["sleep", "300"]);
     let line = line.with(&["--timeout=300ms", "--report", "report.json"]);
-    line.end().with_code(124).says(&["longer than --timeout"]);
+    line.end()
+        .with_code(124)
+        .says(&["longer than 0.3s (--timeout)"]);
     let report = fs::read_to_string(store.file("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["outcome"], "timed_out");

@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::support::{Store, alive, children, signal, until, until_dead};
 
 /// Short durations, as lines of a crontab, and a report of what became of each entry.
-const HASTY: &str = "TOKENRUN_HEARTBEAT=1s\nTOKENRUN_TAKEOVER_AFTER=6s\n\
+pub(crate) const HASTY: &str = "TOKENRUN_HEARTBEAT=1s\nTOKENRUN_TAKEOVER_AFTER=6s\n\
     TOKENRUN_KILL_GRACE=300ms\nTOKENRUN_STORE_TIMEOUT=500ms\nTOKENRUN_HEAD_START=2s\n\
     TOKENRUN_KEEP=1s\n";
 
@@ -22,7 +22,7 @@ struct Site {
 }
 
 /// A night on a machine: its cron, started two seconds before the hour.
-struct Night<'a> {
+pub(crate) struct Night<'a> {
     machine: &'a Machine,
     cron: Child,
 }
@@ -105,7 +105,7 @@ impl Site {
 impl<'a> Night<'a> {
     /// The night before this day of March. Only cron gets another time, not the programs that it
     /// starts.
-    fn begin(machine: &'a Machine, day: u8) -> Self {
+    pub(crate) fn begin(machine: &'a Machine, day: u8) -> Self {
         let mut cron = machine.command("faketime");
         let date = format!("2026-03-{day:02} 01:59:58");
         cron.args([&date, "cron", "-f"]);
@@ -118,7 +118,7 @@ impl<'a> Night<'a> {
     }
 
     /// Ends when cron has nothing more to do, and so no mail more to write.
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         // nsenter, faketime, cron.
         let enter = i32::try_from(self.cron.id()).unwrap();
         let cron = children(children(enter)[0])[0];
@@ -166,7 +166,11 @@ fn needs_root_two_machines_share_a_nightly_entry() {
     assert_eq!(site.report(holder)["exit_code"], 3);
     nights.into_iter().for_each(Night::end);
     let mail = site.mail(holder);
-    assert!(mail.ends_with("\n\nnightly: exit status 3\n"), "{mail}");
+    assert!(mail.contains("run.sh exited with 3 after "), "{mail}");
+    assert!(
+        mail.ends_with(&format!(" on {}\n", holder.name())),
+        "{mail}"
+    );
     assert_eq!(site.mail(other), "");
 }
 

@@ -360,9 +360,30 @@ impl Ended {
         }
     }
 
+    /// Checks that the only message is that the job failed.
+    #[track_caller]
+    #[allow(dead_code)] // Not every program of tests asks.
+    pub(crate) fn says_failed(&self) {
+        let message = self.message();
+        assert!(is_failure(message), "{message}");
+    }
+
+    /// The messages besides the one that the job failed.
+    #[allow(dead_code)] // Not every program of tests asks.
+    pub(crate) fn other_messages(&self) -> Vec<&str> {
+        let mut messages = self.messages();
+        messages.retain(|message| !is_failure(message));
+        messages
+    }
+
     /// stdout as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
+}
+
+/// Whether a message says that a job ended otherwise than with 0.
+fn is_failure(message: &str) -> bool {
+    message.contains("\" failed: ")
 }

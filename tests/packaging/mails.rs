@@ -1,0 +1,188 @@
+//! What Debian's own cron mails of `examples/cron/nightly`: nothing of what is ordinary, and of each
+//! other end one mail with the reason. The whole body is checked.
+
+use std::fs;
+use std::net::TcpListener;
+
+use crate::cron::{HASTY, Night};
+use crate::machine::{Machine, shared_folder};
+use crate::server::Server;
+use crate::support::{Store, until};
+
+/// A job that the test ends by a line with its status.
+const WAITING: &str = "echo begun >> log; read -r status < go; exit $status";
+
+/// A machine with cron, on which each night is another.
+struct Vm {
+    store: Store,
+    machine: Machine,
+    nights: u8,
+}
+
+impl Vm {
+    fn new(name: &str) -> Self {
+        let store = Store::new();
+        let folder = shared_folder(&store);
+        let machine = Machine::start(name, &folder);
+        machine.shell(
+            "useradd --uid 1234 --create-home etl
+             rm -rf /etc/cron.d/* /etc/crontab /var/spool/cron/crontabs/*",
+        );
+        let sendmail = format!("#!/bin/sh\ncat >> {}/mail\n", folder.display());
+        machine.write("/usr/sbin/sendmail", "0755", &sendmail);
+        let mut vm = Self {
+            store,
+            machine,
+            nights: 0,
+        };
+        vm.set("");
+        vm
+    }
+
+    /// Installs the example, with these lines of a crontab before it.
+    fn set(&mut self, settings: &str) {
+        let example = fs::read_to_string(crate::repository("examples/cron/nightly")).unwrap();
+        let report = format!("TOKENRUN_REPORT={}\n", self.store.file("report").display());
+        let entry = format!("{HASTY}{report}{settings}{example}");
+        self.machine.write("/etc/cron.d/nightly", "0644", &entry);
+    }
+
+    /// The next night, with this database and this job: the body of its mail, without times that
+    /// differ. `during`: what happens while the entry runs.
+    fn mail(&mut self, url: &str, job: &str, during: impl FnOnce(&Store)) -> String {
+        self.machine.write("/etc/tokenrun/store", "0400", url);
+        self.machine.shell("chown etl /etc/tokenrun/store");
+        let job = format!("#!/bin/sh\ncd {}\n{job}\n", self.store.path().display());
+        self.machine.write("/opt/etl/run.sh", "0755", &job);
+        for file in ["mail", "report", "log"] {
+            let _ = fs::remove_file(self.store.file(file));
+        }
+        self.nights += 1;
+        let night = Night::begin(&self.machine, self.nights + 1);
+        during(&self.store);
+        until("the entry has been run", || {
+            fs::metadata(self.store.file("report")).map_err(|error| error.to_string())
+        });
+        night.end();
+        let mail = fs::read_to_string(self.store.file("mail")).unwrap_or_default();
+        let body = mail.split_once("\n\n").map_or("", |(_, body)| body);
+        body.split_inclusive(' ').map(without_time).collect()
+    }
+}
+
+/// A word; N if it is a number of seconds.
+fn without_time(word: &str) -> String {
+    let text = word.trim_end_matches([' ', '\n', ';', ',', ')']);
+    let number = text.strip_suffix('s').unwrap_or_default();
+    match number.parse::<f64>() {
+        Ok(_) => word.replacen(text, "N", 1),
+        Err(_) => word.to_owned(),
+    }
+}
+
+/// The database as messages name it.
+fn shown(url: &str) -> &str {
+    url.split_once('?').map_or(url, |(shown, _)| shown)
+}
+
+#[test]
+fn needs_root_a_night_that_is_ordinary_is_no_mail() {
+    let database = Server::shared().database();
+    let url = crate::url_from_elsewhere(&database);
+    let mut vm = Vm::new("vm-1");
+    // Another node has the job, then had it a moment ago.
+    let words = ["-s", &url, "-g", "nightly", "--client-id=vm-2", "--keep=1h"];
+    let line = vm
+        .store
+        .bare(&words)
+        .script("echo other > other; read -r status < go");
+    let other = line.start();
+    vm.store.until_line("other");
+    assert_eq!(vm.mail(&url, "exit 0", |_| ()), "");
+    vm.store.go(0);
+    other.end().with_code(0);
+    assert_eq!(vm.mail(&url, "exit 0", |_| ()), "");
+
+    // It is this node's again, and its job says nothing.
+    let handoff = ["handoff", "-s", &url, "-g", "nightly", "--to=vm-1", "-qq"];
+    vm.store.bare(&handoff).end().with_code(0);
+    let mail = vm.mail(&url, "echo begun >> log", |store| {
+        drop(store.until_logged("begun"))
+    });
+    assert_eq!(mail, "");
+}
+
+#[test]
+fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
+    let mut vm = Vm::new("vm-1");
+    let server = Server::start(&[]);
+    server.sql("postgres", "CREATE ROLE etl LOGIN PASSWORD 'right'");
+    let hba = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+    fs::write(server.data().join("pg_hba.conf"), hba).unwrap();
+    server.ctl(&["reload"]);
+    let port = server.port();
+    let url = format!("postgres://etl:wrong@127.0.0.1:{port}/postgres?sslmode=disable");
+    assert_eq!(vm.mail(&url, "exit 0", |_| ()), "wrong password");
+
+    let closed = "postgres://etl:x@127.0.0.1:1/postgres?sslmode=disable";
+    assert_eq!(vm.mail(closed, "exit 0", |_| ()), "closed port");
+
+    // Its kernel takes the connection, and no process answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let url = format!("postgres://etl:x@127.0.0.1:{port}/postgres?sslmode=disable");
+    assert_eq!(vm.mail(&url, "exit 0", |_| ()), "time-out");
+}
+
+#[test]
+fn needs_root_each_job_that_fails_is_a_mail() {
+    let database = Server::shared().database();
+    let url = crate::url_from_elsewhere(&database);
+    let mut vm = Vm::new("vm-1");
+    // What it has written is the mail, and then the reason.
+    assert_eq!(
+        vm.mail(&url, "echo no space left >&2; exit 3", |_| ()),
+        "no space left\ntokenrun: \"nightly\" failed: run.sh exited with 3 after N on vm-1\n"
+    );
+    assert_eq!(
+        vm.mail(&url, "exit 3", |_| ()),
+        "tokenrun: \"nightly\" failed: run.sh exited with 3 after N on vm-1\n"
+    );
+    assert_eq!(
+        vm.mail(&url, "kill -9 $$", |_| ()),
+        "tokenrun: \"nightly\" failed: run.sh was killed by signal 9 after N on vm-1\n"
+    );
+    let lost = vm.mail(&url, WAITING, |store| {
+        store.until_logged("begun");
+        let words = ["revoke", "-s", &url, "-g", "nightly", "-qq"];
+        store.bare(&words).end().with_code(0);
+    });
+    assert_eq!(
+        lost,
+        format!(
+            "tokenrun: an operator revoked the token of \"nightly\" in {}; run.sh is ended, and \
+             killed in N\n",
+            shown(&url)
+        )
+    );
+    vm.set("TOKENRUN_TIMEOUT=1s\n");
+    assert_eq!(
+        vm.mail(&url, "sleep 300", |_| ()),
+        "tokenrun: \"nightly\" timed out: run.sh ran longer than N (--timeout) on vm-1; it is \
+         ended, and killed in N\n"
+    );
+}
+
+#[test]
+fn needs_root_a_store_that_goes_away_is_a_mail_with_what_became_of_the_job() {
+    let mut vm = Vm::new("vm-1");
+    let server = Server::start(&[]);
+    let database = server.database();
+    let url = crate::url_from_elsewhere(&database);
+    let mail = vm.mail(&url, WAITING, |store| {
+        store.until_logged("begun");
+        server.ctl(&["-m", "immediate", "stop"]);
+    });
+    assert_eq!(mail, "gone");
+    server.ctl(&["-w", "start"]);
+}
