@@ -28,6 +28,8 @@ mod completions;
 mod container;
 #[path = "packaging/cron.rs"]
 mod cron;
+#[path = "packaging/hooks.rs"]
+mod hooks;
 #[path = "packaging/kubernetes.rs"]
 mod kubernetes;
 #[path = "packaging/licences.rs"]

@@ -204,10 +204,12 @@ fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) 
     let until = job_ends_in.map_or_else(String::new, |left| {
         format!("; it is ended in {} if that lasts", rounded(left))
     });
-    format!(
-        "the store can't be used ({error}); {} goes on{until}",
-        cx.program
-    )
+    let what = error.to_string();
+    let what = match what.starts_with("the store ") {
+        true => what,
+        false => format!("the store can't be used ({what})"),
+    };
+    format!("{what}; {} goes on{until}", cx.program)
 }
 
 fn split(cx: &Context<'_>, primaries: &[String]) -> String {

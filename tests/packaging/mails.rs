@@ -66,7 +66,9 @@ impl Vm {
         night.end();
         let mail = fs::read_to_string(self.store.file("mail")).unwrap_or_default();
         let body = mail.split_once("\n\n").map_or("", |(_, body)| body);
-        body.split_inclusive(' ').map(without_time).collect()
+        body.split_inclusive([' ', '\n'])
+            .map(without_time)
+            .collect()
     }
 }
 
@@ -122,10 +124,22 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
     server.ctl(&["reload"]);
     let port = server.port();
     let url = format!("postgres://etl:wrong@127.0.0.1:{port}/postgres?sslmode=disable");
-    assert_eq!(vm.mail(&url, "exit 0", |_| ()), "wrong password");
+    assert_eq!(
+        vm.mail(&url, "exit 0", |_| ()),
+        format!(
+            "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
+             127.0.0.1 port {port}: password authentication failed for user \"etl\" (SQLSTATE \
+             28P01); run.sh was not started\n"
+        )
+    );
 
     let closed = "postgres://etl:x@127.0.0.1:1/postgres?sslmode=disable";
-    assert_eq!(vm.mail(closed, "exit 0", |_| ()), "closed port");
+    assert_eq!(
+        vm.mail(closed, "exit 0", |_| ()),
+        "tokenrun: the store postgres://etl@127.0.0.1:1/postgres can't be used: server 127.0.0.1 \
+         port 1: Connection refused (os error 111), while connecting; run.sh was not started; \
+         tokenrun doctor looks closer\n"
+    );
 
     // Its kernel takes the connection, and no process answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -183,6 +197,26 @@ fn needs_root_a_store_that_goes_away_is_a_mail_with_what_became_of_the_job() {
         store.until_logged("begun");
         server.ctl(&["-m", "immediate", "stop"]);
     });
-    assert_eq!(mail, "gone");
+    let (store, port) = (shown(&url), server.port());
+    let refused = format!(
+        "the store {store} can't be used: server 127.0.0.1 port {port}: Connection refused (os \
+         error 111), while connecting"
+    );
+    let lines = [
+        format!("{refused}; run.sh goes on; it is ended in N if that lasts"),
+        format!(
+            "the lease of \"nightly\" could not be renewed in {store} in time; run.sh is ended, \
+             and killed in N"
+        ),
+        format!(
+            "the run of \"nightly\" has ended, but the store {store} did not confirm its record \
+             ({refused}): history shows the run as unknown, and other nodes wait for \
+             takeover-after; a claimant on this host need not, once the run is proven dead"
+        ),
+    ];
+    assert_eq!(
+        mail,
+        lines.map(|line| format!("tokenrun: {line}\n")).concat()
+    );
     server.ctl(&["-w", "start"]);
 }
