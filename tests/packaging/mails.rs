@@ -73,7 +73,7 @@ impl Vm {
 }
 
 /// A word; N if it is a number of seconds.
-fn without_time(word: &str) -> String {
+pub(crate) fn without_time(word: &str) -> String {
     let text = word.trim_end_matches([' ', '\n', ';', ',', ')']);
     let number = text.strip_suffix('s').unwrap_or_default();
     match number.parse::<f64>() {
@@ -145,7 +145,14 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let url = format!("postgres://etl:x@127.0.0.1:{port}/postgres?sslmode=disable");
-    assert_eq!(vm.mail(&url, "exit 0", |_| ()), "time-out");
+    assert_eq!(
+        vm.mail(&url, "exit 0", |_| ()),
+        format!(
+            "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
+             127.0.0.1 port {port}: no answer within 500ms while logging in; run.sh was not \
+             started; tokenrun doctor looks closer\n"
+        )
+    );
 }
 
 #[test]
