@@ -30,6 +30,8 @@ mod container;
 mod cron;
 #[path = "packaging/hooks.rs"]
 mod hooks;
+#[path = "packaging/journal.rs"]
+mod journal;
 #[path = "packaging/kubernetes.rs"]
 mod kubernetes;
 #[path = "packaging/licences.rs"]
@@ -38,6 +40,8 @@ mod licences;
 mod mails;
 #[path = "packaging/manual.rs"]
 mod manual;
+#[path = "packaging/pod_logs.rs"]
+mod pod_logs;
 #[path = "packaging/prometheus.rs"]
 mod prometheus;
 #[path = "packaging/readme.rs"]

@@ -144,12 +144,12 @@ fn owner(metadata: &fs::Metadata) -> (u32, u32) {
 }
 
 /// Where containers run.
-struct Site {
+pub(crate) struct Site {
     store: Store,
 }
 
 impl Site {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let store = Store::new();
         fs::write(
             store.file("hosts"),
@@ -167,8 +167,13 @@ impl Site {
         Self { store }
     }
 
+    /// Where the test's own files are.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// This container, on the node of this name.
-    fn run(&self, node: &str, url: &str, container: &Container) -> Line {
+    pub(crate) fn run(&self, node: &str, url: &str, container: &Container) -> Line {
         fs::write(self.store.file("store"), url).unwrap();
         let root = self.store.file(&format!("root-{node}"));
         fs::create_dir_all(&root).unwrap();
@@ -191,7 +196,7 @@ impl Site {
     }
 
     /// A shell in the image, for the commands of an agent, and one of these.
-    fn add_shell(&self, command: &str, script: &str) {
+    pub(crate) fn add_shell(&self, command: &str, script: &str) {
         let image = self.store.file("image");
         let script_path = image.join(command.trim_start_matches('/'));
         let lines = "cd \"$1\"; mkdir -p bin \"$(dirname \"$2\")\"; cp /bin/dash bin/sh
@@ -206,7 +211,7 @@ impl Site {
 }
 
 /// The container with other values of these options.
-fn with(mut container: Container, options: &[&str]) -> Container {
+pub(crate) fn with(mut container: Container, options: &[&str]) -> Container {
     for option in options {
         let begin = &option[..=option.find('=').unwrap()];
         let end = container.command.iter().position(|word| word == "--");
@@ -223,7 +228,7 @@ fn with(mut container: Container, options: &[&str]) -> Container {
 }
 
 /// The container with another job.
-fn with_job(mut container: Container, job: &[&str]) -> Container {
+pub(crate) fn with_job(mut container: Container, job: &[&str]) -> Container {
     let end = container
         .command
         .iter()
@@ -237,7 +242,7 @@ fn with_job(mut container: Container, job: &[&str]) -> Container {
 }
 
 /// Durations with which a takeover takes some seconds.
-const HASTY: [&str; 5] = [
+pub(crate) const HASTY: [&str; 5] = [
     "--heartbeat=1s",
     "--takeover-after=5s",
     "--kill-grace=300ms",

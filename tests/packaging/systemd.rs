@@ -7,7 +7,7 @@ use crate::server::Server;
 use crate::support::{Store, until};
 
 /// The unit, its timer, and what its job needs.
-fn install(machine: &Machine, job: &str) {
+pub(crate) fn install(machine: &Machine, job: &str) {
     for file in ["nightly.service", "nightly.timer", "scheduler.service"] {
         let text = fs::read_to_string(crate::repository("examples/systemd").join(file)).unwrap();
         machine.write(&format!("/etc/systemd/system/{file}"), "0644", &text);
@@ -25,7 +25,7 @@ fn install(machine: &Machine, job: &str) {
 }
 
 /// The drop-in for a shared database.
-fn install_database(machine: &Machine, url: &str) {
+pub(crate) fn install_database(machine: &Machine, url: &str) {
     let path = "nightly.service.d/postgres.conf";
     let text = fs::read_to_string(crate::repository("examples/systemd").join(path)).unwrap();
     machine.write(&format!("/etc/systemd/system/{path}"), "0644", &text);
@@ -39,7 +39,7 @@ fn property(machine: &Machine, name: &str) -> String {
 }
 
 /// Waits until the service has run, and gives how it ended and its status.
-fn until_over(machine: &Machine) -> (String, String) {
+pub(crate) fn until_over(machine: &Machine) -> (String, String) {
     until("the service has ended", || {
         let state = property(machine, "ActiveState");
         match state.as_str() {
