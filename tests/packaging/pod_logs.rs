@@ -73,9 +73,14 @@ fn needs_root_the_log_has_the_reason_of_each_end() {
     let late = "no answer within 500ms while logging in";
     for (port, how) in [(1, closed), (silent.local_addr().unwrap().port(), late)] {
         let url = format!("postgres://etl:wrong@127.0.0.1:{port}/postgres?sslmode=disable");
-        let line = format!(
+        let error = format!(
             "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
-             127.0.0.1 port {port}: {how}; sh was not started; tokenrun doctor looks closer"
+             127.0.0.1 port {port}: {how}"
+        );
+        // It waits for a store that may come back, here for no time at all.
+        let line = format!(
+            "{error}; waiting for it too\n\
+             {error}; sh was not started; tokenrun doctor looks closer"
         );
         assert_eq!(
             logged(&site, &url, &pod(&["--once=4"], "exit 0")),
