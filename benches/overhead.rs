@@ -67,7 +67,13 @@ fn being_refused(folder: &Folder) {
         format!("client-{}", clients.get())
     };
     let line = pairs(
-        || tokenrun(folder, &store, &["-q", "--client-id", &client(), "--", "true"]),
+        || {
+            tokenrun(
+                folder,
+                &store,
+                &["-q", "--client-id", &client(), "--", "true"],
+            )
+        },
         || flock(&lock, &["true"]),
         false,
     );

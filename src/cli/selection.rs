@@ -2,8 +2,9 @@
 
 use clap::Args;
 
+use super::shared::groups;
 use super::unusable::Unusable;
-use crate::token::{GroupName, GroupPattern, Groups};
+use crate::token::{GroupName, Groups};
 
 #[derive(Debug, Args)]
 pub(super) struct SelectionFlags {
@@ -49,17 +50,11 @@ impl Selection {
 impl SelectionFlags {
     /// The groups, and whether no question is to be asked.
     pub(super) fn selection(self) -> Result<(Selection, bool), Unusable> {
-        if self.all {
-            return Ok((Selection::Several(Groups::All), self.yes));
-        }
-        let patterns = self.group.iter().map(|text| GroupPattern::given(text));
-        let patterns: Result<Vec<_>, _> = patterns.collect();
-        let groups = patterns
-            .map(Groups::Matching)
-            .map_err(|error| Unusable::about(&["--group"], format!("--group {error}")))?;
-        Ok(match groups.single() {
-            Some(name) => (Selection::One(name.clone()), self.yes),
-            None => (Selection::Several(groups), self.yes),
-        })
+        let all = groups(&self.group)?;
+        let selection = match all.single() {
+            Some(name) => Selection::One(name.clone()),
+            None => Selection::Several(all),
+        };
+        Ok((selection, self.yes))
     }
 }

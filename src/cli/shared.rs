@@ -19,8 +19,9 @@ pub(super) struct StoreFlags {
     /// libpq's, sqlite:///absolute/path or the plain path of a file
     ///
     /// The default is a SQLite file in the state directory: /var/lib/tokenrun for root,
-    /// $XDG_STATE_HOME/tokenrun or ~/.local/state/tokenrun for others. As process 1 of a
-    /// container and in Kubernetes there is no default.
+    /// $XDG_STATE_HOME/tokenrun or ~/.local/state/tokenrun for others. It is each user's
+    /// own: for several users of a host, name a file in a directory that they share (mode 2770). As
+    /// process 1 of a container and in Kubernetes there is no default.
     #[arg(
         short,
         long,

@@ -56,19 +56,15 @@ pub fn waiting(seen: &Seen<'_>) -> Message {
             );
             ("held", text)
         }
-        Verdict::Refused(why) | Verdict::RefusedWithHandoff(why) => (
-            why.word(),
-            format!("{}; {until}", refusal(seen, why)),
-        ),
+        Verdict::Refused(why) | Verdict::RefusedWithHandoff(why) => {
+            (why.word(), format!("{}; {until}", refusal(seen, why)))
+        }
         Verdict::ObserveStore { wait, doubt } => {
             let why = Refusal::Forgetful {
                 wait: *wait,
                 doubt: *doubt,
             };
-            (
-                why.word(),
-                format!("{}; {until}", refusal(seen, &why)),
-            )
+            (why.word(), format!("{}; {until}", refusal(seen, &why)))
         }
         Verdict::Observe(wait) => {
             let wait = rounded(*wait);

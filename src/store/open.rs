@@ -154,7 +154,7 @@ impl StoreUrl {
         match self {
             Self::Sqlite(path) => {
                 let origin = match examination.is_default {
-                    true => ", by default",
+                    true => ", by default: each user has another",
                     false => "",
                 };
                 let found = format!("a SQLite file, for this host alone{origin}");

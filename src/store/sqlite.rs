@@ -1,4 +1,4 @@
-//! The embedded default: a SQLite file, which serves every process of one host.
+//! The embedded default: a SQLite file, which serves every process of one host that may write to it.
 //!
 //! A swap is one IMMEDIATE transaction: a transaction that reads first and then writes fails with
 //! "busy" at once, whatever the time-out, when another process wrote in between. The clock is read
