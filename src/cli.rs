@@ -21,6 +21,7 @@ mod manual;
 mod metrics;
 mod names;
 mod once;
+mod page;
 mod pages;
 mod run;
 mod screen;
@@ -57,6 +58,7 @@ pub use self::listing::{HistoryRequest, StatusRequest};
 pub use self::metrics::MetricsRequest;
 pub use self::names::{Names, NamesRequest};
 pub use self::once::OnceListRequest;
+pub use self::page::PageRequest;
 pub use self::pages::{completion_files, completions, manual, variables};
 pub use self::run::{LeftoversFlag, RunRequest};
 pub use self::screen::{Colours, ScreenRequest};
@@ -98,6 +100,8 @@ pub enum Request {
     /// Answer whether a node may run, or a run has succeeded.
     Check(CheckRequest),
     Metrics(MetricsRequest),
+    /// Write a page of HTML.
+    Page(PageRequest),
     /// Explain the rule's decision.
     Explain(ExplainRequest),
     /// Check a fence.
@@ -127,6 +131,7 @@ impl Request {
             Self::OnceList(list) => Some(&list.store),
             Self::Check(check) => Some(&check.store),
             Self::Metrics(metrics) => Some(&metrics.store),
+            Self::Page(page) => Some(&page.store),
             Self::Explain(explain) => Some(&explain.store),
             Self::Fence(fence) => Some(&fence.store),
             Self::Act(act) => Some(&act.store),
@@ -215,6 +220,7 @@ fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
         Some(Verb::Explain(flags)) => flags.try_into().map(Request::Explain),
         Some(Verb::Check(flags)) => flags.try_into().map(Request::Check),
         Some(Verb::Metrics(flags)) => flags.try_into().map(Request::Metrics),
+        Some(Verb::Page(flags)) => flags.try_into().map(Request::Page),
         Some(Verb::Hold(flags)) => (*flags)
             .try_into()
             .map(|hold| Request::Hold(Box::new(hold))),

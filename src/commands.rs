@@ -20,6 +20,7 @@ pub mod judge;
 pub mod manual;
 pub mod metrics;
 pub mod once;
+pub mod page;
 pub mod run;
 pub mod screen;
 pub mod stand_in;

@@ -25,6 +25,7 @@ pub mod messages;
 pub mod metrics;
 mod notes;
 pub mod overview;
+pub mod page;
 pub mod printable;
 mod refusals;
 pub mod refused;
@@ -36,6 +37,7 @@ pub mod tables;
 pub mod timeline;
 pub mod times;
 pub mod waiting;
+pub mod whole_file;
 
 #[cfg(test)]
 mod value_tests;

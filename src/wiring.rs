@@ -54,6 +54,10 @@ pub(crate) fn dispatch(
             let mut store = known_store(&request.store, log)?;
             commands::metrics::metrics(store.as_mut(), &request)
         }
+        Request::Page(request) => {
+            let mut store = known_store(&request.store, log)?;
+            commands::page::page(store.as_mut(), &request)
+        }
         Request::Explain(request) => verbs::explain(request, log),
         Request::Act(request) => verbs::act(request, log),
         Request::Judge(request) => verbs::judge(request, log),

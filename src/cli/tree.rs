@@ -18,6 +18,7 @@ use super::judgements::{DistrustFlags, SettleFlags};
 use super::listing::{HistoryFlags, StatusFlags};
 use super::metrics::MetricsFlags;
 use super::once::OnceVerb;
+use super::page::PageFlags;
 use super::run::RunFlags;
 
 const ABOUT: &str = "Runs a job on one node at a time, keeps it on that node while it is well, \
@@ -95,6 +96,11 @@ pub(super) enum Verb {
     Distrust(DistrustFlags),
     /// Print metrics for Prometheus
     Metrics(MetricsFlags),
+    /// Write a page of HTML: every group's state, and who ran when
+    ///
+    /// One file that needs no script and requests nothing: for a cron entry that writes it into a
+    /// web server's directory. It shows the last day, week and month.
+    Page(PageFlags),
     /// Show or forget the keys of --once that are done
     #[command(subcommand)]
     Once(OnceVerb),

@@ -1,14 +1,13 @@
 //! The file of `--report`: the result of a run, for scripts.
 
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::Path;
 
 use serde::Serialize;
 
+use super::whole_file::write_whole;
 use crate::run::ending::{Ending, JobEnd, Unstarted};
 use crate::run::event::Granted;
-use crate::sys::open_flags::NO_WAIT;
 use crate::token::{ClientId, GroupName, Outcome, Refusal, SessionId};
 
 /// What `--report` writes.
@@ -94,32 +93,7 @@ impl<'a> RunReport<'a> {
     /// # Errors
     /// If the file or its directory can't be written.
     pub fn write_to(&self, path: &Path) -> io::Result<()> {
-        // A symbolic link stays: the file that it names is replaced.
-        let named = std::fs::canonicalize(path);
-        let path = named.as_deref().unwrap_or(path);
-        let is_something_else = |found: std::fs::Metadata| !found.is_file();
-        if std::fs::metadata(path).is_ok_and(is_something_else) {
-            // A pipe without a reader is an error, and not waited for.
-            let mut there = std::fs::OpenOptions::new()
-                .write(true)
-                .custom_flags(NO_WAIT)
-                .open(path)?;
-            return there.write_all(&self.text()?);
-        }
-        let name = path
-            .file_name()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is no file name"))?;
-        let mut temporary = std::ffi::OsString::from(".");
-        temporary.push(name);
-        temporary.push(format!(".{}", self.session));
-        let temporary = path.with_file_name(temporary);
-        let written =
-            write_new(&temporary, &self.text()?).and_then(|()| std::fs::rename(&temporary, path));
-        if written.is_err() {
-            // The report failed; the temporary file is only litter.
-            let _ = std::fs::remove_file(&temporary);
-        }
-        written
+        write_whole(path, &self.text()?, self.session)
     }
 
     fn text(&self) -> io::Result<Vec<u8>> {
@@ -143,10 +117,4 @@ pub(super) fn outcome_word(ending: &Ending) -> &'static str {
         Ending::NoGuard => Outcome::NotStarted.as_str(),
         Ending::Ran { end, .. } => end.record().outcome.as_str(),
     }
-}
-
-fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut file = std::fs::File::create_new(path)?;
-    file.write_all(text)?;
-    file.sync_all()
 }

@@ -1,0 +1,57 @@
+//! How much a page shows of each group: the more groups there are, the less, so that a page stays
+//! light. Pure.
+
+/// The limits for each group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Detail {
+    /// Lanes of a timeline.
+    pub lanes: usize,
+    /// Marks of successes in a lane that have a text of their own; where there are more, none has.
+    pub texts: usize,
+    /// The least distance of two signs in a lane, in units of a timeline.
+    pub gap: u32,
+    /// Failovers, and acts of operators, in a timeline.
+    pub signs: usize,
+    /// Rows of the table of runs.
+    pub runs: usize,
+    /// Whether the days of the plots have texts.
+    pub days: bool,
+    /// Whether the details are open from the start.
+    pub open: bool,
+}
+
+impl Detail {
+    /// For each of so many groups.
+    #[must_use]
+    pub const fn of(groups: usize) -> Self {
+        match groups {
+            0..=12 => Self {
+                lanes: 12,
+                texts: 200,
+                gap: 6,
+                signs: 60,
+                runs: 10,
+                days: true,
+                open: true,
+            },
+            13..=100 => Self {
+                lanes: 8,
+                texts: 32,
+                gap: 8,
+                signs: 30,
+                runs: 8,
+                days: true,
+                open: false,
+            },
+            _ => Self {
+                lanes: 4,
+                texts: 0,
+                gap: 16,
+                signs: 12,
+                runs: 3,
+                days: false,
+                open: false,
+            },
+        }
+    }
+}

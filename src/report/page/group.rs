@@ -1,0 +1,351 @@
+//! What a page says of a group: its state, its troubles, its past. Pure.
+
+use std::time::Duration;
+
+use crate::duration::rounded;
+use crate::report::incarnation::doubt_text;
+use crate::report::json::{not_before, state_word};
+use crate::report::printable::printable;
+use crate::token::{Memory, Outcome, Row, RunRecord, State, StoreTime, WallTime};
+
+use super::calendar::Calendar;
+use super::days::{DAYS, Day, Took, by_day, length, took};
+use super::detail::Detail;
+use super::marks::Kind;
+use super::timeline::{Lanes, Past, Timeline};
+use super::window::Window;
+
+/// How the pages of all groups are made.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub now: StoreTime,
+    pub memory: Memory,
+    pub calendar: Calendar,
+    pub detail: Detail,
+}
+
+impl View {
+    /// The store's wall time.
+    #[must_use]
+    pub const fn wall(&self) -> WallTime {
+        self.now.stamp.wall
+    }
+
+    /// A time near now, as it is shown.
+    #[must_use]
+    pub fn near(&self, at: WallTime) -> String {
+        self.calendar.near(at, self.wall())
+    }
+}
+
+/// What is known of a group.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    pub row: &'a Row,
+    /// The number of waiters in the queue.
+    pub waiters: usize,
+    /// What happened in the last month.
+    pub past: Past<'a>,
+    /// History has older runs of this month, which were not read.
+    pub is_cut: bool,
+}
+
+/// How urgent something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// An operator or a restart stops something, on purpose perhaps.
+    Notice,
+    /// Something failed, or may be dead.
+    Trouble,
+}
+
+/// What a group needs attention for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Concern {
+    pub level: Level,
+    pub text: String,
+}
+
+/// A run, as a row of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recent {
+    pub started_at: WallTime,
+    pub kind: Kind,
+    /// How it ended, with its code.
+    pub outcome: String,
+    pub took: String,
+    pub client: String,
+    /// The client before, after a failover.
+    pub from: Option<String>,
+    pub grant: &'static str,
+    /// The program, and the user's name for the run.
+    pub what: String,
+}
+
+/// A group, ready to be drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    pub name: String,
+    /// The word of its state, and what qualifies it.
+    pub state: &'static str,
+    pub qualities: Vec<&'static str>,
+    pub client: Option<String>,
+    /// The host and the label of the holder, or of the last one.
+    pub host: Option<String>,
+    pub label: Option<String>,
+    /// Since when it is in this state.
+    pub since: Option<WallTime>,
+    pub last: Option<Outcome>,
+    pub fence: i64,
+    pub waiters: usize,
+    /// The gravest first.
+    pub concerns: Vec<Concern>,
+    /// What is worth a word and no concern.
+    pub notes: Vec<String>,
+    pub lanes: Lanes,
+    /// In the order of [`Window::ALL`].
+    pub timelines: Vec<Timeline>,
+    pub days: Vec<Day>,
+    pub took: Option<Took>,
+    pub recent: Vec<Recent>,
+    /// The runs before this time are not on the page.
+    pub cut: Option<WallTime>,
+}
+
+impl Group {
+    #[must_use]
+    pub fn of(known: &Known<'_>, view: &View) -> Self {
+        let (row, past) = (known.row, &known.past);
+        let (now, detail) = (view.wall(), &view.detail);
+        let lanes = Lanes::of(past.runs, detail.lanes);
+        let timeline = |window| Timeline::of(past, &lanes, window, now, detail);
+        let newest = past.runs.iter().rev().take(detail.runs);
+        let since = match &row.state {
+            State::Running { .. } => row.acquired_at(),
+            State::Idle { .. } => row.released_at(),
+            State::Free => None,
+        };
+        let text = |text: &Option<String>| text.as_deref().map(printable);
+        Self {
+            name: printable(row.group.as_str()),
+            state: state_word(&row.state),
+            qualities: qualities(row, view),
+            client: row.client_bound().map(|client| printable(client.as_str())),
+            host: text(&row.document.host),
+            label: text(&row.document.label),
+            since: since.map(|stamp| stamp.wall),
+            last: row.document.last_outcome,
+            fence: row.fence.0,
+            waiters: known.waiters,
+            concerns: concerns(row, view),
+            notes: notes(row, view),
+            timelines: Window::ALL.map(timeline).into(),
+            days: by_day(&view.calendar.days(now, DAYS), now, past.runs),
+            took: Took::of(past.runs.iter().filter_map(|run| took(run)).collect()),
+            recent: newest.map(|run| recent(run, now)).collect(),
+            cut: past
+                .runs
+                .first()
+                .filter(|_| known.is_cut)
+                .map(|run| run.started_at),
+            lanes,
+        }
+    }
+
+    /// How urgent the gravest concern is.
+    #[must_use]
+    pub fn level(&self) -> Option<Level> {
+        self.concerns.iter().map(|concern| concern.level).max()
+    }
+}
+
+fn qualities(row: &Row, view: &View) -> Vec<&'static str> {
+    let observed = view.memory.observation(row.longest_lease(), &view.now);
+    let all = [
+        (row.is_silent(&view.now), "silent"),
+        (row.pause_at(&view.now).is_some(), "paused"),
+        (observed.is_some(), "observed"),
+    ];
+    let true_ones = all.into_iter().filter(|(is, _)| *is);
+    true_ones.map(|(_, word)| word).collect()
+}
+
+fn concerns(row: &Row, view: &View) -> Vec<Concern> {
+    let (document, now) = (&row.document, &view.now);
+    let mut all = Vec::new();
+    let mut add = |level, text| all.push(Concern { level, text });
+    if let Some(heartbeat) = row.heartbeat_at().filter(|_| row.is_silent(now)) {
+        let age = rounded(now.calendar_age_of(heartbeat, Some(&row.stamped.epoch)));
+        let text = format!("its holder has been silent for {age}; another client can take over");
+        add(Level::Trouble, text);
+    }
+    if let Some(last) = document.last_outcome.filter(|it| Kind::of(*it).is_grave()) {
+        add(Level::Trouble, format!("its last run ended as {last}"));
+    }
+    if document.revoke_requested {
+        let text = "its holder is asked to end its job and to free the token";
+        add(Level::Notice, text.to_owned());
+    }
+    if let Some(pause) = row.pause_at(now) {
+        let until = pause.until.map_or_else(
+            || "until it is resumed".to_owned(),
+            |until| format!("until {}", view.near(until)),
+        );
+        let reason = match pause.reason.as_str() {
+            "" => String::new(),
+            reason => format!(": {reason}"),
+        };
+        let text = format!("paused by {} {until}{reason}", pause.by);
+        add(Level::Notice, printable(&text));
+    }
+    if let Some(observed) = view.memory.observation(row.longest_lease(), now) {
+        let until = view.near(now.plus(observed.wait).stamp.wall);
+        let why = doubt_text(observed.doubt);
+        let text = format!(
+            "nothing is granted until {until}: the store may have forgotten a grant, as it {why}"
+        );
+        add(Level::Notice, text);
+    }
+    all.sort_by_key(|concern| std::cmp::Reverse(concern.level));
+    all
+}
+
+fn notes(row: &Row, view: &View) -> Vec<String> {
+    let document = &row.document;
+    let mut notes = Vec::new();
+    if let Some(expected) = &row.expected_client
+        && row.client_bound() != Some(expected)
+    {
+        notes.push(format!("{expected} is expected to have it"));
+    }
+    if let Some(handoff) = &document.handoff {
+        notes.push(format!("handed off to {}", handoff.to));
+    }
+    if let Some(next) = not_before(row).filter(|at| *at > view.wall()) {
+        notes.push(format!("no run before {}", view.near(next)));
+    }
+    if let (State::Idle { .. }, Some(age)) = (&row.state, row.age(&view.now)) {
+        let left = document.keep.saturating_sub(age);
+        if left > Duration::ZERO {
+            notes.push(format!("open to others in {}", rounded(left)));
+        }
+    }
+    notes.iter().map(|note| printable(note)).collect()
+}
+
+fn recent(run: &RunRecord, now: WallTime) -> Recent {
+    let code = match (run.exit_code, run.signal) {
+        (Some(code), _) if code != 0 => format!(" ({code})"),
+        (_, Some(signal)) => format!(" (signal {signal})"),
+        _ => String::new(),
+    };
+    let label = run.label.as_ref();
+    let label = label.map_or_else(String::new, |label| format!(" ({label})"));
+    let from = run.previous_client.as_ref();
+    Recent {
+        started_at: run.started_at,
+        kind: Kind::of(run.outcome),
+        outcome: format!("{}{code}", run.outcome),
+        took: rounded(length(run, now)),
+        client: printable(run.client.as_str()),
+        from: from.map(|client| printable(client.as_str())),
+        grant: run.grant.as_str(),
+        what: printable(&format!("{}{label}", run.program)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::ago;
+    use super::*;
+    use crate::token::rule::tests::fixture::{but, idle, running, s, seen};
+    use crate::token::{ClientId, Pause};
+    use jiff::tz::TimeZone;
+
+    fn group(row: &Row, runs: &[RunRecord], after: Duration) -> Group {
+        let now = seen(row.clone()).after(after).now;
+        let view = View {
+            now,
+            memory: Memory::SOUND,
+            calendar: Calendar::new(TimeZone::UTC),
+            detail: Detail::of(1),
+        };
+        let runs: Vec<&RunRecord> = runs.iter().collect();
+        let past = Past {
+            runs: &runs,
+            acts: &[],
+            refusals: &[],
+        };
+        let known = Known {
+            row,
+            waiters: 3,
+            past,
+            is_cut: true,
+        };
+        Group::of(&known, &view)
+    }
+
+    fn texts(group: &Group) -> Vec<&str> {
+        group.concerns.iter().map(|it| it.text.as_str()).collect()
+    }
+
+    #[test]
+    fn a_group_that_is_well_needs_no_attention() {
+        let group = group(&running("a"), &[], s(1));
+        assert_eq!(
+            (group.state, group.client.as_deref()),
+            ("running", Some("a"))
+        );
+        assert_eq!((group.level(), group.waiters), (None, 3));
+        assert_eq!((group.timelines.len(), group.days.len()), (3, DAYS));
+        assert_eq!((group.cut, group.took), (None, None));
+    }
+
+    #[test]
+    fn the_gravest_concern_comes_first() {
+        let row = but(running("a"), |row| {
+            row.document.paused = Some(Pause {
+                by: "eve\n".into(),
+                reason: "works".into(),
+                until: None,
+                other: crate::token::Others::new(),
+            });
+            row.document.last_outcome = Some(Outcome::Lost);
+        });
+        let silent = row.document.takeover_after + s(1);
+        let group = group(&row, &[], silent);
+        assert_eq!(group.qualities, ["silent", "paused"]);
+        assert_eq!(group.level(), Some(Level::Trouble));
+        let texts = texts(&group);
+        assert!(texts[0].contains("silent for"), "{texts:?}");
+        assert_eq!(texts[1], "its last run ended as lost");
+        assert_eq!(texts[2], r"paused by eve\n until it is resumed: works");
+    }
+
+    #[test]
+    fn what_is_worth_a_word_is_no_concern() {
+        let row = but(idle("a"), |row| {
+            row.expected_client = ClientId::new("b").ok();
+        });
+        let group = group(&row, &[], s(1));
+        assert_eq!(group.level(), None);
+        assert_eq!(group.notes[0], "b is expected to have it");
+    }
+
+    #[test]
+    fn the_newest_runs_are_listed_and_the_oldest_one_says_where_history_is_cut() {
+        let run = |at, outcome| super::super::fixture::run("a", ago(at), Some(ago(at)), outcome);
+        let mut runs: Vec<_> = (1..30)
+            .rev()
+            .map(|at| run(at, Outcome::Succeeded))
+            .collect();
+        let mut last = run(0, Outcome::Failed);
+        (last.exit_code, last.label) = (Some(3), Some("<b>".into()));
+        runs.push(last);
+        let group = group(&idle("a"), &runs, s(1));
+        assert_eq!(group.recent.len(), Detail::of(1).runs);
+        assert_eq!(group.recent[0].outcome, "failed (3)");
+        assert_eq!(group.recent[0].what, "job (<b>)");
+        assert_eq!(group.cut, Some(ago(29)));
+    }
+}

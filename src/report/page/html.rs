@@ -1,0 +1,276 @@
+//! The page as a whole: its head, what needs attention, the table of groups, and its foot.
+
+use std::collections::BTreeMap;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::Facts;
+use super::details::details;
+use super::group::{Group, Level, View};
+use super::marks::{Kind, counts};
+use super::plots;
+use super::svg::{self, plural, strip};
+use super::timeline::Timeline;
+use super::window::Window;
+use crate::report::printable::printable;
+
+const STYLE: &str = include_str!("style.css");
+
+/// Nothing is requested from anywhere, and nothing is executed.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The whole document.
+pub(super) fn document(facts: &Facts<'_>, groups: &[Group], view: &View) -> Markup {
+    let title = printable(facts.title);
+    let grave = troubled(groups) + facts.unreadable.len();
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                @if let Some(every) = facts.refresh {
+                    meta http-equiv="refresh" content=(every.as_secs().max(1));
+                }
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="robots" content="noindex";
+                meta name="referrer" content="no-referrer";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "tokenrun " (env!("CARGO_PKG_VERSION")) };
+                title { @if grave > 0 { "(" (grave) ") " } (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                // Before everything else, so that a choice can change what comes after it.
+                @for window in Window::ALL {
+                    input type="radio" name="window" id=(window.word()) checked[window == Window::Day]
+                        aria-label={ "Show the last " (window.word()) };
+                }
+                (svg::shared(view)) (plots::shared(view))
+                header { (heading(&title, facts, view)) (numbers(groups, facts)) }
+                main {
+                    (attention(groups, facts))
+                    (overview(groups, view))
+                    @if !groups.is_empty() {
+                        section { h2 { "Group by group" } @for (number, group) in groups.iter().enumerate() {
+                            (details(number, group, view))
+                        } }
+                    }
+                }
+                footer { (foot(groups, facts, view)) }
+            }
+        }
+    }
+}
+
+fn troubled(groups: &[Group]) -> usize {
+    let troubled = groups
+        .iter()
+        .filter(|group| group.level() == Some(Level::Trouble));
+    troubled.count()
+}
+
+fn heading(title: &str, facts: &Facts<'_>, view: &View) -> Markup {
+    let now = view.wall();
+    html! {
+        h1 { (title) }
+        p class="about" {
+            span { "Store " code { (printable(facts.store)) } }
+            " "
+            span { "as of " time datetime=(view.calendar.exact(now)) { (view.calendar.full(now)) }
+                " " (view.calendar.zone_name(now)) }
+        }
+    }
+}
+
+/// The page in numbers.
+fn numbers(groups: &[Group], facts: &Facts<'_>) -> Markup {
+    let mut states: BTreeMap<&str, usize> = BTreeMap::new();
+    for group in groups {
+        for word in std::iter::once(&group.state).chain(&group.qualities) {
+            *states.entry(word).or_default() += 1;
+        }
+    }
+    if !facts.unreadable.is_empty() {
+        states.insert("unreadable", facts.unreadable.len());
+    }
+    let order = [
+        "running",
+        "idle",
+        "free",
+        "silent",
+        "paused",
+        "observed",
+        "unreadable",
+    ];
+    html! {
+        ul class="numbers" aria-label="Groups by state" {
+            li { b { (groups.len() + facts.unreadable.len()) } " groups" }
+            @for state in order {
+                @if let Some(count) = states.get(state) {
+                    li class=(state) { b { (count) } " " (state) }
+                }
+            }
+        }
+        @for (at, window) in Window::ALL.into_iter().enumerate() {
+            @let of_window: Vec<&Timeline> = groups.iter().filter_map(|group| group.timelines.get(at)).collect();
+            (past_in_numbers(window, &of_window))
+        }
+    }
+}
+
+fn past_in_numbers(window: Window, timelines: &[&Timeline]) -> Markup {
+    let mut kinds = [0_u64; Kind::ALL.len()];
+    for timeline in timelines {
+        for (sum, count) in kinds.iter_mut().zip(counts(&timeline.strip)) {
+            *sum += u64::from(count);
+        }
+    }
+    let of = |kind: Kind| kinds.get(kind.index()).copied().unwrap_or_default();
+    let moves: usize = timelines.iter().map(|it| it.moves.len()).sum();
+    let refusals: u64 = timelines.iter().map(|it| it.refusals()).sum();
+    let failed = of(Kind::Failed) + of(Kind::Lost);
+    html! {
+        p class={ "past " (window.word()) } {
+            "Last " (window.word()) ": " (plural(kinds.iter().sum(), "run"))
+            ", " span class=[(failed > 0).then_some("bad")] { (failed) " failed or lost" }
+            ", " (plural(u64::try_from(moves).unwrap_or(u64::MAX), "failover"))
+            ", " (plural(refusals, "refusal"))
+        }
+    }
+}
+
+/// What an operator looks for first.
+fn attention(groups: &[Group], facts: &Facts<'_>) -> Markup {
+    let mut concerned: Vec<(usize, &Group)> = groups.iter().enumerate().collect();
+    concerned.retain(|(_, group)| !group.concerns.is_empty());
+    concerned.sort_by_key(|(_, group)| std::cmp::Reverse(group.level()));
+    html! {
+        section aria-labelledby="attention" {
+            h2 id="attention" { "Needs attention" }
+            @if concerned.is_empty() && facts.unreadable.is_empty() {
+                p class="well" { "Nothing." }
+            } @else {
+                ul class="attention" {
+                    @for (name, error) in facts.unreadable {
+                        li class="trouble" { b { bdi { (printable(name)) } } " can’t be read: " (printable(error)) }
+                    }
+                    @for (number, group) in concerned {
+                        @for concern in &group.concerns {
+                            li class=(class_of(concern.level)) {
+                                a href={ "#g" (number) } { bdi { (group.name) } } " " (concern.text)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) const fn class_of(level: Level) -> &'static str {
+    match level {
+        Level::Trouble => "trouble",
+        Level::Notice => "notice",
+    }
+}
+
+fn overview(groups: &[Group], view: &View) -> Markup {
+    html! {
+        section aria-labelledby="groups" {
+            div class="bar" { h2 id="groups" { "Groups" } (choice()) }
+            (legend())
+            @if groups.is_empty() {
+                p class="well" { "There are none." }
+            } @else {
+                table class="groups" role="table" {
+                    thead role="rowgroup" { tr role="row" {
+                        @for head in ["Group", "State", "Node", "Since", "Last run"] {
+                            th role="columnheader" scope="col" { (head) }
+                        }
+                        th role="columnheader" scope="col" class="when" { @for window in Window::ALL {
+                            span class=(window.word()) { "Last " (window.word()) }
+                        } }
+                        th role="columnheader" scope="col" { "Notes" }
+                    } }
+                    tbody role="rowgroup" { @for (number, group) in groups.iter().enumerate() { (line(number, group, view)) } }
+                }
+            }
+        }
+    }
+}
+
+/// A group's row.
+fn line(number: usize, group: &Group, view: &View) -> Markup {
+    html! {
+        tr role="row" class=[group.level().map(class_of)] {
+            th role="rowheader" scope="row" { a href={ "#g" (number) } { bdi { (group.name) } } }
+            td role="cell" data-head="State" { (state(group)) }
+            td role="cell" data-head="Node" class="node" { @if let Some(client) = &group.client { bdi { (client) } } }
+            td role="cell" data-head="Since" class="since" { @if let Some(since) = group.since { (view.near(since)) } }
+            td role="cell" data-head="Last run" { @if let Some(last) = group.last {
+                span class={ "end " (Kind::of(last).class()) } { (last) }
+            } }
+            td role="cell" class="when" { @for timeline in &group.timelines { (strip(timeline, view)) } }
+            td role="cell" data-head="Notes" class="notes" {
+                @if group.waiters > 0 { span { (group.waiters) " waiting" } }
+                @for note in &group.notes { span { (note) } }
+            }
+        }
+    }
+}
+
+/// The state in words, with a sign.
+pub(super) fn state(group: &Group) -> Markup {
+    html! {
+        span class={ "state " (group.state) } { (group.state) }
+        @for quality in &group.qualities { " " span class={ "state " (quality) } { (quality) } }
+    }
+}
+
+/// The choice of a window: labels of the inputs at the begin of the page.
+fn choice() -> Markup {
+    html! {
+        div class="choice" aria-hidden="true" { @for window in Window::ALL {
+            label for=(window.word()) { (window.word()) }
+        } }
+    }
+}
+
+fn legend() -> Markup {
+    let sample = |kind: Kind| {
+        html! {
+            svg width="22" height="22" {
+                path class=(kind.class()) d=(if kind == Kind::Running { "M0 14h15" } else { "M0 14h22" }) {}
+                @if kind.is_grave() { use class=(kind.class()) href={ "#" (kind.class()) } x="11" y="0" {} }
+                @if kind == Kind::Running { use class="r" href="#r" x="22" y="8" {} }
+            }
+        }
+    };
+    html! {
+        ul class="legend" aria-label="Legend" {
+            @for kind in Kind::ALL { li { (sample(kind)) (kind.meaning()) } }
+            li { svg width="14" height="22" { use class="m" href="#m" x="7" y="14" {} } "failover" }
+            li { svg width="10" height="22" { path class="u" d="M1 14h2m3 0h2" {} } "refused" }
+            li { svg width="12" height="22" { use class="a" href="#a" x="3" y="8" {} } "act of an operator" }
+        }
+    }
+}
+
+/// What is not on the page, and how it was made.
+fn foot(groups: &[Group], facts: &Facts<'_>, view: &View) -> Markup {
+    let cut = groups.iter().filter(|group| group.cut.is_some()).count();
+    html! {
+        @if cut > 0 {
+            p { "Of " (plural(u64::try_from(cut).unwrap_or(u64::MAX), "group"))
+                " history has more runs than are read for a page: the oldest of the month are left out, as is said there." }
+        }
+        @if facts.is_shortened {
+            p { "There are more refusals or acts of operators than are read for a page: the oldest are left out." }
+        }
+        p { "A timeline shows the newest " (view.detail.signs) " failovers and acts, and a lane for each of the "
+            (view.detail.lanes) " clients that ran last; runs that are too close to each other are one bar. "
+            "Times are in " (view.calendar.zone_name(view.wall())) ", by the clock of the store." }
+        p { "tokenrun " (env!("CARGO_PKG_VERSION")) }
+    }
+}
