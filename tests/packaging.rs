@@ -42,6 +42,8 @@ mod mails;
 mod manual;
 #[path = "packaging/pod_logs.rs"]
 mod pod_logs;
+#[path = "packaging/page.rs"]
+mod page;
 #[path = "packaging/prometheus.rs"]
 mod prometheus;
 #[path = "packaging/readme.rs"]

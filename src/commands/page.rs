@@ -191,10 +191,10 @@ fn group(
         waiters: listing.waiters(&row.group),
         past: Past {
             runs: &runs,
+            cut: runs.first().filter(|_| is_cut).map(|run| run.started_at),
             acts: &acts,
             refusals: &refusals,
         },
-        is_cut,
     };
     Group::of(&known, view)
 }

@@ -8,6 +8,8 @@ pub struct Detail {
     pub lanes: usize,
     /// Marks of successes in a lane that have a text of their own; where there are more, none has.
     pub texts: usize,
+    /// The greatest distance of two runs that are one bar, in units of a timeline.
+    pub near: u32,
     /// The least distance of two signs in a lane, in units of a timeline.
     pub gap: u32,
     /// Failovers, and acts of operators, in a timeline.
@@ -28,6 +30,7 @@ impl Detail {
             0..=12 => Self {
                 lanes: 12,
                 texts: 200,
+                near: 0,
                 gap: 6,
                 signs: 60,
                 runs: 10,
@@ -37,6 +40,7 @@ impl Detail {
             13..=100 => Self {
                 lanes: 8,
                 texts: 32,
+                near: 1,
                 gap: 8,
                 signs: 30,
                 runs: 8,
@@ -46,6 +50,7 @@ impl Detail {
             _ => Self {
                 lanes: 4,
                 texts: 0,
+                near: 4,
                 gap: 16,
                 signs: 12,
                 runs: 3,

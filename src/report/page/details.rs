@@ -45,7 +45,7 @@ fn facts(group: &Group, view: &View) -> Markup {
         p class="facts" { @for fact in facts.iter().chain(&group.notes) { span { (fact) } } }
         @if !group.concerns.is_empty() {
             ul class="attention" { @for concern in &group.concerns {
-                li class=(super::html::class_of(concern.level)) { (concern.text) }
+                li class=(super::attention::class_of(concern.level)) { (concern.text) }
             } }
         }
     }
@@ -74,27 +74,26 @@ fn pictures(group: &Group, view: &View) -> Markup {
 
 fn table(group: &Group, view: &View) -> Markup {
     html! {
-        table class="runs" role="table" {
-            caption { "The last runs" }
-            thead role="rowgroup" { tr role="row" {
+        details class="more" { summary { "The last runs" } table class="runs" {
+            thead { tr {
                 @for head in ["Started", "Node", "Took", "Outcome", "Grant", "Program"] {
-                    th role="columnheader" scope="col" { (head) }
+                    th scope="col" { (head) }
                 }
             } }
-            tbody role="rowgroup" { @for run in &group.recent { (line(run, view)) } }
-        }
+            tbody { @for run in &group.recent { (line(run, view)) } }
+        } }
     }
 }
 
 fn line(run: &Recent, view: &View) -> Markup {
     html! {
-        tr role="row" {
-            td role="cell" data-head="Started" class="since" { (view.near(run.started_at)) }
-            td role="cell" data-head="Node" { bdi { (run.client) } }
-            td role="cell" data-head="Took" class="since" { (run.took) }
-            td role="cell" data-head="Outcome" { span class={ "end " (run.kind.class()) } { (run.outcome) } }
-            td role="cell" data-head="Grant" { (run.grant) @if let Some(from) = &run.from { " from " bdi { (from) } } }
-            td role="cell" data-head="Program" { bdi { (run.what) } }
+        tr {
+            td class="since" { (view.near(run.started_at)) }
+            td { bdi { (run.client) } }
+            td class="since" { (run.took) }
+            td { span class={ "end " (run.kind.class()) } { (run.outcome) } }
+            td { (run.grant) @if let Some(from) = &run.from { " from " bdi { (from) } } }
+            td { bdi { (run.what) } }
         }
     }
 }

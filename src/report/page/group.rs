@@ -46,8 +46,6 @@ pub struct Known<'a> {
     pub waiters: usize,
     /// What happened in the last month.
     pub past: Past<'a>,
-    /// History has older runs of this month, which were not read.
-    pub is_cut: bool,
 }
 
 /// How urgent something is.
@@ -143,11 +141,7 @@ impl Group {
             days: by_day(&view.calendar.days(now, DAYS), now, past.runs),
             took: Took::of(past.runs.iter().filter_map(|run| took(run)).collect()),
             recent: newest.map(|run| recent(run, now)).collect(),
-            cut: past
-                .runs
-                .first()
-                .filter(|_| known.is_cut)
-                .map(|run| run.started_at),
+            cut: past.cut,
             lanes,
         }
     }
@@ -273,6 +267,7 @@ mod tests {
         let runs: Vec<&RunRecord> = runs.iter().collect();
         let past = Past {
             runs: &runs,
+            cut: runs.first().map(|run| run.started_at),
             acts: &[],
             refusals: &[],
         };
@@ -280,7 +275,6 @@ mod tests {
             row,
             waiters: 3,
             past,
-            is_cut: true,
         };
         Group::of(&known, &view)
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Facts;
+use super::attention::{attention, class_of};
 use super::details::details;
 use super::group::{Group, Level, View};
 use super::marks::{Kind, counts};
@@ -140,41 +141,6 @@ fn past_in_numbers(window: Window, timelines: &[&Timeline]) -> Markup {
     }
 }
 
-/// What an operator looks for first.
-fn attention(groups: &[Group], facts: &Facts<'_>) -> Markup {
-    let mut concerned: Vec<(usize, &Group)> = groups.iter().enumerate().collect();
-    concerned.retain(|(_, group)| !group.concerns.is_empty());
-    concerned.sort_by_key(|(_, group)| std::cmp::Reverse(group.level()));
-    html! {
-        section aria-labelledby="attention" {
-            h2 id="attention" { "Needs attention" }
-            @if concerned.is_empty() && facts.unreadable.is_empty() {
-                p class="well" { "Nothing." }
-            } @else {
-                ul class="attention" {
-                    @for (name, error) in facts.unreadable {
-                        li class="trouble" { b { bdi { (printable(name)) } } " can’t be read: " (printable(error)) }
-                    }
-                    @for (number, group) in concerned {
-                        @for concern in &group.concerns {
-                            li class=(class_of(concern.level)) {
-                                a href={ "#g" (number) } { bdi { (group.name) } } " " (concern.text)
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-pub(super) const fn class_of(level: Level) -> &'static str {
-    match level {
-        Level::Trouble => "trouble",
-        Level::Notice => "notice",
-    }
-}
-
 fn overview(groups: &[Group], view: &View) -> Markup {
     html! {
         section aria-labelledby="groups" {
@@ -189,7 +155,7 @@ fn overview(groups: &[Group], view: &View) -> Markup {
                             th role="columnheader" scope="col" { (head) }
                         }
                         th role="columnheader" scope="col" class="when" { @for window in Window::ALL {
-                            span class=(window.word()) { "Last " (window.word()) }
+                            span class=(window.word()) { "Last " (window.word()) } (svg::head(window))
                         } }
                         th role="columnheader" scope="col" { "Notes" }
                     } }
@@ -205,14 +171,14 @@ fn line(number: usize, group: &Group, view: &View) -> Markup {
     html! {
         tr role="row" class=[group.level().map(class_of)] {
             th role="rowheader" scope="row" { a href={ "#g" (number) } { bdi { (group.name) } } }
-            td role="cell" data-head="State" { (state(group)) }
-            td role="cell" data-head="Node" class="node" { @if let Some(client) = &group.client { bdi { (client) } } }
-            td role="cell" data-head="Since" class="since" { @if let Some(since) = group.since { (view.near(since)) } }
-            td role="cell" data-head="Last run" { @if let Some(last) = group.last {
+            td role="cell" class="is" { (state(group)) }
+            td role="cell" class="node" { @if let Some(client) = &group.client { bdi { (client) } } }
+            td role="cell" class="since" { @if let Some(since) = group.since { (view.near(since)) } }
+            td role="cell" { @if let Some(last) = group.last {
                 span class={ "end " (Kind::of(last).class()) } { (last) }
             } }
             td role="cell" class="when" { @for timeline in &group.timelines { (strip(timeline, view)) } }
-            td role="cell" data-head="Notes" class="notes" {
+            td role="cell" class="notes" {
                 @if group.waiters > 0 { span { (group.waiters) " waiting" } }
                 @for note in &group.notes { span { (note) } }
             }

@@ -2,6 +2,7 @@
 
 use crate::token::{Outcome, RunRecord, WallTime};
 
+use super::detail::Detail;
 use super::window::{Scale, WIDTH};
 
 /// What a run looks like. A later one is graver, and is drawn over the earlier ones.
@@ -132,21 +133,24 @@ impl Mark {
     }
 }
 
-/// The marks of runs, which come in the order of their begins. Grave ones have signs above them, so
-/// they are one mark if there are fewer than `gap` units between them. In the order in which they
-/// are drawn.
+/// The marks of runs, which come in the order of their begins. Those of one kind are one mark if
+/// there are at most [`Detail::near`] units between them; of grave ones, which have signs above
+/// them, if there are at most [`Detail::gap`]. In the order in which they are drawn.
 #[must_use]
 pub(super) fn marks<'a>(
     runs: impl Iterator<Item = &'a RunRecord>,
     scale: &Scale,
-    gap: u32,
+    detail: &Detail,
 ) -> Vec<Mark> {
     let mut drawn: Vec<Vec<Mark>> = vec![Vec::new(); Kind::ALL.len()];
     for mark in runs.filter_map(|run| Mark::of(run, scale)) {
         let Some(like) = drawn.get_mut(mark.kind.index()) else {
             continue;
         };
-        let gap = if mark.kind.is_grave() { gap } else { 0 };
+        let gap = match mark.kind.is_grave() {
+            true => detail.gap,
+            false => detail.near,
+        };
         match like.last_mut() {
             Some(last) if mark.from <= last.to.saturating_add(gap) => last.take(mark),
             _ => like.push(mark),
@@ -175,7 +179,11 @@ mod tests {
 
     fn drawn(runs: &[RunRecord], gap: u32) -> Vec<(&'static str, u32, u32, u32)> {
         let scale = Scale::of(Window::Day, NOW);
-        let marks = marks(runs.iter(), &scale, gap);
+        let detail = Detail {
+            gap,
+            ..Detail::of(1)
+        };
+        let marks = marks(runs.iter(), &scale, &detail);
         let shown = |mark: &Mark| (mark.kind.class(), mark.from, mark.to, mark.count);
         marks.iter().map(shown).collect()
     }

@@ -24,7 +24,7 @@ pub(super) fn shared(view: &View) -> Markup {
     let labels = days
         .iter()
         .enumerate()
-        .filter(|(number, _)| number % 7 == 1);
+        .filter(|(number, _)| number % 7 == 3);
     html! {
         svg class="defs" aria-hidden="true" width="0" height="0" { defs {
             g id="x-plot" {
@@ -75,7 +75,7 @@ fn runs(days: &[Day], view: &View) -> Markup {
     };
     html! {
         figure {
-            figcaption { b { "Runs per day" } " at most " (most) ", " (all) " in " (DAYS) " days" }
+            figcaption { b { "Runs per day" } " " (all) " in " (DAYS) " days, at most " (most) " a day" }
             (picture("Runs per day", days, view, html! {
                 @for kind in Kind::ALL {
                     @let path = stacked(days, kind, most);
@@ -104,7 +104,7 @@ fn stacked(days: &[Day], kind: Kind, most: u64) -> String {
         let (bottom, top) = (below(kind.index()), below(kind.index() + 1));
         // What is there is seen, however small its part is.
         let height = (top - bottom).max(2);
-        (count > 0).then(|| format!("M{number}.5 {}v-{height}", HEIGHT - bottom))
+        (count > 0).then(|| format!("M{number} {}v-{height}", HEIGHT - bottom))
     };
     days.iter().enumerate().filter_map(bar).collect()
 }
@@ -117,12 +117,14 @@ fn durations(days: &[Day], all: &Took, view: &View) -> Markup {
             .enumerate()
             .filter_map(|(number, day)| Some((number, day.took?)))
     };
-    let spread = seen().map(|(x, it)| format!("M{x}.5 {}V{}", y(it.shortest), y(it.longest)));
+    let spread = seen().filter(|(_, it)| it.shortest < it.longest);
+    let spread = spread.map(|(x, it)| format!("M{x} {}V{}", y(it.shortest), y(it.longest)));
+    // The first is a dot, in case there is no other.
     let line = seen().enumerate().map(|(at, (x, it))| {
-        let pen = if at == 0 { 'M' } else { 'L' };
-        format!("{pen}{x}.5 {}", y(it.median))
+        let (pen, dot) = if at == 0 { ('M', "h0") } else { ('L', "") };
+        format!("{pen}{x} {}{dot}", y(it.median))
     });
-    let dots = seen().map(|(x, it)| format!("M{x}.5 {}h0", y(it.median)));
+    let dots = seen().map(|(x, it)| format!("M{x} {}h0", y(it.median)));
     html! {
         figure {
             figcaption {
@@ -130,9 +132,11 @@ fn durations(days: &[Day], all: &Took, view: &View) -> Markup {
                 ", longest " (rounded(all.longest))
             }
             (picture("Durations by day: shortest, median, longest", days, view, html! {
-                path class="w" d=(spread.collect::<String>()) {}
+                @if view.detail.days {
+                    path class="w" d=(spread.collect::<String>()) {}
+                    path class="o" d=(dots.collect::<String>()) {}
+                }
                 path class="e" d=(line.collect::<String>()) {}
-                path class="o" d=(dots.collect::<String>()) {}
             }, html! {}))
         }
     }
@@ -147,12 +151,12 @@ fn picture(label: &str, days: &[Day], view: &View, stretched: Markup, signs: Mar
     html! {
         svg class="t" role="img" aria-label=(label) height=(WHOLE) {
             use href="#x-plot" {}
-            svg viewBox={ "0 0 " (DAYS) " " (WHOLE) } preserveAspectRatio="none" width="100%" height=(WHOLE) {
+            svg viewBox={ "-.5 0 " (DAYS) " " (WHOLE) } preserveAspectRatio="none" {
                 (stretched)
                 @if view.detail.days {
-                    @for (number, day) in days.iter().enumerate() {
+                    g transform="translate(-.5)" { @for (number, day) in days.iter().enumerate() {
                         rect class="h" x=(number) width="1" height=(WHOLE) { title { (text_of(day, view)) } }
-                    }
+                    } }
                 }
             }
             (signs)

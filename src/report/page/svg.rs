@@ -19,6 +19,9 @@ const BAR: usize = 14;
 /// The height of the labels above a timeline.
 const AXIS: usize = 18;
 
+/// Half the width of a sign, in units of a timeline as it is on a common screen.
+const SIGN: u32 = 6;
+
 /// The height of the rows of refusals and of acts.
 const ROW: usize = 16;
 
@@ -59,6 +62,12 @@ fn axis(window: Window, view: &View) -> Markup {
                 }
             }
         }
+        g id={ "y-" (window.word()) } {
+            @for tick in &ticks {
+                @let x = percent(scale.at(tick.at));
+                line class="g" x1=(x) x2=(x) y1="0" y2="100%" {}
+            }
+        }
     }
 }
 
@@ -66,14 +75,25 @@ fn axis_name(window: Window) -> String {
     format!("x-{}", window.word())
 }
 
+/// The labels of a window, above a column of strips.
+pub(super) fn head(window: Window) -> Markup {
+    html! {
+        svg class={ "t " (window.word()) } aria-hidden="true" height=(AXIS) {
+            use href={ "#" (axis_name(window)) } {}
+        }
+    }
+}
+
 /// A group's runs in one window as one lane, for a row of the overview.
 pub(super) fn strip(timeline: &Timeline, view: &View) -> Markup {
     html! {
         svg class={ "t " (timeline.window.word()) } role="img" aria-label=(summary(timeline)) height=(LANE) {
+            use href={ "#y-" (timeline.window.word()) } {}
             (stretched(LANE, html! {
-                path class="b" d=(format!("M0 {BAR}h{WIDTH}")) {}
+                path class="b" d=(ground(timeline, BAR)) {}
                 (bars(&timeline.strip, 0, 0, view))
             }))
+            @for moved in &timeline.moves { (sign_of(moved, BAR, view)) }
             (signs(&timeline.strip, 0, view))
         }
     }
@@ -144,9 +164,9 @@ pub(super) fn lanes(timeline: &Timeline, rows: &[&str], view: &View) -> Markup {
             use href={ "#" (axis_name(timeline.window)) } {}
             @for moved in &timeline.moves { (line_of(moved, &lane)) }
             (stretched(height, html! {
-                @for number in 0..timeline.lanes.len() {
-                    path class="b" d=(format!("M0 {}h{WIDTH}", lane(number) + BAR)) {}
-                }
+                path class="b" d=((0..timeline.lanes.len()).map(|number| {
+                    ground(timeline, lane(number) + BAR)
+                }).collect::<String>()) {}
                 @for (number, marks) in timeline.lanes.iter().enumerate() {
                     (bars(marks, lane(number), view.detail.texts, view))
                 }
@@ -155,7 +175,9 @@ pub(super) fn lanes(timeline: &Timeline, rows: &[&str], view: &View) -> Markup {
             @for (number, marks) in timeline.lanes.iter().enumerate() {
                 (signs(marks, lane(number), view))
             }
-            @for moved in &timeline.moves { (sign_of(moved, &lane, view)) }
+            @for moved in &timeline.moves {
+                @if let Some(to) = moved.to_lane { (sign_of(moved, lane(to) + BAR, view)) }
+            }
             @if let Some(top) = row("operators") {
                 @for act in &timeline.acts {
                     use class="a" href="#a" x=(percent(act.position)) y=(top + 3) {
@@ -167,10 +189,15 @@ pub(super) fn lanes(timeline: &Timeline, rows: &[&str], view: &View) -> Markup {
     }
 }
 
+/// The line that bars lie on, as far as the runs are known.
+fn ground(timeline: &Timeline, y: usize) -> String {
+    format!("M{} {y}H{WIDTH}", timeline.begin)
+}
+
 /// What is as wide as the page.
 fn stretched(height: usize, inside: Markup) -> Markup {
     html! {
-        svg viewBox={ "0 0 " (WIDTH) " " (height) } preserveAspectRatio="none" width="100%" height=(height) {
+        svg viewBox={ "0 0 " (WIDTH) " " (height) } preserveAspectRatio="none" {
             (inside)
         }
     }
@@ -180,21 +207,37 @@ fn stretched(height: usize, inside: Markup) -> Markup {
 /// are few.
 fn bars(marks: &[Mark], top: usize, texts: usize, view: &View) -> Markup {
     let y = top + BAR;
-    let path = |mark: &Mark| format!("M{} {y}h{}", mark.from, mark.to - mark.from);
+    let ends = |mark: &Mark| (mark.from, mark.to);
     let few = marks.len() <= texts;
     html! {
         @for like in marks.chunk_by(|one, other| one.kind == other.kind) {
             @if let Some(kind) = like.first().map(|mark| mark.kind) {
                 @if few || kind.is_grave() {
                     @for mark in like {
-                        path class=(kind.class()) d=(path(mark)) { title { (text_of(mark, view)) } }
+                        path class=(kind.class()) d=(path([ends(mark)], y)) { title { (text_of(mark, view)) } }
                     }
                 } @else {
-                    path class=(kind.class()) d=(like.iter().map(path).collect::<String>()) {}
+                    path class=(kind.class()) d=(path(like.iter().map(ends), y)) {}
                 }
             }
         }
     }
+}
+
+/// Bars from left to right, as a path: after the first, each is told by its distance from the one
+/// before.
+fn path(bars: impl IntoIterator<Item = (u32, u32)>, y: usize) -> String {
+    let mut path = String::new();
+    let mut pen = None;
+    for (from, to) in bars {
+        let width = to.saturating_sub(from);
+        let _ = match pen {
+            Some(pen) => write!(path, "m{} 0h{width}", i64::from(from) - i64::from(pen)),
+            None => write!(path, "M{from} {y}h{width}"),
+        };
+        pen = Some(to);
+    }
+    path
 }
 
 /// The signs above the grave bars, and at the end of what is running: a colour alone says nothing
@@ -203,7 +246,7 @@ fn signs(marks: &[Mark], top: usize, view: &View) -> Markup {
     html! {
         @for mark in marks {
             @if mark.kind.is_grave() {
-                use class=(mark.kind.class()) href={ "#" (mark.kind.class()) } x=(percent(mark.from + 1)) y=(top) {
+                use class=(mark.kind.class()) href={ "#" (mark.kind.class()) } x=(percent((mark.from + 1).clamp(SIGN, WIDTH - SIGN))) y=(top) {
                     title { (text_of(mark, view)) }
                 }
             } @else if mark.kind == Kind::Running {
@@ -223,25 +266,24 @@ fn line_of(moved: &Move, lane: &dyn Fn(usize) -> usize) -> Markup {
     }
 }
 
-fn sign_of(moved: &Move, lane: &dyn Fn(usize) -> usize, view: &View) -> Markup {
+/// The sign of a failover.
+fn sign_of(moved: &Move, y: usize, view: &View) -> Markup {
     html! {
-        @if let Some(to) = moved.to_lane {
-            use class="m" href="#m" x=(percent(moved.position)) y=(lane(to) + BAR) {
-                title { (view.near(moved.at)) ": " (moved.from) " → " (moved.to) " (" (moved.grant) ")" }
-            }
+        use class="m" href="#m" x=(percent(moved.position)) y=(y) {
+            title { (view.near(moved.at)) ": " (moved.from) " → " (moved.to) " (" (moved.grant) ")" }
         }
     }
 }
 
 fn ticks(refused: &[Refused], y: usize, view: &View) -> Markup {
-    let path = |tick: &Refused| format!("M{} {y}h{}", tick.from, tick.to - tick.from);
+    let ends = |tick: &Refused| (tick.from, tick.to);
     html! {
         @if refused.len() <= view.detail.texts {
             @for tick in refused {
-                path class="u" d=(path(tick)) { title { (refusal_text(tick, view)) } }
+                path class="u" d=(path([ends(tick)], y)) { title { (refusal_text(tick, view)) } }
             }
         } @else {
-            path class="u" d=(refused.iter().map(path).collect::<String>()) {}
+            path class="u" d=(path(refused.iter().map(ends), y)) {}
         }
     }
 }

@@ -12,6 +12,8 @@ use super::window::{Scale, Window};
 #[derive(Debug, Clone, Copy)]
 pub struct Past<'a> {
     pub runs: &'a [&'a RunRecord],
+    /// The runs before this time were not read.
+    pub cut: Option<WallTime>,
     pub acts: &'a [&'a ActRecord],
     pub refusals: &'a [&'a RefusalRecord],
 }
@@ -96,6 +98,8 @@ pub struct Act {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
     pub window: Window,
+    /// Where the part begins whose runs are known.
+    pub begin: u32,
     /// All clients' runs in one lane.
     pub strip: Vec<Mark>,
     pub lanes: Vec<Vec<Mark>>,
@@ -120,11 +124,12 @@ impl Timeline {
         let all = || past.runs.iter().copied();
         let of_lane = |lane: usize| {
             let is_in = move |run: &&RunRecord| lanes.of_client(run.client.as_str()) == Some(lane);
-            marks(all().filter(is_in), &scale, detail.gap)
+            marks(all().filter(is_in), &scale, detail)
         };
         Self {
             window,
-            strip: marks(all(), &scale, detail.gap),
+            begin: past.cut.map_or(0, |cut| scale.at(cut)),
+            strip: marks(all(), &scale, detail),
             lanes: (0..lanes.count()).map(of_lane).collect(),
             moves: newest(moves(past.runs, lanes, &scale), detail.signs),
             refused: refused(past.refusals, &scale),
@@ -228,6 +233,7 @@ mod tests {
         let refusals: Vec<_> = refusals.iter().collect();
         let past = Past {
             runs: &runs,
+            cut: None,
             acts: &acts,
             refusals: &refusals,
         };
