@@ -71,6 +71,8 @@ mod moving;
 mod nesting;
 #[path = "verbs/once.rs"]
 mod once;
+#[path = "verbs/page.rs"]
+mod page;
 #[path = "verbs/refusals.rs"]
 mod refusals;
 #[path = "verbs/rule.rs"]

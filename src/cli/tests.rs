@@ -359,3 +359,21 @@ fn each_option_tells_its_default_its_variable_and_its_reason() {
         assert!(has_default, "--{long} has no default: {help}");
     }
 }
+
+#[test]
+fn a_page_is_for_a_file_or_for_stdout() {
+    let page = |words: &[&str]| match parsed(words) {
+        Ok(Request::Page(page)) => page,
+        other => panic!("{other:?}"),
+    };
+    let line = ["tokenrun", "page", "-o", "/x/y.html", "-g", "a", "-g", "b*"];
+    let read = page(&line);
+    assert_eq!(read.output, Some(PathBuf::from("/x/y.html")));
+    assert!(read.groups.has("a") && read.groups.has("bc") && !read.groups.has("c"));
+    assert_eq!((read.title.as_str(), read.refresh), ("tokenrun", None));
+    let read = page(&["tokenrun", "page", "--output=-", "--refresh=5m", "--utc"]);
+    assert_eq!((read.output, read.utc), (None, true));
+    assert_eq!(read.refresh, Some(Duration::from_secs(300)));
+    assert!(refused(&["tokenrun", "page", "--output="]).contains("jobs.html"));
+    assert!(refused(&["tokenrun", "page", "-o", "-", "--refresh=0"]).contains("60s"));
+}

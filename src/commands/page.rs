@@ -88,11 +88,11 @@ fn is_known(listing: &Listing, group: &GroupName) -> bool {
     readable.chain(unreadable).any(|it| it == group.as_str())
 }
 
-/// The time zone of this process. One that can't be found is UTC, which the page says.
+/// The time zone of this process. One that can't be found is UTC, and the page says so.
 fn zone(utc: bool) -> TimeZone {
     match utc {
         true => TimeZone::UTC,
-        false => TimeZone::try_system().unwrap_or(TimeZone::UTC),
+        false => TimeZone::system(),
     }
 }
 
@@ -107,14 +107,14 @@ struct Others {
 impl Others {
     fn read(store: &mut dyn Store, since: WallTime) -> Result<Self, StoreError> {
         let acts = store.acts(&ActQuery {
-            group: None,
             since: Some(since),
             limit: Some(OTHERS),
+            ..ActQuery::default()
         })?;
         let refusals = store.refusals(&RefusalQuery {
-            group: None,
             since: Some(since),
             limit: Some(OTHERS),
+            ..RefusalQuery::default()
         })?;
         let is_full = |count: usize| u32::try_from(count).is_ok_and(|count| count >= OTHERS);
         let is_shortened = is_full(acts.len()) || is_full(refusals.len());

@@ -57,6 +57,7 @@ fn every_command_honours_the_file() {
         vec!["history"],
         vec!["explain", "-g", "job"],
         vec!["metrics"],
+        vec!["page", "--output", "-"],
         vec!["once", "list"],
         vec!["pause", "-g", "job"],
         vec!["resume", "-g", "job"],

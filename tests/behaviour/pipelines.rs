@@ -52,7 +52,7 @@ fn a_failed_print_is_no_success() {
     let store = Store::new();
     let run = store.free_run("node-a").with(&["--once", "key"]);
     run.job(&["true"]).end().with_code(0);
-    let commands: [&[&str]; 19] = [
+    let commands: [&[&str]; 20] = [
         &["status"],
         &["status", "--json"],
         &["status", "--watch=1s"],
@@ -60,6 +60,7 @@ fn a_failed_print_is_no_success() {
         &["history", "--timeline"],
         &["once", "list"],
         &["metrics"],
+        &["page", "--output", "-"],
         &["explain", "-g", "job"],
         &["check", "-g", "job", "--json"],
         &["check", "-g", "job", "--succeeded-within", "1h", "--json"],

@@ -14,6 +14,7 @@ use serde_json::Value;
 use self::browser::{Look, measure, picture};
 use self::past::{Past, eight_jobs, hostile, many_jobs, write};
 use crate::repository;
+use crate::support::TOKENRUN;
 
 const WIDTHS: [u32; 2] = [380, 1_400];
 
@@ -28,7 +29,7 @@ fn look(width: u32) -> Look {
         width,
         height: 1_200,
         dark: false,
-        scroll: 0,
+        window: "day",
     }
 }
 
@@ -172,6 +173,27 @@ fn light_and_dark_are_drawn_and_differ() {
     assert_ne!(light, dark);
 }
 
+/// The entry's command, with this test's file in the place of the web server's.
+#[test]
+fn the_example_for_cron_writes_the_page() {
+    let past = Past::new();
+    let example = fs::read_to_string(repository("examples/cron/page")).unwrap();
+    let entry = example.lines().find(|line| line.starts_with("* ")).unwrap();
+    let command: Vec<&str> = entry.split_whitespace().skip(6).collect();
+    let (command, page) = (command.join(" "), past.store().file("jobs.html"));
+    let named = "/var/www/html/jobs.html";
+    assert!(command.contains(named), "{command}");
+    let command = command.replace(named, page.to_str().unwrap());
+    let command = command.replacen("tokenrun", TOKENRUN, 1);
+    let store = past.store().file("store");
+    fs::write(&store, past.store().database().to_str().unwrap()).unwrap();
+    let shell = past.store().bare(&["-c", &command]).program("sh");
+    let ended = shell.env("TOKENRUN_STORE_FILE", &store).end().with_code(0);
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.contains("<meta http-equiv=\"refresh\" content=\"60\">"));
+}
+
 /// README.md's picture. TOKENRUN_GENERATE=1 takes it anew.
 #[test]
 fn the_picture_in_the_readme_is_there_and_small() {
@@ -185,6 +207,7 @@ fn the_picture_in_the_readme_is_there_and_small() {
             &page,
             Look {
                 height: 1_300,
+                window: "week",
                 ..look(1_400)
             },
             &file,
@@ -196,19 +219,4 @@ fn the_picture_in_the_readme_is_there_and_small() {
     let width: [u8; 4] = picture[16..20].try_into().unwrap();
     assert_eq!(u32::from_be_bytes(width), 1_400);
     assert!(crate::blocks::readme().contains("(docs/page.png)"));
-}
-
-#[test]
-fn zz_temporary() {
-    for (name, past) in [
-        ("eight", eight_jobs()),
-        ("many", many_jobs(499)),
-        ("fifty", many_jobs(49)),
-    ] {
-        let to = format!("/tmp/h2page/{name}.db");
-        fs::create_dir_all("/tmp/h2page").unwrap();
-        let _ = fs::remove_file(&to);
-        let sql = rusqlite::Connection::open(past.store().database()).unwrap();
-        sql.execute("VACUUM INTO ?", [&to]).unwrap();
-    }
 }

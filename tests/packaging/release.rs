@@ -187,6 +187,7 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
         "/usr/share/zsh/vendor-completions/_tokenrun",
         "/usr/share/fish/vendor_completions.d/tokenrun.fish",
         "/usr/share/doc/tokenrun/examples/cron/nightly",
+        "/usr/share/doc/tokenrun/examples/cron/page",
         "/usr/share/doc/tokenrun/examples/systemd/nightly.service.d/postgres.conf",
         "/usr/share/doc/tokenrun/examples/systemd/scheduler.service",
         "/usr/share/doc/tokenrun/examples/kubernetes/nightly.yaml",

@@ -1,9 +1,10 @@
 //! The reader's calendar: days, hours and their names, in one time zone. Pure.
 
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp, Zoned};
+use jiff::{Span, Zoned};
 
 use super::window::{Scale, Window};
+use crate::report::times::{Times, timestamp};
 use crate::token::WallTime;
 
 /// The distance of two labels, in hours of a day and in days of a month.
@@ -29,12 +30,8 @@ impl Calendar {
         Self { zone }
     }
 
-    /// A time outside the calendar becomes the nearest inside.
     fn zoned(&self, at: WallTime) -> Zoned {
-        let (least, most) = (Timestamp::MIN, Timestamp::MAX);
-        let ms = at.0.clamp(least.as_millisecond(), most.as_millisecond());
-        let at = Timestamp::from_millisecond(ms).unwrap_or(most);
-        at.to_zoned(self.zone.clone())
+        timestamp(at).to_zoned(self.zone.clone())
     }
 
     fn written(&self, at: WallTime, format: &str) -> String {
@@ -74,11 +71,8 @@ impl Calendar {
     /// The zone, as people call it: `Europe/Berlin`, `CET`.
     #[must_use]
     pub fn zone_name(&self, at: WallTime) -> String {
-        match self.zone.iana_name() {
-            _ if self.zone.is_unknown() => "UTC".to_owned(),
-            Some(name) => name.to_owned(),
-            None => self.written(at, "%Z"),
-        }
+        let times = Times::Local(self.zone.clone());
+        times.zone_name(at).unwrap_or_default()
     }
 
     /// The begins of so many days, the last of which contains `now`; the oldest first.

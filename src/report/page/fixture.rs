@@ -72,6 +72,7 @@ pub(super) fn refusal(
         first_at,
         last_at,
         count,
+        fence: Fence(1),
         host: None,
         holder: None,
         paused_by: None,

@@ -43,8 +43,7 @@ function measure() {
     first: shown()};
   page.getElementById("month").click();
   found.then = shown();
-  page.getElementById("day").click();
-  if (SCROLL) view.scrollTo(0, SCROLL);
+  page.getElementById("WINDOW").click();
   const text = JSON.stringify(found).replace(/[<>&\u0080-\uffff]/g, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
   document.getElementById("found").textContent = text;
 }
@@ -57,8 +56,8 @@ pub(crate) struct Look {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) dark: bool,
-    /// How far it is scrolled down.
-    pub(crate) scroll: u32,
+    /// Which window of time is chosen.
+    pub(crate) window: &'static str,
 }
 
 /// Opens a page, and gives what was found in it.
@@ -87,7 +86,7 @@ fn frame(page: &Path, look: Look) -> PathBuf {
         .replace("WIDTH", &look.width.to_string())
         .replace("HEIGHT", &look.height.to_string())
         .replace("SCHEME", scheme)
-        .replace("SCROLL", &look.scroll.to_string())
+        .replace("WINDOW", look.window)
         .replace("PAGE", page.file_name().unwrap().to_str().unwrap());
     let frame = page.with_file_name(format!("frame-{}-{scheme}.html", look.width));
     fs::write(&frame, text).unwrap();

@@ -193,6 +193,20 @@ impl Past {
         self.sql.execute(text, params).unwrap();
     }
 
+    /// Refusals of a client, each an hour or more after the one before.
+    fn refuses(&self, group: &str, client: &str, reason: &str, all: impl Iterator<Item = i64>) {
+        let time = "strftime('%Y-%m-%dT%H:%M:%fZ', ? / 1000.0, 'unixepoch')";
+        let text = format!("INSERT INTO refusals VALUES (?, ?, ?, {time}, {time}, 1, 1, '{{}}')");
+        for ago in all {
+            let params = rusqlite::params![group, client, reason, self.now - ago, self.now - ago];
+            self.sql
+                .prepare_cached(&text)
+                .unwrap()
+                .execute(params)
+                .unwrap();
+        }
+    }
+
     /// All writes are one.
     fn at_once(&mut self, write: impl FnOnce(&mut Self)) {
         self.sql.execute_batch("BEGIN").unwrap();
@@ -273,6 +287,16 @@ fn nightly(past: &mut Past) {
         last - 80 * MINUTE,
         &json!({"last_outcome": "failed"}),
     );
+    for client in ["vm-2", "vm-3"] {
+        let nights = || (0..10).map(|night| last + night * DAY);
+        past.refuses("etl-nightly", client, "held", nights());
+        past.refuses(
+            "backup-database",
+            client,
+            "held",
+            nights().map(|ago| ago + HOUR),
+        );
+    }
 }
 
 fn by_the_hour(past: &mut Past) {
