@@ -46,6 +46,7 @@ pub(super) fn run(
         outcome,
         exit_code: None,
         signal: None,
+        revoked: false,
         other: Others::new(),
     }
 }
