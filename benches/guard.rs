@@ -97,6 +97,7 @@ fn guarded(argv: &[OsString], inherited: Inherited) {
 fn fork_guard(argv: Vec<OsString>, inherited: Inherited, clock: LocalClock) -> GuardHandle {
     let settings = GuardSettings {
         argv,
+        output: None,
         leftovers: Leftovers::Kill,
         kill_grace: Duration::from_secs(10),
         inherited,

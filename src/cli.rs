@@ -21,6 +21,7 @@ mod manual;
 mod metrics;
 mod names;
 mod once;
+mod output;
 mod page;
 mod pages;
 mod run;
@@ -58,6 +59,7 @@ pub use self::listing::{HistoryRequest, StatusRequest};
 pub use self::metrics::MetricsRequest;
 pub use self::names::{Names, NamesRequest};
 pub use self::once::OnceListRequest;
+pub use self::output::OutputRequest;
 pub use self::page::PageRequest;
 pub use self::pages::{completion_files, completions, manual, variables};
 pub use self::run::{LeftoversFlag, RunRequest};
@@ -97,6 +99,8 @@ pub enum Request {
     Status(StatusRequest),
     History(HistoryRequest),
     OnceList(OnceListRequest),
+    /// Print what a job has printed.
+    Output(OutputRequest),
     /// Answer whether a node may run, or a run has succeeded.
     Check(CheckRequest),
     Metrics(MetricsRequest),
@@ -129,6 +133,7 @@ impl Request {
             Self::Status(list) => Some(&list.store),
             Self::History(list) => Some(&list.store),
             Self::OnceList(list) => Some(&list.store),
+            Self::Output(output) => Some(&output.store),
             Self::Check(check) => Some(&check.store),
             Self::Metrics(metrics) => Some(&metrics.store),
             Self::Page(page) => Some(&page.store),
@@ -217,6 +222,7 @@ fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
         None => run_request(cli.run).map(|run| Request::Run(Box::new(run))),
         Some(Verb::Status(flags)) => flags.try_into().map(Request::Status),
         Some(Verb::History(flags)) => flags.try_into().map(Request::History),
+        Some(Verb::Output(flags)) => flags.try_into().map(Request::Output),
         Some(Verb::Explain(flags)) => flags.try_into().map(Request::Explain),
         Some(Verb::Check(flags)) => flags.try_into().map(Request::Check),
         Some(Verb::Metrics(flags)) => flags.try_into().map(Request::Metrics),

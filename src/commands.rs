@@ -20,6 +20,7 @@ pub mod judge;
 pub mod manual;
 pub mod metrics;
 pub mod once;
+pub mod output;
 pub mod page;
 pub mod run;
 pub mod screen;
@@ -50,9 +51,17 @@ pub fn print(text: &str) -> Result<Exit> {
 /// # Errors
 /// As [`print()`].
 pub fn put(text: &str) -> Result<bool> {
+    put_bytes(text.as_bytes())
+}
+
+/// As [`put()`], for any bytes.
+///
+/// # Errors
+/// As [`print()`].
+pub fn put_bytes(bytes: &[u8]) -> Result<bool> {
     let mut out = io::stdout().lock();
-    let written = match text.is_empty() || has_stdout() {
-        true => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+    let written = match bytes.is_empty() || has_stdout() {
+        true => out.write_all(bytes).and_then(|()| out.flush()),
         // The replacement of a closed stdout would swallow the text.
         false => Err(Errno::EBADF.into()),
     };

@@ -7,7 +7,7 @@ mod file;
 mod keys;
 mod refusal;
 
-pub use self::document::{FOREVER, Setting, Source};
+pub use self::document::{CAPTURED, FOREVER, Setting, Source};
 pub use self::keys::{KEYS, Key, Kind, REFUSED};
 pub use self::refusal::Refusal;
 

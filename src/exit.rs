@@ -1,6 +1,8 @@
 //! Every way to end, its number and its meaning. The numbers up to 78 are those
 //! of BSD's `sysexits.h`; 124, 126 and 127 are those of `timeout` and the shell.
 
+/// What was asked for is not there: `tokenrun output` of a run whose output is not kept.
+pub const NOTHING: u8 = 1;
 /// A command line that can't be understood.
 pub const USAGE: u8 = 64;
 /// The store could not be reached, the job was not started.

@@ -39,6 +39,7 @@
 //! signal; once the job runs it holds no descriptor of the user's.
 
 pub mod ancestry;
+pub mod capture;
 pub mod handle;
 pub mod hooks;
 pub mod locks;
@@ -59,6 +60,7 @@ mod tree;
 mod walk;
 mod watch;
 
+pub use capture::{Capture, Captured, Capturing};
 pub use handle::{GuardHandle, Received, TreeEnd};
 pub use messages::{Deadline, FromGuard, Stage, Survivor, ToGuard, Unkillable};
 pub use settings::{GuardSettings, Leftovers};

@@ -13,7 +13,7 @@
 //! | a run | [`mod@run`] |
 //! | outside | [`store`], [`job`] |
 //! | system calls | [`sys`] |
-//! | pure | [`token`], [`moment`], [`duration`], [`exit`] |
+//! | pure | [`token`], [`moment`], [`duration`], [`size`], [`exit`] |
 
 pub mod cli;
 pub mod commands;
@@ -24,6 +24,7 @@ pub mod job;
 pub mod moment;
 pub mod report;
 pub mod run;
+pub mod size;
 pub mod store;
 pub mod sys;
 pub mod token;

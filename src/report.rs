@@ -24,6 +24,7 @@ pub mod message;
 pub mod messages;
 pub mod metrics;
 mod notes;
+pub mod output;
 pub mod overview;
 pub mod page;
 pub mod printable;

@@ -4,6 +4,7 @@
 //! [`driver`] gives it a real clock, a real store and a real guard; the simulation gives it
 //! simulated ones.
 
+mod catching;
 pub mod driver;
 pub mod ending;
 pub mod environment;

@@ -17,6 +17,7 @@ pub mod inotify;
 pub mod ofd;
 pub mod open_flags;
 pub mod pidfd;
+pub mod pipe;
 pub mod poll;
 pub mod priority;
 pub mod process;

@@ -49,6 +49,10 @@ pub(crate) fn dispatch(
             let mut store = known_store(&list.store, log)?;
             commands::once::list(store.as_mut(), &list)
         }
+        Request::Output(request) => {
+            let mut store = known_store(&request.store, log)?;
+            commands::output::output(store.as_mut(), &request)
+        }
         Request::Check(request) => verbs::check(&request, log),
         Request::Metrics(request) => {
             let mut store = known_store(&request.store, log)?;

@@ -40,10 +40,10 @@ mod licences;
 mod mails;
 #[path = "packaging/manual.rs"]
 mod manual;
-#[path = "packaging/pod_logs.rs"]
-mod pod_logs;
 #[path = "packaging/page.rs"]
 mod page;
+#[path = "packaging/pod_logs.rs"]
+mod pod_logs;
 #[path = "packaging/prometheus.rs"]
 mod prometheus;
 #[path = "packaging/readme.rs"]

@@ -18,7 +18,7 @@ use inclusions::included;
 
 /// The layers, from the bottom up. A module imports from its own and lower ones.
 const LAYERS: [&[&str]; 9] = [
-    &["token", "moment", "duration", "exit"],
+    &["token", "moment", "duration", "size", "exit"],
     &["sys"],
     &["store", "job"],
     &["run"],

@@ -65,7 +65,7 @@ fn default_value(setting: &str, timing: &Timing) -> Option<String> {
         "log-format" => return Some("text".to_owned()),
         "conflict-exit-code" => return Some(exit::NOT_NOW.to_string()),
         "done-exit-code" => return Some("0".to_owned()),
-        "failback" | "wait" | "close-lock" | "verbose" => {
+        "failback" | "wait" | "close-lock" | "capture" | "verbose" => {
             return Some("false".to_owned());
         }
         "quiet" => return Some("0".to_owned()),

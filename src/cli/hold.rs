@@ -122,6 +122,7 @@ impl TryFrom<HoldFlags> for HoldRequest {
             yields: true,
             leftovers: LeftoversFlag::Kill,
             close_lock: false,
+            capture: None,
             conflict_exit_code: exit::NOT_NOW,
             once: None,
             done_exit_code: 0,

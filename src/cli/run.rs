@@ -12,9 +12,11 @@ use super::shared::{
     LogFlags, LogRequest, RecordFlags, StoreFlags, StoreRequest, duration_value, group_name,
 };
 use super::unusable::{Unusable, shell_word};
+use crate::config::CAPTURED;
 use crate::duration;
 use crate::exit;
 use crate::run::machine::Wait;
+use crate::size::{self, SizeError};
 use crate::token::{ClientId, GroupName, OnceKey, Timing};
 
 /// A year and a month: a yearly job is not run again because its key was forgotten.
@@ -81,6 +83,25 @@ pub(super) struct RunFlags {
     /// others wait for --takeover-after, as on other hosts.
     #[arg(long, env = "TOKENRUN_CLOSE_LOCK", help_heading = "The job")]
     close_lock: bool,
+    /// Catch what the job prints: nothing is printed if it succeeds, all if it does not; the last SIZE
+    /// bytes are stored, for tokenrun output [default: no; without a SIZE 64KiB]
+    ///
+    /// So that cron mails the output of a failure, and of nothing else. It is printed to stderr once
+    /// the token is released; messages about the end come after it. What is printed beyond SIZE is
+    /// counted and dropped. A SIZE is from 1k to 1M; 0 catches nothing. The job's stdout and stderr
+    /// are then one pipe and no terminal. It is stored in the store, where everybody with access to
+    /// the store can read it: see that it holds no secrets.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "TOKENRUN_CAPTURE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = CAPTURED,
+        value_parser = capture_value,
+        help_heading = "The job"
+    )]
+    capture: Option<CaptureFlag>,
     /// Run only if no run with this key has succeeded in this group: a date, a batch, a version
     ///
     /// [default: none: it runs each time].
@@ -169,6 +190,20 @@ pub(super) fn wait_value(text: &str) -> Result<Wait, duration::DurationError> {
     duration::parse(text).map(Wait::For)
 }
 
+/// What `--capture` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CaptureFlag(Option<usize>);
+
+fn capture_value(text: &str) -> Result<CaptureFlag, SizeError> {
+    let size = match text {
+        // As other variables take a yes or no.
+        "0" | "false" => None,
+        "true" => Some(size::parse(CAPTURED)?),
+        text => Some(size::parse(text)?),
+    };
+    Ok(CaptureFlag(size))
+}
+
 /// A run, validated.
 #[derive(Debug)]
 pub struct RunRequest {
@@ -191,6 +226,8 @@ pub struct RunRequest {
     pub leftovers: LeftoversFlag,
     /// Whether the job does not inherit its lock.
     pub close_lock: bool,
+    /// How much of the job's output is caught, if it is.
+    pub capture: Option<usize>,
     /// The exit code for a refusal.
     pub conflict_exit_code: u8,
     /// The key that must not run again.
@@ -262,6 +299,7 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
         yields: false,
         leftovers: flags.leftovers,
         close_lock: flags.close_lock,
+        capture: flags.capture.and_then(|it| it.0),
         conflict_exit_code: flags.conflict_exit_code.unwrap_or(exit::NOT_NOW),
         once,
         done_exit_code: flags.done_exit_code.unwrap_or(0),

@@ -18,6 +18,7 @@ use super::judgements::{DistrustFlags, SettleFlags};
 use super::listing::{HistoryFlags, StatusFlags};
 use super::metrics::MetricsFlags;
 use super::once::OnceVerb;
+use super::output::OutputFlags;
 use super::page::PageFlags;
 use super::run::RunFlags;
 
@@ -61,6 +62,11 @@ pub(super) enum Verb {
     Status(StatusFlags),
     /// Show who ran when, and how it ended
     History(HistoryFlags),
+    /// Print what a job run with --capture has printed
+    ///
+    /// The last bytes, as they are; on a terminal control characters are escaped. The exit status is
+    /// 1 if nothing is kept of that run, 78 if the group is unknown.
+    Output(OutputFlags),
     /// Tell what the rule says to this client now, and when that changes
     Explain(ExplainFlags),
     /// Tell whether this node may run now, or whether a run has succeeded

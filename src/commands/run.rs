@@ -1,20 +1,23 @@
 //! `tokenrun --group NAME -- CMD`: the run itself.
 
 use std::ffi::OsString;
+use std::io::{IsTerminal as _, stderr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::failure::{Failure, SYSTEM_REFUSED, code_of};
+use super::failure::{Failure, SYSTEM_REFUSED};
 use super::hooks::Hooks;
 use crate::cli::{STAND_IN, said_by_variable};
 use crate::exit::{self, Exit};
+use crate::job::Captured;
 use crate::job::hooks::Input;
 use crate::moment::Moment;
 use crate::report::hooks::Told;
 use crate::report::log::Log;
 use crate::report::message::{Context, Message};
-use crate::report::messages::{guard_news, message, report_failed};
+use crate::report::messages::{end_of_caught, guard_news, message, report_failed};
+use crate::report::output::{cut, shown};
 use crate::report::printable::printable;
 use crate::report::run_report::RunReport;
 use crate::report::waiting::display;
@@ -27,6 +30,7 @@ use crate::run::outside::Outside;
 use crate::store::Store;
 use crate::sys::clock::LocalClock;
 use crate::sys::service_manager::ServiceManager;
+use crate::sys::signals::Inherited;
 use crate::token::{Claim, Row, RunRecord, SessionId, StoreTime};
 
 /// A run, with everything that it needs.
@@ -77,26 +81,42 @@ pub fn run(
         primaries: None,
         clock: run.outside.clock,
         started: None,
+        held_back: run.outside.capture.map(|_| Vec::new()),
     };
     let machine = Machine::new(run.claim.clone(), run.limits);
-    let ending = drive(machine, store, &run.outside, &mut narrator).context(SYSTEM_REFUSED)?;
+    let driven = drive(machine, store, &run.outside, &mut narrator).context(SYSTEM_REFUSED);
+    let (ending, captured) = driven.inspect_err(|_| narrator.say_the_rest())?;
     let mut exit = ending.exit(run.codes);
-    let mut written = Ok(());
-    if let Some(path) = &run.report {
-        let report = Report {
-            claim: &run.claim,
-            store: &store_name,
-            started_at,
-            exit,
-        };
-        written = report.write(path, &ending, &mut narrator);
-        if let Err(error) = &written {
-            exit = Exit::Code(code_of(error));
-        }
+    let report = Report {
+        claim: &run.claim,
+        store: &store_name,
+        started_at,
+        exit,
+    };
+    let path = run.report.as_deref();
+    let unwritten = path.and_then(|path| report.write(path, &ending, &narrator));
+    if let Some(captured) = &captured
+        && (exit != Exit::OK || unwritten.is_some())
+    {
+        narrator.print(captured, &run.outside.inherited);
     }
+    narrator.say_the_rest();
+    // A failure to write the report does not change how the job ended: the job's status stays,
+    // unless it would have been 0.
+    let failure = match unwritten {
+        Some(Message { event, text, .. }) if exit == Exit::OK => {
+            exit = Exit::Code(exit::DENIED);
+            Some(Failure::new(exit::DENIED, event, text))
+        }
+        unwritten => {
+            narrator.write(unwritten);
+            None
+        }
+    };
+    let input: Input = captured.map(|captured| captured.last).unwrap_or_default();
     let told = Told::of(&ending, exit);
-    narrator.hooks.after(told, Input::new(), narrator.log);
-    written.map(|()| (ending, exit))
+    narrator.hooks.after(told, input, narrator.log);
+    failure.map_or(Ok((ending, exit)), |failure| Err(failure.into()))
 }
 
 /// Turns a run's notes into messages, and collects the data of the report.
@@ -114,6 +134,9 @@ struct Narrator<'a> {
     started: Option<Moment>,
     /// Whether the wait is shown on a terminal.
     displays: bool,
+    /// If the job's output is caught: the messages that come after it, so that the last line says how
+    /// the run ended.
+    held_back: Option<Vec<Message>>,
 }
 
 impl Narrator<'_> {
@@ -155,6 +178,49 @@ impl Narrator<'_> {
     }
 }
 
+impl Narrator<'_> {
+    /// Prints what was caught of the job's output.
+    fn print(&mut self, captured: &Captured, inherited: &Inherited) {
+        self.write(cut(captured.printed, captured.last.len()));
+        let output = shown(&captured.last, stderr().is_terminal());
+        self.log.print(output, || inherited.is_stopped());
+    }
+
+    /// Writes the messages that were held back.
+    fn say_the_rest(&mut self) {
+        let rest = self.held_back.take();
+        self.write(rest.into_iter().flatten());
+    }
+
+    /// Writes messages once no deadline is held any more.
+    fn write(&mut self, messages: impl IntoIterator<Item = Message>) {
+        for message in messages {
+            self.log.write(&message, false);
+        }
+    }
+
+    /// The message for a note, if there is one.
+    fn message(&self, note: &Note) -> Option<Message> {
+        match (note, &self.held_back) {
+            (Note::Ended(ending @ Ending::Ran { .. }), Some(_)) => {
+                end_of_caught(&self.context, ending)
+            }
+            _ => {
+                let seen = self.seen.as_ref().map(|(row, now)| (row.as_ref(), now));
+                message(&self.context, note, seen)
+            }
+        }
+    }
+}
+
+/// Whether a note is about the end of a run, once the job is gone.
+const fn is_about_the_end(note: &Note) -> bool {
+    matches!(
+        note,
+        Note::Ended(_) | Note::NotRecorded { .. } | Note::LostAfterEnd | Note::OutputNotKept { .. }
+    )
+}
+
 impl Listener for Narrator<'_> {
     fn hear(&mut self, note: &Note, detached: bool) {
         match note {
@@ -183,8 +249,7 @@ impl Listener for Narrator<'_> {
             Note::Split { primaries } => self.primaries = Some(primaries.clone()),
             _ => {}
         }
-        let seen = self.seen.as_ref().map(|(row, now)| (row.as_ref(), now));
-        let message = message(&self.context, note, seen);
+        let message = self.message(note);
         if let (Some(manager), Some(message), Note::Queued { .. } | Note::StoreAway { .. }) =
             (&self.manager, &message, note)
         {
@@ -193,8 +258,10 @@ impl Listener for Narrator<'_> {
         if self.displays && self.show(note, detached) {
             return;
         }
-        if let Some(message) = message {
-            self.log.write(&message, detached);
+        let Some(message) = message else { return };
+        match &mut self.held_back {
+            Some(held_back) if is_about_the_end(note) => held_back.push(message),
+            _ => self.log.write(&message, detached),
         }
     }
 
@@ -223,9 +290,8 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Writes the report. A failure does not change how the job ended: the job's status stays,
-    /// unless it would have been 0.
-    fn write(self, path: &Path, ending: &Ending, narrator: &mut Narrator<'_>) -> Result<()> {
+    /// Writes the report. Returns the message about a failure.
+    fn write(self, path: &Path, ending: &Ending, narrator: &Narrator<'_>) -> Option<Message> {
         let mut report = RunReport {
             group: &self.claim.group,
             client: &self.claim.client,
@@ -247,17 +313,10 @@ impl Report<'_> {
             ended_at: rfc3339(wall_clock()),
         };
         report.set_ending(ending, narrator.granted.as_ref());
-        let Err(error) = report.write_to(path) else {
-            return Ok(());
-        };
+        let error = report.write_to(path).err()?;
         let mut message = report_failed(path, &error);
         message.text += &said_by_variable("report", Some(path));
-        if self.exit == Exit::OK {
-            let Message { event, text, .. } = message;
-            return Err(Failure::new(exit::DENIED, event, text).into());
-        }
-        narrator.log.write(&message, true);
-        Ok(())
+        Some(message)
     }
 }
 

@@ -250,7 +250,7 @@ impl Reader<'_> {
 fn text_of(kind: Kind, value: &DeValue<'_>) -> Result<Option<String>, String> {
     let expected = || Err(format!("must be {}", kind.expected()));
     match (kind, value) {
-        (Kind::Switch | Kind::Wait | Kind::Quiet, DeValue::Boolean(false)) => Ok(None),
+        (Kind::Switch | Kind::Wait | Kind::Quiet | Kind::Size, DeValue::Boolean(false)) => Ok(None),
         (Kind::Quiet, DeValue::Boolean(true)) => Ok(Some("1".to_owned())),
         (Kind::Quiet, DeValue::Integer(number)) => match whole(number) {
             Some(0) => Ok(None),
@@ -258,6 +258,14 @@ fn text_of(kind: Kind, value: &DeValue<'_>) -> Result<Option<String>, String> {
             _ => expected(),
         },
         (Kind::Switch, DeValue::Boolean(true)) => Ok(Some("true".to_owned())),
+        (Kind::Size, DeValue::Boolean(true)) => Ok(Some(CAPTURED.to_owned())),
+        (Kind::Size, DeValue::Integer(number)) => match whole(number) {
+            Some(0) => Ok(None),
+            Some(number) => kind
+                .check(&number.to_string())
+                .map(|()| Some(number.to_string())),
+            None => expected(),
+        },
         (Kind::Wait, DeValue::Boolean(true)) => Ok(Some(FOREVER.to_owned())),
         (Kind::Status, DeValue::Integer(number)) => {
             match whole(number).and_then(|number| u8::try_from(number).ok()) {
@@ -282,3 +290,6 @@ fn whole(number: &DeInteger<'_>) -> Option<u64> {
 
 /// The meaning of `wait = true`.
 pub const FOREVER: &str = "forever";
+
+/// The meaning of `capture = true`.
+pub const CAPTURED: &str = "64KiB";

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::duration;
+use crate::size;
 use crate::store::open;
 use crate::token::ClientId;
 
@@ -34,6 +35,8 @@ pub enum Kind {
     Duration,
     /// The same, or whether to.
     Wait,
+    /// A size: a text, or whole bytes; or whether to.
+    Size,
     /// `true` or `false`.
     Switch,
     /// How quiet: a number, or whether to.
@@ -80,6 +83,7 @@ pub static KEYS: &[Key] = &[
     key("timeout", Kind::Duration),
     key("leftovers", Kind::Word(&["kill", "leave"])),
     key("close-lock", Kind::Switch),
+    key("capture", Kind::Size),
     key("conflict-exit-code", Kind::Status),
     key("done-exit-code", Kind::Status),
     key("on-success", Kind::Command),
@@ -142,6 +146,9 @@ impl Kind {
             Self::Duration | Self::Wait => duration::parse(text)
                 .map(drop)
                 .map_err(|error| error.to_string()),
+            Self::Size => size::parse(text)
+                .map(drop)
+                .map_err(|error| error.to_string()),
             Self::Word(words) if words.contains(&text) => Ok(()),
             Self::Word(words) => Err(format!("is {text:?}: write one of {}", words.join(", "))),
             Self::Switch | Self::Quiet | Self::Status => {
@@ -158,6 +165,7 @@ impl Kind {
             Self::Client | Self::Line | Self::Command => "a text in \"…\"".to_owned(),
             Self::Duration => "a duration, as \"5m\", or whole seconds".to_owned(),
             Self::Wait => "a duration, as \"5m\", or true or false".to_owned(),
+            Self::Size => "a size, as \"64k\", whole bytes, or true or false".to_owned(),
             Self::Switch => "true or false".to_owned(),
             Self::Quiet => "0, 1 or 2 (or true or false)".to_owned(),
             Self::Status => "a whole number from 0 to 255".to_owned(),

@@ -9,7 +9,7 @@ use super::link::{Heard, Link};
 use super::messages::{Deadline, FromGuard, Stage, ToGuard};
 use super::running::Running;
 use super::settings::GuardSettings;
-use super::spawn::{Ready, errno_of};
+use super::spawn::{Handed, Ready, errno_of};
 use super::watch::Watch;
 use crate::sys::errno::Errno;
 use crate::sys::fds::{close_all_except, silence_standard};
@@ -118,8 +118,11 @@ fn wait_for_start(
 fn get_ready(ears: &Ears, settings: &GuardSettings, lock: Option<&Lock>) -> io::Result<Ready> {
     // A signal that was sent to the group before this process existed has not reached it.
     while ears.signals.read().is_some() {}
-    let lock = lock.and_then(Lock::inherited);
-    Ready::fork(&settings.argv, &settings.inherited, lock)
+    let handed = Handed {
+        lock: lock.and_then(Lock::inherited),
+        output: settings.output.as_ref().map(AsFd::as_fd),
+    };
+    Ready::fork(&settings.argv, &settings.inherited, handed)
 }
 
 fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! The settings of a guard, fixed at its fork.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::sys::clock::LocalClock;
@@ -16,10 +17,13 @@ pub enum Leftovers {
 }
 
 /// The guard's settings, fixed at its fork.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct GuardSettings {
     /// The job: its program, then its arguments.
     pub argv: Vec<OsString>,
+    /// What becomes the job's stdout and stderr; `None`: those of this process. Neither the
+    /// supervisor nor, once the job runs, the guard keeps it open.
+    pub output: Option<OwnedFd>,
     /// What happens to processes that the job leaves behind.
     pub leftovers: Leftovers,
     /// The time between TERM and KILL, where no deadline is nearer.

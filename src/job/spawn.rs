@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::sys::errno::Errno;
 use crate::sys::exec::Program;
 use crate::sys::fds::hand_down;
+use crate::sys::pipe::print_to;
 use crate::sys::poll::wait_readable;
 use crate::sys::process::{Forked, die_with_parent, exit_now, fork, parent_pid, pid, signal_child};
 use crate::sys::signal_numbers::{SIGCONT, SIGKILL};
@@ -26,6 +27,23 @@ pub(super) struct Ready {
     pid: i32,
     /// `None` once the go-ahead was sent.
     socket: Option<Packets>,
+}
+
+/// The descriptors that a job is given, besides those of this process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Handed<'a> {
+    /// The job's lock, which it keeps open.
+    pub(super) lock: Option<BorrowedFd<'a>>,
+    /// What becomes its stdout and stderr.
+    pub(super) output: Option<BorrowedFd<'a>>,
+}
+
+impl Handed<'_> {
+    /// Hands them to the program that this process executes next.
+    fn hand_over(self) -> io::Result<()> {
+        self.lock.map_or(Ok(()), hand_down)?;
+        self.output.map_or(Ok(()), print_to)
+    }
 }
 
 /// A child that has the order to execute its program.
@@ -66,7 +84,7 @@ pub(super) enum Exec {
 }
 
 impl Ready {
-    /// Forks the child, which waits for [`Ready::go`]. It keeps `lock` open, and is
+    /// Forks the child, which waits for [`Ready::go`]. It has what is `handed` to it, and is
     /// killed when this process ends.
     ///
     /// # Errors
@@ -74,7 +92,7 @@ impl Ready {
     pub(super) fn fork(
         argv: &[OsString],
         inherited: &Inherited,
-        lock: Option<BorrowedFd<'_>>,
+        handed: Handed<'_>,
     ) -> io::Result<Self> {
         let (socket, childs_end) = Packets::pair()?;
         // Before the fork: the kernel would have to copy every page that the child writes after it.
@@ -88,7 +106,7 @@ impl Ready {
             }),
             Forked::Child => {
                 drop(socket);
-                let errno = become_program(&childs_end, prepared, inherited, lock, guard);
+                let errno = become_program(&childs_end, prepared, inherited, handed, guard);
                 say(&childs_end, &Said::Failed(errno));
                 exit_now(NOT_EXECUTED)
             }
@@ -136,10 +154,10 @@ fn become_program(
     socket: &Packets,
     prepared: io::Result<Program>,
     inherited: &Inherited,
-    lock: Option<BorrowedFd<'_>>,
+    handed: Handed<'_>,
     guard: i32,
 ) -> i32 {
-    if let Err(err) = die_with_parent().and_then(|()| lock.map_or(Ok(()), hand_down)) {
+    if let Err(err) = die_with_parent().and_then(|()| handed.hand_over()) {
         return errno_of(&err);
     }
     if parent_pid() != guard {

@@ -191,6 +191,22 @@ pub(super) fn ended(
     })
 }
 
+/// The last line after the output of a job that did not succeed: how it ended.
+pub(super) fn after_output(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
+    let (group, program) = (cx.group(), cx.program);
+    let text = match ending {
+        Ending::Ran { end, .. } => match end {
+            JobEnd::TimedOut(_) => {
+                format!("{group} failed: {program} ran longer than --timeout, and was ended")
+            }
+            JobEnd::Lost(loss) => format!("{}; {program} was ended", lost(cx, *loss)),
+            _ => return ended(cx, ending, None),
+        },
+        _ => return ended(cx, ending, None),
+    };
+    Some(Message::new(Level::Warning, "ended", text))
+}
+
 /// The end of a job that was not ended because of its token or its time.
 fn itself(cx: &Context<'_>, status: Status, stopped_by: Option<i32>) -> Message {
     let (how, reason) = match status {

@@ -32,6 +32,9 @@ const QUEUE: usize = 256;
 /// How long the end of a run waits for its last messages to be written.
 const FAREWELL: Duration = Duration::from_millis(500);
 
+/// How often the wait for a stderr that takes no output looks for a stop signal.
+const TICK: Duration = Duration::from_millis(50);
+
 /// How long the start of a job waits until the terminal no longer shows the wait.
 const CLEARING: Duration = Duration::from_millis(20);
 
@@ -67,6 +70,8 @@ struct Queue {
 enum Item {
     /// A line to be written.
     Line(String),
+    /// The output of a job, then signal the channel.
+    Output(Vec<u8>, SyncSender<()>),
     /// Text for the last line of the terminal, until it is cleared.
     Show(String),
     /// Clear that line, then signal the channel.
@@ -161,7 +166,7 @@ impl Log {
         if self.queue.is_some() {
             self.enqueue(line);
         } else if self.backlog.is_empty() && stderr_takes_a_line() {
-            write_line(&line);
+            write_whole(line.as_bytes());
         } else if self.backlog.len() < QUEUE {
             self.backlog.push(line);
         } else {
@@ -197,6 +202,29 @@ impl Log {
             // A stopped terminal must not block.
             let _ = cleared.recv_timeout(CLEARING);
         }
+    }
+
+    /// Writes the output of a job as it is, after the lines before it and whatever the style. Waits
+    /// until stderr has taken it, or `is_stopped`.
+    pub fn print(&mut self, output: Vec<u8>, is_stopped: impl Fn() -> bool) {
+        if self.queue.is_none() {
+            self.detach();
+        }
+        let Some(queue) = &self.queue else {
+            // The system cannot create a thread. No deadline is held any more.
+            write_whole(&output);
+            return;
+        };
+        let (done, printed) = sync_channel(1);
+        let mut item = Item::Output(output, done);
+        while let Err(TrySendError::Full(back)) = queue.lines.try_send(item) {
+            if is_stopped() {
+                return;
+            }
+            item = back;
+            thread::sleep(TICK);
+        }
+        while printed.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) && !is_stopped() {}
     }
 
     fn detach(&mut self) {
@@ -282,6 +310,12 @@ impl Writer {
                         self.dropped.fetch_add(1, Ordering::Relaxed);
                     }
                 }
+                Some(Item::Output(output, done)) => {
+                    self.clear();
+                    write_whole(&output);
+                    // The receiver may have stopped waiting.
+                    let _ = done.send(());
+                }
                 Some(Item::Show(text)) => self.show(text),
                 Some(Item::Clear(done)) => {
                     self.clear();
@@ -318,8 +352,8 @@ impl Writer {
 
     fn write(&self, line: &str) -> bool {
         match &self.bar {
-            None => write_line(line),
-            Some(bar) => without_being_stopped(|| bar.suspend(|| write_line(line))),
+            None => write_whole(line.as_bytes()),
+            Some(bar) => without_being_stopped(|| bar.suspend(|| write_whole(line.as_bytes()))),
         }
     }
 
@@ -343,11 +377,11 @@ pub(super) fn stderr_takes_a_line() -> bool {
     is_writable(std::io::stderr().as_fd(), Some(Duration::ZERO))
 }
 
-/// Writes a line at once, so that lines of several processes do not mix. Returns whether that
-/// worked; without stderr the failure cannot be reported.
-fn write_line(line: &str) -> bool {
+/// Writes a text, a line at once, so that lines of several processes do not mix. Returns whether
+/// that worked; without stderr the failure cannot be reported.
+fn write_whole(text: &[u8]) -> bool {
     without_being_stopped(|| {
-        let mut rest = line.as_bytes();
+        let mut rest = text;
         while !rest.is_empty() {
             match std::io::stderr().write(rest) {
                 Ok(0) => return false,

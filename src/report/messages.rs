@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::endings::{ended, not_recorded, stopping};
+use super::endings::{after_output, ended, not_recorded, stopping};
 use super::incarnation;
 use super::message::{Context, Level, Message};
 use super::waiting;
 use crate::duration::rounded;
 use crate::job::messages::Unkillable;
+use crate::run::ending::Ending;
 use crate::run::event::{Granted, GuardNews, Note};
 use crate::store::StoreError;
 use crate::token::{Clause, Row, StoreTime, Verdict};
@@ -123,8 +124,19 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             let text = not_recorded(cx, error.as_ref(), *once);
             Message::new(Warning, "not_recorded", text)
         }
+        Note::OutputNotKept { error } => {
+            Message::new(Warning, "output_not_kept", output_not_kept(cx, error))
+                .because(error.trouble.word())
+        }
         Note::Ended(ending) => return ended(cx, ending, seen),
     })
+}
+
+/// The message for the end of a job whose output was caught, if there is one: after the output of a
+/// job that did not succeed a line says how it ended.
+#[must_use]
+pub fn end_of_caught(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
+    after_output(cx, ending)
 }
 
 fn decided(cx: &Context<'_>, clause: Clause, verdict: &Verdict) -> String {
@@ -218,6 +230,13 @@ fn split(cx: &Context<'_>, primaries: &[String]) -> String {
         cx.store,
         primaries.join(", "),
         cx.group()
+    )
+}
+
+fn output_not_kept(cx: &Context<'_>, error: &StoreError) -> String {
+    format!(
+        "what {} printed is not stored in {}: {error}",
+        cx.program, cx.store
     )
 }
 

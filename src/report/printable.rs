@@ -25,6 +25,26 @@ pub fn quoted(name: &str) -> String {
     printable(&format!("{name:?}"))
 }
 
+/// As [`printable()`], for the lines of an output, which may have any bytes: newlines and tabs stay,
+/// and a byte that is no text is escaped too: `\xff`.
+#[must_use]
+pub fn printable_lines(output: &[u8]) -> String {
+    let mut shown = String::with_capacity(output.len());
+    for chunk in output.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' | '\t' => shown.push(c),
+                c if is_hidden(c) => shown.extend(c.escape_default()),
+                c => shown.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            shown.extend(byte.escape_ascii().map(char::from));
+        }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
@@ -96,6 +116,12 @@ mod tests {
         #[test]
         fn any_text_is_one_line_of_visible_characters(text in any::<String>()) {
             assert_seen(&printable(&text), 0);
+        }
+
+        #[test]
+        fn any_output_is_lines_of_visible_characters(output in vec(any::<u8>(), 0..200)) {
+            let lines = output.iter().filter(|byte| **byte == b'\n').count();
+            assert_seen(&printable_lines(&output).replace('\t', " "), lines);
         }
 
         #[test]

@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use super::catching::Catching;
 use super::ending::Ending;
 use super::environment;
 use super::event::{Action, Event, Note};
@@ -18,6 +19,7 @@ use super::machine::Machine;
 use super::outside::Outside;
 use super::refusing::Refusing;
 use super::watch::Watch;
+use crate::job::Captured;
 use crate::job::ancestry::is_inside;
 use crate::moment::Moment;
 use crate::store::worker::Worker;
@@ -63,7 +65,7 @@ pub trait Listener {
     }
 }
 
-/// Drives a run to its end.
+/// Drives a run to its end. Returns that, and what was caught of the job's output.
 ///
 /// # Errors
 /// The operating system refuses what tokenrun needs: descriptors, a process, a thread.
@@ -72,7 +74,7 @@ pub fn drive(
     mut store: Box<dyn Store>,
     outside: &Outside,
     listener: &mut dyn Listener,
-) -> io::Result<Ending> {
+) -> io::Result<(Ending, Option<Captured>)> {
     let mut locking = Locking::new(&outside.locks);
     let mut refusing = Refusing::default();
     let mut first = First {
@@ -93,7 +95,7 @@ pub fn drive(
             // At once or not at all: a record delays no exit, and a refusal without one is still one.
             let _ = store.at_once(&Request::Refuse(Box::new(refusal)));
         }
-        return Ok(ending.clone());
+        return Ok((ending.clone(), None));
     }
     if !procfs::is_ours() {
         pending.insert(0, Action::Say(Note::Blind));
@@ -101,9 +103,11 @@ pub fn drive(
     // Until here a stop signal ends this process by itself: nothing was taken and no message
     // written.
     outside.inherited.block()?;
-    let guarding = Guarding::fork(outside, machine.claim().timing.kill_grace)?;
+    let (mut catching, output) = Catching::prepare(outside.capture)?;
+    let guarding = Guarding::fork(outside, output, machine.claim().timing.kill_grace)?;
     // After the guard, so that the guard knows nothing of the clerk.
     locking.fork_clerk(outside.inherited);
+    catching.begin()?;
     let mut driver = Driver {
         signals: SignalFd::new(&outside.inherited)?,
         timer: Timer::new()?,
@@ -113,21 +117,24 @@ pub fn drive(
         guarding,
         locking,
         refusing,
+        catching,
         machine,
         clock: outside.clock,
         listener,
     };
     driver.carry_out(pending)?;
     let ending = driver.run();
+    let mut captured = None;
     if let Ok(ending) = &ending {
         driver.locking.finish(ending);
+        captured = driver.keep_output(ending);
         driver.prune(ending, outside.retention);
         driver.record_refusal(ending);
     }
     // The process ends now. Closing the store would only cost work, and a store that hangs could
     // delay the end.
     std::mem::forget(driver.worker);
-    ending
+    ending.map(|ending| (ending, captured))
 }
 
 /// The random bits that a driver takes from the kernel.
@@ -212,7 +219,7 @@ fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Eve
         Answer::Swapped(result) => Event::Swapped(result),
         Answer::Once(result) => Event::OnceLooked(result),
         // No phase waits for these answers.
-        Answer::Pruned(_) | Answer::Refused(_) => Event::Tick,
+        Answer::Pruned(_) | Answer::Refused(_) | Answer::Kept(_) => Event::Tick,
         Answer::Recorded(result) => Event::Recorded(result),
     }
 }
@@ -248,6 +255,7 @@ struct Driver<'a> {
     guarding: Guarding,
     locking: Locking<'a>,
     refusing: Refusing,
+    catching: Catching,
     listener: &'a mut dyn Listener,
 }
 
@@ -327,6 +335,7 @@ impl Driver<'_> {
                     self.tell(Event::LocksTaken(taken))?;
                 }
                 Action::StartJob { deadline, granted } => {
+                    self.catching.granted(&granted);
                     let env = environment::of(self.machine.claim(), &granted);
                     self.guarding.start(deadline, env);
                     self.locking.dismiss_clerk(&mut self.guarding);
@@ -390,6 +399,19 @@ impl Driver<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// Ends the capture of the job's output, and stores what was caught. The token is free by now.
+    fn keep_output(&mut self, ending: &Ending) -> Option<Captured> {
+        let captured = self.catching.end(ending)?;
+        let group = &self.machine.claim().group;
+        let kept = self
+            .catching
+            .keep(&mut self.worker, group, ending, &captured);
+        if let Err(error) = kept {
+            self.say(&Note::OutputNotKept { error });
+        }
+        Some(captured)
     }
 
     /// Prunes history now and then, at the end, when nothing waits for this process any more. After

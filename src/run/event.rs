@@ -218,6 +218,8 @@ pub enum Note {
         /// The job succeeded, and that would have made a key of `--once` done.
         once: bool,
     },
+    /// What the job printed may not be stored.
+    OutputNotKept { error: StoreError },
     /// The run is over.
     Ended(Ending),
 }

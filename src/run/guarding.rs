@@ -2,7 +2,7 @@
 //! guard become events. When the guard is gone, the supervisor does its work here.
 
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use super::ending::NotStarted;
@@ -85,9 +85,15 @@ enum Inheritance {
 }
 
 impl Guarding {
-    pub(super) fn fork(outside: &Outside, kill_grace: Duration) -> io::Result<Self> {
+    /// `output`: what becomes the job's stdout and stderr.
+    pub(super) fn fork(
+        outside: &Outside,
+        output: Option<OwnedFd>,
+        kill_grace: Duration,
+    ) -> io::Result<Self> {
         let handle = GuardHandle::fork(GuardSettings {
             argv: outside.argv.clone(),
+            output,
             leftovers: outside.leftovers,
             kill_grace,
             inherited: outside.inherited,

@@ -16,6 +16,8 @@ pub struct Outside {
     pub inherited: Inherited,
     /// The job: its program, then its arguments.
     pub argv: Vec<OsString>,
+    /// How much of the job's output is caught; `None`: it prints to where this process does.
+    pub capture: Option<usize>,
     /// What happens to processes that the job leaves behind.
     pub leftovers: Leftovers,
     /// The locks that prove whether a run is alive.

@@ -2,8 +2,8 @@
 
 use super::{Queue, Reading, Records, Retention, StoreError, Tokens};
 use crate::token::{
-    GroupName, NoteSwap, OnceMark, Recorded, RefusalRecord, RunRecord, SessionId, Swap, Swapped,
-    Until, Waiter,
+    GroupName, NoteSwap, OnceMark, OutputRecord, Recorded, RefusalRecord, RunRecord, SessionId,
+    Swap, Swapped, Until, Waiter,
 };
 
 /// A request to a store.
@@ -30,6 +30,8 @@ pub enum Request {
     Record(Box<RunRecord>),
     /// Record that the session is refused.
     Refuse(Box<RefusalRecord>),
+    /// Write the end of the output of the session's own run.
+    KeepOutput(Box<OutputRecord>),
 }
 
 /// A store's answer.
@@ -49,6 +51,8 @@ pub enum Answer {
     Recorded(Result<Recorded, StoreError>),
     /// To [`Request::Refuse`].
     Refused(Result<(), StoreError>),
+    /// To [`Request::KeepOutput`].
+    Kept(Result<(), StoreError>),
 }
 
 impl Request {
@@ -71,6 +75,7 @@ impl Request {
             Self::Prune { group, retention } => Answer::Pruned(store.prune(group, *retention)),
             Self::Record(run) => Answer::Recorded(store.record(run)),
             Self::Refuse(refusal) => Answer::Refused(store.refuse(refusal)),
+            Self::KeepOutput(output) => Answer::Kept(store.keep_output(output)),
         }
     }
 
@@ -85,6 +90,7 @@ impl Request {
             Self::Prune { .. } => Answer::Pruned(Err(error)),
             Self::Record(_) => Answer::Recorded(Err(error)),
             Self::Refuse(_) => Answer::Refused(Err(error)),
+            Self::KeepOutput(_) => Answer::Kept(Err(error)),
         }
     }
 }
@@ -100,14 +106,16 @@ impl Answer {
             | Self::Once(Err(error))
             | Self::Pruned(Err(error))
             | Self::Recorded(Err(error))
-            | Self::Refused(Err(error)) => Some(error),
+            | Self::Refused(Err(error))
+            | Self::Kept(Err(error)) => Some(error),
             Self::Read(Ok(_))
             | Self::Left(Ok(()))
             | Self::Swapped(Ok(_))
             | Self::Once(Ok(_))
             | Self::Pruned(Ok(()))
             | Self::Recorded(Ok(_))
-            | Self::Refused(Ok(())) => None,
+            | Self::Refused(Ok(()))
+            | Self::Kept(Ok(())) => None,
         }
     }
 }

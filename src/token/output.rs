@@ -1,5 +1,7 @@
 //! What the store keeps of a job's output.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::document::Others;
@@ -27,6 +29,42 @@ pub struct OutputRecord {
     pub other: Others,
 }
 
+impl OutputRecord {
+    /// The record of a run whose job printed so many bytes, the last of them these. The store sets
+    /// the time.
+    #[must_use]
+    pub fn new(
+        group: GroupName,
+        fence: Fence,
+        session: SessionId,
+        printed: u64,
+        last: &[u8],
+    ) -> Self {
+        Self {
+            group,
+            fence,
+            session,
+            written_at: WallTime::default(),
+            printed,
+            last: STANDARD.encode(last),
+            other: Others::new(),
+        }
+    }
+
+    /// The last bytes; `None` if the record is damaged.
+    #[must_use]
+    pub fn last_bytes(&self) -> Option<Vec<u8>> {
+        STANDARD.decode(&self.last).ok()
+    }
+
+    /// Whether the job printed more than is kept.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        let kept = self.last_bytes().map_or(0, |last| last.len());
+        self.printed > u64::try_from(kept).unwrap_or(u64::MAX)
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod fixture {
     use super::*;
@@ -42,5 +80,24 @@ pub(crate) mod fixture {
             last: last.to_owned(),
             other: Others::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_can_be_kept() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let group = GroupName::new("g").unwrap();
+        let session = SessionId::from_random(1);
+        let mut record = OutputRecord::new(group, Fence(1), session, 256, &bytes);
+        assert_eq!(record.last_bytes(), Some(bytes));
+        assert!(!record.is_cut());
+        record.printed = 257;
+        assert!(record.is_cut());
+        record.last = "?".to_owned();
+        assert_eq!(record.last_bytes(), None);
     }
 }

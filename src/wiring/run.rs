@@ -92,6 +92,7 @@ fn attempt(
             clock,
             inherited,
             argv: request.command,
+            capture: request.capture,
             leftovers: match request.leftovers {
                 cli::LeftoversFlag::Kill => Leftovers::Kill,
                 cli::LeftoversFlag::Leave => Leftovers::Leave,

@@ -9,8 +9,8 @@ use super::hold;
 use super::node::{bystander, client_id, runs_inside};
 use super::stores::{LISTING_TIMEOUT, known_store, known_store_with_locks};
 use crate::cli::{
-    ActRequest, CheckRequest, ExplainRequest, JudgementRequest, Names, NamesRequest,
-    ScreenRequest, Selection, StoryTime,
+    ActRequest, CheckRequest, ExplainRequest, JudgementRequest, Names, NamesRequest, ScreenRequest,
+    Selection, StoryTime,
 };
 use crate::commands;
 use crate::commands::screen::{screen, zone};

@@ -131,6 +131,7 @@ impl Guarded {
         let clock = LocalClock::start();
         let settings = GuardSettings {
             argv,
+            output: None,
             leftovers,
             kill_grace: Duration::from_millis(grace_ms),
             inherited: inherited(),

@@ -155,7 +155,7 @@ impl Rig {
             Answer::Left(left) => Event::Left(left),
             Answer::Swapped(swapped) => Event::Swapped(swapped),
             Answer::Once(found) => Event::OnceLooked(found),
-            Answer::Pruned(_) | Answer::Refused(_) => Event::Tick,
+            Answer::Pruned(_) | Answer::Refused(_) | Answer::Kept(_) => Event::Tick,
             Answer::Recorded(recorded) => Event::Recorded(recorded),
         }
     }
@@ -228,7 +228,7 @@ fn failure(request: &Request) -> Event {
         Request::Leave(..) => Event::Left(Err(unavailable())),
         Request::Swap(_) | Request::Note(_) => Event::Swapped(Err(unavailable())),
         Request::Once { .. } => Event::OnceLooked(Err(unavailable())),
-        Request::Prune { .. } | Request::Refuse(_) => Event::Tick,
+        Request::Prune { .. } | Request::Refuse(_) | Request::KeepOutput(_) => Event::Tick,
         Request::Record(_) => Event::Recorded(Err(unavailable())),
     }
 }
@@ -252,6 +252,7 @@ fn word(action: &Action, now: Moment) -> Option<String> {
         Action::Send(Request::Once { .. }) => "ask for the key".into(),
         Action::Send(Request::Prune { .. }) => "prune".into(),
         Action::Send(Request::Refuse(_)) => "refuse".into(),
+        Action::Send(Request::KeepOutput(_)) => "keep the output".into(),
         Action::Send(Request::Note(swap)) => format!("note {}", swap.to.incarnation),
         Action::Send(Request::Record(run)) => format!("record {}", run.outcome),
         Action::Send(Request::Swap(swap)) => match swap.stamp {

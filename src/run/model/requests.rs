@@ -36,7 +36,7 @@ pub(crate) fn carried_out(
             let mark = store.marks.iter().find(done).cloned();
             Event::OnceLooked(Ok(mark.map(Box::new)))
         }
-        Request::Prune { .. } | Request::Refuse(_) => Event::Tick,
+        Request::Prune { .. } | Request::Refuse(_) | Request::KeepOutput(_) => Event::Tick,
         Request::Record(run) => Event::Recorded(Ok(store.record(run, now))),
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn unanswered(request: &Request) -> Event {
         Request::Leave(..) => Event::Left(Err(error)),
         Request::Swap(_) | Request::Note(_) => Event::Swapped(Err(error)),
         Request::Once { .. } => Event::OnceLooked(Err(error)),
-        Request::Prune { .. } | Request::Refuse(_) => Event::Tick,
+        Request::Prune { .. } | Request::Refuse(_) | Request::KeepOutput(_) => Event::Tick,
         Request::Record(_) => Event::Recorded(Err(error)),
     }
 }

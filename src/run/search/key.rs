@@ -98,8 +98,11 @@ impl Scribe {
             Request::Read(_) => self.form.push(b'r'),
             Request::Join(_, _, expiry) => self.write(world, &format_args!("j{expiry:?}")),
             Request::Leave(..) => self.form.push(b'l'),
-            Request::Once { .. } | Request::Prune { .. } | Request::Refuse(_) => {
-                self.form.push(b'o')
+            Request::Once { .. }
+            | Request::Prune { .. }
+            | Request::Refuse(_)
+            | Request::KeepOutput(_) => {
+                self.form.push(b'o');
             }
             Request::Record(_) => self.form.push(b'c'),
             Request::Swap(swap) => self.swap(world, swap),

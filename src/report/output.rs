@@ -1,0 +1,124 @@
+//! What a job has printed, for people.
+
+use serde::Serialize;
+
+use super::message::{Level, Message};
+use super::printable::{printable, printable_lines};
+use super::rfc3339;
+use crate::token::{ClientId, Fence, GroupName, OutputRecord};
+
+/// A run's output as JSON.
+#[derive(Debug, Serialize)]
+pub struct Object<'a> {
+    group: &'a GroupName,
+    fence: i64,
+    session: &'a str,
+    written_at: String,
+    printed: u64,
+    output: Option<&'a str>,
+    output_base64: Option<&'a str>,
+}
+
+impl<'a> Object<'a> {
+    /// The object of a record and its last bytes.
+    #[must_use]
+    pub fn of(record: &'a OutputRecord, last: &'a [u8]) -> Self {
+        let text = std::str::from_utf8(last).ok();
+        Self {
+            group: &record.group,
+            fence: record.fence.0,
+            session: record.session.as_str(),
+            written_at: rfc3339(record.written_at),
+            printed: record.printed,
+            output: text,
+            output_base64: text.is_none().then_some(&record.last),
+        }
+    }
+}
+
+/// The line before a stored output of which only the last bytes are kept.
+#[must_use]
+pub fn head(record: &OutputRecord, last: usize, client: Option<&ClientId>) -> String {
+    let on = client.map_or_else(String::new, |client| format!(" on {client}"));
+    let text = format!(
+        "tokenrun: run {} of {}{on} printed {} bytes; the last {last} are kept",
+        record.fence, record.group, record.printed
+    );
+    format!("{}\n", printable(&text))
+}
+
+/// The answer where no output is kept.
+#[must_use]
+pub fn none(group: &GroupName, run: Option<Fence>) -> String {
+    let of = match run {
+        Some(fence) => format!("run {fence} of {group}"),
+        None => format!("any run of {group}"),
+    };
+    format!("no output of {of} is kept; a run with --capture keeps it")
+}
+
+/// The message about a record that can't be read.
+#[must_use]
+pub fn damaged(record: &OutputRecord) -> String {
+    format!(
+        "the kept output of run {} of {} is damaged",
+        record.fence, record.group
+    )
+}
+
+/// The output as it is shown: as it is, or, on a terminal, without the power to control it. It ends
+/// with a whole line.
+#[must_use]
+pub fn shown(output: &[u8], on_terminal: bool) -> Vec<u8> {
+    let mut shown = match on_terminal {
+        true => printable_lines(output).into_bytes(),
+        false => output.to_vec(),
+    };
+    if shown.last().is_some_and(|last| *last != b'\n') {
+        shown.push(b'\n');
+    }
+    shown
+}
+
+/// The message before an output of which only the last bytes are left; `None` if nothing is
+/// missing.
+#[must_use]
+pub fn cut(printed: u64, last: usize) -> Option<Message> {
+    let is_cut = u64::try_from(last).is_ok_and(|last| last < printed);
+    let text = format!("the job printed {printed} bytes; its last {last} follow");
+    is_cut.then(|| Message::new(Level::Warning, "output_cut", text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_raw_but_on_a_terminal() {
+        let bytes = b"\xff\x1b[31mred\r\n";
+        assert_eq!(shown(bytes, false), bytes);
+        assert_eq!(
+            shown(bytes, true),
+            br"\xff\u{1b}[31mred\r"
+                .iter()
+                .copied()
+                .chain(*b"\n")
+                .collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn it_ends_with_a_whole_line() {
+        for on_terminal in [false, true] {
+            assert_eq!(shown(b"a\nb", on_terminal), b"a\nb\n");
+            assert_eq!(shown(b"", on_terminal), b"");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        assert_eq!(cut(10, 10), None);
+        let text = cut(70_000, 65_536).unwrap().text;
+        assert_eq!(text, "the job printed 70000 bytes; its last 65536 follow");
+    }
+}
