@@ -13,6 +13,8 @@ mod support;
 mod between_runs;
 #[path = "behaviour/blocked_messages.rs"]
 mod blocked_messages;
+#[path = "behaviour/capture.rs"]
+mod capture;
 #[path = "behaviour/clocks.rs"]
 mod clocks;
 #[path = "behaviour/config_file.rs"]

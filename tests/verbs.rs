@@ -73,6 +73,8 @@ mod nesting;
 mod once;
 #[path = "verbs/page.rs"]
 mod page;
+#[path = "verbs/output.rs"]
+mod output;
 #[path = "verbs/refusals.rs"]
 mod refusals;
 #[path = "verbs/rule.rs"]

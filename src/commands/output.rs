@@ -19,9 +19,9 @@ use crate::token::{ClientId, OutputRecord};
 /// If the store can't be read, the group is unknown, or its record is damaged.
 pub fn output(store: &mut dyn Store, request: &OutputRequest) -> Result<Exit> {
     let group = &request.group;
-    if store.read(group)?.row.is_none() {
+    let Some(row) = store.read(group)?.row else {
         return Err(unknown_group(store.name(), group).into());
-    }
+    };
     let Some(record) = store.output(group, request.run)? else {
         if request.json {
             print_json::<Object<'_>>(&[])?;
@@ -36,9 +36,10 @@ pub fn output(store: &mut dyn Store, request: &OutputRequest) -> Result<Exit> {
     if request.json {
         return print_json(&[Object::of(&record, &last)]);
     }
-    if record.is_cut() {
+    let is_older = request.run.is_none() && record.fence < row.fence;
+    if record.is_cut() || is_older {
         let client = client_of(store, &record)?;
-        tell(&head(&record, last.len(), client.as_ref()));
+        tell(&head(&record, client.as_ref(), is_older));
     }
     let is_terminal = stdout().is_terminal();
     let text = match is_terminal {

@@ -434,3 +434,27 @@ fn a_file_that_others_can_write_is_not_trusted() {
         assert!(refusal.text.contains("chmod go-w"), "{refusal}");
     }
 }
+
+#[test]
+fn a_size_is_a_text_a_number_or_whether_to() {
+    let files = ConfigFiles::new();
+    for (text, value) in [
+        ("true", Some("64KiB")),
+        ("false", None),
+        ("0", None),
+        ("4096", Some("4096")),
+        ("\"1M\"", Some("1M")),
+    ] {
+        let config = load(&files.file(format!("[defaults]\ncapture = {text}\n"))).unwrap();
+        let expected = [("capture", value.map(str::to_owned), 2)];
+        assert_eq!(values(&config, None), expected, "{text}");
+    }
+    for text in ["12", "\"2M\"", "\"soon\"", "1.5", "-1"] {
+        let refusal = refused(&files.file(format!("[defaults]\ncapture = {text}\n")));
+        let says = |words| refusal.text.contains(words);
+        assert!(
+            says("config.toml:2") && says("capture") && says("64k"),
+            "{refusal}"
+        );
+    }
+}

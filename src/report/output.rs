@@ -36,12 +36,21 @@ impl<'a> Object<'a> {
     }
 }
 
-/// The line before a stored output of which only the last bytes are kept.
+/// The line before a stored output that is cut, or not the newest run's: `is_older`.
 #[must_use]
-pub fn head(record: &OutputRecord, last: usize, client: Option<&ClientId>) -> String {
+pub fn head(record: &OutputRecord, client: Option<&ClientId>, is_older: bool) -> String {
     let on = client.map_or_else(String::new, |client| format!(" on {client}"));
+    let kept = record.last_bytes().unwrap_or_default().len();
+    let cut = match record.is_cut() {
+        true => format!("; the last {kept} are kept"),
+        false => String::new(),
+    };
+    let older = match is_older {
+        true => "; of no newer run output is kept",
+        false => "",
+    };
     let text = format!(
-        "tokenrun: run {} of {}{on} printed {} bytes; the last {last} are kept",
+        "tokenrun: run {} of {}{on} printed {} bytes{cut}{older}",
         record.fence, record.group, record.printed
     );
     format!("{}\n", printable(&text))
@@ -92,6 +101,7 @@ pub fn cut(printed: u64, last: usize) -> Option<Message> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::SessionId;
 
     #[test]
     fn bytes_are_raw_but_on_a_terminal() {
@@ -113,6 +123,27 @@ mod tests {
             assert_eq!(shown(b"a\nb", on_terminal), b"a\nb\n");
             assert_eq!(shown(b"", on_terminal), b"");
         }
+    }
+
+    #[test]
+    fn a_head_tells_what_is_kept_and_of_which_run() {
+        let group = GroupName::new("nightly").unwrap();
+        let session = SessionId::from_random(1);
+        let record = OutputRecord::new(group, Fence(42), session, 70_000, b"end");
+        let client = ClientId::new("vm-1").unwrap();
+        assert_eq!(
+            head(&record, Some(&client), true),
+            "tokenrun: run 42 of nightly on vm-1 printed 70000 bytes; the last 3 are kept; of no \
+             newer run output is kept\n"
+        );
+        let whole = OutputRecord {
+            printed: 3,
+            ..record
+        };
+        assert_eq!(
+            head(&whole, None, false),
+            "tokenrun: run 42 of nightly printed 3 bytes\n"
+        );
     }
 
     #[test]

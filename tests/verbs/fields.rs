@@ -47,6 +47,7 @@ fn same(seen: BTreeSet<String>, pages: &[&str], but: &[&str]) {
 fn of_what_is_listed() {
     let site = site();
     let run = site.short("node-a").with(&["--once", "key", "--keep=0"]);
+    let run = run.with(&["--capture"]);
     run.end().with_code(0);
     let token = shown(&site, &["status"]);
     same(names(&token), &["tokenrun-status"], &["error"]);
@@ -57,6 +58,8 @@ fn of_what_is_listed() {
         &["tokenrun-once-list"],
         &[],
     );
+    let output = shown(&site, &["output", "-g", GROUP]);
+    same(names(&output), &["tokenrun-output"], &[]);
     site.verb(&["pause", "-g", GROUP]).end().with_code(0);
     site.short("node-b").end().with_code(75);
     site.verb(&["resume", "-g", GROUP]).end().with_code(0);

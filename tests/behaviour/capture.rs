@@ -1,0 +1,394 @@
+//! `--capture`: what the job prints is caught, printed only if the run fails, and stored.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::support::{
+    Ended, Line, Store, TOKENRUN, Terminal, alive, ctrl, signal, until, until_dead, until_stopped,
+    within,
+};
+
+fn run(store: &Store, script: &str) -> Line {
+    store.free_run("node-a").with(&["--capture"]).script(script)
+}
+
+/// stderr, without what the file system of the test's folder adds to it.
+fn stderr(ended: &Ended) -> String {
+    let lines = ended.stderr.split_inclusive('\n');
+    lines.filter(|line| !line.contains("overlayfs")).collect()
+}
+
+/// What is kept of the newest run with output.
+#[track_caller]
+fn kept(store: &Store) -> Value {
+    let ended = store.verb(&["output", "-g", "job", "--json"]).end();
+    ended.with_code(0).json()[0].take()
+}
+
+#[test]
+fn a_success_prints_nothing_and_is_stored() {
+    let store = Store::new();
+    let ended = run(&store, "echo out; echo err >&2").end().with_code(0);
+    assert_eq!((&*ended.stdout, &*stderr(&ended)), ("", ""));
+    let output = kept(&store);
+    assert_eq!(output["output"], "out\nerr\n");
+    assert_eq!(output["fence"], store.history()[0]["fence"]);
+    assert_eq!(output["session"], store.history()[0]["session"]);
+}
+
+#[test]
+fn a_failure_prints_all_in_its_order_and_then_how_it_ended() {
+    let store = Store::new();
+    let script = "for i in $(seq 500); do echo out $i; echo err $i >&2; done; printf end; exit 3";
+    let ended = run(&store, script).end().with_code(3);
+    let lines = (1..=500).map(|number| format!("out {number}\nerr {number}\n"));
+    let printed: String = lines.chain(["end".to_owned()]).collect();
+    assert_eq!(ended.stdout, "");
+    let expected = format!("{printed}\ntokenrun: sh exited with 3\n");
+    assert_eq!(stderr(&ended), expected);
+    assert_eq!(kept(&store)["output"], printed);
+}
+
+#[test]
+fn quiet_is_about_messages_and_not_about_output() {
+    let store = Store::new();
+    let script = "seq 1000; exit 3";
+    for (words, cut, ends) in [(&["-q"][..], true, true), (&["-qq"], false, false)] {
+        let line = run(&store, script).with(&["--capture=1k"]).with(words);
+        let printed = stderr(&line.end().with_code(3));
+        assert!(printed.contains("\n999\n1000\n"), "{printed}");
+        let says = |words: &str| printed.contains(words);
+        assert_eq!(says("the job printed 3893 bytes; its last 1024"), cut);
+        assert_eq!(says("sh exited with 3"), ends);
+    }
+}
+
+#[test]
+fn a_job_that_prints_much_is_as_quick_as_into_a_pipe_and_memory_is_bounded() {
+    const PRINT: &str = "head -c 100000000 /dev/zero";
+    let store = Store::new();
+    let high_water = |printing: &str| {
+        let script = format!("{printing}; echo begin job $$ >> log; read -r status < go; exit 0");
+        let line = run(&store, &script).with(&["--capture=1M"]).start();
+        let job = store.until_begun("job");
+        let status = fs::read_to_string(format!("/proc/{}/status", line.pid())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        store.go(0);
+        line.end().with_code(0);
+        until_dead(job);
+        fs::remove_file(store.file("log")).unwrap();
+        let kilobytes = peak.unwrap().trim().trim_end_matches(" kB");
+        kilobytes.parse::<u64>().unwrap()
+    };
+    let (nothing, much) = (high_water(":"), high_water(PRINT));
+    assert!(much < nothing + 4_096, "{nothing} kB, then {much} kB");
+    assert_eq!(kept(&store)["printed"], 100_000_000);
+
+    let pipe = format!("{PRINT} | cat > /dev/null");
+    within(Duration::from_secs(1), || {
+        let begun = Instant::now();
+        run(&store, &pipe).plain().end().with_code(0);
+        let through_a_pipe = begun.elapsed();
+        let begun = Instant::now();
+        run(&store, PRINT).end().with_code(0);
+        begun.elapsed().saturating_sub(2 * through_a_pipe)
+    });
+}
+
+#[test]
+fn what_a_job_printed_before_it_was_ended_is_not_lost() {
+    let store = Store::new();
+    let script = "echo before; echo began >> log; exec sleep 300";
+    let line = run(&store, script).with(&["--timeout=200ms"]);
+    let ended = line.end().with_code(124);
+    let printed = stderr(&ended);
+    let end = "before\ntokenrun: sh ran longer than --timeout, and was ended\n";
+    assert!(printed.ends_with(end), "{printed}");
+    assert_eq!(kept(&store)["output"], "before\n");
+
+    let killed = run(&store, "seq 20000; kill -9 $$").end().with_code(137);
+    let end = "20000\ntokenrun: sh was killed by signal 9\n";
+    assert!(killed.stderr.ends_with(end), "{killed:?}");
+    assert_eq!(kept(&store)["printed"], 108_894);
+}
+
+#[test]
+fn a_lost_token_shows_the_output_and_then_why() {
+    let store = Store::new();
+    let script = "echo before; echo began >> log; exec sleep 300";
+    let line = run(&store, script).with(&["--heartbeat=20ms"]).start();
+    store.until_logged("began");
+    store.verb(&["revoke", "-g", "job"]).end().with_code(0);
+    let ended = line.end().with_code(76);
+    let last: Vec<&str> = ended.stderr.lines().rev().take(2).collect();
+    assert!(
+        last[0].contains("an operator revoked the token"),
+        "{ended:?}"
+    );
+    assert_eq!(last[1], "before");
+    assert_eq!(kept(&store)["output"], "before\n");
+}
+
+#[test]
+fn a_stop_signal_ends_the_job_as_always() {
+    let store = Store::new();
+    let script = "trap 'echo cleaned up; exit 9' TERM; echo began | tee -a log; \
+                  while :; do sleep 0.01; done";
+    let line = run(&store, script).start();
+    store.until_logged("began");
+    line.signal(Signal::SIGTERM);
+    let ended = line.end().with_code(9);
+    let expected = "began\ncleaned up\ntokenrun: sh exited with 9\n";
+    assert_eq!(stderr(&ended), expected);
+}
+
+#[test]
+fn a_killed_tokenrun_leaves_no_job_however_much_it_prints() {
+    let store = Store::new();
+    let script = "echo begin job $$ >> log; exec yes";
+    let line = run(&store, script).start();
+    let job = store.until_begun("job");
+    line.signal(Signal::SIGKILL);
+    until_dead(job);
+    line.end();
+    let none = store.verb(&["output", "-g", "job"]).end().with_code(1);
+    none.says(&["no output of any run of job is kept", "--capture"]);
+}
+
+#[test]
+fn the_deadline_does_not_wait_for_a_stopped_tokenrun() {
+    let store = Store::new();
+    let script = "echo begin job $$ >> log; exec yes";
+    let line = run(&store, script).hasty().start();
+    let job = store.until_begun("job");
+    line.signal(Signal::SIGSTOP);
+    // The pipe is full, and nothing reads it.
+    until_dead(job);
+    line.signal(Signal::SIGCONT);
+    let ended = line.end().with_code(76);
+    assert!(ended.stderr.contains("y\ny\ny\n"), "{:?}", ended.code);
+}
+
+#[test]
+fn a_daemon_that_holds_the_pipe_open_does_not_delay_the_end() {
+    let store = Store::new();
+    let script = "echo before; (trap '' PIPE; until test -e over; do sleep 0.01; done; \
+                  echo late || echo refused > late) & exit 0";
+    let line = run(&store, script).with(&["--leftovers=leave"]);
+    line.end().with_code(0);
+    assert_eq!(kept(&store)["output"], "before\n");
+    fs::write(store.file("over"), "").unwrap();
+    assert_eq!(store.until_line("late"), "refused\n");
+}
+
+#[test]
+fn a_daemon_that_goes_on_printing_does_not_delay_the_end_either() {
+    let store = Store::new();
+    let script = "echo before; yes & exit 5";
+    let line = run(&store, script).with(&["--leftovers=leave"]);
+    line.end().with_code(5);
+    assert!(kept(&store)["printed"].as_u64() >= Some(7));
+}
+
+#[test]
+fn a_job_that_was_stopped_goes_on_printing() {
+    let store = Store::new();
+    let script = "echo one; echo begin job $$ >> log; until read -r status < go; do :; done; \
+                  echo two; exit 3";
+    let line = run(&store, script).start();
+    let job = store.until_begun("job");
+    signal(job, Signal::SIGSTOP);
+    until_stopped(job);
+    signal(job, Signal::SIGCONT);
+    store.go(0);
+    let expected = "one\ntwo\ntokenrun: sh exited with 3\n";
+    assert_eq!(stderr(&line.end().with_code(3)), expected);
+}
+
+#[test]
+fn closed_standard_streams_do_no_harm() {
+    let store = Store::new();
+    let close = "exec <&- >&- 2>&-; exec \"$@\"";
+    let line = run(&store, "echo out; echo err >&2; exit 6");
+    line.under(&["sh", "-c", close, "sh"]).end().with_code(6);
+    assert_eq!(kept(&store)["output"], "out\nerr\n");
+}
+
+#[test]
+fn any_bytes_are_kept() {
+    let store = Store::new();
+    let script = r"printf 'a\377\0\033[31mb'; exit 3";
+    let into = |line: Line, file: &str| {
+        let into = format!("\"$@\" > {file}.out 2> {file}");
+        line.under(&["sh", "-c", &into, "sh"]).end();
+        fs::read(store.file(file)).unwrap()
+    };
+    let bytes = b"a\xff\0\x1b[31mb";
+    let printed = into(run(&store, script), "printed");
+    let expected = [bytes, &b"\ntokenrun: sh exited with 3\n"[..]].concat();
+    assert!(printed.ends_with(&expected), "{printed:?}");
+    let verb = store.verb(&["output", "-g", "job"]);
+    assert_eq!(into(verb, "output"), b"");
+    assert_eq!(fs::read(store.file("output.out")).unwrap(), bytes);
+    assert_eq!(kept(&store)["output"], Value::Null);
+    assert_eq!(kept(&store)["output_base64"], "Yf8AG1szMW1i");
+}
+
+#[test]
+fn on_a_terminal_control_characters_are_shown_and_a_job_is_interrupted() {
+    let store = Store::new();
+    let mut terminal = Terminal::new(&store, &store.free_run("node-a").with(&["--capture"]));
+    let job = r#"printf "\033[31mred\t\r\n"; test -t 0 && ! test -t 1 && exit 3"#;
+    fs::write(store.file("job"), job).unwrap();
+    let read = |shown: &str| {
+        assert!(shown.contains(r"\u{1b}[31mred"), "{shown:?}");
+        assert!(!shown.contains("\u{1b}[31m"), "{shown:?}");
+    };
+    let shown = terminal.run("t -- sh job");
+    read(&shown);
+    assert!(shown.contains("sh exited with 3"), "{shown:?}");
+    let database = store.database();
+    let verb = format!("{TOKENRUN} output -g job -s {}", database.display());
+    read(&terminal.run(&verb));
+
+    terminal.line("t -- sh -c 'echo up; echo up >> log; exec sleep 300'");
+    store.until_logged("up");
+    terminal.key(ctrl('c'));
+    let shown = terminal.prompt();
+    assert!(shown.contains("up\r\n"), "{shown:?}");
+    assert_eq!(terminal.status(), 130);
+    assert_eq!(store.history()[0]["signal"], 2);
+}
+
+#[test]
+fn only_stdout_and_stderr_of_the_job_are_changed() {
+    let store = Store::new();
+    let list = ["sh", "-c", "ls /proc/self/fd | grep -vx 256"];
+    let plain = store.free_run("node-a").job(&list).end().with_code(0);
+    let line = store.free_run("node-a").with(&["--capture"]).job(&list);
+    line.end().with_code(0);
+    assert_eq!(kept(&store)["output"], *plain.stdout);
+
+    // The job alone can print to the pipe, and tokenrun alone reads it.
+    let line = run(
+        &store,
+        "echo begin job $$ >> log; until read -r status < go; do :; done",
+    );
+    let line = line.start();
+    let job = store.until_begun("job");
+    let links = |pid: i32| {
+        let entries = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+        let paths = entries.map(|entry| fs::read_link(entry.unwrap().path()).unwrap_or_default());
+        paths.collect::<Vec<_>>()
+    };
+    let pipe = fs::read_link(format!("/proc/{job}/fd/1")).unwrap();
+    assert_eq!(fs::read_link(format!("/proc/{job}/fd/2")).unwrap(), pipe);
+    let count = |pid| links(pid).iter().filter(|link| **link == pipe).count();
+    until("the guard has closed it", || match count(line.guard()) {
+        0 => Ok(()),
+        more => Err(more.to_string()),
+    });
+    assert_eq!((count(line.pid()), count(job)), (1, 2));
+    store.go(0);
+    line.end().with_code(0);
+}
+
+#[test]
+fn a_stderr_that_is_not_read_holds_no_token_and_can_be_stopped() {
+    let store = Store::new();
+    // More than a pipe holds; the shell reads nothing before the file is there.
+    let line = run(&store, "head -c 300000 /dev/zero; exit 3").with(&["--capture=1M"]);
+    let reader = "\"$@\" 2>&1 > /dev/null | \
+                  { until test -e ended; do sleep 0.01; done; cat > /dev/null; }";
+    let line = line.under(&["bash", "-c", reader, "bash"]);
+    let line = line.under(&["sh", "-c", "echo $$ > own; exec \"$@\"", "sh"]);
+    let run = line.start();
+    store.until_line("own");
+    until("the run is over", || {
+        let status = store.verb(&["status", "--json"]).end();
+        match status.stdout.contains("\"free\"") && status.stdout.contains("\"runs\":1") {
+            true => Ok(()),
+            false => Err(format!("{status:?}")),
+        }
+    });
+    let own: i32 = store.until_line("own").trim().parse().unwrap();
+    assert!(alive(own));
+    assert_eq!(kept(&store)["printed"], 300_000);
+    signal(own, Signal::SIGTERM);
+    until_dead(own);
+    fs::write(store.file("ended"), "").unwrap();
+    run.end();
+}
+
+#[test]
+fn a_nested_run_shows_its_output_and_stores_none() {
+    let store = Store::new();
+    let database = store.database();
+    let inner = format!(
+        "{} -s {} -g job --capture -- sh -c 'echo inner; exit 7'",
+        TOKENRUN,
+        database.display()
+    );
+    let ended = store.free_run("node-a").script(&inner).end().with_code(7);
+    assert_eq!(stderr(&ended), "inner\ntokenrun: sh exited with 7\n");
+    store.verb(&["output", "-g", "job"]).end().with_code(1);
+    // The outer one's is everything.
+    run(&store, &format!("echo outer; {inner}"))
+        .end()
+        .with_code(7);
+    assert_eq!(
+        kept(&store)["output"],
+        "outer\ninner\ntokenrun: sh exited with 7\n"
+    );
+}
+
+#[test]
+fn a_job_that_was_not_started_has_no_output() {
+    let store = Store::new();
+    let line = store.free_run("node-a").with(&["--capture"]);
+    let ended = line.job(&["/nowhere/job"]).end().with_code(127);
+    ended.says(&["command not found"]);
+    store.verb(&["output", "-g", "job"]).end().with_code(1);
+    let held = store.free_run("node-b").start();
+    store.until_begun("node-b");
+    let refused = run(&store, "echo x").end().with_code(75);
+    refused.says(&["job is held by node-b"]);
+    store.go(0);
+    held.end().with_code(0);
+}
+
+#[test]
+fn it_is_taken_from_the_environment_and_a_size_is_checked() {
+    let store = Store::new();
+    let line = || store.free_run("node-a").job(&["echo", "x"]);
+    for (value, printed) in [("4k", ""), ("true", ""), ("0", "x\n"), ("false", "x\n")] {
+        let ended = line().env("TOKENRUN_CAPTURE", value).end().with_code(0);
+        assert_eq!(ended.stdout, printed, "{value}");
+    }
+    for value in ["12", "2M", "soon", ""] {
+        let option = format!("--capture={value}");
+        let ended = line().with(&[&option]).end().with_code(64);
+        ended.says(&["--capture", "64k"]);
+    }
+    let ended = store.free_run("node-a").job(&["true"]);
+    let ended = ended.without(&["--keep=0"]).with(&["--capture", "64k"]);
+    ended.end().with_code(64).says(&["--capture=64k"]);
+    let hold = store.verb(&["hold", "-g", "job", "--capture"]).end();
+    hold.with_code(64).says(&["unknown option --capture"]);
+}
+
+#[test]
+fn a_report_that_can_not_be_written_is_a_failure_that_shows_the_output() {
+    let store = Store::new();
+    let line = run(&store, "echo x").with(&["--report", "/nowhere/report"]);
+    let ended = line.end().with_code(77);
+    let (output, message) = ended.stderr.split_once("x\n").unwrap();
+    assert!(!output.contains("report"), "{ended:?}");
+    assert!(
+        message.contains("the report /nowhere/report can't be written"),
+        "{ended:?}"
+    );
+}
