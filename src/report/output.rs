@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::message::{Level, Message};
-use super::printable::{printable, printable_lines};
+use super::printable::{printable, printable_lines, quoted};
 use super::rfc3339;
 use crate::token::{ClientId, Fence, GroupName, OutputRecord};
 
@@ -49,9 +49,10 @@ pub fn head(record: &OutputRecord, client: Option<&ClientId>, is_older: bool) ->
         true => "; of no newer run output is kept",
         false => "",
     };
+    let group = quoted(record.group.as_str());
     let text = format!(
-        "tokenrun: run {} of {}{on} printed {} bytes{cut}{older}",
-        record.fence, record.group, record.printed
+        "tokenrun: run {} of {group}{on} printed {} bytes{cut}{older}",
+        record.fence, record.printed
     );
     format!("{}\n", printable(&text))
 }
@@ -59,10 +60,8 @@ pub fn head(record: &OutputRecord, client: Option<&ClientId>, is_older: bool) ->
 /// The answer where no output is kept.
 #[must_use]
 pub fn none(group: &GroupName, run: Option<Fence>) -> String {
-    let of = match run {
-        Some(fence) => format!("run {fence} of {group}"),
-        None => format!("any run of {group}"),
-    };
+    let run = run.map_or_else(|| "any run".to_owned(), |fence| format!("run {fence}"));
+    let of = format!("{run} of {}", quoted(group.as_str()));
     format!("no output of {of} is kept; a run with --capture keeps it")
 }
 
@@ -71,7 +70,8 @@ pub fn none(group: &GroupName, run: Option<Fence>) -> String {
 pub fn damaged(record: &OutputRecord) -> String {
     format!(
         "the kept output of run {} of {} is damaged",
-        record.fence, record.group
+        record.fence,
+        quoted(record.group.as_str())
     )
 }
 
@@ -133,7 +133,7 @@ mod tests {
         let client = ClientId::new("vm-1").unwrap();
         assert_eq!(
             head(&record, Some(&client), true),
-            "tokenrun: run 42 of nightly on vm-1 printed 70000 bytes; the last 3 are kept; of no \
+            "tokenrun: run 42 of \"nightly\" on vm-1 printed 70000 bytes; the last 3 are kept; of no \
              newer run output is kept\n"
         );
         let whole = OutputRecord {
@@ -142,7 +142,7 @@ mod tests {
         };
         assert_eq!(
             head(&whole, None, false),
-            "tokenrun: run 42 of nightly printed 3 bytes\n"
+            "tokenrun: run 42 of \"nightly\" printed 3 bytes\n"
         );
     }
 

@@ -157,7 +157,7 @@ fn a_killed_tokenrun_leaves_no_job_however_much_it_prints() {
     until_dead(job);
     line.end();
     let none = store.verb(&["output", "-g", "job"]).end().with_code(1);
-    none.says(&["no output of any run of job is kept", "--capture"]);
+    none.says(&["no output of any run of \"job\" is kept", "--capture"]);
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn a_job_that_was_not_started_has_no_output() {
     let held = store.free_run("node-b").start();
     store.until_begun("node-b");
     let refused = run(&store, "echo x").end().with_code(75);
-    refused.says(&["job is held by node-b"]);
+    refused.says(&["\"job\" is held by node-b"]);
     store.go(0);
     held.end().with_code(0);
 }
