@@ -64,6 +64,9 @@ _tokenrun() {
             tokenrun,once)
                 cmd="tokenrun__subcmd__once"
                 ;;
+            tokenrun,output)
+                cmd="tokenrun__subcmd__output"
+                ;;
             tokenrun,pause)
                 cmd="tokenrun__subcmd__pause"
                 ;;
@@ -105,6 +108,7 @@ _tokenrun() {
     case "${cmd}" in
         tokenrun)
             opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff move expect revoke release settle distrust metrics once fence init config doctor completions man"
+            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --capture --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history output explain check hold pause resume handoff expect revoke release settle distrust metrics once fence init config doctor completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -164,6 +168,10 @@ _tokenrun() {
                     ;;
                 --leftovers)
                     COMPREPLY=($(compgen -W "kill leave" -- "${cur}"))
+                    return 0
+                    ;;
+                --capture)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --once)
@@ -290,7 +298,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__config)
-            opts="-g -E -s -q -v -h --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --json --help"
+            opts="-g -E -s -q -v -h --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --capture --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -350,6 +358,10 @@ _tokenrun() {
                     ;;
                 --leftovers)
                     COMPREPLY=($(compgen -W "kill leave" -- "${cur}"))
+                    return 0
+                    ;;
+                --capture)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --once)
@@ -1181,6 +1193,48 @@ _tokenrun() {
                     return 0
                     ;;
                 -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tokenrun__subcmd__output)
+            opts="-g -s -h --group --run --store --store-file --config --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --run)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

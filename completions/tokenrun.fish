@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tokenrun_global_optspecs
-    string join \n g/group= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= wait= leftovers= close-lock once= done-exit-code= once-retain= E/conflict-exit-code= s/store= store-file= config= history-retain= label= report= q/quiet v/verbose log-format= h/help V/version
+    string join \n g/group= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= wait= leftovers= close-lock capture= once= done-exit-code= once-retain= E/conflict-exit-code= s/store= store-file= config= history-retain= label= report= q/quiet v/verbose log-format= h/help V/version
 end
 
 function __fish_tokenrun_needs_command
@@ -39,6 +39,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l timeout -d 'The job\'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l wait -d 'Wait in the queue while another has the token, or it may not be taken yet; at most for so long, then exit status 75 [default: no; without a DURATION however long it takes]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l leftovers -d 'What happens to processes that the job leaves behind' -r -f -a "kill\t'They are ended too'
 leave\t'They are left alone'"
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l capture -d 'Catch what the job prints: nothing is printed if it succeeds, all if it does not; the last SIZE bytes are stored, for tokenrun output [default: no; without a SIZE 64KiB]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l once -d 'Run only if no run with this key has succeeded in this group: a date, a batch, a version' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l done-exit-code -d 'Exit status when the key is done [default: 0]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l once-retain -d 'How long keys that are done are kept, at least [default: 400d]' -r
@@ -59,6 +60,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -s h -l help -d 'Print h
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s V -l version -d 'Print version'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "status" -d 'Show who holds which token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "history" -d 'Show who ran when, and how it ended'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "output" -d 'Print what a job run with --capture has printed'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "explain" -d 'Tell what the rule says to this client now, and when that changes'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "check" -d 'Tell whether this node may run now, or whether a run has succeeded'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "hold" -d 'Keep the token without a job, and tell when it comes and goes'
@@ -104,6 +106,13 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s n -l limit
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l timeline -d 'A picture of who ran when, as wide as the terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l run -d 'The run with this fence, as history shows it [default: the newest whose output is kept]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l json -d 'An array with one JSON object instead of the output itself'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
@@ -348,6 +357,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l timeout -d 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l wait -d 'Wait in the queue while another has the token, or it may not be taken yet; at most for so long, then exit status 75 [default: no; without a DURATION however long it takes]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l leftovers -d 'What happens to processes that the job leaves behind' -r -f -a "kill\t'They are ended too'
 leave\t'They are left alone'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l capture -d 'Catch what the job prints: nothing is printed if it succeeds, all if it does not; the last SIZE bytes are stored, for tokenrun output [default: no; without a SIZE 64KiB]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l once -d 'Run only if no run with this key has succeeded in this group: a date, a batch, a version' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l done-exit-code -d 'Exit status when the key is done [default: 0]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l once-retain -d 'How long keys that are done are kept, at least [default: 400d]' -r
