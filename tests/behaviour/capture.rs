@@ -1,14 +1,15 @@
 //! `--capture`: what the job prints is caught, printed only if the run fails, and stored.
 
 use std::fs;
+use std::os::unix::fs::chown;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::support::{
-    Ended, Line, Store, TOKENRUN, Terminal, alive, ctrl, signal, until, until_dead, until_stopped,
-    within,
+    Ended, Line, Store, TOKENRUN, Terminal, alive, ctrl, is_root, signal, until, until_dead,
+    until_stopped, within,
 };
 
 /// A run whose output is caught, as far as that is not said anew.
@@ -396,4 +397,49 @@ fn a_report_that_can_not_be_written_is_a_failure_that_shows_the_output() {
         message.contains("the report /nowhere/report can't be written"),
         "{ended:?}"
     );
+}
+
+#[test]
+fn a_success_that_is_not_recorded_is_a_failure_that_shows_the_output() {
+    // A run without a key has succeeded for its caller, and shows nothing.
+    for (words, code, printed) in [(&["--once=k"][..], 74, "x\n"), (&["--timeout=1h"], 0, "")] {
+        let store = Store::new();
+        let script = "echo x; echo begin job $$ >> log; read -r status < go; exit 0";
+        let line = run(&store, script).with(words).start();
+        store.until_begun("job");
+        fs::remove_dir_all(store.file("state")).unwrap();
+        store.go(0);
+        let ended = line.end().with_code(code);
+        let rest = stderr(&ended);
+        let rest = rest.strip_prefix(printed).expect(&ended.stderr);
+        let [kept, recorded] = rest.lines().collect::<Vec<_>>()[..] else {
+            panic!("{ended:?}");
+        };
+        assert!(kept.contains("what sh printed is not stored"), "{kept}");
+        assert!(recorded.contains("did not confirm"), "{recorded}");
+    }
+}
+
+/// A job whose output is not read would wait for ever.
+#[test]
+fn without_a_thread_to_read_the_output_no_job_is_started() {
+    assert!(
+        is_root(),
+        "this test needs root: it needs a user of its own"
+    );
+    let store = Store::new();
+    let state = store.file("state");
+    fs::create_dir(&state).unwrap();
+    chown(&state, Some(54_321), Some(54_321)).unwrap();
+    let script = "echo ran";
+    // For tokenrun and its guard.
+    let limit = "ulimit -u 2; exec \"$@\"";
+    let line = |capture: &[&str]| {
+        let line = store.free_run("node-a").with(capture).script(script);
+        line.with_user("54321").under(&["sh", "-c", limit, "sh"])
+    };
+    let ended = line(&["--capture"]).end().with_code(71);
+    ended.says(&["the operating system refused"]);
+    assert_eq!(store.status()["state"], "free");
+    assert_eq!(store.history(), Vec::<Value>::new());
 }
