@@ -71,10 +71,10 @@ mod moving;
 mod nesting;
 #[path = "verbs/once.rs"]
 mod once;
-#[path = "verbs/page.rs"]
-mod page;
 #[path = "verbs/output.rs"]
 mod output;
+#[path = "verbs/page.rs"]
+mod page;
 #[path = "verbs/refusals.rs"]
 mod refusals;
 #[path = "verbs/rule.rs"]

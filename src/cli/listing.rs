@@ -63,7 +63,10 @@ pub(super) struct HistoryFlags {
     /// Only what began before then: as --since
     #[arg(long, value_name = "TIME", value_parser = time_value)]
     until: Option<GivenTime>,
-    /// At most so many runs and acts of operators, the newest
+    /// Refused runs too: by whom, why, how often
+    #[arg(long, conflicts_with_all = ["outcome", "timeline"])]
+    refusals: bool,
+    /// At most so many runs, refusals and acts of operators, the newest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
     /// A picture of who ran when, as wide as the terminal
@@ -174,6 +177,8 @@ pub struct HistoryRequest {
     pub since: Option<GivenTime>,
     /// Begun before this time.
     pub until: Option<GivenTime>,
+    /// Refused runs too.
+    pub refusals: bool,
     /// At most so many.
     pub limit: u32,
     /// A picture instead of a table.
@@ -210,6 +215,7 @@ impl TryFrom<HistoryFlags> for HistoryRequest {
             outcomes: flags.outcome.into_iter().map(Outcome::from).collect(),
             since: flags.since,
             until: flags.until,
+            refusals: flags.refusals,
             limit: flags.limit,
             timeline: flags.timeline,
             json: flags.json,

@@ -1,4 +1,4 @@
-//! `tokenrun history`: the runs with their outcomes, and the acts of operators.
+//! `tokenrun history`: the runs with their outcomes, the refused ones, and the acts of operators.
 
 use std::cmp::Reverse;
 
@@ -12,10 +12,10 @@ use crate::exit::Exit;
 use crate::report::history::{Entry, Object, history as table};
 use crate::report::timeline::timeline;
 use crate::store::history::runs as with_present;
-use crate::store::{ActQuery, Listing, RunQuery, Store};
-use crate::token::{ActRecord, GroupName, Groups, RunRecord, WallTime};
+use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store};
+use crate::token::{ActRecord, GroupName, Groups, RefusalRecord, RunRecord, WallTime};
 
-/// Shows runs and acts of operators, the newest first.
+/// Shows runs, refusals if they are wanted, and acts of operators, the newest first.
 ///
 /// # Errors
 /// If the store can't be read, or a group is unknown.
@@ -38,7 +38,13 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
     let mut entries: Vec<Entry> = runs.map(Entry::Run).collect();
     if request.client.is_none() && request.outcomes.is_empty() {
         let acts = acts(store, request.limit, &groups, span)?;
-        entries = merged(entries, acts);
+        let acts = acts.into_iter().map(Box::new).map(Entry::Act);
+        entries = merged(entries, acts.collect());
+    }
+    if request.refusals {
+        let refusals = refusals(store, request, &groups, span)?;
+        let refusals = refusals.into_iter().map(Box::new).map(Entry::Refusal);
+        entries = merged(entries, refusals.collect());
     }
     entries.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));
     if request.json {
@@ -118,17 +124,45 @@ fn acts(
     Ok(found)
 }
 
+/// The newest refusals in the span.
+fn refusals(
+    store: &mut dyn Store,
+    request: &HistoryRequest,
+    groups: &[Option<GroupName>],
+    span: Span,
+) -> Result<Vec<RefusalRecord>> {
+    let of_client = |it: &RefusalRecord| {
+        let client = request.client.as_ref();
+        client.is_none_or(|client| *client == it.client)
+    };
+    let mut found = Vec::new();
+    for group in groups {
+        let refusals = store.refusals(&RefusalQuery {
+            group: group.clone(),
+            since: span.since,
+            until: span.until,
+            // Those of a client are picked here.
+            limit: request.client.is_none().then_some(request.limit),
+        })?;
+        found.extend(refusals.into_iter().filter(of_client));
+    }
+    if groups.len() > 1 {
+        found.sort_by_key(|refusal| Reverse(refusal.last_at));
+    }
+    Ok(found)
+}
+
 /// Merges both, the newest first, each in the store's own order: the order of a group's runs is
 /// right even where a clock went back.
-fn merged(runs: Vec<Entry>, acts: Vec<ActRecord>) -> Vec<Entry> {
-    let mut merged = Vec::with_capacity(runs.len() + acts.len());
-    let mut acts = acts.into_iter().map(Box::new).map(Entry::Act).peekable();
-    for run in runs {
-        while let Some(act) = acts.next_if(|act| act.at() > run.at()) {
-            merged.push(act);
+fn merged(entries: Vec<Entry>, others: Vec<Entry>) -> Vec<Entry> {
+    let mut merged = Vec::with_capacity(entries.len() + others.len());
+    let mut others = others.into_iter().peekable();
+    for entry in entries {
+        while let Some(other) = others.next_if(|other| other.at() > entry.at()) {
+            merged.push(other);
         }
-        merged.push(run);
+        merged.push(entry);
     }
-    merged.extend(acts);
+    merged.extend(others);
     merged
 }

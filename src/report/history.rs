@@ -1,40 +1,45 @@
-//! The output of `history`: runs and acts of operators, by time.
+//! The output of `history`: runs, refusals and acts of operators, by time.
 
 use serde::Serialize;
 
 use super::acts::{ActObject, whose};
 use super::json::Run;
 use super::layout::{Cell, Column, Line, cut, table};
+use super::refused::{RefusalObject, reason};
 use super::screen::{Screen, Tint};
 use super::tables::or_none;
 use super::times::Times;
 use crate::duration::rounded;
 use crate::token::WallTime;
-use crate::token::{ActRecord, Outcome, RunRecord, StoreTime};
+use crate::token::{ActRecord, Outcome, RefusalRecord, RunRecord, StoreTime};
 
-/// A run, or an act of an operator.
+/// A run, refusals of one client for one reason, or an act of an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     Run(Box<RunRecord>),
+    Refusal(Box<RefusalRecord>),
     Act(Box<ActRecord>),
 }
 
 impl Entry {
-    /// When it began, by the store's wall clock.
+    /// When it began, or was the last time, by the store's wall clock.
     #[must_use]
     pub const fn at(&self) -> WallTime {
         match self {
             Self::Run(run) => run.started_at,
+            Self::Refusal(refusal) => refusal.last_at,
             Self::Act(act) => act.at,
         }
     }
 }
 
-/// An object of `history --json`: one that has a field `act` is an act.
+/// An object of `history --json`: one that has a field `act` is an act, one that has a field
+/// `refused` is of refusals.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Object<'a> {
     Run(Run<'a>),
+    Refusal(RefusalObject<'a>),
     Act(ActObject<'a>),
 }
 
@@ -44,6 +49,7 @@ impl<'a> Object<'a> {
     pub fn of(entry: &'a Entry) -> Self {
         match entry {
             Entry::Run(run) => Self::Run(Run::of(run)),
+            Entry::Refusal(refusal) => Self::Refusal(RefusalObject::of(refusal)),
             Entry::Act(act) => Self::Act(ActObject::of(act)),
         }
     }
@@ -62,12 +68,19 @@ const COLUMNS: [Column; 10] = [
     Column::text("PROGRAM", [14, 10, 6]),
 ];
 
-/// A table of entries, one a line. A run has a cell in each column; an act has its time, its group
-/// and a sentence.
+/// A table of entries, one a line. A run has a cell in each column; an act and refusals have their
+/// time, their group and a sentence.
 #[must_use]
 pub fn history(entries: &[Entry], now: &StoreTime, screen: &Screen) -> String {
     let line = |entry: &Entry| match entry {
         Entry::Run(run) => Line::Cells(cells(run, now, &screen.times)),
+        Entry::Refusal(refusal) => Line::Spanning(
+            vec![
+                screen.times.full(refusal.last_at).into(),
+                refusal.group.to_string().into(),
+            ],
+            refusals(refusal, &screen.times),
+        ),
         Entry::Act(act) => Line::Spanning(
             vec![
                 screen.times.full(act.at).into(),
@@ -122,6 +135,19 @@ fn outcome(run: &RunRecord) -> Cell {
         _ => Tint::Bad,
     };
     Cell::tinted(format!("{}{detail}", run.outcome), tint)
+}
+
+/// Refusals in a sentence, with the first of them.
+fn refusals(refusal: &RefusalRecord, times: &Times) -> String {
+    let reason = reason(refusal, times, refusal.last_at);
+    let repeats = match refusal.count {
+        0 | 1 => String::new(),
+        count => {
+            let first = times.short(refusal.first_at, refusal.last_at);
+            format!(", {count} times since {first}")
+        }
+    };
+    format!("{} was refused{repeats}: {reason}", refusal.client)
 }
 
 /// Who did what, to whom, and why.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::report::times::Times;
 use crate::token::record::fixture::unheld_run;
+use crate::token::refusal_record::fixture::refused;
 use crate::token::rule::tests::fixture::{client, epoch};
 use crate::token::{Actor, Fence, GrantKind, GroupName, Stamp, Version};
 
@@ -50,7 +51,7 @@ fn changed(entry: Entry, change: impl Fn(&mut RunRecord)) -> Entry {
             change(&mut run);
             Entry::Run(run)
         }
-        act @ Entry::Act(_) => act,
+        other => other,
     }
 }
 
@@ -123,4 +124,24 @@ fn a_file_has_times_that_scripts_can_read() {
         "{text}"
     );
     assert!(!text.contains("times in"), "{text}");
+}
+
+#[test]
+fn refusals_are_sentences() {
+    let refusal = |count, reason: &str| {
+        Entry::Refusal(Box::new(RefusalRecord {
+            first_at: ago(60),
+            last_at: ago(10),
+            count,
+            ..refused("nightly", "vm-2", reason)
+        }))
+    };
+    let entries = [refusal(12, "held"), refusal(1, "too_soon")];
+    let text = history(&entries, &now(), &berlin(Some(100)));
+    assert!(
+        text.contains("2026-11-21 12:50:00  nightly  vm-2 was refused, 12 times since 12:00: holder held the token\n"),
+        "{text}"
+    );
+    let once = "nightly  vm-2 was refused: the run before was too recent (--at-least)\n";
+    assert!(text.contains(once), "{text}");
 }

@@ -85,7 +85,7 @@ fn a_bad_variable_is_refused_like_a_bad_option_and_named() {
 }
 
 /// Each variable, and a value that can't be right: by itself, or with the others' defaults.
-const BAD: [(&str, &str); 28] = [
+const BAD: [(&str, &str); 29] = [
     ("TOKENRUN_AT_LEAST", "soon"),
     ("TOKENRUN_CAPTURE", "2M"),
     ("TOKENRUN_CLIENT_ID", " "),

@@ -68,6 +68,33 @@ fn each_refusal_is_recorded_with_its_reason(site: &Site) {
     assert!(paused["paused_by"].is_string() && paused["paused_until"].is_string());
     assert!(paused["host"].is_string(), "{paused}");
     assert_eq!(paused["fence"], story["runs"][1]["fence"]);
+    let history = site.verb(&["history", "--refusals", "--json"]).end();
+    let history = history.with_code(0).json();
+    let entries = history.as_array().unwrap().iter().rev();
+    let words = entries.map(|it| {
+        let kinds = ["outcome", "refused", "act"];
+        let found = kinds.iter().find_map(|kind| it.get(kind)?.as_str());
+        found.unwrap().to_owned()
+    });
+    assert_eq!(
+        words.collect::<Vec<_>>(),
+        [
+            "succeeded",
+            "held",
+            "bound",
+            "succeeded",
+            "too_soon",
+            "pause",
+            "paused"
+        ]
+    );
+    let text = site.verb(&["history", "--refusals", "-n1"]).end();
+    let text = text.with_code(0).stdout;
+    assert!(text.contains("node-b was refused: paused by "), "{text}");
+    let odd = site
+        .verb(&["history", "--refusals", "--outcome=lost"])
+        .end();
+    odd.with_code(64).says(&["--refusals", "--outcome"]);
     let metrics = site.verb(&["metrics"]).end().with_code(0).stdout;
     for reason in ["held", "bound", "too_soon", "paused"] {
         let line = format!("tokenrun_refusals_total{{group=\"{GROUP}\",reason=\"{reason}\"}} 1\n");
