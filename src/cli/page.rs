@@ -51,10 +51,6 @@ impl TryFrom<PageFlags> for PageRequest {
     type Error = Unusable;
 
     fn try_from(flags: PageFlags) -> Result<Self, Unusable> {
-        if flags.output.as_os_str().is_empty() {
-            let text = "--output is empty; name a file, as in --output /var/www/html/jobs.html";
-            return Err(Unusable::about(&["--output"], text));
-        }
         if flags.refresh.is_some_and(|every| every < LEAST_REFRESH) {
             let text = "--refresh is shorter than a second; write for example --refresh 60s";
             return Err(Unusable::about(&["--refresh"], text));

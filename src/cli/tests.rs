@@ -374,6 +374,6 @@ fn a_page_is_for_a_file_or_for_stdout() {
     let read = page(&["tokenrun", "page", "--output=-", "--refresh=5m", "--utc"]);
     assert_eq!((read.output, read.utc), (None, true));
     assert_eq!(read.refresh, Some(Duration::from_secs(300)));
-    assert!(refused(&["tokenrun", "page", "--output="]).contains("jobs.html"));
+    assert!(refused(&["tokenrun", "page", "--output="]).contains("--output"));
     assert!(refused(&["tokenrun", "page", "-o", "-", "--refresh=0"]).contains("60s"));
 }

@@ -16,31 +16,16 @@ mod plots;
 mod svg;
 mod timeline;
 mod window;
+mod words;
 
 #[cfg(test)]
 mod tests;
-
-use std::time::Duration;
 
 pub use self::calendar::Calendar;
 pub use self::detail::Detail;
 pub use self::group::{Group, Known, View};
 pub use self::timeline::Past;
-pub use self::window::Window;
-
-/// What a page says beside its groups.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
-    pub title: &'a str,
-    /// The store's name.
-    pub store: &'a str,
-    /// The groups that can't be read, and what is wrong with them.
-    pub unreadable: &'a [(String, String)],
-    /// There are more refusals or acts than were read.
-    pub is_shortened: bool,
-    /// How often a browser loads it anew.
-    pub refresh: Option<Duration>,
-}
+pub use self::words::Facts;
 
 /// The page, as the text of a file.
 #[must_use]

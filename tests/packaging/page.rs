@@ -4,6 +4,8 @@
 mod browser;
 #[path = "page/past.rs"]
 mod past;
+#[path = "page/stories.rs"]
+mod stories;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use self::browser::{Look, measure, picture};
-use self::past::{Past, eight_jobs, hostile, many_jobs, write};
+use self::past::Past;
+use self::stories::{eight_jobs, hostile, many_jobs, write};
 use crate::repository;
 use crate::support::TOKENRUN;
 

@@ -2,9 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::Facts;
 use super::group::{Group, Level};
-use super::svg::plural;
+use super::words::{Facts, class_of, plural};
 use crate::report::printable::printable;
 
 /// How many lines there are at most, and how many groups one line names.
@@ -72,13 +71,5 @@ fn line(matter: &Matter<'_>) -> Markup {
             @if more > 0 { " and " (plural(u64::try_from(more).unwrap_or(u64::MAX), "other group")) }
             ": " (matter.text)
         }
-    }
-}
-
-/// Its class in the style sheet.
-pub(super) const fn class_of(level: Level) -> &'static str {
-    match level {
-        Level::Trouble => "trouble",
-        Level::Notice => "notice",
     }
 }

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use super::group::{Group, Recent, View};
-use super::html::state;
 use super::plots::plots;
 use super::svg::{lanes, rows};
+use super::words::{class_of, state};
 
 /// A part of the page that can be folded. Its place is known by its number.
 pub(super) fn details(number: usize, group: &Group, view: &View) -> Markup {
@@ -45,7 +45,7 @@ fn facts(group: &Group, view: &View) -> Markup {
         p class="facts" { @for fact in facts.iter().chain(&group.notes) { span { (fact) } } }
         @if !group.concerns.is_empty() {
             ul class="attention" { @for concern in &group.concerns {
-                li class=(super::attention::class_of(concern.level)) { (concern.text) }
+                li class=(class_of(concern.level)) { (concern.text) }
             } }
         }
     }

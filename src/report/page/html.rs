@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::Facts;
-use super::attention::{attention, class_of};
+use super::attention::attention;
 use super::details::details;
 use super::group::{Group, Level, View};
 use super::marks::{Kind, counts};
 use super::plots;
-use super::svg::{self, plural, strip};
+use super::svg::{self, strip};
 use super::timeline::Timeline;
 use super::window::Window;
+use super::words::{Facts, class_of, plural, state};
 use crate::report::printable::printable;
 
 const STYLE: &str = include_str!("style.css");
@@ -183,14 +183,6 @@ fn line(number: usize, group: &Group, view: &View) -> Markup {
                 @for note in &group.notes { span { (note) } }
             }
         }
-    }
-}
-
-/// The state in words, with a sign.
-pub(super) fn state(group: &Group) -> Markup {
-    html! {
-        span class={ "state " (group.state) } { (group.state) }
-        @for quality in &group.qualities { " " span class={ "state " (quality) } { (quality) } }
     }
 }
 

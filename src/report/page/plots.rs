@@ -9,7 +9,7 @@ use crate::duration::rounded;
 use super::days::{DAYS, Day, Took};
 use super::group::{Group, View};
 use super::marks::Kind;
-use super::svg::counted;
+use super::words::counted;
 
 /// The height of a plot, without and with its labels.
 const HEIGHT: u64 = 64;

@@ -8,9 +8,10 @@ use maud::{Markup, html};
 use crate::duration::rounded;
 
 use super::group::{Group, View};
-use super::marks::{Counts, Kind, Mark, counts};
+use super::marks::{Kind, Mark, counts};
 use super::timeline::{Move, Refused, Timeline};
 use super::window::{Scale, WIDTH, Window};
+use super::words::{counted, plural};
 
 /// The height of a lane, and of what is in it: signs above, a bar below.
 pub(super) const LANE: usize = 22;
@@ -26,7 +27,7 @@ const SIGN: u32 = 6;
 const ROW: usize = 16;
 
 /// Labels closer to an end than this are left out.
-const EDGE: u32 = 28;
+const EDGE: u32 = 40;
 
 /// A position in percent of the width.
 fn percent(position: u32) -> String {
@@ -53,12 +54,12 @@ fn axis(window: Window, view: &View) -> Markup {
     let ticks = view.calendar.ticks(window, &scale);
     html! {
         g id=(axis_name(window)) {
-            @for tick in &ticks {
+            @for (number, tick) in ticks.iter().enumerate() {
                 @let position = scale.at(tick.at);
                 @let x = percent(position);
                 line class="g" x1=(x) x2=(x) y1=(AXIS - 4) y2="100%" {}
                 @if (EDGE..=WIDTH - EDGE).contains(&position) {
-                    text x=(x) y="10" { (tick.label) }
+                    text class=[(number % 2 == 1).then_some("q")] x=(x) y="10" { (tick.label) }
                 }
             }
         }
@@ -115,28 +116,6 @@ pub(super) fn summary(timeline: &Timeline) -> String {
         let _ = write!(text, "; {}", plural(*number, word));
     }
     text
-}
-
-/// `3 runs: 2 succeeded, 1 running`.
-pub(super) fn counted(counts: &Counts) -> String {
-    let sum = counts.iter().map(|count| u64::from(*count)).sum();
-    let parts = Kind::ALL
-        .iter()
-        .zip(counts)
-        .filter(|(_, count)| **count > 0);
-    let parts: Vec<String> = parts
-        .map(|(kind, count)| format!("{count} {}", kind.meaning()))
-        .collect();
-    match parts.as_slice() {
-        [] => "no runs".to_owned(),
-        parts => format!("{}: {}", plural(sum, "run"), parts.join(", ")),
-    }
-}
-
-/// `1 run`, `2 runs`.
-pub(super) fn plural(number: u64, word: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{number} {word}{end}")
 }
 
 /// The rows of a timeline below its lanes, each with its name, if there is something in them.

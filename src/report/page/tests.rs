@@ -1,5 +1,7 @@
 //! The page as a whole.
 
+use std::time::Duration;
+
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
