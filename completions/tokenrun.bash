@@ -826,7 +826,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__history)
-            opts="-g -s -n -h --group --store --store-file --config --client --outcome --since --limit --timeline --json --help"
+            opts="-g -s -n -h --group --store --store-file --config --color --utc --client --outcome --since --until --limit --timeline --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -856,6 +856,10 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 --client)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -865,6 +869,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --until)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1182,7 +1190,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__once__subcmd__list)
-            opts="-g -s -h --group --store --store-file --config --json --help"
+            opts="-g -s -h --group --store --store-file --config --color --utc --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1210,6 +1218,10 @@ _tokenrun() {
                     ;;
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1492,7 +1504,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__status)
-            opts="-g -s -h --group --store --store-file --config --watch --json --help"
+            opts="-g -s -o -h --group --store --store-file --config --state --output --color --utc --watch --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1520,6 +1532,22 @@ _tokenrun() {
                     ;;
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -W "running idle free silent paused failed observed unreadable" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "wide json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "wide json" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 --watch)

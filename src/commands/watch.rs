@@ -68,7 +68,7 @@ fn redrawn(text: &str, first: bool) -> String {
     for line in text.lines() {
         drawn.push_str(line);
         drawn.push_str(REST_OF_LINE);
-        drawn.push_str("\r\n");
+        drawn.push('\n');
     }
     drawn.push_str(BELOW);
     drawn
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn each_line_replaces_the_old_one() {
-        let expected = "\u{1b}[Ha\u{1b}[K\r\nb\u{1b}[K\r\n\u{1b}[J";
+        let expected = "\u{1b}[Ha\u{1b}[K\nb\u{1b}[K\n\u{1b}[J";
         assert_eq!(redrawn("a\nb\n", false), expected);
         assert!(redrawn("a\n", true).starts_with("\u{1b}[H\u{1b}[2Ja"));
     }

@@ -16,10 +16,10 @@ use crate::token::{Memory, Row, State, StoreTime};
 
 const COLUMNS: [Column; 6] = [
     Column::names("GROUP", [12, 12, 8]),
-    Column::names("STATE", [15, 15, 8]),
+    Column::names("STATE", [15, 15, 14]),
     Column::names("NODE", [8, 8, 6]),
     Column::whole("SINCE").left_out(1),
-    Column::names("LAST RUN", [20, 17, 8]),
+    Column::names("LAST RUN", [20, 17, 17]),
     Column::text("NOTE", [usize::MAX, 11, 6]),
 ];
 

@@ -126,6 +126,21 @@ fn ten() -> Vec<(Row, Option<LastRun>, usize)> {
 }
 
 fn drawn(groups: &[(Row, Option<LastRun>, usize)], wide: bool, screen: &Screen) -> String {
+    let spoilt = Unreadable {
+        group: "spoilt".into(),
+        error: StoreError::misconfigured("keep_ms of tokens is -1"),
+    };
+    let store = "/var/lib/tokenrun/tokens.db";
+    drawn_with(groups, &[&spoilt], store, wide, screen)
+}
+
+fn drawn_with(
+    groups: &[(Row, Option<LastRun>, usize)],
+    unreadable: &[&Unreadable],
+    store: &str,
+    wide: bool,
+    screen: &Screen,
+) -> String {
     let waiter = Waiter {
         session: session("w"),
         client: client("vm-9"),
@@ -133,19 +148,15 @@ fn drawn(groups: &[(Row, Option<LastRun>, usize)], wide: bool, screen: &Screen) 
     };
     let now = now();
     let at = Snapshot {
-        store: "/var/lib/tokenrun/tokens.db",
+        store,
         memory: &Memory::SOUND,
         now: &now,
     };
     let groups = groups.iter();
     let groups =
         groups.map(|(row, last, waiting)| Group::new(row, *last, vec![&waiter; *waiting], at));
-    let spoilt = Unreadable {
-        group: "spoilt".into(),
-        error: StoreError::misconfigured("keep_ms of tokens is -1"),
-    };
     let groups: Vec<_> = groups.collect();
-    overview(&groups, &[&spoilt], at, wide, screen)
+    overview(&groups, unreadable, at, wide, screen)
 }
 
 fn berlin(width: usize) -> Screen {
@@ -160,6 +171,13 @@ fn berlin(width: usize) -> Screen {
 #[test]
 fn ten_groups_in_ten_states_fit_eighty_columns() {
     insta::assert_snapshot!(drawn(&ten(), false, &berlin(80)));
+}
+
+#[test]
+fn the_readme_shows_what_is_shown() {
+    let text = drawn_with(&ten()[..3], &[], "postgres://db/jobs", false, &berlin(80));
+    let text: String = text.lines().map(|line| format!("    {line}\n")).collect();
+    assert!(include_str!("../../README.md").contains(&text), "{text}");
 }
 
 #[test]

@@ -47,6 +47,7 @@ impl Times {
         };
         let name = match zone.iana_name() {
             _ if zone.is_unknown() => "UTC".to_owned(),
+            Some("Etc/UTC" | "Etc/UCT" | "Zulu") => "UTC".to_owned(),
             Some(name) => name.to_owned(),
             None => local(at, zone, "%Z"),
         };

@@ -233,7 +233,7 @@ fn history_has_several_outcomes_and_an_end(site: &Site) {
     assert_eq!(codes(&["--outcome", "failed,succeeded"]), "4 0 3 0");
     assert_eq!(codes(&["--outcome", "failed,lost,failed"]), "4 3");
     assert_eq!(
-        codes(&["--outcome=failed", "--outcome=succeeded", "-n3"]),
+        codes(&["--outcome", "failed", "--outcome", "succeeded", "-n3"]),
         "4 0 3"
     );
     let second = all[1]["started_at"].as_str().unwrap();
