@@ -90,7 +90,7 @@ fn ten() -> Vec<(Row, Option<LastRun>, usize)> {
         });
     });
     let etl = but(row("etl", created(), 0), |row| {
-        paused(row, "kernel upgrade", Some(later(HOUR)));
+        paused(row, "new kernel", Some(later(HOUR)));
     });
     let silent = but(row("mail", running("vm-3"), HOUR), |row| {
         row.stamped.stamp = ago(7 * MINUTE);
