@@ -67,6 +67,9 @@ _tokenrun() {
             tokenrun,output)
                 cmd="tokenrun__subcmd__output"
                 ;;
+            tokenrun,page)
+                cmd="tokenrun__subcmd__page"
+                ;;
             tokenrun,pause)
                 cmd="tokenrun__subcmd__pause"
                 ;;
@@ -107,8 +110,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history explain check hold pause resume handoff move expect revoke release settle distrust metrics once fence init config doctor completions man"
-            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --capture --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history output explain check hold pause resume handoff expect revoke release settle distrust metrics once fence init config doctor completions man"
+            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --capture --once --done-exit-code --once-retain --conflict-exit-code --on-success --on-failure --on-refused --hook-timeout --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history output explain check hold pause resume handoff move expect revoke release settle distrust metrics page once fence init config doctor completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -191,6 +193,22 @@ _tokenrun() {
                     return 0
                     ;;
                 -E)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-success)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-failure)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-refused)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -298,7 +316,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__config)
-            opts="-g -E -s -q -v -h --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --capture --once --done-exit-code --once-retain --conflict-exit-code --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --json --help"
+            opts="-g -E -s -q -v -h --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --capture --once --done-exit-code --once-retain --conflict-exit-code --on-success --on-failure --on-refused --hook-timeout --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -381,6 +399,22 @@ _tokenrun() {
                     return 0
                     ;;
                 -E)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-success)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-failure)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-refused)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -826,7 +860,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__history)
-            opts="-g -s -n -h --group --store --store-file --config --color --utc --client --outcome --since --until --limit --timeline --json --help"
+            opts="-g -s -n -h --group --store --store-file --config --color --utc --client --outcome --since --until --refusals --limit --timeline --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1263,6 +1297,60 @@ _tokenrun() {
                     return 0
                     ;;
                 --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tokenrun__subcmd__page)
+            opts="-o -g -s -h --output --group --store --store-file --config --title --utc --refresh --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --title)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --refresh)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tokenrun_global_optspecs
-    string join \n g/group= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= wait= leftovers= close-lock capture= once= done-exit-code= once-retain= E/conflict-exit-code= s/store= store-file= config= history-retain= label= report= q/quiet v/verbose log-format= h/help V/version
+    string join \n g/group= client-id= expected= failback heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= timeout= wait= leftovers= close-lock capture= once= done-exit-code= once-retain= E/conflict-exit-code= on-success= on-failure= on-refused= hook-timeout= s/store= store-file= config= history-retain= label= report= q/quiet v/verbose log-format= h/help V/version
 end
 
 function __fish_tokenrun_needs_command
@@ -44,6 +44,10 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l once -d 'Run only if 
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l done-exit-code -d 'Exit status when the key is done [default: 0]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l once-retain -d 'How long keys that are done are kept, at least [default: 400d]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s E -l conflict-exit-code -d 'Exit status when another holds the token [default: 75]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l on-success -d 'A shell command that is run after a success' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l on-failure -d 'A shell command that is run after any end that is no success' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l on-refused -d 'A shell command that is run when the run is refused' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l hook-timeout -d 'How long a hook may take; then it is killed, with all that it has started [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
@@ -74,6 +78,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "release" -d 'Free an
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "settle" -d 'Say that a store which may have forgotten a grant has not, so that no run waits for it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "distrust" -d 'Have nothing granted until every lease is over that the store may have forgotten'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "metrics" -d 'Print metrics for Prometheus'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "page" -d 'Write a page of HTML: every group\'s state, and who ran when'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "once" -d 'Show or forget the keys of --once that are done'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "fence" -d 'Check a fence, guard a resource by it, or raise it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "init" -d 'Make the store, or print how an administrator makes it'
@@ -81,19 +86,36 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "config" -d 'Show the
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "doctor" -d 'Examine the store, step by step, and say what to do about what is wrong'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group, or those that match: \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l state -d 'Only groups that are in one of these states' -r -f -a "running\t''
+idle\t''
+free\t''
+silent\t'Its holder has been silent for longer than allowed'
+paused\t''
+failed\t'Its last run was no success'
+observed\t'Nothing is granted, because the store may have forgotten a grant'
+unreadable\t''"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s o -l output -d 'The table with every column, however wide; or JSON' -r -f -a "wide\t''
+json\t''"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l color -d 'When to show colours; auto: on a terminal, unless NO_COLOR is set' -r -f -a "auto\t'On a terminal, unless the environment says otherwise'
+always\t''
+never\t''"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l watch -d 'Show it anew every so often, until it is interrupted [default: 2s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l utc -d 'Times in UTC, by RFC 3339, and not in the zone of this terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s g -l group -d 'Only this group, or those that match: \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l color -d 'When to show colours; auto: on a terminal, unless NO_COLOR is set' -r -f -a "auto\t'On a terminal, unless the environment says otherwise'
+always\t''
+never\t''"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l client -d 'Only runs of this client' -r -f -a "(__fish_tokenrun_clients)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l outcome -d 'Only runs that ended like this' -r -f -a "running\t''
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l outcome -d 'Only runs that ended like one of these: failed,lost' -r -f -a "running\t''
 succeeded\t''
 failed\t''
 signalled\t''
@@ -101,8 +123,11 @@ timed_out\t''
 lost\t''
 not_started\t''
 unknown\t''"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l since -d 'Only what began in this time: 12h, 7d' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s n -l limit -d 'At most so many runs and acts of operators, the newest' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l since -d 'Only what began then or later: 12h (ago), 02:00, yesterday, 2026-11-21, \'2026-11-21 02:00\'' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l until -d 'Only what began before then: as --since' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s n -l limit -d 'At most so many runs, refusals and acts of operators, the newest' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l utc -d 'Times in UTC, by RFC 3339, and not in the zone of this terminal'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l refusals -d 'Refused runs too: by whom, why, how often'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l timeline -d 'A picture of who ran when, as wide as the terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -282,6 +307,15 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l store-file
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l textfile -d 'Write them to this file instead of stdout, as a whole: for the textfile collector' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s o -l output -d 'The file that is written, as a whole; - for stdout' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s g -l group -d 'Only these groups: a name, or a pattern with * and ?; may be repeated' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l title -d 'The page\'s heading' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l refresh -d 'A browser loads the page anew after this time: 60s, 5m [default: never]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l utc -d 'Times in UTC, not in the local time zone'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "list" -d 'Show the keys that are done'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "forget" -d 'Forget a key: a run with it runs again'
@@ -289,6 +323,10 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l color -d 'When to show colours; auto: on a terminal, unless NO_COLOR is set' -r -f -a "auto\t'On a terminal, unless the environment says otherwise'
+always\t''
+never\t''"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l utc -d 'Times in UTC, by RFC 3339, and not in the zone of this terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
@@ -362,6 +400,10 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l once -d 'Ru
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l done-exit-code -d 'Exit status when the key is done [default: 0]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l once-retain -d 'How long keys that are done are kept, at least [default: 400d]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s E -l conflict-exit-code -d 'Exit status when another holds the token [default: 75]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l on-success -d 'A shell command that is run after a success' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l on-failure -d 'A shell command that is run after any end that is no success' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l on-refused -d 'A shell command that is run when the run is refused' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l hook-timeout -d 'How long a hook may take; then it is killed, with all that it has started [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
@@ -409,7 +451,10 @@ end
 function __fish_tokenrun_job
     set -l line (commandline -opc)
     set -l first (math 1 + (contains -i -- -- $line))
-    set -l job (string escape -- $line[$first..])
+    set -l job
+    if test (count $line) -ge $first
+        set job (string escape -- $line[$first..])
+    end
     complete -C (string join ' ' -- $job (commandline -ct))
 end
 complete -c tokenrun -n __fish_tokenrun_in_job -x -a '(__fish_tokenrun_job)'
