@@ -7,6 +7,7 @@
 
 pub mod memory;
 
+mod entries;
 mod marks;
 mod outputs;
 mod queue;

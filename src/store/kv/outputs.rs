@@ -1,6 +1,6 @@
 //! The entries of the output of finished runs.
 
-use super::records::{put, under, values};
+use super::entries::{put, under, values};
 use super::{Commit, Entry, Keys, Kv, KvStore, PART, json};
 use crate::store::StoreError;
 use crate::token::{Fence, GroupName, OutputRecord};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
+use super::entries::{limited, put, under, values};
 use super::outputs::{self, OUTPUT};
 use super::refusals::{self, REFUSAL};
-use super::{Commit, Committed, Entry, Found, Keys, Kv, KvStore, PART, Put, TRIES, json};
+use super::{Commit, Committed, Entry, Found, Keys, Kv, KvStore, PART, TRIES, json};
 use crate::store::pruning::{Note, Seen};
-use crate::store::sql::cell::BadColumn;
 use crate::store::{ActQuery, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery, StoreError};
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, Outcome, OutputRecord, Recorded, RefusalRecord,
@@ -25,10 +25,6 @@ const NOTE: &str = "note\u{1f}";
 const FINAL: &str = "final";
 /// The tag of a run that another session recorded as unknown.
 const UNKNOWN: &str = "unknown";
-
-pub(super) fn under(kind: &str, group: Option<&GroupName>) -> String {
-    group.map_or_else(|| kind.to_owned(), |group| format!("{kind}{group}{PART}"))
-}
 
 /// Fences are padded, so that they sort as texts.
 fn run_key(run: &RunRecord) -> String {
@@ -81,36 +77,6 @@ pub(super) fn add_act(commit: &mut Commit, act: &ActRecord) {
     if let Some(key) = &act.once_key {
         commit.deletes.push(once_key(&act.group, key));
     }
-}
-
-pub(super) fn put(key: String, value: String, tag: &str) -> Put {
-    Put {
-        key,
-        value,
-        tag: tag.to_owned(),
-        stamps: true,
-    }
-}
-
-/// The values under a prefix, with their entries. The store's time is in the entries alone.
-pub(super) fn values<K: Kv, T: DeserializeOwned>(
-    of: &mut KvStore<K>,
-    keys: Keys,
-) -> Result<Vec<(T, Entry)>, StoreError> {
-    let found = of.kv.get(&[keys])?;
-    let mut values = Vec::with_capacity(found.entries.len());
-    for (key, entry) in found.entries {
-        let value = serde_json::from_str(&entry.value);
-        let wrong = |why| of.bad(&key, &BadColumn::of("value", format!("is wrong: {why}")));
-        values.push((value.map_err(wrong)?, entry));
-    }
-    Ok(values)
-}
-
-pub(super) fn limited<T>(mut values: Vec<T>, limit: Option<u32>) -> Vec<T> {
-    let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-    values.truncate(limit.unwrap_or(usize::MAX));
-    values
 }
 
 fn runs<K: Kv>(of: &mut KvStore<K>, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {

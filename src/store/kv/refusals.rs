@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::records::{limited, put, under, values};
+use super::entries::{limited, put, under, values};
 use super::{Commit, Committed, Entry, Keys, Kv, KvStore, PART, TRIES, json};
 use crate::store::sql::cell::BadColumn;
 use crate::store::{RefusalQuery, StoreError};
