@@ -49,7 +49,7 @@ pub(super) fn refuse<K: Kv>(
         };
         let key = format!("{prefix}{:020}", next.first_at.0);
         let tag = found.entries.get(&key).map(|entry| entry.tag.clone());
-        let number: u64 = total.as_ref().map_or(0, |entry| number_in(entry)) + 1;
+        let number: u64 = total.as_ref().map_or(0, number_in) + 1;
         let commit = Commit {
             compare: vec![
                 (key.clone(), tag),
