@@ -55,6 +55,7 @@ impl Shell {
             .env("INPUTRC", "/dev/null")
             .env("TERM", "xterm")
             .env("LC_ALL", "C.UTF-8")
+            .env("TOKENRUN_CLIENT_ID", "vm-7")
             .env("TOKENRUN_STORE", &store)
             .stdin(end())
             .stdout(end())
@@ -151,7 +152,7 @@ impl Shell {
         self.until("\"nightly\" in ");
         self.until("goes to vm-7");
         self.until(PROMPT);
-        self.types("tokenrun -g nightly --client-id vm-7 -- tokenr\tversion\r");
+        self.types("tokenrun -g nightly -- tokenr\tversion\r");
         self.until(concat!("tokenrun ", env!("CARGO_PKG_VERSION"), "\r\n"));
         self.until(PROMPT);
         // All of them.
