@@ -152,7 +152,7 @@ impl Shell {
         self.until("\"nightly\" in ");
         self.until("goes to vm-7");
         self.until(PROMPT);
-        self.types("tokenrun -g nightly -- tokenr\tversion\r");
+        self.types("tokenrun -g nightly -- tokenr\t version\r");
         self.until(concat!("tokenrun ", env!("CARGO_PKG_VERSION"), "\r\n"));
         self.until(PROMPT);
         // All of them.
