@@ -92,7 +92,8 @@ fn a_page_of_one_group_fits_its_window() {
 #[test]
 fn a_page_of_fifty_groups_fits_its_window() {
     let _alone = alone();
-    let page = page_of(&many_jobs(49));
+    let past = many_jobs(49);
+    let page = page_of(&past);
     assert_fits(&page, 50);
 }
 
@@ -104,7 +105,7 @@ fn a_page_of_five_hundred_groups_fits_its_window_and_is_light() {
     let size = fs::metadata(&page).unwrap().len();
     assert!(size < 3_000_000, "{size}");
     let found = assert_fits(&page, 500);
-    assert!(found["elements"].as_u64().unwrap() < 60_000, "{found:#}");
+    assert!(found["elements"].as_u64().unwrap() < 70_000, "{found:#}");
 }
 
 #[test]
@@ -206,6 +207,11 @@ fn the_picture_in_the_readme_is_there_and_small() {
         let past = eight_jobs();
         let page = past.store().file("page.html");
         write(past.store(), &page, &["--utc", "--title", "Nightly jobs"]);
+        // Nothing in it is of the machine that made it.
+        let own = past.store().database();
+        let text = fs::read_to_string(&page).unwrap();
+        let text = text.replace(own.to_str().unwrap(), "/var/lib/tokenrun/tokens.db");
+        fs::write(&page, text).unwrap();
         picture(
             &page,
             Look {

@@ -28,7 +28,7 @@ function measure() {
   const page = frame.contentDocument, view = frame.contentWindow, root = page.documentElement;
   const all = [...page.querySelectorAll("body *")];
   const seen = element => element.getClientRects().length > 0;
-  const clipped = element => element.closest("svg *, thead, .defs, body > input");
+  const clipped = element => element.closest("svg *, thead, .defs, .timeline li *, body > input");
   const wide = all.filter(it => seen(it) && !clipped(it) && it.getBoundingClientRect().right > root.clientWidth + 1);
   const texts = selector => [...page.querySelectorAll(selector)].map(it => it.textContent);
   const shown = () => Object.fromEntries(["day", "week", "month"].map(it =>
