@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::failure::{Failure, SYSTEM_REFUSED};
+use super::failure::{Failure, SYSTEM_REFUSED, code_of};
 use super::hooks::Hooks;
 use crate::cli::{STAND_IN, said_by_variable};
 use crate::exit::{self, Exit};
@@ -87,36 +87,30 @@ pub fn run(
     let driven = drive(machine, store, &run.outside, &mut narrator).context(SYSTEM_REFUSED);
     let (ending, captured) = driven.inspect_err(|_| narrator.say_the_rest())?;
     let mut exit = ending.exit(run.codes);
-    let report = Report {
-        claim: &run.claim,
-        store: &store_name,
-        started_at,
-        exit,
-    };
-    let path = run.report.as_deref();
-    let unwritten = path.and_then(|path| report.write(path, &ending, &narrator));
-    if let Some(captured) = &captured
-        && (exit != Exit::OK || unwritten.is_some())
-    {
-        narrator.print(captured, &run.outside.inherited);
+    let mut written = Ok(());
+    if let Some(path) = &run.report {
+        let report = Report {
+            claim: &run.claim,
+            store: &store_name,
+            started_at,
+            exit,
+        };
+        written = report.write(path, &ending, &mut narrator);
+        if let Err(error) = &written {
+            exit = Exit::Code(code_of(error));
+        }
+    }
+    let told = Told::of(&ending, exit);
+    let input = captured
+        .as_ref()
+        .map_or_else(Input::new, |it| it.last.clone());
+    narrator.hooks.after(told, input, narrator.log);
+    // After the hooks: a stderr that is not read must not hold them up.
+    if let Some(captured) = captured.filter(|_| exit != Exit::OK) {
+        narrator.print(&captured, &run.outside.inherited);
     }
     narrator.say_the_rest();
-    // A failure to write the report does not change how the job ended: the job's status stays,
-    // unless it would have been 0.
-    let failure = match unwritten {
-        Some(Message { event, text, .. }) if exit == Exit::OK => {
-            exit = Exit::Code(exit::DENIED);
-            Some(Failure::new(exit::DENIED, event, text))
-        }
-        unwritten => {
-            narrator.write(unwritten);
-            None
-        }
-    };
-    let input: Input = captured.map(|captured| captured.last).unwrap_or_default();
-    let told = Told::of(&ending, exit);
-    narrator.hooks.after(told, input, narrator.log);
-    failure.map_or(Ok((ending, exit)), |failure| Err(failure.into()))
+    written.map(|()| (ending, exit))
 }
 
 /// Turns a run's notes into messages, and collects the data of the report.
@@ -217,7 +211,7 @@ impl Narrator<'_> {
 const fn is_about_the_end(note: &Note) -> bool {
     matches!(
         note,
-        Note::Ended(_) | Note::NotRecorded { .. } | Note::LostAfterEnd | Note::OutputNotKept { .. }
+        Note::Ended(_) | Note::NotRecorded { .. } | Note::LostAfterEnd
     )
 }
 
@@ -260,6 +254,10 @@ impl Listener for Narrator<'_> {
         }
         let Some(message) = message else { return };
         match &mut self.held_back {
+            // It is heard last, and the others say more about the end.
+            Some(held_back) if matches!(note, Note::OutputNotKept { .. }) => {
+                held_back.insert(0, message);
+            }
             Some(held_back) if is_about_the_end(note) => held_back.push(message),
             _ => self.log.write(&message, detached),
         }
@@ -290,8 +288,9 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Writes the report. Returns the message about a failure.
-    fn write(self, path: &Path, ending: &Ending, narrator: &Narrator<'_>) -> Option<Message> {
+    /// Writes the report. A failure does not change how the job ended: the job's status stays,
+    /// unless it would have been 0.
+    fn write(self, path: &Path, ending: &Ending, narrator: &mut Narrator<'_>) -> Result<()> {
         let mut report = RunReport {
             group: &self.claim.group,
             client: &self.claim.client,
@@ -313,10 +312,20 @@ impl Report<'_> {
             ended_at: rfc3339(wall_clock()),
         };
         report.set_ending(ending, narrator.granted.as_ref());
-        let error = report.write_to(path).err()?;
+        let Err(error) = report.write_to(path) else {
+            return Ok(());
+        };
         let mut message = report_failed(path, &error);
         message.text += &said_by_variable("report", Some(path));
-        Some(message)
+        if self.exit == Exit::OK {
+            let Message { event, text, .. } = message;
+            return Err(Failure::new(exit::DENIED, event, text).into());
+        }
+        match &mut narrator.held_back {
+            Some(held_back) => held_back.insert(0, message),
+            None => narrator.log.write(&message, true),
+        }
+        Ok(())
     }
 }
 

@@ -58,11 +58,16 @@ pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option
     })
 }
 
-fn timed_out(cx: &Context<'_>, kill_in: Duration) -> String {
-    let limit = cx.timeout.map_or_else(
+/// The longest run of the job.
+fn limit(cx: &Context<'_>) -> String {
+    cx.timeout.map_or_else(
         || "--timeout".to_owned(),
         |it| format!("{} (--timeout)", rounded(it)),
-    );
+    )
+}
+
+fn timed_out(cx: &Context<'_>, kill_in: Duration) -> String {
+    let limit = limit(cx);
     let ended = if kill_in.is_zero() {
         "it is killed".to_owned()
     } else {
@@ -191,22 +196,6 @@ pub(super) fn ended(
     })
 }
 
-/// The last line after the output of a job that did not succeed: how it ended.
-pub(super) fn after_output(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
-    let (group, program) = (cx.group(), cx.program);
-    let text = match ending {
-        Ending::Ran { end, .. } => match end {
-            JobEnd::TimedOut(_) => {
-                format!("{group} failed: {program} ran longer than --timeout, and was ended")
-            }
-            JobEnd::Lost(loss) => format!("{}; {program} was ended", lost(cx, *loss)),
-            _ => return ended(cx, ending, None),
-        },
-        _ => return ended(cx, ending, None),
-    };
-    Some(Message::new(Level::Warning, "ended", text))
-}
-
 /// The end of a job that was not ended because of its token or its time.
 fn itself(cx: &Context<'_>, status: Status, stopped_by: Option<i32>) -> Message {
     let (how, reason) = match status {
@@ -237,6 +226,26 @@ const fn is_failure(status: Status, stopped_by: Option<i32>) -> bool {
         (Status::Signalled(signal), Some(by)) => signal != by || !ends_loops(signal),
         _ => true,
     }
+}
+
+/// The last line after the output of a job that was ended for its time or its token: why. `None` for
+/// another end.
+pub(super) fn was_ended(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
+    let Ending::Ran { end, .. } = ending else {
+        return None;
+    };
+    let (group, program, client) = (cx.group(), cx.program, cx.client);
+    let text = match end {
+        JobEnd::TimedOut(_) => {
+            let limit = limit(cx);
+            format!(
+                "{group} timed out: {program} ran longer than {limit} on {client}, and was ended"
+            )
+        }
+        JobEnd::Lost(loss) => format!("{}; {program} was ended", lost(cx, *loss)),
+        JobEnd::Itself(_) | JobEnd::NotStarted(_) => return None,
+    };
+    Some(Message::new(Level::Warning, "ended", text))
 }
 
 /// The program as it was given: its path helps to find what is wrong with it.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::endings::{after_output, ended, not_recorded, stopping};
+use super::endings::{ended, not_recorded, stopping, was_ended};
 use super::incarnation;
 use super::message::{Context, Level, Message};
 use super::waiting;
@@ -132,11 +132,11 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
     })
 }
 
-/// The message for the end of a job whose output was caught, if there is one: after the output of a
-/// job that did not succeed a line says how it ended.
+/// The message for the end of a run whose job's output was caught, if there is one: it comes last, and
+/// says why the job was ended, as an earlier one did.
 #[must_use]
 pub fn end_of_caught(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
-    after_output(cx, ending)
+    was_ended(cx, ending).or_else(|| ended(cx, ending, None))
 }
 
 fn decided(cx: &Context<'_>, clause: Clause, verdict: &Verdict) -> String {

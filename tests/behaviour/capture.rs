@@ -24,6 +24,17 @@ fn stderr(ended: &Ended) -> String {
     lines.filter(|line| !line.contains("overlayfs")).collect()
 }
 
+/// What was printed, and then the line that says that the run failed, with this.
+#[track_caller]
+fn failed(ended: &Ended, how: &str) -> String {
+    let text = stderr(ended);
+    let lines = text.strip_suffix('\n').unwrap();
+    let (printed, last) = lines.rsplit_once('\n').unwrap();
+    let begin = format!("tokenrun: \"job\" failed: sh {how} after ");
+    assert!(last.starts_with(&begin), "{text}");
+    format!("{printed}\n")
+}
+
 /// What is kept of the newest run with output.
 #[track_caller]
 fn kept(store: &Store) -> Value {
@@ -50,8 +61,7 @@ fn a_failure_prints_all_in_its_order_and_then_how_it_ended() {
     let lines = (1..=500).map(|number| format!("out {number}\nerr {number}\n"));
     let printed: String = lines.chain(["end".to_owned()]).collect();
     assert_eq!(ended.stdout, "");
-    let expected = format!("{printed}\ntokenrun: sh exited with 3\n");
-    assert_eq!(stderr(&ended), expected);
+    assert_eq!(failed(&ended, "exited with 3"), format!("{printed}\n"));
     assert_eq!(kept(&store)["output"], printed);
 }
 
@@ -65,7 +75,7 @@ fn quiet_is_about_messages_and_not_about_output() {
         assert!(printed.contains("\n999\n1000\n"), "{printed}");
         let says = |words: &str| printed.contains(words);
         assert_eq!(says("the job printed 3893 bytes; its last 1024"), cut);
-        assert_eq!(says("sh exited with 3"), ends);
+        assert_eq!(says("failed: sh exited with 3"), ends);
     }
 }
 
@@ -108,13 +118,14 @@ fn what_a_job_printed_before_it_was_ended_is_not_lost() {
     let line = run(&store, script).with(&["--timeout=200ms"]);
     let ended = line.end().with_code(124);
     let printed = stderr(&ended);
-    let end = "before\ntokenrun: sh ran longer than --timeout, and was ended\n";
+    let end = "before\ntokenrun: \"job\" timed out: sh ran longer than 0.2s (--timeout) on node-a, and \
+               was ended\n";
     assert!(printed.ends_with(end), "{printed}");
     assert_eq!(kept(&store)["output"], "before\n");
 
     let killed = run(&store, "seq 20000; kill -9 $$").end().with_code(137);
-    let end = "20000\ntokenrun: sh was killed by signal 9\n";
-    assert!(killed.stderr.ends_with(end), "{killed:?}");
+    let printed = failed(&killed, "was killed by signal 9");
+    assert!(printed.ends_with("\n20000\n"), "{killed:?}");
     assert_eq!(kept(&store)["printed"], 108_894);
 }
 
@@ -144,8 +155,7 @@ fn a_stop_signal_ends_the_job_as_always() {
     store.until_logged("began");
     line.signal(Signal::SIGTERM);
     let ended = line.end().with_code(9);
-    let expected = "began\ncleaned up\ntokenrun: sh exited with 9\n";
-    assert_eq!(stderr(&ended), expected);
+    assert_eq!(failed(&ended, "exited with 9"), "began\ncleaned up\n");
 }
 
 #[test]
@@ -207,8 +217,8 @@ fn a_job_that_was_stopped_goes_on_printing() {
     until_stopped(job);
     signal(job, Signal::SIGCONT);
     store.go(0);
-    let expected = "one\ntwo\ntokenrun: sh exited with 3\n";
-    assert_eq!(stderr(&line.end().with_code(3)), expected);
+    let ended = line.end().with_code(3);
+    assert_eq!(failed(&ended, "exited with 3"), "one\ntwo\n");
 }
 
 #[test]
@@ -231,8 +241,11 @@ fn any_bytes_are_kept() {
     };
     let bytes = b"a\xff\0\x1b[31mb";
     let printed = into(run(&store, script), "printed");
-    let expected = [bytes, &b"\ntokenrun: sh exited with 3\n"[..]].concat();
-    assert!(printed.ends_with(&expected), "{printed:?}");
+    let expected = [bytes, &b"\ntokenrun: \"job\" failed: sh exited with 3"[..]].concat();
+    assert!(
+        printed.windows(expected.len()).any(|it| it == expected),
+        "{printed:?}"
+    );
     let verb = store.verb(&["output", "-g", "job"]);
     assert_eq!(into(verb, "output"), b"");
     assert_eq!(fs::read(store.file("output.out")).unwrap(), bytes);
@@ -252,7 +265,7 @@ fn on_a_terminal_control_characters_are_shown_and_a_job_is_interrupted() {
     };
     let shown = terminal.run("t -- sh job");
     read(&shown);
-    assert!(shown.contains("sh exited with 3"), "{shown:?}");
+    assert!(shown.contains("failed: sh exited with 3"), "{shown:?}");
     let database = store.database();
     let verb = format!("{TOKENRUN} output -g job -s {}", database.display());
     read(&terminal.run(&verb));
@@ -339,16 +352,19 @@ fn a_nested_run_shows_its_output_and_stores_none() {
         database.display()
     );
     let ended = store.free_run("node-a").script(&inner).end().with_code(7);
-    assert_eq!(stderr(&ended), "inner\ntokenrun: sh exited with 7\n");
+    let shown = stderr(&ended);
+    assert!(
+        shown.starts_with("inner\ntokenrun: \"job\" failed: sh exited with 7"),
+        "{shown}"
+    );
     store.verb(&["output", "-g", "job"]).end().with_code(1);
     // The outer one's is everything.
     run(&store, &format!("echo outer; {inner}"))
         .end()
         .with_code(7);
-    assert_eq!(
-        kept(&store)["output"],
-        "outer\ninner\ntokenrun: sh exited with 7\n"
-    );
+    let shown = kept(&store)["output"].as_str().unwrap().to_owned();
+    let begin = "outer\ninner\ntokenrun: \"job\" failed: sh exited with 7";
+    assert!(shown.starts_with(begin), "{shown}");
 }
 
 #[test]
@@ -436,10 +452,19 @@ fn without_a_thread_to_read_the_output_no_job_is_started() {
     let limit = "ulimit -u 2; exec \"$@\"";
     let line = |capture: &[&str]| {
         let line = store.free_run("node-a").with(capture).script(script);
-        line.with_user("54321").under(&["sh", "-c", limit, "sh"])
+        line.with_user("54321")
+            .under(&["bash", "-c", limit, "bash"])
     };
     let ended = line(&["--capture"]).end().with_code(71);
     ended.says(&["the operating system refused"]);
     assert_eq!(store.status()["state"], "free");
     assert_eq!(store.history(), Vec::<Value>::new());
+}
+
+#[test]
+fn a_hook_reads_what_was_caught() {
+    let store = Store::new();
+    let line = run(&store, "echo caught; exit 3").with(&["--on-failure", "cat > hook"]);
+    line.end().with_code(3);
+    assert_eq!(fs::read_to_string(store.file("hook")).unwrap(), "caught\n");
 }
