@@ -37,6 +37,8 @@
 //! cannot starve it.
 //! The guard stays in tokenrun's process group and session, as the job does. It blocks every
 //! signal; once the job runs it holds no descriptor of the user's.
+//!
+//! If the job's output is caught ([`capture`]), the supervisor reads it; the guard has no part in it.
 
 pub mod ancestry;
 pub mod capture;
