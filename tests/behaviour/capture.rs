@@ -450,14 +450,12 @@ fn without_a_thread_to_read_the_output_no_job_is_started() {
     let script = "echo ran";
     // For tokenrun and its guard.
     let limit = "ulimit -u 2; exec \"$@\"";
-    let line = |capture: &[&str]| {
-        let line = store.free_run("node-a").with(capture).script(script);
-        line.with_user("54321")
-            .under(&["bash", "-c", limit, "bash"])
-    };
-    let ended = line(&["--capture"]).end().with_code(71);
+    let line = run(&store, script).with_user("54321");
+    let line = line.under(&["bash", "-c", limit, "bash"]);
+    let ended = line.end().with_code(71);
     ended.says(&["the operating system refused"]);
-    assert_eq!(store.status()["state"], "free");
+    // The token was not even asked for.
+    store.verb(&["status", "-g", "job"]).end().with_code(78);
     assert_eq!(store.history(), Vec::<Value>::new());
 }
 
