@@ -20,19 +20,21 @@ fn page(site: &Site, words: &[&str]) -> String {
 }
 
 fn a_page_shows_what_happened(site: &Site) {
-    site.short("node-a").end().with_code(0);
-    let failing = site.run("node-b").script("exit 3");
-    failing.end().with_code(3);
+    let keep = |client| site.run(client).with(&["--keep=1h"]);
+    keep("node-a").job(&["true"]).end().with_code(0);
+    let handoff = ["handoff", "-g", GROUP, "--to", "node-b"];
+    site.verb(&handoff).end().with_code(0);
+    keep("node-b").script("exit 3").end().with_code(3);
     let pause = ["pause", "-g", GROUP, "--reason", "kernel <upgrade>"];
     site.verb(&pause).end().with_code(0);
     site.run("node-a").job(&["true"]).end().with_code(75);
     let text = page(site, &["--title", "Jobs & more"]);
     for words in [
         "<title>(1) Jobs &amp; more</title>",
-        "Last day: 2 runs: 1 succeeded, 1 failed, killed or timed out; 1 failover; 1 refusal; 1 act",
+        "Last day: 2 runs: 1 succeeded, 1 failed, killed or timed out; 1 failover; 1 refusal; 2 acts",
         "its last run ended as failed",
         "until it is resumed: kernel &lt;upgrade&gt;",
-        "node-a → node-b (takeover)",
+        "node-a → node-b (handoff)",
         "1 refusal of node-a (paused)",
         "failed (3)",
     ] {
