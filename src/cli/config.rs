@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::hooks::HOOK_TIMEOUT;
 use super::run::{ONCE_RETAIN, RunFlags};
 use super::settings::{Effective, Origin, Origins};
 use super::shared::{HISTORY_RETAIN, StoreRequest, group_filter};
@@ -59,6 +60,7 @@ fn default_value(setting: &str, timing: &Timing) -> Option<String> {
         "at-least" => timing.at_least,
         "kill-grace" => timing.kill_grace,
         "store-timeout" => timing.store_timeout,
+        "hook-timeout" => HOOK_TIMEOUT,
         "once-retain" => return Some(days(ONCE_RETAIN)),
         "history-retain" => return Some(days(HISTORY_RETAIN)),
         "leftovers" => return Some("kill".to_owned()),

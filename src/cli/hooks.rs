@@ -13,7 +13,7 @@ use crate::job::hooks::Order;
 pub const HOOK_KEEPER: &str = "hook:keeper";
 
 /// How long a hook may take.
-const HOOK_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const HOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 pub(super) struct HookFlags {
