@@ -98,7 +98,7 @@ pub fn act(
         _ => Exit::OK,
     };
     Ok(Acted {
-        performed: told(store.name(), &row, made, log).into_iter().collect(),
+        performed: report(store.name(), &row, made, log).into_iter().collect(),
         exit,
         effect,
     })
@@ -128,10 +128,10 @@ fn moved(
             effect: None,
         });
     }
-    let mut performed: Vec<Done> = told(store.name(), &row, made, log).into_iter().collect();
+    let mut performed: Vec<Done> = report(store.name(), &row, made, log).into_iter().collect();
     let by_another = |row: &Row| runs_on(row).is_some_and(|client| client != *to);
     let (row, made) = make(store, group, &Wish::Revoke, actor, &by_another)?;
-    performed.extend(told(store.name(), &row, made, log));
+    performed.extend(report(store.name(), &row, made, log));
     Ok(Acted {
         performed,
         exit: Exit::OK,
@@ -140,7 +140,7 @@ fn moved(
 }
 
 /// Reports what was made of a row, and gives the act if it was performed.
-fn told(store: &str, row: &Row, made: Made, log: &mut Log) -> Option<Done> {
+fn report(store: &str, row: &Row, made: Made, log: &mut Log) -> Option<Done> {
     match made {
         Made::Unneeded => None,
         Made::Nothing(act) => {

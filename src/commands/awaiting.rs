@@ -79,8 +79,8 @@ struct Watch<'a> {
     awaited: &'a Awaited,
     /// The version that was seen last, and since when, on this process's clock.
     version: Option<(Version, Duration)>,
-    /// What was told last: the reason in a word, and the client that has the token.
-    told: Option<(Option<&'static str>, Option<ClientId>)>,
+    /// What was reported last: the reason in a word, and the client that has the token.
+    reported: Option<(Option<&'static str>, Option<ClientId>)>,
     /// The message of the effect, once it has come.
     end: Option<Message>,
 }
@@ -90,7 +90,7 @@ impl<'a> Watch<'a> {
         Self {
             awaited,
             version: None,
-            told: None,
+            reported: None,
             end: None,
         }
     }
@@ -143,8 +143,8 @@ impl<'a> Watch<'a> {
         }
         let message = waiting(&seen);
         let news = Some((message.reason, row.client_bound().cloned()));
-        let is_news = self.told != news;
-        self.told = news;
+        let is_news = self.reported != news;
+        self.reported = news;
         Ok(Some(is_news.then_some(message)))
     }
 }

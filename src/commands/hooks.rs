@@ -10,7 +10,7 @@ use crate::cli::{HOOK_KEEPER, HookRequest};
 use crate::commands::failure::{STORE_FAILED, reported};
 use crate::job::hooks::{HookEnd, HookProcess, Input, Order};
 use crate::moment::Moment;
-use crate::report::hooks::{Occasion, Told, ended};
+use crate::report::hooks::{HookReport, Occasion, ended};
 use crate::report::log::Log;
 use crate::run::environment::Known;
 use crate::run::event::Granted;
@@ -37,8 +37,8 @@ pub struct Hooks {
     running: Vec<Running>,
     /// The pid of a keeper that nothing else knows of yet.
     new_child: Option<i32>,
-    /// Whether the run's end has been told.
-    told: bool,
+    /// Whether the run's end has been reported.
+    is_reported: bool,
 }
 
 /// A hook that is not over.
@@ -73,7 +73,7 @@ impl Hooks {
             known: Known::of_group(group),
             running: Vec::new(),
             new_child: None,
-            told: false,
+            is_reported: false,
         }
     }
 
@@ -89,8 +89,8 @@ impl Hooks {
 
     /// Reports the run of a holder that vanished, beside this run's job. Does not block.
     pub fn vanished(&mut self, run: &RunRecord, proven: bool, log: &mut Log) {
-        let told = Told::of_vanished(proven);
-        self.start(told, Known::of_record(run), Input::new(), log);
+        let report = HookReport::of_vanished(proven);
+        self.start(report, Known::of_record(run), Input::new(), log);
     }
 
     /// Looks for hooks that are over. Does not block.
@@ -117,10 +117,10 @@ impl Hooks {
     }
 
     /// Reports the run's end, and waits for all hooks. `input` is what the hook reads.
-    pub fn after(&mut self, told: Option<Told>, input: Input, log: &mut Log) {
-        self.told = true;
-        if let Some(told) = told {
-            self.start(told, self.known.clone(), input, log);
+    pub fn after(&mut self, report: Option<HookReport>, input: Input, log: &mut Log) {
+        self.is_reported = true;
+        if let Some(report) = report {
+            self.start(report, self.known.clone(), input, log);
         }
         if !self.running.is_empty() {
             // Without signals the hooks still have their limit.
@@ -131,13 +131,13 @@ impl Hooks {
 
     /// The same for a run that failed with an error, if its end was not reported.
     pub fn after_error(&mut self, error: &anyhow::Error, log: &mut Log) {
-        if self.told {
+        if self.is_reported {
             return;
         }
         let reported = reported(error);
         let of_store = reported.message.event == STORE_FAILED;
-        let told = Told::of_error(reported.code, &reported.message, of_store);
-        self.after(told, Input::new(), log);
+        let report = HookReport::of_error(reported.code, &reported.message, of_store);
+        self.after(report, Input::new(), log);
     }
 
     fn command(&self, occasion: Occasion) -> Option<&String> {
@@ -148,8 +148,8 @@ impl Hooks {
         }
     }
 
-    fn start(&mut self, told: Told, known: Known, input: Input, log: &mut Log) {
-        let Some(command) = self.command(told.occasion) else {
+    fn start(&mut self, report: HookReport, known: Known, input: Input, log: &mut Log) {
+        let Some(command) = self.command(report.occasion) else {
             return;
         };
         let limit = self.request.timeout;
@@ -157,7 +157,7 @@ impl Hooks {
             command: command.clone(),
             limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
         };
-        let variables = known.variables_of_hook(told.values());
+        let variables = known.variables_of_hook(report.values());
         // From here on stop signals are read. A refused run has not blocked them before.
         let begun = self
             .inherited
@@ -165,13 +165,13 @@ impl Hooks {
             .and_then(|()| begin(order, variables, input, self.inherited));
         match begun {
             Ok(process) => self.running.push(Running {
-                occasion: told.occasion,
+                occasion: report.occasion,
                 process: Process::Starting(process),
                 overdue: self.clock.now().plus(limit).plus(KEEPERS_TIME),
             }),
             Err(error) => {
                 let end = HookEnd::NotStarted(error.to_string());
-                if let Some(message) = ended(told.occasion, &end, limit) {
+                if let Some(message) = ended(report.occasion, &end, limit) {
                     log.write(&message, true);
                 }
             }

@@ -13,7 +13,7 @@ use crate::exit::{self, Exit};
 use crate::job::Captured;
 use crate::job::hooks::Input;
 use crate::moment::Moment;
-use crate::report::hooks::Told;
+use crate::report::hooks::HookReport;
 use crate::report::log::Log;
 use crate::report::message::{Context, Message};
 use crate::report::messages::{end_of_caught, guard_news, message, report_failed};
@@ -100,11 +100,11 @@ pub fn run(
             exit = Exit::Code(code_of(error));
         }
     }
-    let told = Told::of(&ending, exit);
+    let report = HookReport::of(&ending, exit);
     let input = captured
         .as_ref()
         .map_or_else(Input::new, |it| it.last.clone());
-    narrator.hooks.after(told, input, narrator.log);
+    narrator.hooks.after(report, input, narrator.log);
     // After the hooks: a stderr that is not read must not hold them up.
     if let Some(captured) = captured.filter(|_| exit != Exit::OK) {
         narrator.print(&captured, &run.outside.inherited);

@@ -34,7 +34,7 @@ impl Occasion {
 
 /// What a hook learns of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct HookReport {
     /// Which hook it is for.
     pub occasion: Occasion,
     /// The outcome, by the word of the report of `--report`.
@@ -45,7 +45,7 @@ pub struct Told {
     pub reason: Option<&'static str>,
 }
 
-impl Told {
+impl HookReport {
     /// The values of [`crate::run::environment::HOOK_VARIABLES`].
     #[must_use]
     pub fn values(&self) -> [String; 3] {
@@ -177,10 +177,14 @@ mod tests {
         }
     }
 
-    fn told(ending: &Ending, code: u8) -> (Occasion, &'static str, &'static str) {
-        let told = Told::of(ending, Exit::Code(code)).unwrap();
-        assert_eq!(told.exit_code, Some(code));
-        (told.occasion, told.outcome, told.reason.unwrap_or_default())
+    fn report(ending: &Ending, code: u8) -> (Occasion, &'static str, &'static str) {
+        let report = HookReport::of(ending, Exit::Code(code)).unwrap();
+        assert_eq!(report.exit_code, Some(code));
+        (
+            report.occasion,
+            report.outcome,
+            report.reason.unwrap_or_default(),
+        )
     }
 
     #[test]
@@ -238,7 +242,7 @@ mod tests {
             ),
         ];
         for (ending, code, expected) in cases {
-            assert_eq!(told(&ending, code), expected, "{ending:?}");
+            assert_eq!(report(&ending, code), expected, "{ending:?}");
         }
     }
 
@@ -248,24 +252,30 @@ mod tests {
             error: StoreError::denied("x"),
             perhaps_granted: false,
         };
-        let (occasion, outcome, _) = told(&ending, 77);
+        let (occasion, outcome, _) = report(&ending, 77);
         assert_eq!((occasion, outcome), (Occasion::Failure, "store_failed"));
     }
 
     #[test]
     fn a_usage_error_has_no_hook_and_others_have() {
         let message = Message::new(Level::Warning, "system", "x".into());
-        assert_eq!(Told::of_error(exit::USAGE, &message, false), None);
-        let told = Told::of_error(exit::SYSTEM, &message, false).unwrap();
-        assert_eq!(told.values(), ["not_started", "71", "system"]);
-        let told = Told::of_error(exit::CONFIG, &message, true).unwrap();
-        assert_eq!(told.outcome, "store_failed");
+        assert_eq!(HookReport::of_error(exit::USAGE, &message, false), None);
+        let report = HookReport::of_error(exit::SYSTEM, &message, false).unwrap();
+        assert_eq!(report.values(), ["not_started", "71", "system"]);
+        let report = HookReport::of_error(exit::CONFIG, &message, true).unwrap();
+        assert_eq!(report.outcome, "store_failed");
     }
 
     #[test]
     fn the_exit_status_of_a_run_that_vanished_is_unknown() {
-        assert_eq!(Told::of_vanished(true).values(), ["unknown", "", "dead"]);
-        assert_eq!(Told::of_vanished(false).values(), ["unknown", "", "silent"]);
+        assert_eq!(
+            HookReport::of_vanished(true).values(),
+            ["unknown", "", "dead"]
+        );
+        assert_eq!(
+            HookReport::of_vanished(false).values(),
+            ["unknown", "", "silent"]
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::times::Times;
 use crate::duration::rounded;
 use crate::token::{ActRecord, GrantKind, GroupName, Outcome, RefusalRecord, RunRecord, WallTime};
 
-/// At most so many events are told.
+/// At most so many events are shown.
 const MOST: usize = 40;
 
 /// The answer where nothing is recorded.

@@ -142,6 +142,6 @@ impl Volume {
 #[must_use]
 pub fn mount_of(path: &Path) -> Option<u64> {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
-    let told = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
-    told.then_some(found.stx_mnt_id)
+    let known = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+    known.then_some(found.stx_mnt_id)
 }

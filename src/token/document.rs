@@ -164,7 +164,7 @@ impl Counters {
             left.max(0)
         };
         let ended = [self.failures, self.losses, succeeded, not_started];
-        let told = [&ended[..], &[forced, revoked]].concat();
+        let counted = [&ended[..], &[forced, revoked]].concat();
         let over = less(self.runs, &[i64::from(running)]);
         [
             (Outcome::Succeeded.as_str(), succeeded),
@@ -179,7 +179,7 @@ impl Counters {
             (Outcome::NotStarted.as_str(), not_started),
             ("forced", forced),
             ("revoked", revoked),
-            ("other", less(over, &told)),
+            ("other", less(over, &counted)),
         ]
     }
 }

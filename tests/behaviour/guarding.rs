@@ -16,7 +16,7 @@ use crate::support::{Line, Run, Store, alive, boot_ms, is_root, signal, until, u
 fn unruly_job(store: &Store, words: &str) -> Line {
     let script = format!(
         "exec 9>>lock; flock -n 9 || echo overlap >> log; echo \"begin node-a unruly $$\" >> log; \
-         exec {} {words} > told",
+         exec {} {words} > shown",
         unruly().display()
     );
     store.free_run("node-a").hasty().script(&script)
@@ -26,8 +26,8 @@ fn running_unruly(store: &Store, words: &str) -> Run {
     let run = unruly_job(store, words).start();
     store.until_begun("node-a");
     until("it ignores TERM", || {
-        let told = fs::read_to_string(store.file("told")).unwrap_or_default();
-        (told == "r").then_some(()).ok_or(told)
+        let shown = fs::read_to_string(store.file("shown")).unwrap_or_default();
+        (shown == "r").then_some(()).ok_or(shown)
     });
     run
 }

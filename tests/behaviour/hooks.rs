@@ -9,11 +9,11 @@ use crate::support::{
     Ended, Line, Run, Store, TOKENRUN, alive, children, signal, until, until_dead,
 };
 
-/// A hook that writes down what it was told.
+/// A hook that writes down what it was report.
 fn telling(name: &str) -> String {
     format!(
         "{{ echo {name} \"$TOKENRUN_OUTCOME,$TOKENRUN_EXIT_CODE,$TOKENRUN_REASON\" \
-         \"$TOKENRUN_CLIENT_ID,$TOKENRUN_GRANT,$TOKENRUN_FENCE\" \"[$(cat)]\"; }} >> told"
+         \"$TOKENRUN_CLIENT_ID,$TOKENRUN_GRANT,$TOKENRUN_FENCE\" \"[$(cat)]\"; }} >> report"
     )
 }
 
@@ -24,15 +24,15 @@ fn with_hooks(line: Line) -> Line {
     line.with(&hooks.each_ref().map(String::as_str))
 }
 
-fn told(store: &Store) -> Vec<String> {
-    let text = fs::read_to_string(store.file("told")).unwrap_or_default();
+fn report(store: &Store) -> Vec<String> {
+    let text = fs::read_to_string(store.file("report")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-/// What the only hook was told, without the fence.
+/// What the only hook was report, without the fence.
 #[track_caller]
 fn only(store: &Store) -> String {
-    match &told(store)[..] {
+    match &report(store)[..] {
         [one] => {
             let (begin, _) = one.rsplit_once(',').unwrap();
             begin.to_owned()
@@ -41,10 +41,10 @@ fn only(store: &Store) -> String {
     }
 }
 
-/// Has a line with hooks end, and checks what the hook is told.
+/// Has a line with hooks end, and checks what the hook is report.
 #[track_caller]
 fn tells(store: &Store, line: Line, code: i32, expected: &str) -> Ended {
-    let _ = fs::remove_file(store.file("told"));
+    let _ = fs::remove_file(store.file("report"));
     let ended = with_hooks(line).end().with_code(code);
     assert_eq!(only(store), expected, "{ended:?}");
     assert_eq!(ended.stdout, "");
@@ -57,7 +57,7 @@ fn each_end_of_a_job_runs_its_hook_and_keeps_its_exit_status() {
     let line = || store.free_run("a");
     let script = |script: &str| line().script(script);
     tells(&store, script("exit 0"), 0, "success succeeded,0, a,bind");
-    let fence = told(&store)[0].rsplit_once(',').unwrap().1.to_owned();
+    let fence = report(&store)[0].rsplit_once(',').unwrap().1.to_owned();
     let granted = store.history()[0]["fence"].to_string();
     assert_eq!(fence, format!("{granted} []"));
     tells(
@@ -102,9 +102,9 @@ fn a_store_that_can_not_be_used_is_a_failure() {
     let ended = line.end();
     let code = ended.code.unwrap();
     assert!([69, 77, 78].contains(&code), "{ended:?}");
-    let told = only(&store);
+    let report = only(&store);
     let begin = format!("failure store_failed,{code},");
-    assert!(told.starts_with(&begin), "{told}");
+    assert!(report.starts_with(&begin), "{report}");
     assert!(store.log().is_empty());
 }
 
@@ -129,7 +129,7 @@ fn neither_a_key_that_is_done_nor_a_usage_error_runs_a_hook() {
         .with(&["--keep=soon"])
         .end()
         .with_code(64);
-    assert_eq!(told(&store), [""; 0]);
+    assert_eq!(report(&store), [""; 0]);
 }
 
 #[test]
@@ -137,15 +137,15 @@ fn hooks_come_from_the_variables_and_the_file_too_and_an_empty_one_is_none() {
     let store = Store::new();
     let line = || store.free_run("a").script("true");
     let file = store.file("config.toml");
-    let text = "[defaults]\non-success = \"echo file >> told\"\nhook-timeout = \"9s\"\n";
+    let text = "[defaults]\non-success = \"echo file >> report\"\nhook-timeout = \"9s\"\n";
     fs::write(&file, text).unwrap();
     let filed = || line().env("TOKENRUN_CONFIG", &file);
     filed().end().with_code(0);
-    let variable = || filed().env("TOKENRUN_ON_SUCCESS", "echo variable >> told");
+    let variable = || filed().env("TOKENRUN_ON_SUCCESS", "echo variable >> report");
     variable().end().with_code(0);
     variable().with(&["--on-success="]).end().with_code(0);
     filed().env("TOKENRUN_ON_SUCCESS", "").end().with_code(0);
-    assert_eq!(told(&store), ["file", "variable"]);
+    assert_eq!(report(&store), ["file", "variable"]);
 }
 
 #[test]
@@ -155,15 +155,15 @@ fn the_hook_comes_after_the_release_and_its_tokenrun_is_a_run_of_its_own() {
     // The same group and client: it would be nested, or held, if the token were not released.
     let hook = format!(
         "{TOKENRUN} -s {} -g job --client-id b --head-start 0 -- \
-         sh -c 'echo $TOKENRUN_GRANT $TOKENRUN_SESSION' >> told; echo $? $TOKENRUN_SESSION >> told",
+         sh -c 'echo $TOKENRUN_GRANT $TOKENRUN_SESSION' >> report; echo $? $TOKENRUN_SESSION >> report",
         database.display()
     );
     let line = store.free_run("a").script("true");
     let line = line.with(&[&format!("--on-success={hook}")]);
     line.env("TOKENRUN_HOOK_TIMEOUT", "1m").end().with_code(0);
-    let told = told(&store);
-    let [inner, outer] = &told[..] else {
-        panic!("{told:?}");
+    let report = report(&store);
+    let [inner, outer] = &report[..] else {
+        panic!("{report:?}");
     };
     let (grant, session) = inner.split_once(' ').unwrap();
     assert_eq!(grant, "bind");
@@ -177,14 +177,14 @@ fn a_tokenrun_in_a_hook_has_no_hooks_of_its_own_by_variable_or_file() {
     let store = Store::new();
     let database = store.database();
     let again = format!(
-        "echo hook >> told; {TOKENRUN} -s {} -g job -- false",
+        "echo hook >> report; {TOKENRUN} -s {} -g job -- false",
         database.display()
     );
     let file = store.file("config.toml");
     fs::write(&file, format!("[defaults]\non-failure = {again:?}\n")).unwrap();
     let line = store.free_run("a").script("exit 3");
     line.env("TOKENRUN_CONFIG", &file).end().with_code(3);
-    assert_eq!(told(&store), ["hook"]);
+    assert_eq!(report(&store), ["hook"]);
 }
 
 #[test]
@@ -222,14 +222,14 @@ fn a_hook_that_fails_is_said_and_changes_nothing() {
 #[test]
 fn a_hook_that_takes_too_long_is_killed_with_all_that_it_has_started() {
     let store = Store::new();
-    let script = "setsid sh -c 'echo $$ >> told; exec sleep 300' & echo $$ >> told; sleep 300";
+    let script = "setsid sh -c 'echo $$ >> report; exec sleep 300' & echo $$ >> report; sleep 300";
     let line = store.free_run("a").script("true");
     let line = line.with(&[&format!("--on-success={script}"), "--hook-timeout=2s"]);
     let begun = Instant::now();
     let ended = line.end().with_code(0);
     assert!(begun.elapsed() >= Duration::from_secs(2));
     ended.says(&["did not end within 2s (--hook-timeout), and was killed"]);
-    let pids = told(&store);
+    let pids = report(&store);
     assert_eq!(pids.len(), 2);
     for pid in pids {
         assert!(!alive(pid.parse().unwrap()));
@@ -239,17 +239,17 @@ fn a_hook_that_takes_too_long_is_killed_with_all_that_it_has_started() {
 #[test]
 fn what_a_hook_leaves_in_the_background_has_the_same_limit() {
     let store = Store::new();
-    let script = "(sleep 0.3; echo background >> told) & echo shell >> told";
+    let script = "(sleep 0.3; echo background >> report) & echo shell >> report";
     let line = store.free_run("a").script("true");
     line.with(&[&format!("--on-success={script}")])
         .end()
         .with_code(0);
-    assert_eq!(told(&store), ["shell", "background"]);
+    assert_eq!(report(&store), ["shell", "background"]);
 }
 
 /// Waits until a hook has written down its pid.
 fn until_told(store: &Store) -> i32 {
-    store.until_line("told").trim().parse().unwrap()
+    store.until_line("report").trim().parse().unwrap()
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_stop_signal_ends_a_hook_at_once_and_not_the_exit_status() {
         if refused {
             store.run("b").script("true").end().with_code(0);
         }
-        let hook = "echo $$ >> told; sleep 300";
+        let hook = "echo $$ >> report; sleep 300";
         let line = store.free_run("a").script("exit 3");
         let line = line.under(&["env", "--default-signal"]);
         let line = line.with(&["--hook-timeout=5m"]);
@@ -295,16 +295,16 @@ fn a_run_that_is_stopped_tells_so_and_dies_of_its_signal() {
 #[test]
 fn a_hook_lives_on_to_its_limit_when_tokenrun_is_killed() {
     let store = Store::new();
-    let hook = "echo $$ >> told; sleep 1; echo done >> told; sleep 300";
+    let hook = "echo $$ >> report; sleep 1; echo done >> report; sleep 300";
     let line = store.free_run("a").script("true");
     let line = line.with(&[&format!("--on-success={hook}"), "--hook-timeout=3s"]);
     let run = line.start();
     let hook = until_told(&store);
     run.signal(Signal::SIGKILL);
     run.end();
-    until("the hook goes on", || match told(&store).get(1) {
+    until("the hook goes on", || match report(&store).get(1) {
         Some(_) => Ok(()),
-        None => Err(format!("{:?}", told(&store))),
+        None => Err(format!("{:?}", report(&store))),
     });
     until_dead(hook);
 }
@@ -328,13 +328,13 @@ fn a_takeover_reports_the_run_that_vanished_beside_its_own_job() {
     let store = Store::new();
     let fence = vanished(&store, store.free_run("a").with(&["--once=monday"]));
     let hook = "echo \"$TOKENRUN_OUTCOME,$TOKENRUN_EXIT_CODE,$TOKENRUN_REASON \
-                $TOKENRUN_CLIENT_ID $TOKENRUN_FENCE $TOKENRUN_ONCE_KEY\" > told";
+                $TOKENRUN_CLIENT_ID $TOKENRUN_FENCE $TOKENRUN_ONCE_KEY\" > report";
     let line = store.free_run("b").with(&[&format!("--on-failure={hook}")]);
     let run = line.start();
     store.until_begun("b");
     // The job waits for the test: the hook does not wait for the job.
-    let told = store.until_line("told");
-    assert_eq!(told, format!("unknown,,dead a {fence} monday\n"));
+    let report = store.until_line("report");
+    assert_eq!(report, format!("unknown,,dead a {fence} monday\n"));
     store.go(0);
     run.end().with_code(0);
 }
@@ -343,21 +343,21 @@ fn a_takeover_reports_the_run_that_vanished_beside_its_own_job() {
 fn the_end_waits_for_the_hook_of_the_run_that_vanished() {
     let store = Store::new();
     vanished(&store, store.free_run("a"));
-    let hook = "sleep 1; echo $TOKENRUN_OUTCOME >> told";
+    let hook = "sleep 1; echo $TOKENRUN_OUTCOME >> report";
     let line = store.free_run("b").script("exit 4");
     let line = line.with(&[&format!("--on-failure={hook}")]);
     line.end().with_code(4);
-    let mut told = told(&store);
-    told.sort();
-    assert_eq!(told, ["failed", "unknown"]);
+    let mut report = report(&store);
+    report.sort();
+    assert_eq!(report, ["failed", "unknown"]);
 }
 
 #[test]
 fn a_guard_that_is_killed_does_not_take_the_hook_beside_the_job_with_it() {
     let store = Store::new();
     vanished(&store, store.free_run("a"));
-    let hook = "[ $TOKENRUN_OUTCOME = unknown ] || exit 0; echo $$ > told; \
-                until [ -e go-on ]; do sleep 0.05; done; echo done >> told";
+    let hook = "[ $TOKENRUN_OUTCOME = unknown ] || exit 0; echo $$ > report; \
+                until [ -e go-on ]; do sleep 0.05; done; echo done >> report";
     let line = store.free_run("b").with(&["--hook-timeout=5m"]);
     let run = line.with(&[&format!("--on-failure={hook}")]).start();
     store.until_begun("b");
@@ -372,5 +372,5 @@ fn a_guard_that_is_killed_does_not_take_the_hook_beside_the_job_with_it() {
     store.until_job_gone();
     fs::write(store.file("go-on"), "").unwrap();
     run.end().with_code(76);
-    assert_eq!(told(&store).len(), 2);
+    assert_eq!(report(&store).len(), 2);
 }

@@ -90,8 +90,8 @@ fn a_failed_print_is_no_success() {
             let line = line.clone().under(&["sh", "-c", &script, "sh"]);
             let ended = line.clone().end();
             assert_eq!(ended.code, Some(71), "{:?}: {ended:?}", line.words());
-            let told = ended.stderr.lines().last().unwrap_or_default();
-            assert!(told.contains("stdout can't be written"), "{ended:?}");
+            let shown = ended.stderr.lines().last().unwrap_or_default();
+            assert!(shown.contains("stdout can't be written"), "{ended:?}");
         }
     }
     // What prints nothing does not care.

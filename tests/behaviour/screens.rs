@@ -112,11 +112,11 @@ fn history_is_local_on_a_terminal_and_utc_elsewhere() {
     assert_ne!(local[..13], utc[..13].replace('T', " "), "{local} {utc}");
     // What is shown can be given.
     let since = format!("--since={local}");
-    let told = listing(&store, &["history", "--json", &since])
+    let output = listing(&store, &["history", "--json", &since])
         .end()
         .with_code(0);
-    let told = told.json();
-    let entries = told.as_array().unwrap();
+    let output = output.json();
+    let entries = output.as_array().unwrap();
     assert_eq!(entries[0]["act"], "pause", "{entries:?}");
     assert!(
         entries

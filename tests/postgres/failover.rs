@@ -96,9 +96,9 @@ fn a_success_whose_grant_a_failover_lost_is_recorded_with_its_key() {
     run.end().with_code(0).says(&["was no longer ours"]);
     let report = std::fs::read_to_string(site.file("report.json")).unwrap();
     assert!(report.contains("\"recorded\": true"), "{report}");
-    let told = "SELECT client, outcome, document ->> 'program', started_at < ended_at
+    let shown = "SELECT client, outcome, document ->> 'program', started_at < ended_at
         FROM tokenrun.runs WHERE document ->> 'once_key' = 'night'";
-    assert_eq!(second.sql("postgres", told), "old|succeeded|sh|t");
+    assert_eq!(second.sql("postgres", shown), "old|succeeded|sh|t");
     let again = site.short("new").with(&["--once=night"]).end();
     again.with_code(0).says(&["is done already"]);
 }
@@ -181,8 +181,8 @@ fn a_grant_that_a_failover_lost_is_not_fought_for() {
     assert!(fence > lost, "{fence} > {lost}");
     old.end().with_code(76);
     site.store.until_job_gone();
-    let told = "SELECT outcome FROM tokenrun.runs WHERE client = 'old'";
-    assert_eq!(second.sql("postgres", told), "lost");
+    let shown = "SELECT outcome FROM tokenrun.runs WHERE client = 'old'";
+    assert_eq!(second.sql("postgres", shown), "lost");
     assert_eq!(
         second.sql("postgres", "SELECT client_bound FROM tokenrun.tokens"),
         "new"

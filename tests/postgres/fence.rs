@@ -58,9 +58,9 @@ fn assert_told(ended: &Ended, words: &[&str]) {
 
 #[track_caller]
 fn assert_stale(error: &postgres::Error) {
-    let told = error.as_db_error().unwrap();
-    assert!(told.message().contains("is stale"), "{told}");
-    assert_eq!(told.code().code(), "55000");
+    let shown = error.as_db_error().unwrap();
+    assert!(shown.message().contains("is stale"), "{shown}");
+    assert_eq!(shown.code().code(), "55000");
 }
 
 /// How many wait for a lock in this database.

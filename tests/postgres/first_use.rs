@@ -95,9 +95,12 @@ fn a_role_that_may_not_ask_which_server_it_is_learns_the_right() {
         .says(&[right]);
     poor.verb(&["distrust"]).end().with_code(77).says(&[right]);
     let explain = ["explain", "-g", "job", "--client-id", "b"];
-    let told = poor.verb(&explain).end().with_code(0).stdout;
-    assert!(told.contains("nothing is granted until it does"), "{told}");
-    assert!(!told.contains("That changes"), "{told}");
+    let shown = poor.verb(&explain).end().with_code(0).stdout;
+    assert!(
+        shown.contains("nothing is granted until it does"),
+        "{shown}"
+    );
+    assert!(!shown.contains("That changes"), "{shown}");
     let doctor = poor.verb(&["doctor"]).end().with_code(77);
     assert!(
         doctor.stdout.contains("EXECUTE on pg_control_system()"),

@@ -61,11 +61,14 @@ impl Disk {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut told = String::new();
+        let mut shown = String::new();
         let mut out = std::io::BufReader::new(keeper.stdout.take().unwrap());
-        std::io::BufRead::read_line(&mut out, &mut told).unwrap();
+        std::io::BufRead::read_line(&mut out, &mut shown).unwrap();
         let frozen = Frozen { keeper };
-        assert_eq!(told, "frozen\n", "fsfreeze (util-linux) does not work here");
+        assert_eq!(
+            shown, "frozen\n",
+            "fsfreeze (util-linux) does not work here"
+        );
         frozen
     }
 }
@@ -226,10 +229,10 @@ fn needs_root_a_directory_of_locks_that_never_answers_delays_neither_the_job_nor
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut told = String::new();
+    let mut shown = String::new();
     let mut out = std::io::BufReader::new(keeper.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut out, &mut told).unwrap();
-    assert_eq!(told, "mounted\n", "it needs root and /dev/fuse");
+    std::io::BufRead::read_line(&mut out, &mut shown).unwrap();
+    assert_eq!(shown, "mounted\n", "it needs root and /dev/fuse");
     let line = lines(&site, &mounted)("node-a");
     // What its descriptor's end makes of it: every call fails.
     let abort = Frozen { keeper };

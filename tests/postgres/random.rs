@@ -72,8 +72,8 @@ fn a_panic_in_a_thread_ends_the_run_at_once() {
     const WORDS: [&str; 3] = ["a bug ends this run", "ThreadRng", "thread store"];
     end("--verbose").says(&WORDS);
     let json = end("--log-format=json");
-    let told: Value = serde_json::from_str(json.message()).unwrap();
-    assert_eq!(told["event"], "bug", "{told}");
+    let shown: Value = serde_json::from_str(json.message()).unwrap();
+    assert_eq!(shown["event"], "bug", "{shown}");
     json.says(&WORDS);
     assert_eq!(end("-qq").stderr, "");
 }

@@ -25,10 +25,10 @@ fn pair() -> (Server, Server) {
 /// How often runs have connected to a server that logs that.
 fn looks(server: &Server) -> usize {
     let log = std::fs::read_to_string(server.log()).unwrap();
-    let told = |line: &&str| {
+    let shown = |line: &&str| {
         line.contains("connection authorized") && line.contains("application_name=tokenrun:")
     };
-    log.lines().filter(told).count()
+    log.lines().filter(shown).count()
 }
 
 /// Waits until so many more looks have begun; the last but one is over then.
@@ -79,9 +79,9 @@ fn a_holder_tells_once_that_another_server_can_be_written_to_as_well() {
     let line = json.until_says("each of these can be written to");
     site.store.go(0);
     json.end().with_code(0).says(&["stop all but"]);
-    let told: Value = serde_json::from_str(&line).unwrap();
-    assert_eq!(told["event"], "two_primaries", "{told}");
-    assert_eq!(told["level"], "warning", "{told}");
+    let shown: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(shown["event"], "two_primaries", "{shown}");
+    assert_eq!(shown["level"], "warning", "{shown}");
 }
 
 #[test]

@@ -20,19 +20,19 @@ fn explain(site: &Site, client: &str) -> Value {
 fn explain_names_the_clause_and_when_it_changes(site: &Site) {
     let run = site.run("node-a").start();
     site.store.until_begun("node-a");
-    let told = explain(site, "node-b");
-    assert_eq!(told["clause"], 4);
-    assert_eq!(told["verdict"], "refused");
-    assert_eq!(told["refused"], "held");
+    let shown = explain(site, "node-b");
+    assert_eq!(shown["clause"], 4);
+    assert_eq!(shown["verdict"], "refused");
+    assert_eq!(shown["refused"], "held");
     assert!(
-        told["because"].as_str().unwrap().contains("node-a"),
-        "{told}"
+        shown["because"].as_str().unwrap().contains("node-a"),
+        "{shown}"
     );
-    let left = told["changes_in_ms"].as_u64().unwrap();
-    assert!(left > 200_000 && left <= 300_000, "{told}");
+    let left = shown["changes_in_ms"].as_u64().unwrap();
+    assert!(left > 200_000 && left <= 300_000, "{shown}");
     // On this host it can be seen that the run is alive.
-    assert_eq!(told["then_clause"], 5);
-    let mut names: Vec<_> = told.as_object().unwrap().keys().collect();
+    assert_eq!(shown["then_clause"], 5);
+    let mut names: Vec<_> = shown.as_object().unwrap().keys().collect();
     names.sort();
     assert_eq!(
         names,
@@ -91,19 +91,19 @@ fn a_kept_token_is_renewed_by_its_client_and_refused_to_others(site: &Site) {
 fn a_paused_group_changes_by_the_clock_or_by_an_act(site: &Site) {
     site.short("node-a").end().with_code(0);
     site.verb(&["pause", "-g", GROUP]).end().with_code(0);
-    let told = explain(site, "node-a");
+    let shown = explain(site, "node-a");
     assert_eq!(
-        (&told["clause"], &told["changes_in_ms"]),
+        (&shown["clause"], &shown["changes_in_ms"]),
         (&6.into(), &Value::Null)
     );
     let pause = site.verb(&["pause", "-g", GROUP, "--for", "1h"]);
     pause.end().with_code(0);
-    let told = explain(site, "node-a");
+    let shown = explain(site, "node-a");
     assert!(
-        told["changes_in_ms"].as_u64().unwrap() > 3_500_000,
-        "{told}"
+        shown["changes_in_ms"].as_u64().unwrap() > 3_500_000,
+        "{shown}"
     );
-    assert_eq!(told["then_clause"], 15);
+    assert_eq!(shown["then_clause"], 15);
 }
 
 fn a_dead_run_is_open_on_its_own_host(site: &Site) {
@@ -114,9 +114,9 @@ fn a_dead_run_is_open_on_its_own_host(site: &Site) {
     crate::support::until_dead(guard);
     site.store.until_job_gone();
     run.end();
-    let told = explain(site, "node-b");
+    let shown = explain(site, "node-b");
     assert_eq!(
-        (&told["clause"], &told["verdict"]),
+        (&shown["clause"], &shown["verdict"]),
         (&16.into(), &"wait".into())
     );
     assert_eq!(explain(site, "node-a")["grant"], "renew");

@@ -39,8 +39,8 @@ fn a_new_user_waits_for_nothing(site: &Site) {
 fn a_distrusted_store_is_observed_by_one_shot_runs_too(site: &Site) {
     run(site, "a").job(&["true"]).end().with_code(0);
     let distrust = ["distrust", "--reason", "a snapshot was put back"];
-    let told = site.verb(&distrust).end().with_code(0);
-    told.says(&["is distrusted", "nothing is granted"]);
+    let output = site.verb(&distrust).end().with_code(0);
+    output.says(&["is distrusted", "nothing is granted"]);
     let begun = Instant::now();
     let ended = run(site, "a").job(&["true"]).end().with_code(0);
     ended.says(&[
@@ -71,9 +71,9 @@ fn a_settled_store_is_used_at_once(site: &Site) {
     let waits = waits.start();
     let incarnation = shown(&waits.until_says("tokenrun settle"));
     let settle = ["settle", &incarnation, "--json"];
-    let told = site.verb(&settle).end().with_code(0).json();
-    assert_eq!(told[0]["act"], "settle");
-    assert_eq!(told[0]["incarnation"], incarnation.as_str());
+    let output = site.verb(&settle).end().with_code(0).json();
+    assert_eq!(output[0]["act"], "settle");
+    assert_eq!(output[0]["incarnation"], incarnation.as_str());
     waits.end().with_code(0);
     let again = site.verb(&["settle", &incarnation]).end().with_code(0);
     again.says(&["is trusted already", "nothing was changed"]);
@@ -99,8 +99,8 @@ fn fence(site: &Site) -> i64 {
 fn the_first_grant_after_an_observation_has_a_fence_of_its_own(site: &Site) {
     let first = fence(site);
     assert_eq!(fence(site), first + 1, "in a clock epoch");
-    let told = site.verb(&["distrust", "--json"]).end().with_code(0).json();
-    let incarnation = told[0]["incarnation"].as_str().unwrap();
+    let output = site.verb(&["distrust", "--json"]).end().with_code(0).json();
+    let incarnation = output[0]["incarnation"].as_str().unwrap();
     site.verb(&["settle", incarnation]).end().with_code(0);
     let leapt = fence(site);
     assert!(leapt > first + 2, "{first}, then {leapt}");
@@ -111,12 +111,12 @@ fn explain_says_that_the_store_is_observed_and_until_when(site: &Site) {
     run(site, "a").job(&["true"]).end().with_code(0);
     site.verb(&["distrust"]).end().with_code(0);
     let explain = ["explain", "--json", "-g", GROUP, "--client-id", "a"];
-    let told = site.verb(&explain).end().with_code(0).json();
-    assert_eq!(told[0]["clause"], 0);
-    assert_eq!(told[0]["verdict"], "observe");
-    let wait = told[0]["changes_in_ms"].as_u64().unwrap();
+    let output = site.verb(&explain).end().with_code(0).json();
+    assert_eq!(output[0]["clause"], 0);
+    assert_eq!(output[0]["verdict"], "observe");
+    let wait = output[0]["changes_in_ms"].as_u64().unwrap();
     assert!((1..=5_000).contains(&wait), "{wait}");
-    assert_ne!(told[0]["then_clause"], 0);
+    assert_ne!(output[0]["then_clause"], 0);
 }
 
 /// The group itself may be what was forgotten.
@@ -126,9 +126,9 @@ fn explain_reports_the_observation_for_an_unknown_group(site: &Site) {
     let unknown = site.verb(&explain).end().with_code(78);
     unknown.says(&["has no group \"never\""]);
     site.verb(&["distrust"]).end().with_code(0);
-    let told = site.verb(&explain).end().with_code(0).json();
-    assert_eq!(told[0]["clause"], 0);
-    assert_eq!(told[0]["verdict"], "observe");
+    let output = site.verb(&explain).end().with_code(0).json();
+    assert_eq!(output[0]["clause"], 0);
+    assert_eq!(output[0]["verdict"], "observe");
 }
 
 fn status_and_metrics_say_that_the_store_is_observed(site: &Site) {

@@ -226,7 +226,7 @@ fn a_revoked_agent_goes_to_the_end_of_the_queue(site: &Site) {
 /// Receives until a datagram has this line.
 fn until_reported(socket: &UnixDatagram, line: &str) -> String {
     let mut buffer = [0; 4096];
-    until(&format!("the manager is told {line}"), || {
+    until(&format!("the manager is shown {line}"), || {
         let length = socket.recv(&mut buffer).map_err(|it| it.to_string())?;
         let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
         match text.contains(line) {
@@ -252,10 +252,10 @@ fn a_service_manager_gets_status_messages(site: &Site) {
     until_reported(&socket, "WATCHDOG=1");
     until_reported(&socket, "WATCHDOG=1");
     stop(other);
-    let told = until_reported(&socket, "has the token");
+    let shown = until_reported(&socket, "has the token");
     assert!(
-        told.starts_with("STATUS=node-a has the token of \"job\""),
-        "{told}"
+        shown.starts_with("STATUS=node-a has the token of \"job\""),
+        "{shown}"
     );
     until_reported(&socket, "WATCHDOG=1");
     assert_eq!(until_log(site, 3)[2], "gain");

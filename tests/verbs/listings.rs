@@ -188,9 +188,9 @@ fn groups_are_chosen_by_patterns_and_states(site: &Site) {
     site.verb(&["pause", "-g", "report"]).end().with_code(0);
     let groups = |words: &[&str]| {
         let ended = site.verb(&["status", "--json"]).with(words).end();
-        let told = ended.with_code(0).json();
-        let told = told.as_array().unwrap().iter();
-        let names = told.map(|it| it["group"].as_str().unwrap().to_owned());
+        let output = ended.with_code(0).json();
+        let output = output.as_array().unwrap().iter();
+        let names = output.map(|it| it["group"].as_str().unwrap().to_owned());
         names.collect::<Vec<_>>().join(" ")
     };
     assert_eq!(groups(&["-g", "etl-*"]), "etl-a etl-b");
@@ -259,13 +259,13 @@ fn waiters_are_listed_in_their_order(site: &Site) {
     for (count, client) in (1..).zip(["node-b", "node-c"]) {
         waiting.push(site.run(client).with(&["--wait"]).start());
         until("it waits", || {
-            let told = site.verb(&["status", "--json"]).end().with_code(0).json();
-            let waiters = told[0]["waiters"] == count;
-            waiters.then_some(()).ok_or(told.to_string())
+            let output = site.verb(&["status", "--json"]).end().with_code(0).json();
+            let waiters = output[0]["waiters"] == count;
+            waiters.then_some(()).ok_or(output.to_string())
         });
     }
-    let told = site.verb(&["status", "--json"]).end().with_code(0).json();
-    let queue = told[0]["queue"].as_array().unwrap();
+    let output = site.verb(&["status", "--json"]).end().with_code(0).json();
+    let queue = output[0]["queue"].as_array().unwrap();
     assert_eq!(queue[0]["client"], "node-b", "{queue:?}");
     assert_eq!(queue[1]["client"], "node-c", "{queue:?}");
     let table = site.verb(&["status"]).end().with_code(0).stdout;

@@ -119,9 +119,9 @@ fn the_last_success_is_reported_although_a_run_has_failed_since(site: &Site) {
     let took = text.lines().find_map(|line| line.strip_prefix(name));
     assert!(took.unwrap().parse::<f64>().unwrap() >= 0.3, "{text}");
     let words = ["check", "-g", GROUP, "--json", "--succeeded-within=1h"];
-    let told = site.verb(&words).end().with_code(0).json();
-    assert_eq!(told[0]["last_success_at"], success.as_str());
-    assert_eq!(told[0]["client"], "node-a");
+    let shown = site.verb(&words).end().with_code(0).json();
+    assert_eq!(shown[0]["last_success_at"], success.as_str());
+    assert_eq!(shown[0]["client"], "node-a");
 }
 
 fn a_file_is_written_as_a_whole(site: &Site) {

@@ -164,13 +164,13 @@ fn a_refusal_that_can_not_be_recorded_is_a_refusal(site: &Site) {
 }
 
 fn the_story_says_whether_the_job_ran(site: &Site) {
-    let told = |words: &[&str]| explain(site, words).end().with_code(0).stdout;
+    let shown = |words: &[&str]| explain(site, words).end().with_code(0).stdout;
     let held = run(site, "node-a").start();
     site.store.until_begun("node-a");
     run(site, "node-b").job(&["true"]).end().with_code(75);
     site.store.go(3);
     held.end().with_code(3);
-    let text = told(&["--at=now"]);
+    let text = shown(&["--at=now"]);
     assert!(text.starts_with("\"job\", 20"), "{text}");
     for words in [
         "It ran: node-a at ",
@@ -180,7 +180,7 @@ fn the_story_says_whether_the_job_ran(site: &Site) {
         assert!(text.contains(words), "{words}: {text}");
     }
     site.sql("DELETE FROM runs");
-    let text = told(&["--since=1h"]);
+    let text = shown(&["--since=1h"]);
     let answer = "It did not run: node-b came and was refused: node-a held the token.\n";
     assert!(text.contains(answer), "{text}");
 }

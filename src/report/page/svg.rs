@@ -203,7 +203,7 @@ fn bars(marks: &[Mark], top: usize, texts: usize, view: &View) -> Markup {
     }
 }
 
-/// Bars from left to right, as a path: after the first, each is told by its distance from the one
+/// Bars from left to right, as a path: after the first, each is placed by its distance from the one
 /// before.
 fn path(bars: impl IntoIterator<Item = (u32, u32)>, y: usize) -> String {
     let mut path = String::new();

@@ -10,7 +10,7 @@ pub(crate) struct Job {
     /// How its own process ends.
     status: Status,
     /// It has received TERM.
-    told: bool,
+    reported: bool,
 }
 
 impl Job {
@@ -19,7 +19,7 @@ impl Job {
         Self {
             own_process: true,
             status,
-            told: false,
+            reported: false,
         }
     }
 
@@ -30,10 +30,10 @@ impl Job {
 
     /// TERM. Whether it is the first.
     pub(crate) const fn term(&mut self) -> bool {
-        if self.told {
+        if self.reported {
             return false;
         }
-        self.told = true;
+        self.reported = true;
         self.status = Status::Signalled(15);
         true
     }

@@ -39,7 +39,7 @@ pub(super) struct World {
     pub(super) drawn: u64,
     sessions: u64,
     pub(super) highest_fence: i64,
-    /// Until when a job may be alive beside another, as a command told the operator.
+    /// Until when a job may be alive beside another, as a command reported to the operator.
     pub(super) excused: Vec<(SessionId, Moment)>,
     pub(super) left: Left,
     /// Whether the step to this state granted the token.
