@@ -326,13 +326,15 @@ fn a_stderr_that_is_not_read_holds_no_token_and_can_be_stopped() {
     let line = line.under(&["sh", "-c", "echo $$ > own; exec \"$@\"", "sh"]);
     let run = line.start();
     store.until_line("own");
-    until("the run is over", || {
-        let status = store.verb(&["status", "--json"]).end();
-        match status.stdout.contains("\"free\"") && status.stdout.contains("\"runs\":1") {
-            true => Ok(()),
-            false => Err(format!("{status:?}")),
+    // It is stored after the release, and before it is printed.
+    until("the output is stored", || {
+        let output = store.verb(&["output", "-g", "job", "--json"]).end();
+        match output.code {
+            Some(0) => Ok(()),
+            _ => Err(format!("{output:?}")),
         }
     });
+    assert_eq!(store.status()["state"], "free");
     let own: i32 = store.until_line("own").trim().parse().unwrap();
     assert!(alive(own));
     assert_eq!(kept(&store)["printed"], 300_000);
