@@ -12,6 +12,7 @@ pub mod event;
 pub mod finishing;
 mod guarding;
 pub mod holding;
+mod last_requests;
 pub mod lease;
 pub mod locking;
 pub mod machine;

@@ -86,30 +86,21 @@ pub fn run(
     let machine = Machine::new(run.claim.clone(), run.limits);
     let driven = drive(machine, store, &run.outside, &mut narrator).context(SYSTEM_REFUSED);
     let (ending, captured) = driven.inspect_err(|_| narrator.say_the_rest())?;
-    let mut exit = ending.exit(run.codes);
-    let mut written = Ok(());
-    if let Some(path) = &run.report {
-        let report = Report {
-            claim: &run.claim,
-            store: &store_name,
-            started_at,
-            exit,
-        };
-        written = report.write(path, &ending, &mut narrator);
-        if let Err(error) = &written {
-            exit = Exit::Code(code_of(error));
-        }
-    }
-    let report = HookReport::of(&ending, exit);
-    let input = captured
-        .as_ref()
-        .map_or_else(Input::new, |it| it.last.clone());
-    narrator.hooks.after(report, input, narrator.log);
-    // After the hooks: a stderr that is not read must not hold them up.
-    if let Some(captured) = captured.filter(|_| exit != Exit::OK) {
-        narrator.print(&captured, &run.outside.inherited);
-    }
-    narrator.say_the_rest();
+    let report = Report {
+        claim: &run.claim,
+        store: &store_name,
+        started_at,
+        exit: ending.exit(run.codes),
+    };
+    let written = match &run.report {
+        Some(path) => report.write(path, &ending, &mut narrator),
+        None => Ok(()),
+    };
+    let exit = match &written {
+        Ok(()) => ending.exit(run.codes),
+        Err(error) => Exit::Code(code_of(error)),
+    };
+    narrator.conclude(&ending, exit, captured, &run.outside.inherited);
     written.map(|()| (ending, exit))
 }
 
@@ -173,6 +164,25 @@ impl Narrator<'_> {
 }
 
 impl Narrator<'_> {
+    /// Runs the hook of the end, and prints what is still to be printed.
+    fn conclude(
+        &mut self,
+        ending: &Ending,
+        exit: Exit,
+        captured: Option<Captured>,
+        inherited: &Inherited,
+    ) {
+        let report = HookReport::of(ending, exit);
+        let input = captured.as_ref();
+        let input = input.map_or_else(Input::new, |it| it.last.clone());
+        self.hooks.after(report, input, self.log);
+        // After the hooks: a stderr that is not read must not hold them up.
+        if let Some(captured) = captured.filter(|_| exit != Exit::OK) {
+            self.print(&captured, inherited);
+        }
+        self.say_the_rest();
+    }
+
     /// Prints what was caught of the job's output.
     fn print(&mut self, captured: &Captured, inherited: &Inherited) {
         self.write(cut(captured.printed, captured.last.len()));

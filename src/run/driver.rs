@@ -14,6 +14,7 @@ use super::ending::Ending;
 use super::environment;
 use super::event::{Action, Event, Note};
 use super::guarding::Guarding;
+use super::last_requests::LastRequests;
 use super::locking::Locking;
 use super::machine::Machine;
 use super::outside::Outside;
@@ -23,31 +24,21 @@ use crate::job::Captured;
 use crate::job::ancestry::is_inside;
 use crate::moment::Moment;
 use crate::store::worker::Worker;
-use crate::store::{Answer, Request};
-use crate::store::{Retention, Store};
+use crate::store::{Answer, Request, Store};
 use crate::sys::clock::LocalClock;
-use crate::sys::poll::{Sources, wait_readable};
+use crate::sys::poll::Sources;
 use crate::sys::procfs;
 use crate::sys::random;
 use crate::sys::signal_numbers::{SIGCHLD, asks_for_end};
 use crate::sys::signals::SignalFd;
 use crate::sys::timer::Timer;
-use crate::token::{Evidence, Row};
+use crate::token::{Claim, Evidence, Row};
 
 /// Deadlines are checked at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// How many signals one read takes.
 const MOST_SIGNALS: usize = 64;
-
-/// A run that took longer prunes history.
-const PRUNE_AFTER: Duration = Duration::from_secs(1);
-
-/// One in so many of the other runs prunes too.
-const PRUNE_ONE_IN: u64 = 16;
-
-/// How long pruning, or the record of a refusal, may delay the end of tokenrun.
-const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Receives the run's notes. `detached`: a deadline is held in this process, so the listener must
 /// not block.
@@ -76,7 +67,6 @@ pub fn drive(
     listener: &mut dyn Listener,
 ) -> io::Result<(Ending, Option<Captured>)> {
     let mut locking = Locking::new(&outside.locks);
-    let mut refusing = Refusing::default();
     let mut first = First {
         machine: &mut machine,
         clock: outside.clock,
@@ -85,16 +75,7 @@ pub fn drive(
     };
     let mut pending = first.look();
     if let Some(ending) = machine.ending() {
-        for action in &pending {
-            if let Action::Say(note) = action {
-                refusing.hear(note);
-                listener.hear(note, false);
-            }
-        }
-        if let Some(refusal) = refusing.record(machine.claim(), ending) {
-            // At once or not at all: a record delays no exit, and a refusal without one is still one.
-            let _ = store.at_once(&Request::Refuse(Box::new(refusal)));
-        }
+        hear_end(&pending, ending, machine.claim(), store.as_mut(), listener);
         return Ok((ending.clone(), None));
     }
     if !procfs::is_ours() {
@@ -116,7 +97,7 @@ pub fn drive(
         armed: None,
         guarding,
         locking,
-        refusing,
+        refusing: Refusing::default(),
         catching,
         machine,
         clock: outside.clock,
@@ -128,13 +109,39 @@ pub fn drive(
     if let Ok(ending) = &ending {
         driver.locking.finish(ending);
         captured = driver.keep_output(ending);
-        driver.prune(ending, outside.retention);
-        driver.record_refusal(ending);
+        let mut last = LastRequests {
+            worker: &mut driver.worker,
+            claim: driver.machine.claim(),
+            ending,
+        };
+        last.prune(outside.retention, driver.clock.now(), draw());
+        last.record_refusal(&driver.refusing);
     }
     // The process ends now. Closing the store would only cost work, and a store that hangs could
     // delay the end.
     std::mem::forget(driver.worker);
     ending.map(|ending| (ending, captured))
+}
+
+/// Delivers the notes of a run that ends with its first look, and records that it is refused: at once
+/// or not at all, because a record delays no exit, and a refusal without one is still one.
+fn hear_end(
+    actions: &[Action],
+    ending: &Ending,
+    claim: &Claim,
+    store: &mut dyn Store,
+    listener: &mut dyn Listener,
+) {
+    let mut refusing = Refusing::default();
+    for action in actions {
+        if let Action::Say(note) = action {
+            refusing.hear(note);
+            listener.hear(note, false);
+        }
+    }
+    if let Some(refusal) = refusing.record(claim, ending) {
+        let _ = store.at_once(&Request::Refuse(Box::new(refusal)));
+    }
 }
 
 /// The random bits that a driver takes from the kernel.
@@ -412,35 +419,6 @@ impl Driver<'_> {
             self.say(&Note::OutputNotKept { error });
         }
         Some(captured)
-    }
-
-    /// Prunes history now and then, at the end, when nothing waits for this process any more. After
-    /// a long run it costs little; among short runs only one of many does it.
-    fn prune(&mut self, ending: &Ending, retention: Retention) {
-        let is_over = matches!(ending, Ending::Ran { recorded: true, .. });
-        let took_its_time = self.clock.now() >= Moment(PRUNE_AFTER);
-        if !is_over || !(took_its_time || draw().is_multiple_of(PRUNE_ONE_IN)) {
-            return;
-        }
-        let group = self.machine.claim().group.clone();
-        self.request_last(Request::Prune { group, retention });
-    }
-
-    /// Records that the run is refused.
-    fn record_refusal(&mut self, ending: &Ending) {
-        if let Some(refusal) = self.refusing.record(self.machine.claim(), ending) {
-            self.request_last(Request::Refuse(Box::new(refusal)));
-        }
-    }
-
-    /// Sends a request whose effect is not needed: it may happen or not.
-    fn request_last(&mut self, request: Request) {
-        self.worker.send(request, true);
-        if !self.worker.has_early_answer()
-            && let Some(fd) = self.worker.fd()
-        {
-            let _ = wait_readable(fd, Some(LAST_WAIT));
-        }
     }
 
     /// Sleeps until something happens or is due.
