@@ -27,7 +27,7 @@ fn a_limit_for_the_job_does_not_affect_the_store() {
     let store = ordinary();
     let line = store.free_run("node-a").unprivileged().job(&["true"]);
     limited(line.clone(), "ulimit -Sf 0").end().with_code(0);
-    let status = limited(store.verb(&["status"]), "ulimit -Sf 0");
+    let status = limited(store.verb(&["status", "--json"]), "ulimit -Sf 0");
     assert!(status.end().with_code(0).stdout.contains("succeeded"));
 }
 
