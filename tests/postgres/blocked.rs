@@ -180,7 +180,7 @@ fn a_lock_that_lasts_is_named_and_a_job_goes_on_beside_it() {
     tables.unlock();
     run.until_says("can be used again");
     site.store.go(4);
-    assert_eq!(run.end().with_code(4).messages().len(), 2);
+    assert_eq!(run.end().with_code(4).other_messages().len(), 2);
 }
 
 /// From now on each commit waits for a standby that is not there.

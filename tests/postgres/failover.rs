@@ -219,7 +219,7 @@ fn a_run_outlives_a_primary_that_hangs_for_ever() {
     let ended = run.end();
     super::faults::all(&primary, Signal::SIGCONT);
     let ended = ended.with_code(4);
-    assert_eq!(ended.messages().len(), 2, "{ended:?}");
+    assert_eq!(ended.other_messages().len(), 2, "{ended:?}");
     let outcome = second.sql("postgres", "SELECT outcome FROM tokenrun.runs");
     assert_eq!(outcome, "failed");
 }
