@@ -24,6 +24,7 @@ pub mod output;
 pub mod page;
 pub mod run;
 pub mod screen;
+pub mod span;
 pub mod stand_in;
 pub mod status;
 pub mod story;

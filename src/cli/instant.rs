@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
+use jiff::tz::{Disambiguation, TimeZone};
 use jiff::{Span, Timestamp};
 
 use crate::duration::{self, DurationError};
@@ -101,10 +101,41 @@ impl GivenTime {
             Self::Civil(given) => wall(given, zone),
         }
     }
+
+    /// The instant that ends a span from `since` on: as [`Self::at`], but of a time that the zone
+    /// has twice the second, and of a time of the day the first after `since`.
+    #[must_use]
+    pub fn end(self, since: Option<WallTime>, now: WallTime, zone: &TimeZone) -> WallTime {
+        let at = self.at(now, zone);
+        if matches!(self, Self::Ago(_) | Self::At(_)) {
+            return at;
+        }
+        let civil = |at| zone.to_datetime(timestamp(at));
+        // The second instant with the same local time, if there is one.
+        let last = |at: WallTime| by(civil(at), zone, Disambiguation::Later).max(at);
+        match (self, since) {
+            (Self::Clock(time), Some(since)) if at < since => {
+                let day = civil(since).date();
+                let same_day = last(wall(day.to_datetime(time), zone));
+                let next = day.checked_add(Span::new().days(1)).unwrap_or(Date::MAX);
+                match same_day >= since {
+                    true => same_day,
+                    false => last(wall(next.to_datetime(time), zone)),
+                }
+            }
+            _ => last(at),
+        }
+    }
 }
 
 fn wall(civil: DateTime, zone: &TimeZone) -> WallTime {
-    let at = zone.to_ambiguous_timestamp(civil).compatible();
+    by(civil, zone, Disambiguation::Compatible)
+}
+
+fn by(civil: DateTime, zone: &TimeZone, disambiguation: Disambiguation) -> WallTime {
+    let at = zone
+        .to_ambiguous_timestamp(civil)
+        .disambiguate(disambiguation);
     let outside = match civil.year() {
         ..=0 => Timestamp::MIN,
         _ => Timestamp::MAX,

@@ -123,6 +123,14 @@ fn worse(one: Exit, other: Exit) -> Exit {
     std::cmp::max_by_key(one, other, |exit| rank(*exit))
 }
 
+/// The failure of a request that has changed none of its groups.
+fn unchanged(failure: Failure) -> Failure {
+    Failure {
+        text: format!("{}; nothing was changed", failure.text),
+        ..failure
+    }
+}
+
 /// The groups that are selected. The only one is looked up by the act itself, if nothing is asked
 /// before.
 fn selected(store: &mut dyn Store, request: &ActRequest) -> Result<Vec<GroupName>> {
@@ -138,7 +146,7 @@ fn selected(store: &mut dyn Store, request: &ActRequest) -> Result<Vec<GroupName
     let listing = store.list()?;
     let all = groups_of(&listing);
     if let Some(missing) = wanted.names().find(|name| !all.contains(*name)) {
-        return Err(unknown_group(store.name(), missing).into());
+        return Err(unchanged(unknown_group(store.name(), missing)).into());
     }
     let patterns = match wanted {
         Groups::All => &[],
@@ -153,7 +161,7 @@ fn selected(store: &mut dyn Store, request: &ActRequest) -> Result<Vec<GroupName
             store.name(),
             quoted(vain.as_str())
         );
-        return Err(Failure::new(exit::CONFIG, "unknown_group", text).into());
+        return Err(unchanged(Failure::new(exit::CONFIG, "unknown_group", text)).into());
     }
     if all.is_empty() {
         let text = format!("the store {} has no group yet", store.name());

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use anyhow::Result;
 
 use super::screen::{screen, zone};
+use super::span::Span;
 use super::status::known;
 use super::{print, print_json};
 use crate::cli::HistoryRequest;
@@ -13,7 +14,7 @@ use crate::report::history::{Entry, Object, history as table};
 use crate::report::timeline::timeline;
 use crate::store::history::runs as with_present;
 use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store};
-use crate::token::{ActRecord, GroupName, Groups, RefusalRecord, RunRecord, WallTime};
+use crate::token::{ActRecord, GroupName, Groups, RefusalRecord, RunRecord};
 
 /// Shows runs, refusals if they are wanted, and acts of operators, the newest first.
 ///
@@ -24,10 +25,7 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
     known(&listing, &request.groups, store.name())?;
     let now = listing.now.stamp.wall;
     let zone = zone(request.screen);
-    let span = Span {
-        since: request.since.map(|it| it.at(now, &zone)),
-        until: request.until.map(|it| it.at(now, &zone)),
-    };
+    let span = Span::between(request.since, request.until, now, &zone)?;
     let groups = wanted(&listing, &request.groups);
     let runs = runs(store, &listing, request, &groups, span)?;
     let screen = screen(request.screen);
@@ -52,13 +50,6 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
         return print_json(&objects);
     }
     print(&table(&entries, &listing.now, &screen))
-}
-
-/// The time that a request is about.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    since: Option<WallTime>,
-    until: Option<WallTime>,
 }
 
 /// The groups to ask the store about, one by one; a single `None` stands for all at once.

@@ -119,7 +119,8 @@ impl Hooks {
     /// Reports the run's end, and waits for all hooks. `input` is what the hook reads.
     pub fn after(&mut self, report: Option<HookReport>, input: Input, log: &mut Log) {
         self.is_reported = true;
-        if let Some(report) = report {
+        // The token of a nested run is not free: the run around it reports.
+        if let Some(report) = report.filter(|_| !self.known.is_nested()) {
             self.start(report, self.known.clone(), input, log);
         }
         if !self.running.is_empty() {

@@ -1,10 +1,9 @@
 //! `tokenrun explain --at` and `--since`: what happened to a group then.
 
-use std::time::Duration;
-
 use anyhow::Result;
 
 use super::failure::Failure;
+use super::span::Span;
 use super::status::unknown_group;
 use super::{print, print_json};
 use crate::exit::{self, Exit};
@@ -15,31 +14,8 @@ use crate::store::history::runs;
 use crate::store::{ActQuery, RefusalQuery, RunQuery, Store};
 use crate::token::{ActRecord, GroupName, RunRecord, WallTime};
 
-/// How long before and after a point in time counts as that time: cron entries of several nodes do
-/// not fire at one instant, and their clocks differ.
-const AROUND: Duration = Duration::from_mins(15);
-
 /// At most so many runs, refusals and acts are read.
 const MOST: u32 = 1_000;
-
-/// A span of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    pub from: WallTime,
-    /// Not before `from`.
-    pub until: WallTime,
-}
-
-impl Span {
-    /// The time around an instant.
-    #[must_use]
-    pub fn around(at: WallTime) -> Self {
-        Self {
-            from: at.minus(AROUND),
-            until: at.plus(AROUND),
-        }
-    }
-}
 
 /// Tells what happened to a group in a span of time. `span` is computed from the store's time.
 ///
@@ -48,21 +24,22 @@ impl Span {
 pub fn story(
     store: &mut dyn Store,
     group: &GroupName,
-    span: impl FnOnce(WallTime) -> Span,
+    span: impl FnOnce(WallTime) -> Result<Span, Failure>,
     times: &Times,
     as_json: bool,
 ) -> Result<Exit> {
     let listing = store.list()?;
     let is_known = listing.rows.iter().any(|row| row.group == *group);
     let now = listing.now.stamp.wall;
-    let span = span(now);
-    if span.from > now {
-        let text = format!("{} lies ahead; give a time in the past", rfc3339(span.from));
+    let span = span(now)?;
+    let (from, until) = (span.since.unwrap_or(now), span.until.unwrap_or(now));
+    if from > now {
+        let text = format!("{} lies ahead; give a time in the past", rfc3339(from));
         return Err(Failure::new(exit::USAGE, "usage", text).into());
     }
     let query = RunQuery {
         group: Some(group.clone()),
-        until: Some(span.until),
+        until: Some(until),
         limit: Some(MOST),
         ..RunQuery::default()
     };
@@ -70,25 +47,25 @@ pub fn story(
     let begun = runs(&listing, over, &query);
     let refusals = store.refusals(&RefusalQuery {
         group: Some(group.clone()),
-        since: Some(span.from),
-        until: Some(span.until),
+        since: Some(from),
+        until: Some(until),
         limit: Some(MOST),
     })?;
     if !is_known && begun.is_empty() && refusals.is_empty() {
         return Err(unknown_group(store.name(), group).into());
     }
-    let went_on = |run: &&RunRecord| run.ended_at.is_none_or(|at| at >= span.from);
+    let went_on = |run: &&RunRecord| run.ended_at.is_none_or(|at| at >= from);
     let story = Story {
         group,
-        from: span.from,
-        until: span.until.min(now),
+        from,
+        until: until.min(now),
         now,
         runs: begun.iter().rev().filter(went_on).cloned().collect(),
         refusals: refusals.into_iter().rev().collect(),
-        acts: acts(store, group, Some(span.from), span.until)?,
-        paused: pause_before(store, group, span.from)?,
+        acts: acts(store, group, Some(from), until)?,
+        paused: pause_before(store, group, from)?,
         before: begun.iter().find(|run| !went_on(run)).cloned(),
-        after: first_after(store, group, span.until)?,
+        after: first_after(store, group, until)?,
     };
     match as_json {
         true => print_json(&[story.object()]),

@@ -20,6 +20,7 @@ pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option
     };
     let reason = match why {
         Why::Loss(loss) => Some(loss_word(*loss)),
+        Why::Timeout => Some("timeout"),
         _ => None,
     };
     let (level, event, text) = match why {

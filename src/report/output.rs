@@ -23,7 +23,13 @@ impl<'a> Object<'a> {
     /// The object of a record and its last bytes.
     #[must_use]
     pub fn of(record: &'a OutputRecord, last: &'a [u8]) -> Self {
-        let text = std::str::from_utf8(last).ok();
+        // The cut may fall into a character.
+        let is_rest = |byte: &&u8| **byte & 0xc0 == 0x80;
+        let rest = match record.is_cut() {
+            true => last.iter().take(3).take_while(is_rest).count(),
+            false => 0,
+        };
+        let text = std::str::from_utf8(last.get(rest..).unwrap_or_default()).ok();
         Self {
             group: &record.group,
             fence: record.fence.0,

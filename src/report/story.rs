@@ -19,7 +19,7 @@ const MOST: usize = 40;
 
 /// The answer where nothing is recorded.
 const NO_CLIENT: &str = "It did not run, and no refusal is recorded: no node came, or none that came \
-    reached the store. Check that cron or the timer starts it on each node, and what tokenrun wrote there.";
+    could write to the store. Check that cron or the timer starts it on each node, and what tokenrun wrote there.";
 
 /// What the store knows of a group in a span of time.
 #[derive(Debug)]

@@ -100,7 +100,7 @@ fn no_client_came() {
         lines(&story),
         [
             SPAN,
-            "It did not run, and no refusal is recorded: no node came, or none that came reached the store. \
+            "It did not run, and no refusal is recorded: no node came, or none that came could write to the store. \
              Check that cron or the timer starts it on each node, and what tokenrun wrote there.",
             "",
             "The run before: 2026-11-20 02:00:00  vm-1 started backup.sh; it succeeded after 4m",

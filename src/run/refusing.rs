@@ -32,10 +32,11 @@ impl Refusing {
             _ => None,
         };
         let reason = paused.map(|pause| pause.reason.clone());
-        Some(RefusalRecord {
+        let record = RefusalRecord {
             group: claim.group.clone(),
             client: claim.client.clone(),
             reason: why.word().to_owned(),
+            cause: String::new(),
             first_at: WallTime(0),
             last_at: WallTime(0),
             count: 1,
@@ -50,7 +51,8 @@ impl Refusing {
                 _ => None,
             },
             other: Others::new(),
-        })
+        };
+        Some(record.with_cause())
     }
 
     /// The client that is in the way.

@@ -121,6 +121,7 @@ suite!(
     a_refusal_is_recorded_with_the_stores_time,
     refusals_that_are_close_are_one_record,
     refusals_of_other_clients_and_reasons_are_other_records,
+    refusals_with_other_names_are_other_records,
     an_output_is_kept_with_its_run,
     a_key_is_done_by_the_swap_that_records_success,
     a_key_is_done_at_most_once_and_by_a_late_record_too,

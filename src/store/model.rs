@@ -291,7 +291,7 @@ impl ModelData {
     /// Carries out [`Records::refuse`] at `now`.
     pub(crate) fn refuse(&mut self, refusal: &RefusalRecord, now: WallTime) {
         let of_client = |it: &RefusalRecord| {
-            it.group == refusal.group && it.client == refusal.client && it.reason == refusal.reason
+            it.group == refusal.group && it.client == refusal.client && it.cause == refusal.cause
         };
         let earlier = |it: &&RefusalRecord| of_client(it) && it.last_at <= now;
         let before = self.refusals.iter().rfind(earlier);

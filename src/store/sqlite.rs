@@ -339,6 +339,9 @@ fn group_in(row: &rusqlite::Row<'_>) -> String {
 /// How long a call waits for a lock when its caller has no time.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
+/// The same for the record of a refusal: dozens of nodes of one host can be refused at once.
+const TO_RECORD: Duration = Duration::from_millis(150);
+
 impl Store for SqliteStore {
     fn name(&self) -> &str {
         &self.location.name
@@ -346,7 +349,11 @@ impl Store for SqliteStore {
 
     fn at_once(&mut self, request: &Request) -> Option<Answer> {
         let timeout = self.timeout;
-        self.set_timeout(AT_ONCE).ok()?;
+        let patience = match request {
+            Request::Refuse(_) => TO_RECORD,
+            _ => AT_ONCE,
+        };
+        self.set_timeout(patience).ok()?;
         let answer = request.carry_out(self);
         self.set_timeout(timeout).ok()?;
         let locked = answer

@@ -14,7 +14,10 @@ pub const SAME_RECORD: Duration = Duration::from_hours(1);
 /// A record grows at most once in this time: a loop that asks every second writes no more often.
 pub const LEAST_PAUSE: Duration = Duration::from_mins(1);
 
-/// Refusals of one client for one reason, close to each other in time.
+/// The longest cause, in characters.
+const CAUSE_MAX: usize = 200;
+
+/// Refusals of one client for one cause, close to each other in time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RefusalRecord {
     #[serde(rename = "token_group")]
@@ -25,6 +28,9 @@ pub struct RefusalRecord {
     /// `paused`, `too_soon`, `behind`, `bound`, `reserved`, `store_observed`. A newer program may
     /// have others.
     pub reason: String,
+    /// The reason with the names in it, as [`Self::with_cause`] makes it: refusals with another cause have
+    /// another record.
+    pub cause: String,
     /// The first of them, by the store's wall clock. The store sets it.
     #[serde(rename = "first_at_ms")]
     pub first_at: WallTime,
@@ -84,6 +90,27 @@ pub struct Repeats {
 }
 
 impl RefusalRecord {
+    /// The record with the cause that follows from its other fields.
+    #[must_use]
+    pub fn with_cause(mut self) -> Self {
+        let holder = self.holder.as_ref().map(ToString::to_string);
+        let until = self.paused_until.map(|until| until.0.to_string());
+        let names = [
+            holder,
+            self.paused_by.clone(),
+            until,
+            self.paused_reason.clone(),
+        ];
+        let parts = [Some(self.reason.clone())]
+            .into_iter()
+            .chain(names)
+            .flatten();
+        let cause = parts.collect::<Vec<_>>().join(" / ");
+        // It is part of a key, which databases limit; an operator's reason may be long.
+        self.cause = cause.chars().take(CAUSE_MAX).collect();
+        self
+    }
+
     /// When its refusals happened.
     #[must_use]
     pub const fn repeats(&self) -> Repeats {
@@ -95,7 +122,7 @@ impl RefusalRecord {
     }
 
     /// The record to write for this refusal, which happens at `now`. `before`: the newest record of
-    /// the same client for the same reason, if its last refusal is not after `now`. `None`: it is
+    /// the same client for the same cause, if its last refusal is not after `now`. `None`: it is
     /// too close to that one to be written.
     #[must_use]
     pub fn after(&self, before: Option<Repeats>, now: WallTime) -> Option<Self> {
@@ -130,6 +157,7 @@ pub(crate) mod fixture {
             group: GroupName::new(group).unwrap(),
             client: ClientId::new(client).unwrap(),
             reason: reason.to_owned(),
+            cause: String::new(),
             first_at: WallTime(0),
             last_at: WallTime(0),
             count: 1,
@@ -142,6 +170,7 @@ pub(crate) mod fixture {
             ahead: Some(2),
             other: Others::new(),
         }
+        .with_cause()
     }
 }
 

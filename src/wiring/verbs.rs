@@ -14,7 +14,7 @@ use crate::cli::{
 };
 use crate::commands;
 use crate::commands::screen::{screen, zone};
-use crate::commands::story::Span;
+use crate::commands::span::Span;
 use crate::exit::Exit;
 use crate::report::log::Log;
 use crate::report::message::Subject;
@@ -115,15 +115,8 @@ fn story(store: &mut dyn Store, request: &ExplainRequest, time: StoryTime) -> Re
     };
     let zone = zone(reader);
     let span = |now| match time {
-        StoryTime::At(at) => Span::around(at.at(now, &zone)),
-        StoryTime::Since(since, until) => {
-            let from = since.at(now, &zone);
-            let until = until.map_or(now, |until| until.at(now, &zone));
-            Span {
-                from,
-                until: until.max(from),
-            }
-        }
+        StoryTime::At(at) => Ok(Span::around(at, now, &zone)),
+        StoryTime::Since(since, until) => Span::between(Some(since), until, now, &zone),
     };
     let times = screen(reader).times;
     commands::story::story(store, &request.group, span, &times, request.json)

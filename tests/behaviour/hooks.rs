@@ -9,7 +9,7 @@ use crate::support::{
     Ended, Line, Run, Store, TOKENRUN, alive, children, signal, until, until_dead,
 };
 
-/// A hook that writes down what it was report.
+/// A hook that writes down its variables and its stdin.
 fn telling(name: &str) -> String {
     format!(
         "{{ echo {name} \"$TOKENRUN_OUTCOME,$TOKENRUN_EXIT_CODE,$TOKENRUN_REASON\" \
@@ -29,7 +29,7 @@ fn report(store: &Store) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// What the only hook was report, without the fence.
+/// What the only hook wrote, without the fence.
 #[track_caller]
 fn only(store: &Store) -> String {
     match &report(store)[..] {
@@ -41,7 +41,7 @@ fn only(store: &Store) -> String {
     }
 }
 
-/// Has a line with hooks end, and checks what the hook is report.
+/// Has a line with hooks end, and checks what the hook writes.
 #[track_caller]
 fn tells(store: &Store, line: Line, code: i32, expected: &str) -> Ended {
     let _ = fs::remove_file(store.file("report"));
@@ -185,6 +185,22 @@ fn a_tokenrun_in_a_hook_has_no_hooks_of_its_own_by_variable_or_file() {
     let line = store.free_run("a").script("exit 3");
     line.env("TOKENRUN_CONFIG", &file).end().with_code(3);
     assert_eq!(report(&store), ["hook"]);
+}
+
+#[test]
+fn a_nested_run_leaves_the_report_to_the_run_around_it() {
+    let store = Store::new();
+    let database = store.database();
+    let inner = format!(
+        "{TOKENRUN} -s {} -g job -- true; exit 3",
+        database.display()
+    );
+    let file = store.file("config.toml");
+    let hooks = "[defaults]\non-success = \"echo success >> report\"\non-failure = \"echo failure >> report\"\n";
+    fs::write(&file, hooks).unwrap();
+    let line = store.free_run("a").script(&inner);
+    line.env("TOKENRUN_CONFIG", &file).end().with_code(3);
+    assert_eq!(report(&store), ["failure"]);
 }
 
 #[test]

@@ -209,6 +209,11 @@ fn a_time_that_makes_no_sense_is_a_usage_error(site: &Site) {
     alone.with_code(64).says(&["--since"]);
     let both = explain(site, &["--at=02:00", "--since=yesterday"]).end();
     both.with_code(64).says(&["--at", "--since"]);
+    let words = ["--since=2026-10-25 03:00", "--until=2026-10-25 01:00"];
+    let ended = explain(site, &words).end().with_code(64);
+    ended.says(&["--until", "lies before --since"]);
+    let ended = site.verb(&["history"]).with(&words).end().with_code(64);
+    ended.says(&["--until", "lies before --since"]);
     let future = explain(site, &["--at=2999-01-01 02:00"]).end();
     future.with_code(64).says(&["2999", "lies ahead"]);
 }

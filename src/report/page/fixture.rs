@@ -70,6 +70,7 @@ pub(super) fn refusal(
         group: group(),
         client: client(name),
         reason: "held".into(),
+        cause: String::new(),
         first_at,
         last_at,
         count,

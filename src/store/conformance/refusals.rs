@@ -116,6 +116,25 @@ pub(super) fn refusals_of_other_clients_and_reasons_are_other_records(fixture: &
     assert_eq!(found(early), "gbh gah");
 }
 
+pub(super) fn refusals_with_other_names_are_other_records(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let first = refused("g", "a", "paused");
+    let upgrade = Some("kernel upgrade".to_owned());
+    let second = RefusalRecord {
+        paused_reason: upgrade.clone(),
+        ..first.clone()
+    };
+    store.refuse(&first).unwrap();
+    fixture.advance(Duration::from_secs(1));
+    store.refuse(&second.with_cause()).unwrap();
+    let reasons: Vec<_> = refusals(store)
+        .into_iter()
+        .map(|it| it.paused_reason)
+        .collect();
+    assert_eq!(reasons, [upgrade, first.paused_reason]);
+}
+
 pub(super) fn an_output_is_kept_with_its_run(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();

@@ -11,11 +11,11 @@ use crate::token::{GroupName, RefusalRecord, RefusalTotal, WallTime};
 pub(super) const REFUSAL: &str = "refusal\u{1f}";
 const TOTAL: &str = "refusals\u{1f}";
 
-/// The entries of one client and one reason begin with this.
+/// The entries of one client and one cause begin with this.
 fn of_client(refusal: &RefusalRecord) -> String {
-    let RefusalRecord { client, reason, .. } = refusal;
+    let RefusalRecord { client, cause, .. } = refusal;
     let group = under(REFUSAL, Some(&refusal.group));
-    format!("{group}{client}{PART}{reason}{PART}")
+    format!("{group}{client}{PART}{cause}{PART}")
 }
 
 fn total_key(refusal: &RefusalRecord) -> String {

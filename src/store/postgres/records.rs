@@ -64,7 +64,7 @@ impl Records for PostgresStore {
     fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError> {
         let mut cells = REFUSALS.cells(refusal).into_iter();
         // The server sets the times and the count.
-        let key: Vec<Cell> = cells.by_ref().take(3).collect();
+        let key: Vec<Cell> = cells.by_ref().take(4).collect();
         let values: Vec<Cell> = (key.into_iter().chain(cells.skip(3)))
             .chain([millis(LEAST_PAUSE), millis(SAME_RECORD)])
             .collect();

@@ -62,6 +62,7 @@ pub const REFUSALS: Table = Table {
         column::<GroupName>("token_group", Kind::Text),
         column::<ClientId>("client", Kind::Text),
         column::<String>("reason", Kind::Text),
+        column::<String>("cause", Kind::Text),
         time("first_at", "first_at_ms"),
         time("last_at", "last_at_ms"),
         column::<u64>("count", Kind::Number),

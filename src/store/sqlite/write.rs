@@ -68,7 +68,7 @@ pub(super) fn write_row(
     connection.execute(statement, params_from_iter(cells.iter().map(value)))
 }
 
-/// The newest record of this client's refusals for this reason, without those of later than `now`.
+/// The newest record of this client's refusals for this cause, without those of later than `now`.
 /// A malformed one counts as none.
 pub(super) fn newest_refusal(
     connection: &Connection,
@@ -78,7 +78,7 @@ pub(super) fn newest_refusal(
     let key = params![
         refusal.group.as_str(),
         refusal.client.as_str(),
-        refusal.reason,
+        refusal.cause,
         wall::to_text(now)
     ];
     let wall = |row: &Row<'_>, column| {

@@ -1,8 +1,8 @@
 -- The newest refusals. $1: their number; $2: the group, or NULL; $3: the earliest time of the last refusal
 -- of a record, or NULL; $4: the time before which its first happened, or NULL.
-SELECT token_group, client, reason, first_at, last_at, count, fence, document::text
+SELECT token_group, client, reason, cause, first_at, last_at, count, fence, document::text
 FROM refusals
 WHERE ($2 IS NULL OR token_group = $2) AND ($3 IS NULL OR last_at >= $3)
     AND ($4 IS NULL OR first_at < $4)
     AND pg_walfile_name('0/1') IS NOT NULL
-ORDER BY last_at DESC, token_group, client, reason LIMIT $1
+ORDER BY last_at DESC, token_group, client, cause LIMIT $1

@@ -131,18 +131,19 @@ CREATE TABLE acts (
     PRIMARY KEY (token_group, at, version)
 );
 
--- Refused runs. Refusals of a client for a reason that are close to each other are one row. last_at: the
--- last of them; count: their number; document: all other fields.
+-- Refused runs. Refusals of a client for a cause (the reason, with its names) that are close to each other
+-- are one row. last_at: the last of them; count: their number; document: all other fields.
 CREATE TABLE refusals (
     token_group text COLLATE "C" NOT NULL,
     client      text COLLATE "C" NOT NULL,
-    reason      text COLLATE "C" NOT NULL,
+    reason      text NOT NULL,
+    cause       text COLLATE "C" NOT NULL,
     first_at    timestamptz NOT NULL,
     last_at     timestamptz NOT NULL,
     count       bigint NOT NULL,
     fence       bigint NOT NULL,
     document    jsonb NOT NULL,
-    PRIMARY KEY (token_group, client, reason, first_at)
+    PRIMARY KEY (token_group, client, cause, first_at)
 );
 
 -- The numbers of refusals. Pruning takes none of them back.

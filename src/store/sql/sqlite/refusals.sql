@@ -1,5 +1,5 @@
-SELECT token_group, client, reason, first_at, last_at, count, fence, document
+SELECT token_group, client, reason, cause, first_at, last_at, count, fence, document
 FROM refusals
 WHERE (?2 IS NULL OR token_group = ?2) AND (?3 IS NULL OR last_at >= ?3)
   AND (?4 IS NULL OR first_at < ?4)
-ORDER BY last_at DESC, token_group, client, reason LIMIT ?1
+ORDER BY last_at DESC, token_group, client, cause LIMIT ?1

@@ -60,18 +60,19 @@ CREATE TABLE acts (
     PRIMARY KEY (token_group, at, version)
 ) STRICT, WITHOUT ROWID;
 
--- Refused runs. Refusals of a client for a reason that are close to each other are one row. last_at: the
--- last of them; count: their number; document: all other fields, as JSON.
+-- Refused runs. Refusals of a client for a cause (the reason, with its names) that are close to each other
+-- are one row. last_at: the last of them; count: their number; document: all other fields, as JSON.
 CREATE TABLE refusals (
     token_group TEXT NOT NULL,
     client      TEXT NOT NULL,
     reason      TEXT NOT NULL,
+    cause       TEXT NOT NULL,
     first_at    TEXT NOT NULL,
     last_at     TEXT NOT NULL,
     count       INTEGER NOT NULL,
     fence       INTEGER NOT NULL,
     document    TEXT NOT NULL,
-    PRIMARY KEY (token_group, client, reason, first_at)
+    PRIMARY KEY (token_group, client, cause, first_at)
 ) STRICT, WITHOUT ROWID;
 
 -- The numbers of refusals. Pruning takes none of them back.
