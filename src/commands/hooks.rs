@@ -39,6 +39,8 @@ pub struct Hooks {
     new_child: Option<i32>,
     /// Whether the run's end has been reported.
     is_reported: bool,
+    /// Whether the run is under an outer run's lease.
+    is_nested: bool,
 }
 
 /// A hook that is not over.
@@ -74,6 +76,7 @@ impl Hooks {
             running: Vec::new(),
             new_child: None,
             is_reported: false,
+            is_nested: false,
         }
     }
 
@@ -85,6 +88,11 @@ impl Hooks {
     /// Takes what the grant says of the run.
     pub fn granted(&mut self, granted: &Granted) {
         self.known = std::mem::take(&mut self.known).granted(granted);
+    }
+
+    /// The run is under an outer run's lease.
+    pub const fn nested(&mut self) {
+        self.is_nested = true;
     }
 
     /// Reports the run of a holder that vanished, beside this run's job. Does not block.
@@ -120,7 +128,7 @@ impl Hooks {
     pub fn after(&mut self, report: Option<HookReport>, input: Input, log: &mut Log) {
         self.is_reported = true;
         // The token of a nested run is not free: the run around it reports.
-        if let Some(report) = report.filter(|_| !self.known.is_nested()) {
+        if let Some(report) = report.filter(|_| !self.is_nested) {
             self.start(report, self.known.clone(), input, log);
         }
         if !self.running.is_empty() {

@@ -31,7 +31,7 @@ use crate::store::Store;
 use crate::sys::clock::LocalClock;
 use crate::sys::service_manager::ServiceManager;
 use crate::sys::signals::Inherited;
-use crate::token::{Claim, Row, RunRecord, SessionId, StoreTime};
+use crate::token::{Claim, Row, RunRecord, SessionId, StoreTime, Verdict};
 
 /// A run, with everything that it needs.
 #[derive(Debug)]
@@ -228,8 +228,13 @@ const fn is_about_the_end(note: &Note) -> bool {
 impl Listener for Narrator<'_> {
     fn hear(&mut self, note: &Note, detached: bool) {
         match note {
-            Note::Decided { row, now, .. } => {
+            Note::Decided {
+                row, now, verdict, ..
+            } => {
                 self.seen = row.clone().map(|row| (row, now.clone()));
+                if *verdict == Verdict::Nested {
+                    self.hooks.nested();
+                }
             }
             Note::Acquired {
                 granted,

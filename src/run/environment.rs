@@ -94,12 +94,6 @@ impl Known {
         }
     }
 
-    /// Whether the run is under an outer run's lease.
-    #[must_use]
-    pub const fn is_nested(&self) -> bool {
-        self.nested
-    }
-
     /// Names and values for the environment. A variable that does not apply is emptied if
     /// tokenrun's own environment has it, so that no value of an outer run shows through. Under the
     /// outer run's lease the outer values stay, because they are still true.
