@@ -123,7 +123,7 @@ impl Past {
         }
         merge(&mut document, &run.more);
         let begun = self.now - run.ago;
-        let time = "strftime('%Y-%m-%dT%H:%M:%fZ', ? / 1000.0, 'unixepoch')";
+        let time = "strftime('%Y-%m-%dT%H:%M:%fZ', ?4 / 1000.0, 'unixepoch')";
         let text = format!("INSERT INTO runs VALUES (?, ?, ?, ?, ?, {time}, {time}, ?, {time})");
         let ended = begun + run.took;
         self.sql
@@ -199,10 +199,11 @@ impl Past {
         reason: &str,
         all: impl Iterator<Item = i64>,
     ) {
-        let time = "strftime('%Y-%m-%dT%H:%M:%fZ', ? / 1000.0, 'unixepoch')";
-        let text = format!("INSERT INTO refusals VALUES (?, ?, ?, {time}, {time}, 1, 1, '{{}}')");
+        let time = "strftime('%Y-%m-%dT%H:%M:%fZ', ?4 / 1000.0, 'unixepoch')";
+        let text =
+            format!("INSERT INTO refusals VALUES (?1, ?2, ?3, ?3, {time}, {time}, 1, 1, '{{}}')");
         for ago in all {
-            let params = rusqlite::params![group, client, reason, self.now - ago, self.now - ago];
+            let params = rusqlite::params![group, client, reason, self.now - ago];
             self.sql
                 .prepare_cached(&text)
                 .unwrap()
