@@ -123,7 +123,7 @@ impl Past {
         }
         merge(&mut document, &run.more);
         let begun = self.now - run.ago;
-        let time = "strftime('%Y-%m-%dT%H:%M:%fZ', ?4 / 1000.0, 'unixepoch')";
+        let time = "strftime('%Y-%m-%dT%H:%M:%fZ', ? / 1000.0, 'unixepoch')";
         let text = format!("INSERT INTO runs VALUES (?, ?, ?, ?, ?, {time}, {time}, ?, {time})");
         let ended = begun + run.took;
         self.sql
