@@ -101,7 +101,7 @@ pub struct Group {
     /// What is worth a word and no concern.
     pub notes: Vec<String>,
     pub lanes: Lanes,
-    /// In the order of [`Window::ALL`].
+    /// In the order of `Window::ALL`.
     pub timelines: Vec<Timeline>,
     pub days: Vec<Day>,
     pub took: Option<Took>,
