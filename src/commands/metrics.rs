@@ -1,6 +1,5 @@
 //! `tokenrun metrics`: metrics for Prometheus.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use super::status::{memory, unknown_group};
 use crate::cli::MetricsRequest;
 use crate::exit::{self, Exit};
 use crate::report::metrics::{Measured, text};
+use crate::report::whole_file::write_whole;
 use crate::store::{RunQuery, Store, StoreError};
 use crate::sys::process;
 use crate::token::{GroupName, Outcome, Row, RunRecord};
@@ -56,7 +56,12 @@ pub fn metrics(store: &mut dyn Store, request: &MetricsRequest) -> Result<Exit> 
     }
     let text = text(&groups, listing.unreadable.len(), &memory, &listing.now);
     let exit = match &request.textfile {
-        Some(path) => replace(path, &text).map_err(|error| not_written(path, &error))?,
+        Some(path) => {
+            // The collector reads files that end in `.prom`, as no temporary name does.
+            let written = write_whole(path, text.as_bytes(), process::pid());
+            written.map_err(|error| not_written(path, &error))?;
+            Exit::OK
+        }
         None => print(&text)?,
     };
     match listing.unreadable.first() {
@@ -80,24 +85,6 @@ fn newest(
     };
     let runs = store.runs(&query)?;
     Ok(runs.into_iter().find(RunRecord::is_final))
-}
-
-/// Replaces a file so that readers see the old one or the whole new one. The collector reads files
-/// that end in `.prom`, so the temporary name does not.
-fn replace(path: &Path, text: &str) -> io::Result<Exit> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is no file name"))?;
-    let mut draft = std::ffi::OsString::from(".");
-    draft.push(name);
-    draft.push(format!(".{}", process::pid()));
-    let draft = path.with_file_name(draft);
-    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        // The write failed; the temporary file is only litter.
-        let _ = fs::remove_file(&draft);
-    }
-    written.map(|()| Exit::OK)
 }
 
 fn not_written(path: &Path, error: &io::Error) -> Failure {

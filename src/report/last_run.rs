@@ -88,7 +88,7 @@ impl LastRun {
         Known::Part(Some(run))
     }
 
-    /// Whether it was no success, and nobody wanted that.
+    /// Whether it ended without success, except by an act of an operator.
     #[must_use]
     pub const fn is_trouble(&self) -> bool {
         !self.revoked && !matches!(self.outcome, Outcome::Succeeded | Outcome::Running)
