@@ -8,7 +8,7 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/readme.rs"]
+#[path = "support/guide.rs"]
 #[allow(dead_code)]
 mod blocks;
 #[path = "packaging/machine.rs"]
@@ -46,8 +46,8 @@ mod page;
 mod pod_logs;
 #[path = "packaging/prometheus.rs"]
 mod prometheus;
-#[path = "packaging/readme.rs"]
-mod readme;
+#[path = "packaging/recipes.rs"]
+mod recipes;
 #[path = "packaging/release.rs"]
 mod release;
 #[path = "packaging/shared.rs"]

@@ -5,7 +5,7 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/readme.rs"]
+#[path = "support/guide.rs"]
 #[allow(dead_code)]
 mod blocks;
 #[path = "support/programs.rs"]
@@ -37,6 +37,8 @@ mod fence;
 mod first_use;
 #[path = "postgres/frozen.rs"]
 mod frozen;
+#[path = "postgres/guide.rs"]
+mod guide;
 #[path = "postgres/hanging.rs"]
 mod hanging;
 #[path = "postgres/pooler.rs"]
@@ -45,8 +47,6 @@ mod pooler;
 mod proxy;
 #[path = "postgres/random.rs"]
 mod random;
-#[path = "postgres/readme.rs"]
-mod readme;
 #[path = "postgres/site.rs"]
 mod site;
 #[path = "postgres/troubles.rs"]

@@ -227,5 +227,5 @@ fn the_picture_in_the_readme_is_there_and_small() {
     assert!(picture.len() <= 200_000, "{} bytes", picture.len());
     let width: [u8; 4] = picture[16..20].try_into().unwrap();
     assert_eq!(u32::from_be_bytes(width), 1_400);
-    assert!(crate::blocks::readme().contains("(docs/page.png)"));
+    assert!(crate::blocks::a_page_has("page.png)"));
 }

@@ -1,7 +1,9 @@
-//! The commands that stand in README.md's sentences and tables: each does what it says, in
+//! The commands that stand in the sentences and tables of README.md and the guide: each does what it says, in
 //! a store where each group has run once.
 
-use crate::blocks::readme;
+use std::collections::BTreeSet;
+
+use crate::blocks::{Page, pages};
 use crate::support::{Line, Store};
 
 /// What is written for a name of the reader's own, and the name.
@@ -24,21 +26,11 @@ const OTHERS: [(&str, i32); 4] = [
     ("tokenrun check --group scheduler", 75),
 ];
 
-/// README.md's words of code outside of blocks that begin with tokenrun's name.
-fn commands() -> Vec<String> {
-    let mut inside = false;
-    let mut sentences = String::new();
-    for line in readme().lines() {
-        if line.starts_with("```") {
-            inside = !inside;
-        } else if !inside {
-            sentences.push_str(line);
-            sentences.push(' ');
-        }
-    }
-    let code = sentences.split('`').skip(1).step_by(2);
-    let commands = code.filter(|code| code.starts_with("tokenrun "));
-    commands.map(str::to_owned).collect()
+/// The code in the sentences of all pages that begins with tokenrun's name.
+fn commands() -> BTreeSet<String> {
+    let pages = pages();
+    let code = pages.iter().flat_map(Page::inline_code);
+    code.filter(|code| code.starts_with("tokenrun ")).collect()
 }
 
 /// A command without what is in brackets, and with it.

@@ -1,17 +1,17 @@
-//! README.md's fenced blocks, and the test that runs each.
+//! The fenced blocks of README.md and the guide, and the test that runs each.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The test that runs a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
-    /// `tests/readme/console.rs`: all `console` blocks without another test, in one shell.
+    /// `tests/guide/console.rs`: all `console` blocks without another test, those of a page in one shell.
     Console,
-    /// `tests/readme/commands.rs`: on a file in a folder of the test's.
+    /// `tests/guide/commands.rs`: on a file in a folder of the test's.
     Commands,
-    /// `tests/postgres/readme.rs`: on real servers.
+    /// `tests/postgres/guide.rs`: on real servers.
     Postgres,
-    /// `tests/packaging/readme.rs`: it is this example's text, which cron, systemd or a
+    /// `tests/packaging/recipes.rs`: it is this example's text, which cron, systemd or a
     /// container runs in a test.
     Example(&'static str),
     /// `tests/packaging/release.rs`: on a machine that is thrown away.
@@ -84,52 +84,103 @@ impl Block {
     }
 }
 
-/// README.md.
-pub(crate) fn readme() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    std::fs::read_to_string(path).unwrap()
+/// A page.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// From the repository's root: `docs/cron.md`.
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
-/// All blocks, in their order. A block without a test is an error.
-pub(crate) fn all_blocks() -> Vec<Block> {
-    let mut blocks: Vec<String> = Vec::new();
-    let mut inside = false;
-    for line in readme().lines() {
-        match (inside, line.starts_with("```")) {
-            (false, true) => {
-                blocks.push(format!("{line}\n"));
-                inside = true;
-            }
-            (true, true) => inside = false,
-            (true, false) => {
-                let block = blocks.last_mut().unwrap();
-                block.push_str(line);
-                block.push('\n');
-            }
-            (false, false) => {}
-        }
-    }
-    assert!(!inside, "the last block has no end");
-    let by = |text: String| Block {
-        by: runner(&text),
-        text,
+/// README.md, and the pages of the guide by name.
+pub(crate) fn pages() -> Vec<Page> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let entries = std::fs::read_dir(root.join("docs")).unwrap();
+    let files = entries.map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+        .collect();
+    files.push(root.join("README.md"));
+    files.sort();
+    let page = |path: PathBuf| Page {
+        name: path.strip_prefix(root).unwrap().display().to_string(),
+        text: std::fs::read_to_string(&path).unwrap(),
     };
-    blocks.into_iter().map(by).collect()
+    files.into_iter().map(page).collect()
 }
 
-fn runner(block: &str) -> By {
+/// Whether a page has this text.
+pub(crate) fn a_page_has(text: &str) -> bool {
+    pages().iter().any(|page| page.text.contains(text))
+}
+
+impl Page {
+    /// Its blocks, in their order. A block without a test is an error.
+    pub(crate) fn blocks(&self) -> Vec<Block> {
+        let mut blocks: Vec<String> = Vec::new();
+        let mut inside = false;
+        for line in self.text.lines() {
+            match (inside, line.starts_with("```")) {
+                (false, true) => {
+                    blocks.push(format!("{line}\n"));
+                    inside = true;
+                }
+                (true, true) => inside = false,
+                (true, false) => {
+                    let block = blocks.last_mut().unwrap();
+                    block.push_str(line);
+                    block.push('\n');
+                }
+                (false, false) => {}
+            }
+        }
+        assert!(!inside, "{}: the last block has no end", self.name);
+        let block = |text: String| Block {
+            by: runner(&self.name, &text),
+            text,
+        };
+        blocks.into_iter().map(block).collect()
+    }
+
+    /// What stands between backticks outside of its blocks.
+    pub(crate) fn inline_code(&self) -> Vec<String> {
+        let mut inside = false;
+        let mut sentences = String::new();
+        for line in self.text.lines() {
+            if line.starts_with("```") {
+                inside = !inside;
+            } else if !inside {
+                sentences.push_str(line);
+                sentences.push(' ');
+            }
+        }
+        let code = sentences.split('`').skip(1).step_by(2);
+        code.map(str::to_owned).collect()
+    }
+}
+
+/// The blocks of all pages.
+pub(crate) fn all_blocks() -> Vec<Block> {
+    pages().iter().flat_map(Page::blocks).collect()
+}
+
+fn runner(page: &str, block: &str) -> By {
     let listed = RUN.iter().find(|(begin, _)| block.starts_with(begin));
     match listed {
         Some((_, by)) => *by,
         None if block.starts_with("```console\n") => By::Console,
-        None => panic!("no test runs this block of README.md (tests/support/readme.rs):\n{block}"),
+        None => panic!("no test runs this block of {page} (tests/support/guide.rs):\n{block}"),
     }
 }
 
-/// Those that this test runs.
+/// Those that this test runs. One that several pages show is there once.
 pub(crate) fn blocks(by: By) -> Vec<Block> {
-    let mut blocks = all_blocks();
-    blocks.retain(|block| block.by == by);
+    let mut blocks: Vec<Block> = Vec::new();
+    for block in all_blocks() {
+        if block.by == by && blocks.iter().all(|other| other.text != block.text) {
+            blocks.push(block);
+        }
+    }
     blocks
 }
 

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::blocks::{By, blocks, matches};
+use crate::blocks::{By, Page, matches, pages};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -67,43 +67,63 @@ impl Shell {
         }
     }
 
-    fn run(&mut self, command: &str, lines: &[&str]) {
+    fn run(&mut self, page: &str, command: &str, lines: &[&str]) {
         writeln!(self.input, "{command}").unwrap();
         for shown in lines {
             let line = self
                 .lines
                 .recv_timeout(PATIENCE)
-                .unwrap_or_else(|_| panic!("$ {command}\nnever printed: {shown}"));
+                .unwrap_or_else(|_| panic!("{page}\n$ {command}\nnever printed: {shown}"));
             assert!(
                 is_as_shown(command, shown, &line),
-                "$ {command}\nshown:   {shown}\nprinted: {line}"
+                "{page}\n$ {command}\nshown:   {shown}\nprinted: {line}"
             );
         }
     }
 
-    fn finish(mut self) {
+    fn finish(mut self, page: &str) {
         drop(self.input);
         let status = self.child.wait().unwrap();
-        assert!(status.success(), "the last command failed: {status}");
+        assert!(
+            status.success(),
+            "{page}: the last command failed: {status}"
+        );
         let more: Vec<String> = self.lines.iter().collect();
-        assert!(more.is_empty(), "README does not show: {more:?}");
+        assert!(more.is_empty(), "{page} does not show: {more:?}");
     }
 }
 
-#[test]
-fn every_command_in_the_readme_does_what_it_says() {
+/// Types a page's blocks into a shell of its own. Returns how many there are.
+fn type_in(page: &Page) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let binary = env!("CARGO_BIN_EXE_tokenrun");
     std::os::unix::fs::symlink(binary, folder.path().join("tokenrun")).unwrap();
+    let mut blocks = page.blocks();
+    blocks.retain(|block| block.by == By::Console);
+    if blocks.is_empty() {
+        return 0;
+    }
     let mut shell = Shell::start(folder.path());
-    let blocks = blocks(By::Console);
-    assert!(blocks.len() > 6);
     for (command, lines) in blocks.iter().flat_map(|block| block.steps()) {
         // It has been built already: these are the same command but for the build.
         let command = command.replace("cargo run --release -- ", "tokenrun ");
-        shell.run(&command, &lines);
+        shell.run(&page.name, &command, &lines);
     }
-    shell.finish();
+    shell.finish(&page.name);
+    blocks.len()
+}
+
+#[test]
+fn every_console_block_prints_what_its_page_shows() {
+    let pages = pages();
+    let typed: usize = std::thread::scope(|scope| {
+        let shells: Vec<_> = pages
+            .iter()
+            .map(|page| scope.spawn(|| type_in(page)))
+            .collect();
+        shells.into_iter().map(|it| it.join().unwrap()).sum()
+    });
+    assert!(typed > 6);
 }
 
 #[test]
