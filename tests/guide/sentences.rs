@@ -16,7 +16,9 @@ const NAMES: [(&str, &str); 5] = [
 ];
 
 /// Those that do not end with 0, and why.
-const OTHERS: [(&str, i32); 4] = [
+const OTHERS: [(&str, i32); 5] = [
+    // Its output was not caught.
+    ("tokenrun output -g GROUP", 1),
     // This is another store than the one that is named.
     ("tokenrun settle INCARNATION", 75),
     // The subcommand's name; what a command is like is shown in a block.

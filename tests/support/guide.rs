@@ -23,7 +23,7 @@ pub(crate) enum By {
 }
 
 /// How a block begins, including its fence, and the test that runs it.
-const RUN: [(&str, By); 16] = [
+const RUN: [(&str, By); 17] = [
     (
         "```sh\ntokenrun --group nightly -- /opt/etl/run.sh --full\n",
         By::Commands,
@@ -34,6 +34,10 @@ const RUN: [(&str, By); 16] = [
     (
         "```ini\n[Service]\n",
         By::Example("systemd/nightly.service"),
+    ),
+    (
+        "```yaml\n              command:\n",
+        By::Example("kubernetes/nightly.yaml"),
     ),
     (
         "```yaml\n          containers:\n",
