@@ -46,7 +46,7 @@ pub(super) struct HookFlags {
     /// A shell command that is run when the run is refused
     ///
     /// [default: none]. As --on-success; TOKENRUN_REASON is held, bound, reserved, paused,
-    /// too_soon, behind, alive_here or store_observed.
+    /// too_soon, behind, alive_here, store_observed, head_start or observed.
     #[arg(
         long,
         value_name = "CMD",

@@ -57,6 +57,8 @@ pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
             Refusal::TooSoon { wait }
             | Refusal::Bound { wait, .. }
             | Refusal::Reserved { wait, .. }
+            | Refusal::HeadStart { wait, .. }
+            | Refusal::Observed { wait }
             | Refusal::Forgetful { wait, .. } => Some(*wait),
             Refusal::Paused(pause) => pause
                 .until
@@ -214,6 +216,15 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
             )
         }
         Refusal::Forgetful { wait, doubt } => forgetful(*wait, *doubt),
+        Refusal::HeadStart { of, wait } => format!(
+            "It is open, and {} has a head start of {} more",
+            of.as_ref().map_or("another client", |of| of.as_str()),
+            rounded(*wait)
+        ),
+        Refusal::Observed { wait } => format!(
+            "Its age is unknown; it is observed for {} more",
+            rounded(*wait)
+        ),
         Refusal::Reserved { to, wait } => {
             format!("It is reserved for {to} for {} more", rounded(*wait))
         }

@@ -177,13 +177,8 @@ fn staying(
             cx.store, row.stamped.epoch, now.epoch
         )
     } else {
-        let preferred = row
-            .document
-            .handoff
-            .as_ref()
-            .map(|handoff| &handoff.to)
-            .or_else(|| row.preferred_client())
-            .map_or("another client", |client| client.as_str());
+        let preferred = row.next_client();
+        let preferred = preferred.map_or("another client", |client| client.as_str());
         format!(
             "{group} in {} is open; leaving {preferred} a head start of {wait} before taking it",
             cx.store

@@ -84,6 +84,15 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
             doubt_text(*doubt),
             rounded(*wait)
         ),
+        Refusal::HeadStart { of, wait } => format!(
+            "{group} in {store} is open, and {} has a head start of {} more",
+            of.as_ref().map_or("another client", |of| of.as_str()),
+            rounded(*wait)
+        ),
+        Refusal::Observed { wait } => format!(
+            "the age of the token of {group} in {store} is unknown, because another clock stamped it; it is observed for {} more",
+            rounded(*wait)
+        ),
         Refusal::Reserved { to, wait } => format!(
             "{group} in {store} is new and reserved for {to}, which is expected to run it; others may have it in {}",
             rounded(*wait)

@@ -65,7 +65,8 @@ impl<'a> RunReport<'a> {
                 self.clause = Some(clause.number());
                 self.refused = Some(why.word());
                 self.refused_by = match why {
-                    Refusal::Forgetful { .. } => None,
+                    Refusal::Forgetful { .. } | Refusal::Observed { .. } => None,
+                    Refusal::HeadStart { of, .. } => of.as_ref(),
                     Refusal::Held { by, .. } => Some(by),
                     Refusal::Bound { to, .. } | Refusal::Reserved { to, .. } => Some(to),
                     Refusal::AliveHere(_)

@@ -74,6 +74,8 @@ pub fn display(
         Refusal::Forgetful { wait, .. } => {
             format!("the store is observed for {}", rounded(*wait))
         }
+        Refusal::HeadStart { wait, .. } => format!("open after a head start of {}", rounded(*wait)),
+        Refusal::Observed { wait } => format!("observed for {}", rounded(*wait)),
         Refusal::Reserved { to, wait } => format!("reserved for {to} for {}", rounded(*wait)),
     };
     format!("{}, {place}: {reason}", cx.group())

@@ -12,6 +12,7 @@ stories!(
     clause_1_a_run_inside_of_a_run_has_its_lease,
     clause_2_a_dead_run_is_taken_over_at_once_on_its_host,
     clause_3_a_stamp_of_another_clock_is_watched,
+    clause_3_a_wait_that_ends_within_the_observation_is_a_refusal,
     clause_4_a_holder_with_recent_heartbeats_is_left_alone,
     clause_4_two_sessions_of_one_client_do_not_both_run,
     clause_4_the_primary_that_comes_into_a_running_job_has_the_next_slot,
@@ -22,6 +23,7 @@ stories!(
     clause_7_a_run_that_crashed_too_soon_is_refused_on_both_nodes,
     clause_8_a_handoff_is_granted_within_keep,
     clause_9_a_dead_target_blocks_no_client,
+    clause_9_a_wait_that_ends_within_the_head_start_is_a_refusal,
     clause_10_a_session_outside_the_queue_comes_after_waiters,
     clause_11_a_kept_token_is_renewed_by_its_node,
     clause_12_the_primary_does_not_run_the_same_slot_again,
@@ -155,6 +157,15 @@ fn clause_3_a_stamp_of_another_clock_is_watched(site: &Site) {
     keeping(site, "node-a", "1h").end().with_code(0);
     site.sql("UPDATE tokens SET clock_epoch = 'another one'");
     assert_eq!(ran(short(site, "node-a")), "renew");
+}
+
+fn clause_3_a_wait_that_ends_within_the_observation_is_a_refusal(site: &Site) {
+    let reserved = short(site, "node-b").with(&["--expected=node-a"]);
+    refused(reserved.clone(), &["reserved for node-a"]);
+    site.sql("UPDATE tokens SET clock_epoch = 'a clock that is gone'");
+    let ended = reserved.with(&["--wait=300ms"]).end().with_code(75);
+    let words = "another clock stamped it; it is observed for";
+    assert!(ended.stderr.contains(words), "{ended:?}");
 }
 
 fn clause_4_a_holder_with_recent_heartbeats_is_left_alone(site: &Site) {
@@ -300,6 +311,16 @@ fn clause_9_a_dead_target_blocks_no_client(site: &Site) {
     ran(keeping(site, "node-a", "1h"));
     site.verb(&handoff).end().with_code(0);
     refused(short(site, "node-b"), &["belongs to node-a"]);
+}
+
+fn clause_9_a_wait_that_ends_within_the_head_start_is_a_refusal(site: &Site) {
+    ran(keeping(site, "node-a", "1s").with(&["--head-start=1m"]));
+    let handoff = ["handoff", "-g", GROUP, "--to", "node-b"];
+    site.verb(&handoff).end().with_code(0);
+    let waits = short(site, "node-a").with(&["--wait=300ms"]);
+    let ended = waits.end().with_code(75);
+    let words = "is open, and node-b has a head start of";
+    assert!(ended.stderr.contains(words), "{ended:?}");
 }
 
 fn clause_10_a_session_outside_the_queue_comes_after_waiters(site: &Site) {
