@@ -9,10 +9,16 @@ mod blocks;
 #[allow(dead_code, unused_imports)]
 mod support;
 
+#[path = "guide/book.rs"]
+mod book;
 #[path = "guide/commands.rs"]
 mod commands;
 #[path = "guide/console.rs"]
 mod console;
+#[path = "guide/document.rs"]
+mod document;
+#[path = "guide/links.rs"]
+mod links;
 #[path = "guide/sentences.rs"]
 mod sentences;
 
