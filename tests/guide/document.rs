@@ -21,6 +21,7 @@ pub(crate) struct Heading {
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub(crate) to: String,
+    pub(crate) text: String,
     /// How many headings stand before it.
     pub(crate) below: usize,
 }
@@ -78,7 +79,7 @@ impl Document {
     fn take<'a>(&mut self, events: impl Iterator<Item = Event<'a>>) {
         let mut heading: Option<String> = None;
         let mut is_code = false;
-        let mut is_link = false;
+        let mut link: Option<Link> = None;
         for event in events {
             match event {
                 Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
@@ -87,33 +88,38 @@ impl Document {
                     self.add_heading(level as usize, text);
                 }
                 Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                    is_link = true;
-                    self.add_link(&dest_url);
+                    link = Some(self.link(&dest_url));
                 }
-                Event::End(TagEnd::Link | TagEnd::Image) => is_link = false,
+                Event::End(TagEnd::Link | TagEnd::Image) => self.links.extend(link.take()),
                 Event::Start(Tag::CodeBlock(_)) => is_code = true,
                 Event::End(TagEnd::CodeBlock) => is_code = false,
                 Event::Text(text) | Event::Code(text) if heading.is_some() => {
                     heading.as_mut().unwrap().push_str(&text);
                 }
-                // The forge makes a link of an address in a sentence.
-                Event::Text(text) if !is_code && !is_link => {
-                    let words = text.split_whitespace();
-                    let address = words.filter(|word| word.contains("http"));
-                    address
-                        .filter(|word| word.contains("://"))
-                        .for_each(|word| self.add_link(word.trim_end_matches(['.', ',', ')'])));
+                Event::Text(text) | Event::Code(text) if link.is_some() => {
+                    link.as_mut().unwrap().text.push_str(&text);
                 }
+                Event::Text(text) if !is_code => self.take_addresses(&text),
                 _ => {}
             }
         }
     }
 
-    fn add_link(&mut self, to: &str) {
-        self.links.push(Link {
+    fn link(&self, to: &str) -> Link {
+        Link {
             to: to.to_owned(),
+            text: String::new(),
             below: self.headings.len(),
-        });
+        }
+    }
+
+    /// The forge makes a link of an address in a sentence.
+    fn take_addresses(&mut self, text: &str) {
+        let words = text.split_whitespace();
+        for word in words.filter(|word| word.starts_with("http") && word.contains("://")) {
+            self.links
+                .push(self.link(word.trim_end_matches(['.', ',', ')'])));
+        }
     }
 
     fn add_heading(&mut self, level: usize, text: String) {
