@@ -19,8 +19,12 @@ mod console;
 mod document;
 #[path = "guide/links.rs"]
 mod links;
+#[path = "guide/promises.rs"]
+mod promises;
 #[path = "guide/sentences.rs"]
 mod sentences;
+#[path = "guide/sizes.rs"]
+mod sizes;
 
 use blocks::{By, all_blocks, listed};
 
