@@ -6,8 +6,12 @@
 #[path = "support/guide.rs"]
 #[allow(dead_code)]
 mod blocks;
+#[path = "support/document.rs"]
+mod document;
 #[allow(dead_code, unused_imports)]
 mod support;
+#[path = "support/console.rs"]
+mod typing;
 
 #[path = "guide/book.rs"]
 mod book;
@@ -15,8 +19,6 @@ mod book;
 mod commands;
 #[path = "guide/console.rs"]
 mod console;
-#[path = "guide/document.rs"]
-mod document;
 #[path = "guide/links.rs"]
 mod links;
 #[path = "guide/promises.rs"]

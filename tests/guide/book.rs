@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-use crate::document::{Document, Link, markdown_files, root};
-use crate::links::resolve;
+use crate::document::{Document, Link, markdown_files, resolve, root};
 
 const CONTENTS: &str = "docs/README.md";
 const DECISIONS: &str = "docs/decisions/README.md";

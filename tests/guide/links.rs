@@ -2,9 +2,8 @@
 //! site is not visited: its address is only looked at.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
 
-use crate::document::{Document, documents, root};
+use crate::document::{Document, documents, resolve, root};
 
 /// What is wrong with a link.
 fn fault(from: &Document, to: &str, all: &BTreeMap<String, Document>) -> Option<String> {
@@ -31,20 +30,6 @@ fn fault(from: &Document, to: &str, all: &BTreeMap<String, Document>) -> Option<
     };
     let found = document.headings.iter().any(|it| it.anchor == anchor);
     (!found).then(|| format!("{name} has no heading #{anchor}"))
-}
-
-/// The path from the repository's root, if it is in there.
-pub(crate) fn resolve(from: &str, path: &str) -> Option<String> {
-    let mut resolved = PathBuf::from(from).parent()?.to_owned();
-    for part in Path::new(path).components() {
-        match part {
-            Component::Normal(name) => resolved.push(name),
-            Component::ParentDir if resolved.pop() => {}
-            Component::CurDir => {}
-            _ => return None,
-        }
-    }
-    resolved.to_str().map(str::to_owned)
 }
 
 /// Whether it is an https address of a host that can exist.
@@ -129,4 +114,15 @@ fn an_address_in_a_sentence_is_a_link() {
     let document = Document::parse("a.md", text);
     let links: Vec<&str> = document.links.iter().map(|link| &*link.to).collect();
     assert_eq!(links, ["http://a.b/c"]);
+}
+
+#[test]
+fn headings_have_the_anchors_of_the_forge() {
+    let text = "# What `-h` shows\n## It's 5 s, at most\n## Why\n## Why\ntext\n";
+    let document = Document::parse("a.md", text);
+    let anchors: Vec<&str> = document.headings.iter().map(|it| &*it.anchor).collect();
+    assert_eq!(
+        anchors,
+        ["what--h-shows", "its-5-s-at-most", "why", "why-1"]
+    );
 }

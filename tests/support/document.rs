@@ -1,7 +1,7 @@
 //! A Markdown file as the forge shows it: its headings with their anchors, and its links.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use pulldown_cmark::{BrokenLink, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 
@@ -172,13 +172,16 @@ pub(crate) fn documents() -> BTreeMap<String, Document> {
         .collect()
 }
 
-#[test]
-fn headings_have_the_anchors_of_the_forge() {
-    let text = "# What `-h` shows\n## It's 5 s, at most\n## Why\n## Why\ntext\n";
-    let document = Document::parse("a.md", text);
-    let anchors: Vec<&str> = document.headings.iter().map(|it| &*it.anchor).collect();
-    assert_eq!(
-        anchors,
-        ["what--h-shows", "its-5-s-at-most", "why", "why-1"]
-    );
+/// The path from the repository's root, if it is in there.
+pub(crate) fn resolve(from: &str, path: &str) -> Option<String> {
+    let mut resolved = PathBuf::from(from).parent()?.to_owned();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(name) => resolved.push(name),
+            Component::ParentDir if resolved.pop() => {}
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    resolved.to_str().map(str::to_owned)
 }
