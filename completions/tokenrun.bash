@@ -43,6 +43,9 @@ _tokenrun() {
             tokenrun,handoff)
                 cmd="tokenrun__subcmd__handoff"
                 ;;
+            tokenrun,help)
+                cmd="tokenrun__subcmd__help"
+                ;;
             tokenrun,history)
                 cmd="tokenrun__subcmd__history"
                 ;;
@@ -110,7 +113,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --capture --once --done-exit-code --once-retain --conflict-exit-code --on-success --on-failure --on-refused --hook-timeout --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history output explain check hold pause resume handoff move expect revoke release settle distrust metrics page once fence init config doctor completions man"
+            opts="-g -E -s -q -v -h -V --group --client-id --expected --failback --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --timeout --wait --leftovers --close-lock --capture --once --done-exit-code --once-retain --conflict-exit-code --on-success --on-failure --on-refused --hook-timeout --store --store-file --config --history-retain --label --report --quiet --verbose --log-format --help --version status history output explain check hold pause resume handoff move expect revoke release settle distrust metrics page once fence init config doctor completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -852,6 +855,20 @@ _tokenrun() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tokenrun__subcmd__help)
+            opts="-h --help exit-codes environment json configuration options metrics status history output explain check hold pause resume handoff move expect revoke release settle distrust page once fence init config doctor help completions man"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

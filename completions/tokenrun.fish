@@ -86,6 +86,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "config" -d 'Show the
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "doctor" -d 'Examine the store, step by step, and say what to do about what is wrong'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "help" -d 'Explain a command or a topic: exit-codes, environment, json, configuration, options, metrics'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group, or those that match: \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
@@ -433,6 +434,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l json -d 'An
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand man" -s h -l help -d 'Print help'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand help" -s h -l help -d 'Print help'
 
 # The names of groups and of clients come from the store.
 function __fish_tokenrun_groups
@@ -458,3 +460,4 @@ function __fish_tokenrun_job
     complete -C (string join ' ' -- $job (commandline -ct))
 end
 complete -c tokenrun -n __fish_tokenrun_in_job -x -a '(__fish_tokenrun_job)'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand help" -f -a "exit-codes environment json configuration options metrics status history output explain check hold pause resume handoff move expect revoke release settle distrust page once fence init config doctor help completions man"

@@ -12,6 +12,7 @@ use super::config::ConfigFlags;
 use super::doctor::DoctorFlags;
 use super::explain::ExplainFlags;
 use super::fence::FenceVerb;
+use super::help::{HelpFlags, topics_line};
 use super::hold::HoldFlags;
 use super::init::InitFlags;
 use super::judgements::{DistrustFlags, SettleFlags};
@@ -28,8 +29,12 @@ and moves it by itself when the node dies, with nothing but a database";
 const RUN_USAGE: &str = "tokenrun [OPTIONS] --group NAME -- CMD [ARG]...\n       tokenrun COMMAND";
 
 const AFTER_HELP: &str = "\
-EXIT STATUS: the job's own; 64 usage; 69 store not reached; 74 --once, success not recorded; 75 not now (another holds the token); \
-76 token lost; 77 permission; 78 configuration; 124 timed out; 126, 127 as in the shell; 128+N signal N";
+Exit codes: the job's own; 64 usage; 69 store not reached; 75 not now (another client holds the token); \
+76 token lost; 77 permission; 78 configuration; 124 timed out; all of them: tokenrun help exit-codes";
+
+fn after_help() -> String {
+    format!("{AFTER_HELP}\n\n{}", topics_line())
+}
 
 #[derive(Debug, Parser)]
 #[command(
@@ -37,7 +42,7 @@ EXIT STATUS: the job's own; 64 usage; 69 store not reached; 74 --once, success n
     version,
     about = ABOUT,
     override_usage = RUN_USAGE,
-    after_help = AFTER_HELP,
+    after_help = after_help(),
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
 )]
@@ -124,6 +129,8 @@ pub(super) enum Verb {
     /// Nothing in it is changed. The exit status is 0 if nothing fails, else that of the first
     /// failure: 69 not reached, 77 no permission, 78 configuration.
     Doctor(Box<DoctorFlags>),
+    /// Explain a command or a topic: exit-codes, environment, json, configuration, options, metrics
+    Help(HelpFlags),
     /// Print the completion script for a shell
     Completions {
         /// The shell
@@ -131,7 +138,7 @@ pub(super) enum Verb {
     },
     /// Write the manual pages
     Man {
-        /// The directory that they are written to
+        /// The directory; if it is called man1, pages of section 7 go to man7 beside it
         directory: PathBuf,
     },
 }

@@ -184,6 +184,7 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
         "/usr/bin/tokenrun",
         "/usr/share/man/man1/tokenrun.1.gz",
         "/usr/share/man/man1/tokenrun-status.1.gz",
+        "/usr/share/man/man7/tokenrun-exit-codes.7.gz",
         "/usr/share/bash-completion/completions/tokenrun",
         "/usr/share/zsh/vendor-completions/_tokenrun",
         "/usr/share/fish/vendor_completions.d/tokenrun.fish",
