@@ -226,7 +226,7 @@ fn the_details_of_a_token_name_each_value_by_its_name() {
     let between = text(&idle());
     for line in [
         "last heartbeat -",
-        "open to others in 1h 59m",
+        "open to others in 7h 59m",
         "released at 2026-09-21T16:13:20.000Z",
     ] {
         assert!(between.iter().any(|it| it == line), "{line}: {between:?}");
