@@ -12,6 +12,9 @@ use crate::support::{Store, until};
 /// A job that the test ends by a line with its status.
 const WAITING: &str = "echo begun >> log; read -r status < go; exit $status";
 
+/// A busy machine may take a second to make the tables.
+const PATIENT: &str = "TOKENRUN_STORE_TIMEOUT=2s\nTOKENRUN_TAKEOVER_AFTER=10s\n";
+
 /// A machine with cron, on which each night is another.
 struct Vm {
     store: Store,
@@ -43,7 +46,7 @@ impl Vm {
     fn set(&mut self, settings: &str) {
         let example = fs::read_to_string(crate::repository("examples/cron/nightly")).unwrap();
         let report = format!("TOKENRUN_REPORT={}\n", self.store.file("report").display());
-        let entry = format!("{HASTY}{report}{settings}{example}");
+        let entry = format!("{HASTY}{PATIENT}{report}{settings}{example}");
         self.machine.write("/etc/cron.d/nightly", "0644", &entry);
     }
 
@@ -142,6 +145,7 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
     );
 
     // Its kernel takes the connection, and no process answers.
+    vm.set("TOKENRUN_STORE_TIMEOUT=500ms\n");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let url = format!("postgres://etl:x@127.0.0.1:{port}/postgres?sslmode=disable");
