@@ -150,8 +150,8 @@ impl World {
         self.say(|| "the store has another clock".to_owned());
     }
 
-    /// How much further behind the next clock may be, in ms, if the fence is to rise (docs/limits.md,
-    /// limits): less than a minute for all failovers without a grant in between, and less than the
+    /// How much further behind the next clock may be, in ms, if the fence is to rise (docs/limits.md):
+    /// less than a minute for all failovers without a grant in between, and less than the
     /// time since the first grant after the last failover. `None`: no failover yet.
     fn may_be_behind(&self) -> Option<u64> {
         if !self.lossy {
