@@ -155,7 +155,7 @@ fn other_files_and_urls_are_distinguished_from_a_store() {
         &found(line, 78),
         "file",
         "FAIL",
-        &["no file but a directory"],
+        &["not a file but a directory"],
     );
     let line = site.store.bare(&["doctor", "-s", "redis://u:s3cret@h"]);
     let ended = line.end().with_code(78);

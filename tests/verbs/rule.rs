@@ -334,7 +334,7 @@ fn clause_10_a_session_outside_the_queue_comes_after_waiters(site: &Site) {
     // node-c is first and can't come just now: no other overtakes it.
     refused(
         short(site, "node-a"),
-        &["another is ahead of this one in the queue"],
+        &["another session is ahead in the queue"],
     );
     signal(third.pid(), Signal::SIGCONT);
     site.store.until_begun("node-c");
@@ -382,7 +382,7 @@ fn clause_13_a_late_clock_is_refused_but_not_a_waiter(site: &Site) {
     let_go(site, run);
     site.store.until_begun("node-b");
     let_go_of(site, waiting);
-    let words = ["belongs to node-b", "others may have it in"];
+    let words = ["belongs to node-b", "other clients can have it in"];
     refused(short(site, "node-a"), &words);
 }
 
