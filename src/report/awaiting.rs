@@ -53,7 +53,7 @@ pub fn waiting(seen: &Seen<'_>) -> Message {
             ..
         }) => {
             let text = format!(
-                "waiting for {by} to end its job of {token}; its last heartbeat is {} old, and its lease is over in {} if no other comes",
+                "waiting for {by} to end its job of {token}; its last heartbeat is {} old, and its lease is over in {} if no new heartbeat comes",
                 rounded(*silent_for),
                 rounded(*takeover_in)
             );

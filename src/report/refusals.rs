@@ -33,7 +33,7 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
                 format!(", but not before {at} (--at-least)")
             });
             format!(
-                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no other comes{}",
+                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no new heartbeat comes{}",
                 seen.map_or_else(String::new, since),
                 rounded(*silent_for),
                 rounded(*takeover_in),

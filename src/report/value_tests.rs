@@ -446,7 +446,7 @@ fn refusals() -> [(Refusal, [&'static str; 3]); 4] {
             [
                 "n1 (session s1) sent its last heartbeat 1m ago, and may be silent for 4m more",
                 "held by n1 (host host-a, pid 42) since 2026-09-21T15:13:20.000Z in the store; \
-                 its last heartbeat is 1m old, and it can be taken over in 4m if no other comes, but \
+                 its last heartbeat is 1m old, and it can be taken over in 4m if no new heartbeat comes, but \
                  not before 2026-09-22T00:13:20.000Z (--at-least)",
                 "held by n1 for 1h 1m, takeover possible in 4m",
             ],

@@ -75,6 +75,8 @@ fn read_in(source: &str) -> Vec<String> {
         let names = texts.map(|(name, _)| name.to_owned());
         names
             .filter(|name| name.len() > 1 && name.chars().all(is_name))
+            // Those are options, which clap knows, or of tests.
+            .filter(|name| !name.starts_with("TOKENRUN_"))
             .collect()
     };
     calls.iter().flat_map(after).collect()
