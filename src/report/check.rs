@@ -60,7 +60,7 @@ impl<'a> Answer<'a> {
             Some("not_held") => format!("{group} is not running: no node may run now"),
             Some("revoked") => format!("{group} was revoked from this session: end the job"),
             Some("ends_too_soon") => format!(
-                "{group} is held by this session, but only {left} are certain, not {}",
+                "{group} is held by this session for only {left} more, not for {}",
                 rounded(self.needed)
             ),
             Some(_) => format!("{group} is held by another session, of {client}"),

@@ -71,7 +71,7 @@ pub fn judged(judgement: &Judgement, incarnation: &Incarnation, store: &str) -> 
             format!("{store} ({incarnation}) is settled: its tokens are granted without a wait")
         }
         Judgement::Distrust => format!(
-            "{store} ({incarnation}) is distrusted: no group is granted until its longest takeover-after has passed; running jobs go on"
+            "{store} ({incarnation}) is distrusted: nothing is granted in a group until its longest takeover-after has passed; running jobs go on"
         ),
     };
     Message::new(Level::Info, judgement.word(), text)

@@ -134,7 +134,7 @@ fn a_run_too_soon_after_the_last_is_refused_on_every_node() {
     for client in ["node-a", "node-b"] {
         run(client)
             .with_code(75)
-            .says(&["ran too recently for its --at-least", "not before"]);
+            .says(&["ran too recently for its --at-least", "it can run again in"]);
     }
     assert!(store.status()["not_before"].is_string());
     assert_eq!(grants(&store), ["node-a bind"]);

@@ -101,7 +101,7 @@ fn a_paused_group_is_refused_and_a_running_job_goes_on() {
     let (run, _) = start(&store);
     let pause = r#"{"by": "ops", "reason": "migration"}"#;
     store.set(&[("pause", pause)], &["version = 4711"]);
-    run.until_says("another wrote the row");
+    run.until_says("another process wrote the row");
     store.go(0);
     run.end().with_code(0);
     let refused = store.free_run("node-a").end().with_code(75);

@@ -257,7 +257,7 @@ fn clause_7_a_run_too_soon_is_refused_on_both_nodes(site: &Site) {
     for client in ["node-a", "node-b"] {
         refused(
             at_least(client),
-            &["ran too recently for its --at-least", "not before"],
+            &["ran too recently for its --at-least", "it can run again in"],
         );
         // What the last run asked for counts.
         refused(short(site, client), &["ran too recently"]);
@@ -283,7 +283,7 @@ fn clause_7_a_run_that_crashed_too_soon_is_refused_on_both_nodes(site: &Site) {
             if ended.stderr.contains("is held by") {
                 return Err(ended.stderr);
             }
-            ended.says(&["ran too recently for its --at-least", "not before"]);
+            ended.says(&["ran too recently for its --at-least", "it can run again in"]);
             Ok(())
         });
     }
