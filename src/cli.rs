@@ -72,7 +72,7 @@ pub use self::screen::{Colours, ScreenRequest};
 pub use self::selection::Selection;
 pub use self::settings::{Effective, Origin, said_by_variable};
 pub use self::shared::{LogFormat, LogRequest, StoreRequest};
-pub use self::unusable::Unusable;
+pub use self::unusable::{Unusable, asks_for_json};
 
 /// The text of `--version`, if that is the whole request: then nothing else has to be built, and
 /// the start is that of any small program.

@@ -147,7 +147,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
     let refusal = match &decided.verdict {
         Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => why,
         Verdict::Observe(wait) => {
-            return format!("It has to stand unchanged for {} more", rounded(*wait));
+            return format!("It must stay unchanged for {} more", rounded(*wait));
         }
         Verdict::ObserveStore { wait, doubt } => return forgetful(*wait, *doubt),
         Verdict::Wait(wait) => {
@@ -180,7 +180,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
                 _ => "",
             };
             format!(
-                "{by}{twin} (session {session}) was heard {} ago, and may be silent for {} more{next}",
+                "{by}{twin} (session {session}) sent its last heartbeat {} ago, and may be silent for {} more{next}",
                 rounded(*silent_for),
                 rounded(*takeover_in)
             )

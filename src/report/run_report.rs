@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::printable::json;
 use super::whole_file::write_whole;
 use crate::run::ending::{Ending, JobEnd, Unstarted};
 use crate::run::event::Granted;
@@ -98,7 +99,7 @@ impl<'a> RunReport<'a> {
     }
 
     fn text(&self) -> io::Result<Vec<u8>> {
-        let mut text = serde_json::to_vec_pretty(self)?;
+        let mut text = json(serde_json::to_string_pretty(self)?).into_bytes();
         text.push(b'\n');
         Ok(text)
     }

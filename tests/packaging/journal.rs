@@ -117,9 +117,9 @@ fn needs_root_the_journal_has_the_reason_of_each_end() {
     server.ctl(&["reload"]);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = "Connection refused (os error 111), while connecting; run.sh was not started; \
-                  tokenrun doctor looks closer";
+                  tokenrun doctor examines the store";
     let late = "no answer within 500ms while logging in; run.sh was not started; tokenrun doctor \
-                looks closer";
+                examines the store";
     let wrong = "password authentication failed for user \"etl\" (SQLSTATE 28P01); run.sh was not \
                  started";
     for (port, status, how) in [

@@ -141,7 +141,7 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
         vm.mail(closed, "exit 0", |_| ()),
         "tokenrun: the store postgres://etl@127.0.0.1:1/postgres can't be used: server 127.0.0.1 \
          port 1: Connection refused (os error 111), while connecting; run.sh was not started; \
-         tokenrun doctor looks closer\n"
+         tokenrun doctor examines the store\n"
     );
 
     // Its kernel takes the connection, and no process answers.
@@ -154,7 +154,7 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
         format!(
             "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
              127.0.0.1 port {port}: no answer within 500ms while logging in; run.sh was not \
-             started; tokenrun doctor looks closer\n"
+             started; tokenrun doctor examines the store\n"
         )
     );
 }
@@ -214,7 +214,7 @@ fn needs_root_a_store_that_goes_away_is_a_mail_with_what_became_of_the_job() {
          error 111), while connecting"
     );
     let lines = [
-        format!("{refused}; run.sh goes on; it is ended in N if that lasts"),
+        format!("{refused}; run.sh goes on; it is ended in N unless the store comes back"),
         format!(
             "the lease of \"nightly\" could not be renewed in {store} in time; run.sh is ended, \
              and killed in N"

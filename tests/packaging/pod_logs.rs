@@ -79,8 +79,8 @@ fn needs_root_the_log_has_the_reason_of_each_end() {
         );
         // It waits for a store that may come back, here for no time at all.
         let line = format!(
-            "{error}; waiting for it too\n\
-             {error}; sh was not started; tokenrun doctor looks closer"
+            "{error}; waiting for the store too\n\
+             {error}; sh was not started; tokenrun doctor examines the store"
         );
         assert_eq!(
             logged(&site, &url, &pod(&["--once=4"], "exit 0")),

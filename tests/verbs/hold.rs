@@ -202,7 +202,7 @@ fn a_handoff_is_obeyed_at_once(site: &Site) {
     let log = until_log(site, 3);
     assert_eq!(log, ["gain node-a", "loss node-a", "gain node-c"]);
     // The first waits again, behind the second.
-    first.until_says("handed \"job\"");
+    first.until_says("handed off \"job\"");
     stop(third);
     assert_eq!(until_log(site, 5)[3..], ["loss node-c", "gain node-b"]);
     stop(second);

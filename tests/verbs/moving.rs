@@ -197,5 +197,5 @@ fn a_revoke_of_a_dead_holder_waits_for_its_lease_alone(site: &Site) {
     until_dead(job);
     // Its locks prove on this host that it is dead.
     let revoked = verb(site, &["revoke", "--wait"]).end().with_code(0);
-    revoked.tells(&["node-a is dead or silent", "others may have it"]);
+    revoked.tells(&["node-a is dead or silent", "other clients can have it"]);
 }

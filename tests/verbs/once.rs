@@ -214,7 +214,7 @@ fn a_success_after_the_store_was_put_back_under_the_job_is_written_whole(site: &
     site.sql("DELETE FROM runs");
     site.sql("DELETE FROM tokens WHERE token_group <> ''");
     site.store.go(0);
-    run.end().with_code(0).says(&["was no longer ours"]);
+    run.end().with_code(0).says(&["no longer had the token"]);
     assert_recorded_whole(site);
 }
 

@@ -257,7 +257,7 @@ fn clause_7_a_run_too_soon_is_refused_on_both_nodes(site: &Site) {
     for client in ["node-a", "node-b"] {
         refused(
             at_least(client),
-            &["ran too recently for its --at-least", "not before"],
+            &["ran too recently for its --at-least", "it can run again in"],
         );
         // What the last run asked for counts.
         refused(short(site, client), &["ran too recently"]);
@@ -283,7 +283,7 @@ fn clause_7_a_run_that_crashed_too_soon_is_refused_on_both_nodes(site: &Site) {
             if ended.stderr.contains("is held by") {
                 return Err(ended.stderr);
             }
-            ended.says(&["ran too recently for its --at-least", "not before"]);
+            ended.says(&["ran too recently for its --at-least", "it can run again in"]);
             Ok(())
         });
     }
@@ -334,7 +334,7 @@ fn clause_10_a_session_outside_the_queue_comes_after_waiters(site: &Site) {
     // node-c is first and can't come just now: no other overtakes it.
     refused(
         short(site, "node-a"),
-        &["another is ahead of this one in the queue"],
+        &["another session is ahead in the queue"],
     );
     signal(third.pid(), Signal::SIGCONT);
     site.store.until_begun("node-c");
@@ -382,7 +382,7 @@ fn clause_13_a_late_clock_is_refused_but_not_a_waiter(site: &Site) {
     let_go(site, run);
     site.store.until_begun("node-b");
     let_go_of(site, waiting);
-    let words = ["belongs to node-b", "others may have it in"];
+    let words = ["belongs to node-b", "other clients can have it in"];
     refused(short(site, "node-a"), &words);
 }
 

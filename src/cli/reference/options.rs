@@ -46,7 +46,7 @@ pub(super) fn rules() -> Vec<Part> {
             "A duration is written 90s, 5m or 2h 30m. A plain number is a number of seconds.",
         ),
         paragraph(
-            "The durations must fit together: heartbeat + 2 × store-timeout + kill-grace + margin must be less than takeover-after. The margin is a tenth of takeover-after, at least a second. If they do not fit, the message names the least takeover-after that does.",
+            "The durations must fit together: `heartbeat + 2 * store-timeout + kill-grace + margin` must be less than takeover-after. The margin is a tenth of takeover-after, at least a second. If they do not fit, the message names the least takeover-after that does.",
         ),
     ]
 }

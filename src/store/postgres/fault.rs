@@ -165,7 +165,7 @@ impl Fault {
     pub(super) fn store_error(&self, place: &str, host: &str) -> StoreError {
         let remedy = match self.code() {
             Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Some(
-                "have a database administrator run what tokenrun init --print-sql prints, and then \
+                "ask a database administrator to run what tokenrun init --print-sql prints, and then \
                  GRANT tokenrun TO this role",
             ),
             Some(code) if *code == SqlState::UNTRANSLATABLE_CHARACTER => Some(
