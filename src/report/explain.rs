@@ -123,6 +123,11 @@ impl<'a> Explanation<'a> {
             _ => format!("{client} would make {group} known, and look again"),
         };
         let change = match (&self.changes_in_ms, &self.changes_at, self.then) {
+            (Some(ms), Some(at), Some(clause)) if self.refused == Some("held") => format!(
+                "That changes when the run ends. If no new heartbeat comes, it changes in {}, at {at}: then clause {clause} decides: {}.",
+                rounded(Duration::from_millis(*ms)),
+                clause.text()
+            ),
             (Some(ms), Some(at), Some(clause)) => format!(
                 "That changes in {}, at {at}, unless something else changes it first: then clause {clause} decides: {}.",
                 rounded(Duration::from_millis(*ms)),
