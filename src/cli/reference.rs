@@ -17,11 +17,11 @@ use clap::Command;
 
 use self::topic::Topic;
 
-/// Makes a topic from the command line.
-type Maker = fn(&Command) -> Topic;
+/// Makes a topic from the description of the command line.
+type Make = fn(&Command) -> Topic;
 
 /// The topics, by the name that `tokenrun help` takes.
-const TOPICS: [(&str, Maker); 6] = [
+const TOPICS: [(&str, Make); 6] = [
     ("exit-codes", exit_codes::topic),
     ("environment", environment::topic),
     ("json", json::topic),

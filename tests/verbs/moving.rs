@@ -119,6 +119,7 @@ fn a_move_waits_on_a_terminal_and_not_elsewhere(site: &Site) {
     let line = format!("t move -g {GROUP} --to node-b");
     terminal.line(&line);
     terminal.until("waiting until node-b may have it");
+    terminal.until("Ctrl-C ends this wait; what was asked for stays in force");
     terminal.key(crate::support::ctrl('c'));
     terminal.prompt();
     assert_eq!(terminal.status(), 130);
