@@ -145,7 +145,7 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
     );
 
     // Its kernel takes the connection, and no process answers.
-    vm.set("TOKENRUN_STORE_TIMEOUT=500ms\n");
+    vm.set("TOKENRUN_STORE_TIMEOUT=2s\n");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let url = format!("postgres://etl:x@127.0.0.1:{port}/postgres?sslmode=disable");
@@ -153,7 +153,7 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
         vm.mail(&url, "exit 0", |_| ()),
         format!(
             "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
-             127.0.0.1 port {port}: no answer within 500ms while logging in; run.sh was not \
+             127.0.0.1 port {port}: no answer within N while logging in; run.sh was not \
              started; tokenrun doctor examines the store\n"
         )
     );
