@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::site::{GROUP, Site};
-use crate::support::{Line, Terminal, until_dead};
+use crate::support::{Line, Terminal, until, until_dead};
 
 stories!(
     a_running_job_is_moved_without_overlap,
@@ -136,7 +136,13 @@ fn a_move_is_over_when_the_client_runs(site: &Site) {
     site.store.until_begun("node-a");
     // It waits in the queue, so that the store knows it, and takes the token between two looks.
     let next = run(site, "node-b").with(&["--wait"]).start();
-    next.until_says("waiting in the queue");
+    until(
+        "node-b is in the queue",
+        || match &status(site)["waiters"] {
+            waiters if waiters.as_u64() > Some(0) => Ok(()),
+            waiters => Err(format!("{waiters}: {}", next.stderr())),
+        },
+    );
     let moved = verb(site, &["move", "--to", "node-b", "--wait"]).end();
     let moved = moved.with_code(0);
     assert!(!moved.stderr.contains("never seen"), "{moved:?}");
