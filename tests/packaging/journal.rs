@@ -7,7 +7,7 @@ use crate::machine::{Machine, shared_folder};
 use crate::mails::without_time;
 use crate::server::Server;
 use crate::support::{Store, until};
-use crate::systemd::{install, install_database, until_over};
+use crate::systemd::{install, install_database, property, until_over};
 
 struct Node {
     store: Store,
@@ -49,10 +49,18 @@ impl Node {
         install_database(&self.machine, url);
         let job = format!("#!/bin/sh\n{job}\n");
         self.machine.write("/opt/etl/run.sh", "0755", &job);
+        let before = property(&self.machine, "InvocationID");
         self.machine.shell(
             "systemctl daemon-reload; systemctl reset-failed nightly.service || true
              systemctl start --no-block nightly.service",
         );
+        // Until then it is as inactive as after its end.
+        until("the service has started", || {
+            match property(&self.machine, "InvocationID") {
+                id if id == before => Err(id),
+                _ => Ok(()),
+            }
+        });
         during(&self.store);
         let (result, status) = until_over(&self.machine);
         let journal = self
