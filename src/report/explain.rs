@@ -156,10 +156,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         }
         Verdict::ObserveStore { wait, doubt } => return forgetful(*wait, *doubt),
         Verdict::Wait(wait) => {
-            let first = row.and_then(|row| {
-                let handed = row.document.handoff.as_ref().map(|handoff| &handoff.to);
-                handed.or_else(|| row.preferred_client())
-            });
+            let first = row.and_then(Row::next_client);
             let first = first.map_or_else(|| "another".to_owned(), ToString::to_string);
             return format!("The head start of {first} is {} more", rounded(*wait));
         }
