@@ -1,0 +1,305 @@
+//! A real MariaDB or MySQL server of the tests' own, in a temporary directory. It ends when the process
+//! that started it does, however that ends: another process waits for that.
+//!
+//! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So
+//! it imports nothing of the crate.
+
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, User, geteuid};
+
+/// How long a server may take to start or to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server that runs.
+pub(crate) struct Server {
+    folder: PathBuf,
+    port: u16,
+    /// When its other end sees the end of this pipe, the server is stopped.
+    _lifeline: ChildStdin,
+    keeper: Child,
+}
+
+/// A program of MariaDB's: on the PATH, or where Debian has it.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&on_path);
+    let folders = folders.chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/bin")]);
+    folders
+        .map(|folder| folder.join(name))
+        .find(|path| path.exists())
+        .unwrap_or_else(|| {
+            panic!("{name} is missing: install MariaDB 10.6 or newer (tests/run-all does)")
+        })
+}
+
+/// The user that the server runs as, where this is root.
+fn servant() -> Option<User> {
+    if !geteuid().is_root() {
+        return None;
+    }
+    // It is in each host's file: the search for a name that is not crashes a static program.
+    User::from_name("nobody").ok().flatten()
+}
+
+/// A command as that user.
+fn server_command(program: &Path) -> Command {
+    let mut command = match servant() {
+        None => Command::new(program),
+        Some(user) => {
+            let mut command = Command::new("setpriv");
+            command
+                .arg(format!("--reuid={}", user.uid))
+                .arg(format!("--regid={}", user.gid))
+                .arg("--clear-groups")
+                .arg(program);
+            command
+        }
+    };
+    command
+        .current_dir("/")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null());
+    command
+}
+
+fn done(command: &mut Command) -> String {
+    let output = command
+        .output()
+        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {text}{errors}");
+    text
+}
+
+impl Server {
+    /// The one that all tests of a program share.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&[]))
+    }
+
+    /// A server of a test's own, with these lines of configuration.
+    pub(crate) fn start(configuration: &[&str]) -> Self {
+        let folder = Self::folder();
+        done(
+            server_command(&program("mariadb-install-db"))
+                .arg("--no-defaults")
+                .arg(format!("--datadir={}", folder.join("data").display()))
+                .args(["--auth-root-authentication-method=normal", "--skip-test-db"]),
+        );
+        Self::start_in(folder, configuration)
+    }
+
+    /// A folder that the server's user owns.
+    pub(crate) fn folder() -> PathBuf {
+        let folder = tempfile::Builder::new()
+            .prefix("tokenrun-my-")
+            .tempdir()
+            .unwrap()
+            .keep();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        if let Some(user) = servant() {
+            chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
+        }
+        folder
+    }
+
+    /// A server on the data that is in this folder.
+    pub(crate) fn start_in(folder: PathBuf, configuration: &[&str]) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        // Before the server, so that it never outlives this process. The server's own file has its id.
+        let script = format!(
+            "read line; kill -9 $(cat '{folder}/pid'); rm -rf '{folder}'",
+            folder = folder.display()
+        );
+        let mut keeper = server_command(Path::new("/bin/sh"))
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self {
+            _lifeline: keeper.stdin.take().unwrap(),
+            keeper,
+            folder,
+            port,
+        };
+        server.configure(configuration);
+        server.run();
+        server
+    }
+
+    /// Writes the configuration, which counts from the next start.
+    pub(crate) fn configure(&self, own: &[&str]) {
+        let folder = self.folder.display();
+        let lines = [
+            "[mysqld]".to_owned(),
+            format!("datadir = {folder}/data"),
+            format!("socket = {folder}/socket"),
+            format!("pid-file = {folder}/pid"),
+            format!("log-error = {folder}/log"),
+            format!("port = {}", self.port),
+            "bind-address = 127.0.0.1".into(),
+            "max_connections = 150".into(),
+            "innodb_buffer_pool_size = 32M".into(),
+            "skip-name-resolve".into(),
+        ];
+        let own = own.iter().map(ToString::to_string);
+        let text: Vec<String> = lines.into_iter().chain(own).collect();
+        std::fs::write(self.folder.join("my.cnf"), text.join("\n") + "\n").unwrap();
+    }
+
+    /// Starts the server, and waits until it takes connections.
+    pub(crate) fn run(&self) {
+        self.run_by(server_command(&program("mariadbd")));
+    }
+
+    fn run_by(&self, mut command: Command) {
+        let _ = std::fs::remove_file(self.folder.join("pid"));
+        let mut child = command
+            .arg(format!(
+                "--defaults-file={}",
+                self.folder.join("my.cnf").display()
+            ))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let begun = Instant::now();
+        while !self.is_ready() {
+            let log = || std::fs::read_to_string(self.log()).unwrap_or_default();
+            let ended = child.try_wait().unwrap();
+            assert!(ended.is_none(), "the server ended: {}", log());
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "the server does not start: {}",
+                log()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // It is waited for, so that it does not stay a zombie.
+        std::thread::spawn(move || child.wait());
+    }
+
+    /// Whether it takes connections.
+    pub(crate) fn is_ready(&self) -> bool {
+        let mut client = self.client();
+        client.args(["-e", "SELECT 1"]);
+        let client = client.stdout(Stdio::null()).stderr(Stdio::null());
+        client.status().unwrap().success()
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> Pid {
+        let text = std::fs::read_to_string(self.folder.join("pid")).unwrap();
+        Pid::from_raw(text.trim().parse().unwrap())
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal).unwrap();
+    }
+
+    /// Ends it with this signal, and waits for its end.
+    pub(crate) fn stop(&self, by: Signal) {
+        let pid = self.pid();
+        kill(pid, by).unwrap();
+        let begun = Instant::now();
+        while kill(pid, None).is_ok() {
+            assert!(begun.elapsed() < PATIENCE, "the server does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// What it has written.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// The path of its Unix socket.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.join("socket")
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The client, as the administrator over the socket.
+    pub(crate) fn client(&self) -> Command {
+        let mut client = Command::new(program("mariadb"));
+        client
+            .env_clear()
+            .arg("--no-defaults")
+            .args(["-N", "-B", "-u", "root"]);
+        client.arg(format!("--socket={}", self.socket().display()));
+        client
+    }
+
+    /// Runs these statements as the administrator.
+    pub(crate) fn sql(&self, database: &str, statements: &str) -> String {
+        let mut client = self.client();
+        client.args(["-D", database, "-e", statements]);
+        done(&mut client).trim().to_owned()
+    }
+
+    /// An empty private database, and its connection string.
+    pub(crate) fn database(&self) -> Database<'_> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("db{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        self.sql("mysql", &format!("CREATE DATABASE {name}"));
+        Database { server: self, name }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The end of the lifeline comes with this process's; a test's own server ends now.
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+        if let Ok(text) = std::fs::read_to_string(self.folder.join("pid"))
+            && let Ok(pid) = text.trim().parse()
+        {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A database of a test's own.
+pub(crate) struct Database<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) name: String,
+}
+
+impl Database<'_> {
+    /// Over the Unix socket.
+    pub(crate) fn url(&self) -> String {
+        let socket = self.server.socket().display().to_string();
+        format!("mysql://root@localhost/{}?socket={socket}", self.name)
+    }
+
+    /// Over TCP.
+    pub(crate) fn tcp_url(&self) -> String {
+        let port = self.server.port();
+        format!("mysql://root@127.0.0.1:{port}/{}", self.name)
+    }
+
+    pub(crate) fn sql(&self, statements: &str) -> String {
+        self.server.sql(&self.name, statements)
+    }
+}
