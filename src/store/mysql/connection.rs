@@ -44,6 +44,8 @@ pub(super) struct Failed {
     pub(super) no_schema: bool,
     /// The database does not exist: nothing has happened.
     pub(super) no_database: bool,
+    /// No server accepts writes: nothing has happened.
+    pub(super) is_read_only: bool,
 }
 
 impl Failed {
@@ -53,6 +55,7 @@ impl Failed {
             error,
             no_schema: false,
             no_database: false,
+            is_read_only: false,
         }
     }
 
@@ -231,6 +234,7 @@ impl Connection {
             error: fault.store_error(&self.store_name, &host),
             no_schema: fault.is_missing_schema(),
             no_database: fault.code() == Some(code::UNKNOWN_DATABASE),
+            is_read_only: fault.is_read_only(),
         }
     }
 

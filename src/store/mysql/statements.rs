@@ -23,7 +23,7 @@ use crate::store::sql::cell::Cell;
 const BINARY: &str = "/*M! utf8mb4_nopad_bin */ /*!80000 utf8mb4_0900_bin */";
 
 /// How many answers the set-up of a session has.
-pub(super) const SET_UP_ANSWERS: usize = 5;
+pub(super) const SET_UP_ANSWERS: usize = 6;
 
 /// What fails on a server that accepts no writes.
 pub(super) const WRITABLE: &str = sql!("writable");

@@ -5,5 +5,5 @@ SELECT
     AND NOT EXISTS (
         SELECT 1
         FROM /*M! information_schema.global_variables */ /*!80000 performance_schema.global_variables */
-        WHERE variable_name = 'wsrep_on' AND variable_value = 'ON'
+        WHERE LOWER(variable_name) = 'wsrep_on' AND variable_value = 'ON'
     ) AS durable

@@ -9,15 +9,14 @@ SET
     innodb_lock_wait_timeout = 1, sql_select_limit = 18446744073709551615, sql_safe_updates = 0,
     /*M! max_statement_time = {seconds}, idle_transaction_timeout = {seconds}, */ sql_big_selects = 1;
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-SET
-    @tokenrun_server = CONCAT_WS(
-        ' ', /*M!101109 @@server_uid, */ /*!80000 @@server_uuid, */ CONCAT(@@hostname, ':', @@port)
-    ),
-    @tokenrun_epoch = CONCAT(
-        DATE_FORMAT(FROM_UNIXTIME(UNIX_TIMESTAMP() - (
-            SELECT CAST(variable_value AS SIGNED)
-            FROM /*M! information_schema.global_status */ /*!80000 performance_schema.global_status */
-            WHERE variable_name = 'Uptime'
-        )), '%Y-%m-%dT%H:%i:%sZ '),
-        @tokenrun_server
-    )
+SET @tokenrun_server = CONCAT_WS(
+    ' ', /*M!101109 @@server_uid, */ /*!80000 @@server_uuid, */ CONCAT(@@hostname, ':', @@port)
+);
+SET @tokenrun_epoch = CONCAT(
+    DATE_FORMAT(FROM_UNIXTIME(UNIX_TIMESTAMP() - (
+        SELECT CAST(variable_value AS SIGNED)
+        FROM /*M! information_schema.global_status */ /*!80000 performance_schema.global_status */
+        WHERE variable_name IN ('UPTIME', 'Uptime')
+    )), '%Y-%m-%dT%H:%i:%sZ '),
+    @tokenrun_server
+)
