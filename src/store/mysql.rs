@@ -27,6 +27,7 @@ mod environment;
 mod fault;
 mod incarnation;
 mod login;
+mod lookout;
 mod marks;
 mod prune;
 mod queue;
@@ -42,17 +43,19 @@ mod wire;
 #[allow(dead_code)]
 pub(crate) mod test_server;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::connection::{Connection, Failed};
 use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::text::parse;
+use self::lookout::OtherServers;
 use self::schema::Found;
 use self::settings::Settings;
 use self::statements::Statements;
 use super::sql::cell::BadColumn;
-use super::{Store, StoreError};
+use super::{Lookout, Store, StoreError};
 
 /// A token store in a database of MySQL or MariaDB.
 pub struct MysqlStore {
@@ -163,5 +166,11 @@ impl MysqlStore {
 impl Store for MysqlStore {
     fn name(&self) -> &str {
         self.connection.store_name()
+    }
+
+    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
+        let settings = self.connection.settings();
+        let others = OtherServers::of(settings, self.connection.in_use(), self.timeout)?;
+        Some(Arc::new(others))
     }
 }

@@ -82,6 +82,10 @@ pub(super) async fn log_in(
         .into_iter()
         .fold(Can::empty(), |all, one| all | one);
     let mut can = wanted & offered;
+    // The request for TLS has them too: the server takes them from the first packet.
+    if database {
+        can |= Can::CLIENT_CONNECT_WITH_DB;
+    }
     let is_socket = matches!(host.address, Address::Unix(_));
     let mode = settings.tls.mode;
     let offers_tls = offered.contains(Can::CLIENT_SSL);

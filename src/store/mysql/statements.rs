@@ -139,6 +139,15 @@ mod tests {
         }
     }
 
+    /// InnoDB locks the rows that a query within another statement reads.
+    #[test]
+    fn no_procedure_reads_rows_within_another_statement() {
+        for (name, procedure) in PROCEDURES {
+            assert!(!procedure.contains("(SELECT"), "{name}");
+            assert!(!procedure.contains("(\n        SELECT"), "{name}");
+        }
+    }
+
     #[test]
     fn no_statement_reads_the_time_of_a_statements_start() {
         for statement in Statements::default().creation() {

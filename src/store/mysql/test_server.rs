@@ -94,6 +94,8 @@ impl Server {
             server_command(&program("mariadb-install-db"))
                 .arg("--no-defaults")
                 .arg(format!("--datadir={}", folder.join("data").display()))
+                // A server removes the temporary files of others.
+                .arg(format!("--tmpdir={}", folder.display()))
                 .args(["--auth-root-authentication-method=normal", "--skip-test-db"]),
         );
         Self::start_in(folder, configuration)
@@ -152,6 +154,7 @@ impl Server {
             format!("socket = {folder}/socket"),
             format!("pid-file = {folder}/pid"),
             format!("log-error = {folder}/log"),
+            format!("tmpdir = {folder}"),
             format!("port = {}", self.port),
             "bind-address = 127.0.0.1".into(),
             "max_connections = 150".into(),

@@ -7,13 +7,14 @@ CREATE PROCEDURE tokenrun_fence(
 READS SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE v_fence bigint;
+    DECLARE v_running int;
     DECLARE v_text varchar(128) CHARACTER SET utf8mb4 COLLATE {binary};
     SELECT fence INTO v_fence FROM tokenrun_fences
     WHERE token_group = p_group AND fence = p_fence LOCK IN SHARE MODE;
-    IF v_fence IS NULL OR NOT EXISTS (
-        SELECT 1 FROM tokenrun_tokens
-        WHERE token_group = p_group AND fence = p_fence AND state = 'running'
-    ) THEN
+    -- Not within another statement, which would lock the row, and hold heartbeats off.
+    SELECT COUNT(*) INTO v_running FROM tokenrun_tokens
+    WHERE token_group = p_group AND fence = p_fence AND state = 'running';
+    IF v_fence IS NULL OR v_running = 0 THEN
         SET v_text = CONCAT(
             'the fence ', p_fence, ' of group ', LEFT(p_group, 40), ' is stale: end this job'
         );

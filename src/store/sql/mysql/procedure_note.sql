@@ -27,7 +27,7 @@ BEGIN
     END IF;
     START TRANSACTION;
     SELECT one INTO v_there FROM tokenrun_meta WHERE one = 1 FOR UPDATE SKIP LOCKED;
-    SET v_version = (SELECT note_version FROM tokenrun_meta WHERE one = 1);
+    SELECT note_version INTO v_version FROM tokenrun_meta WHERE one = 1;
     SET v_now = SYSDATE(6);
     IF NOT v_version <=> p_from THEN
         SET v_what = 'conflict';

@@ -21,10 +21,8 @@ BEGIN
         RESIGNAL;
     END;
     SET v_now = SYSDATE(6);
-    SET v_last = (
-        SELECT MAX(last_at) FROM tokenrun_refusals
-        WHERE token_group = p_group AND client = p_client AND cause = p_cause AND last_at <= v_now
-    );
+    SELECT MAX(last_at) INTO v_last FROM tokenrun_refusals
+    WHERE token_group = p_group AND client = p_client AND cause = p_cause AND last_at <= v_now;
     SET v_age = TIMESTAMPDIFF(MICROSECOND, v_last, v_now);
     IF v_age IS NULL OR v_age >= p_pause * 1000 THEN
         START TRANSACTION;

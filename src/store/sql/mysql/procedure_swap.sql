@@ -1,6 +1,7 @@
 -- A swap, or with p_version NULL the record of a run alone, whatever has become of its token. Everything from
 -- the lock to the commit happens in the server: no client can stop in between, and an error ends the
--- transaction. It waits for no lock of a token: a row that another transaction has locked is not found.
+-- transaction. It waits for no lock of a token: a row that another transaction has locked is not found. Rows
+-- are read by SELECT ... INTO alone: a query within another statement would lock them.
 --
 -- p_from: the version that was read, NULL for none. p_stamped: whether the row gets a new stamp. After p_expiry,
 -- or in another clock epoch than p_epoch, the swap has no effect. p_new_fence: a grant, or a raised fence, which
@@ -43,7 +44,7 @@ MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
     DECLARE v_now datetime(6);
     DECLARE v_version, v_fence bigint;
-    DECLARE v_written int DEFAULT 0;
+    DECLARE v_fences, v_written int DEFAULT 0;
     DECLARE v_what varchar(20) DEFAULT 'done';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -58,6 +59,7 @@ BEGIN
         SELECT version INTO v_version FROM tokenrun_tokens
         WHERE token_group = p_group FOR UPDATE SKIP LOCKED;
         IF p_new_fence THEN
+            SELECT COUNT(*) INTO v_fences FROM tokenrun_fences WHERE token_group = p_group;
             SELECT fence INTO v_fence FROM tokenrun_fences
             WHERE token_group = p_group FOR UPDATE SKIP LOCKED;
         END IF;
@@ -68,7 +70,7 @@ BEGIN
     ELSE
         IF v_version IS NULL THEN
             -- It is locked, or not there.
-            SET v_version = (SELECT version FROM tokenrun_tokens WHERE token_group = p_group);
+            SELECT version INTO v_version FROM tokenrun_tokens WHERE token_group = p_group;
             IF v_version IS NOT NULL THEN
                 SET v_what = 'locked';
             END IF;
@@ -77,8 +79,7 @@ BEGIN
             SET v_what = 'conflict';
         ELSEIF v_now > p_expiry OR NOT CAST(@tokenrun_epoch AS BINARY) <=> CAST(p_epoch AS BINARY) THEN
             SET v_what = 'expired';
-        ELSEIF v_what = 'done' AND p_new_fence AND v_fence IS NULL
-            AND EXISTS (SELECT 1 FROM tokenrun_fences WHERE token_group = p_group) THEN
+        ELSEIF v_what = 'done' AND v_fences > 0 AND v_fence IS NULL THEN
             SET v_what = 'held';
         ELSEIF v_what = 'done' AND p_from IS NULL THEN
             BEGIN
