@@ -20,6 +20,7 @@ pub mod conninfo;
 pub mod examine;
 pub mod settings;
 
+mod bell;
 mod cells;
 mod connection;
 mod dial;
@@ -46,6 +47,7 @@ pub(crate) mod test_server;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use self::bell::Bell;
 use self::connection::{Connection, Failed};
 use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
@@ -67,6 +69,12 @@ pub struct MysqlStore {
     checked: bool,
     /// The last list failed because the tables do not exist.
     lacks_tables: bool,
+    /// The name of the lock that this session holds while others wait for its token.
+    rings: Option<String>,
+    /// Whether others waited for the token at the last swap.
+    waits: bool,
+    /// What a session in the queue listens on.
+    bell: Option<Bell>,
 }
 
 impl std::fmt::Debug for MysqlStore {
@@ -96,6 +104,9 @@ impl MysqlStore {
             timeout,
             checked: false,
             lacks_tables: false,
+            rings: None,
+            waits: false,
+            bell: None,
         }
     }
 

@@ -133,7 +133,8 @@ impl Site {
     }
 
     /// Runs a statement there.
-    fn in_mysql(&self, statement: &str) -> String {
+    #[allow(dead_code)] // as above
+    pub(crate) fn in_mysql(&self, statement: &str) -> String {
         // As in the other databases, a backslash is nothing special.
         let statement = format!("SET sql_mode = 'NO_BACKSLASH_ESCAPES'; {statement}");
         let done = self.mysql_client().args(["-e", &statement]).output();

@@ -94,6 +94,15 @@ impl<'a> Cells<'a> {
         })
     }
 
+    /// How many sessions wait, in the answer of a swap; 0 in any other.
+    pub(super) fn waits(&mut self) -> i64 {
+        let column = self.names.iter().position(|name| name == "waits");
+        column.map_or(0, |at| {
+            self.next = at;
+            self.number().ok().flatten().unwrap_or(0)
+        })
+    }
+
     /// A table's columns, then its document.
     pub(super) fn of(&mut self, table: &Table) -> Result<Vec<Cell>, BadColumn> {
         let mut found = Vec::with_capacity(table.columns.len() + 1);

@@ -2,7 +2,6 @@
 //! its socket closed; the next one connects again.
 
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,6 +18,9 @@ use crate::store::{StoreError, Trouble};
 
 /// With less time than this a refused request is not sent again.
 const LEAST: Duration = Duration::from_millis(100);
+
+/// How long the last packet of a connection may take.
+const AT_ONCE: Duration = Duration::from_millis(10);
 
 /// A connection, with everything needed to make one.
 pub(super) struct Connection {
@@ -155,9 +157,50 @@ impl Connection {
         self.link.as_ref()
     }
 
-    /// The socket, readable when the server sends something.
-    pub(super) fn socket(&self) -> Option<Arc<OwnedFd>> {
-        self.link.as_ref().map(|link| Arc::clone(&link.socket))
+    /// Ends the connection; the next call makes another.
+    pub(super) fn close(&mut self) {
+        if let (Some(link), Some(runtime)) = (self.link.take(), &self.runtime) {
+            runtime.block_on(quit(link));
+        }
+    }
+
+    /// Sends a statement, whose answer is not waited for, over another connection to the server in use: over
+    /// this one, if there is one.
+    pub(super) fn ask_aside(
+        &mut self,
+        limit: Duration,
+        link: Option<Link>,
+        statement: &str,
+    ) -> Option<Link> {
+        let runtime = self.runtime().ok()?;
+        let asking = async {
+            let deadline = Deadline::after(limit);
+            let host = self.settings.hosts.get(self.host())?;
+            let mut link = match link {
+                Some(link) => link,
+                None => dial(&self.settings, host, deadline, true).await.ok()?,
+            };
+            let sent = deadline.bound(Activity::Asking, link.wire.send(statement));
+            sent.await.ok()?.ok()?;
+            Some(link)
+        };
+        let link = runtime.block_on(asking);
+        self.runtime = Some(runtime);
+        link
+    }
+
+    /// Reads the answer on another connection, which is there. Whether that succeeded.
+    pub(super) fn receive_aside(&self, limit: Duration, link: &mut Link) -> bool {
+        let Some(runtime) = &self.runtime else {
+            return false;
+        };
+        let mut answers = Vec::new();
+        let receiving = link.wire.receive(&mut answers);
+        let received = async {
+            let deadline = Deadline::after(limit);
+            deadline.bound(Activity::Asking, receiving).await
+        };
+        matches!(runtime.block_on(received), Ok(Ok(())))
     }
 
     fn runtime(&mut self) -> Result<Runtime, String> {
@@ -280,10 +323,19 @@ fn no_server() -> Fault {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        self.close();
         // A name look-up may hang on a thread of its own, and is not waited for.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// Ends a connection that is silent: then nothing of the server's is under way.
+async fn quit(mut link: Link) {
+    if link.is_alive() {
+        // What can't be sent at once is not waited for.
+        let _ = tokio::time::timeout(AT_ONCE, link.wire.quit()).await;
     }
 }
 

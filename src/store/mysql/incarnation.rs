@@ -26,7 +26,7 @@ fn in_reading(c: &mut Cells<'_>) -> Result<(Option<IncarnationNote>, Incarnation
         IncarnationNote::from_json(text.unwrap_or_default(), version)
     });
     let server = c.needed_text()?;
-    Ok((note, Incarnation(format!("{server} {}", c.needed_text()?))))
+    Ok((note, Incarnation(format!("{server}_{}", c.needed_text()?))))
 }
 
 impl MysqlStore {

@@ -1,4 +1,4 @@
-//! The table of waiters: the queue.
+//! The table of waiters: the queue. Its notifier is in [`super::bell`].
 
 use super::MysqlStore;
 use super::cells::Cells;
@@ -7,7 +7,7 @@ use super::tokens::{AFTER_TOKEN, expiry_values};
 use super::wire::Answer;
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::waiter;
-use crate::store::{Queue, Reading, StoreError, Tokens as _};
+use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
 use crate::token::{GroupName, QueueEntry, SessionId, Until, Waiter};
 
 /// Where an answer of `read.sql` goes on after the waiter.
@@ -70,6 +70,8 @@ impl Queue for MysqlStore {
         let statement = self.statements.of(sql!("queue_join"), &values);
         let joined = self.connection.ask(self.timeout, &statement);
         joined.map_err(|failed| failed.error)?;
+        // Before the read, which then shows what was not heard.
+        self.listen(group);
         self.read(group)
     }
 
@@ -78,5 +80,9 @@ impl Queue for MysqlStore {
         let statement = self.statements.of(sql!("queue_leave"), &values);
         let left = self.connection.ask(self.timeout, &statement);
         left.map(drop).map_err(|failed| failed.error)
+    }
+
+    fn notifier(&mut self) -> Option<Notifier> {
+        self.bell.as_ref()?.socket().map(Notifier)
     }
 }

@@ -10,7 +10,9 @@ use super::wire::Answer;
 use crate::store::StoreError;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
-use crate::token::{GroupName, Recorded, RunRecord, StampOf, StoreTime, Swap, Swapped, WallTime};
+use crate::token::{
+    GroupName, Recorded, RunRecord, StampOf, State, StoreTime, Swap, Swapped, WallTime,
+};
 
 /// How long a row may be locked before the swap is reported as held: far longer than another
 /// client's swap takes.
@@ -77,9 +79,16 @@ pub(super) enum Outcome {
 impl MysqlStore {
     /// Carries out a swap, with retries for a moment while another transaction has the row locked.
     pub(super) fn carry_out(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        let statement = self.statements.of(sql!("swap"), &values(swap));
+        let mut statement = self.statements.of(sql!("swap"), &values(swap));
+        let holds = matches!(swap.to.state, State::Running { .. });
+        if let Some(ring) = self.ringing(holds) {
+            statement = format!("{};\n{ring}", statement.trim_end());
+        }
         match self.call(&statement)? {
-            Outcome::Done(at) => Ok(Swapped::Done(at)),
+            Outcome::Done(at) => {
+                self.held_on(swap);
+                Ok(Swapped::Done(at))
+            }
             Outcome::Conflict | Outcome::Already => Ok(Swapped::Conflict),
             Outcome::Expired(now) => Ok(Swapped::Expired(now)),
             Outcome::Locked | Outcome::Held => Err(self.held(swap.group())),
@@ -128,7 +137,8 @@ impl MysqlStore {
         }
     }
 
-    fn outcome(&self, answer: &Answer) -> Result<Outcome, StoreError> {
+    fn outcome(&mut self, answer: &Answer) -> Result<Outcome, StoreError> {
+        self.waits = Cells::first(answer).is_some_and(|mut cells| cells.waits() > 0);
         let mut cells = Cells::first(answer).ok_or_else(|| self.no_answer())?;
         let read = |bad| self.bad_column("tokenrun_tokens", &bad);
         let what = cells.needed_text().map_err(read)?;

@@ -106,6 +106,10 @@ impl MysqlStore {
 impl Tokens for MysqlStore {
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         let begun = Instant::now();
+        self.hear();
+        if self.bell.is_some() {
+            self.listen(group);
+        }
         let statement = self.statements.of(sql!("read"), &[Cell::text(group)]);
         let answer = match self.connection.ask(self.timeout, &statement) {
             // A store without its last row is not complete.
@@ -135,6 +139,7 @@ impl Tokens for MysqlStore {
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
+        self.hear();
         self.carry_out(swap)
     }
 

@@ -24,6 +24,9 @@ const CHUNK: usize = 16 * 1024;
 /// The command of a statement in text.
 const COM_QUERY: u8 = 3;
 
+/// The command of the end.
+const COM_QUIT: u8 = 1;
+
 /// Another answer follows.
 const MORE_RESULTS: u16 = 8;
 
@@ -119,18 +122,36 @@ impl Wire {
         self.stream.flush().await
     }
 
+    /// Says that this is the end: a connection that only closes is an error in the server's log.
+    pub(super) async fn quit(&mut self) {
+        self.number = 0;
+        // The other end may be gone already.
+        let _ = self.write(&[COM_QUIT]).await;
+    }
+
+    /// Sends statements, whose answers are read later.
+    pub(super) async fn send(&mut self, statements: &str) -> Result<(), Fault> {
+        let io = |error| Fault::Io(Activity::Asking, error);
+        let mut command = Vec::with_capacity(statements.len() + 1);
+        command.push(COM_QUERY);
+        command.extend_from_slice(statements.as_bytes());
+        self.number = 0;
+        self.write(&command).await.map_err(io)
+    }
+
     /// Sends statements, and puts their answers into `answers`, until one fails.
     pub(super) async fn ask(
         &mut self,
         statements: &str,
         answers: &mut Vec<Answer>,
     ) -> Result<(), Fault> {
+        self.send(statements).await?;
+        self.receive(answers).await
+    }
+
+    /// Reads the answers to what was sent.
+    pub(super) async fn receive(&mut self, answers: &mut Vec<Answer>) -> Result<(), Fault> {
         let io = |error| Fault::Io(Activity::Asking, error);
-        let mut command = Vec::with_capacity(statements.len() + 1);
-        command.push(COM_QUERY);
-        command.extend_from_slice(statements.as_bytes());
-        self.number = 0;
-        self.write(&command).await.map_err(io)?;
         loop {
             let first = self.read().await.map_err(io)?;
             let (answer, status) = match first.first() {

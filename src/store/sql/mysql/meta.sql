@@ -4,8 +4,8 @@ INSERT INTO tokenrun_meta (one, version, oldest_reader, note, note_version)
 SELECT
     1, '1', '1',
     CONCAT(
-        '{"version": 0, "incarnation": ', JSON_QUOTE(CONCAT(@tokenrun_server, ' ', (
-            SELECT create_time FROM information_schema.tables
+        '{"version": 0, "incarnation": ', JSON_QUOTE(CONCAT(@tokenrun_server, '_', (
+            SELECT DATE_FORMAT(create_time, '%Y-%m-%dT%H:%i:%sZ') FROM information_schema.tables
             WHERE table_schema = DATABASE() AND table_name = 'tokenrun_tokens'
         ))),
         ', "epoch": ', JSON_QUOTE(@tokenrun_epoch),

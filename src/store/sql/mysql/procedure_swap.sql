@@ -11,7 +11,7 @@
 -- that it makes done.
 --
 -- Its answer: done, already (a run is recorded already), conflict, expired, locked (by another swap), held (by
--- a job's transaction); and the time.
+-- a job's transaction); the time; and how many sessions wait for the token that is held now.
 CREATE PROCEDURE tokenrun_swap(
     IN p_group varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_from bigint,
@@ -44,7 +44,7 @@ MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
     DECLARE v_now datetime(6);
     DECLARE v_version, v_fence bigint;
-    DECLARE v_fences, v_written int DEFAULT 0;
+    DECLARE v_fences, v_written, v_waits int DEFAULT 0;
     DECLARE v_what varchar(20) DEFAULT 'done';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -160,5 +160,8 @@ BEGIN
     ELSE
         ROLLBACK;
     END IF;
-    SELECT v_what AS what, v_now AS now, @tokenrun_epoch AS epoch;
+    IF v_what = 'done' AND p_state = 'running' THEN
+        SELECT COUNT(*) INTO v_waits FROM tokenrun_waiters WHERE token_group = p_group;
+    END IF;
+    SELECT v_what AS what, v_now AS now, @tokenrun_epoch AS epoch, v_waits AS waits;
 END

@@ -8,7 +8,7 @@ SELECT
     waiter.position, waiter.session, waiter.seen_at, waiter.clock_epoch, waiter.document,
     meta.note, meta.note_version, @tokenrun_server AS server,
     (
-        SELECT create_time FROM information_schema.tables
+        SELECT DATE_FORMAT(create_time, '%Y-%m-%dT%H:%i:%sZ') FROM information_schema.tables
         WHERE table_schema = DATABASE() AND table_name = 'tokenrun_tokens'
     ) AS made,
     @@global.read_only NOT IN ('0', 'OFF') AS read_only

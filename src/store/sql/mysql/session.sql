@@ -10,7 +10,7 @@ SET
     /*M! max_statement_time = {seconds}, idle_transaction_timeout = {seconds}, */ sql_big_selects = 1;
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
 SET @tokenrun_server = CONCAT_WS(
-    ' ', /*M!101109 @@server_uid, */ /*!80000 @@server_uuid, */ CONCAT(@@hostname, ':', @@port)
+    '_', /*M!101109 @@server_uid, */ /*!80000 @@server_uuid, */ CONCAT(@@hostname, ':', @@port)
 );
 SET @tokenrun_epoch = CONCAT(
     DATE_FORMAT(FROM_UNIXTIME(UNIX_TIMESTAMP() - (
