@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -17,6 +17,8 @@ use nix::unistd::{Pid, User, geteuid};
 
 /// How long a server may take to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+static STARTED: AtomicUsize = AtomicUsize::new(0);
 
 /// A server that runs.
 pub(crate) struct Server {
@@ -87,8 +89,14 @@ impl Server {
         SHARED.get_or_init(|| Self::start(&[]))
     }
 
+    /// How many servers this process has started.
+    pub(crate) fn started() -> usize {
+        STARTED.load(Ordering::Relaxed)
+    }
+
     /// A server of a test's own, with these lines of configuration.
     pub(crate) fn start(configuration: &[&str]) -> Self {
+        STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = Self::folder();
         done(
             server_command(&program("mariadb-install-db"))
