@@ -48,7 +48,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l on-success -d 'A shel
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l on-failure -d 'A shell command that is run after any end that is no success' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l on-refused -d 'A shell command that is run when the run is refused' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l hook-timeout -d 'How long a hook may take; then it is killed, with all that it has started [default: 10s]' -r
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l history-retain -d 'How long history is kept, at least [default: 30d]' -r
@@ -87,7 +87,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "doctor" -d 'Examine 
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group, or those that match: \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l state -d 'Only groups that are in one of these states' -r -f -a "running\t''
@@ -108,7 +108,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l utc -d 'Tim
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s g -l group -d 'Only this group, or those that match: \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l color -d 'When to show colours; auto: on a terminal, unless NO_COLOR is set' -r -f -a "auto\t'On a terminal, unless the environment says otherwise'
@@ -133,13 +133,13 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l json -d 'A
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l run -d 'The run with this fence, as history shows it [default: the newest whose output is kept]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l json -d 'An array with one JSON object instead of the output itself'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l client-id -d 'For this client [default: $CLIENT_ID, else the host name]' -r
@@ -151,7 +151,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l utc -d 'Ti
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l json -d 'An array of one JSON object instead of sentences'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l for -d 'The lease must be good for this much longer [default: 0]' -r
@@ -161,7 +161,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l json -d 'An 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s q -l quiet -d 'Say only what is wrong, twice: say nothing; the exit status tells'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s g -l group -d 'The name of what must be on one node at a time' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l client-id -d 'Who this node is [default: $CLIENT_ID, else the host name]' -r
@@ -185,7 +185,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s q -l quiet -d
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l reason -d 'Why: recorded, and shown in history' -r
@@ -199,7 +199,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s q -l quiet -
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l reason -d 'Why: recorded, and shown in history' -r
@@ -212,7 +212,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s q -l quiet 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l reason -d 'Why: recorded, and shown in history' -r
@@ -226,7 +226,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s q -l quiet
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l reason -d 'Why: recorded, and shown in history' -r
@@ -242,7 +242,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s v -l verbose 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l no-wait -d 'Do not wait, on a terminal either'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l reason -d 'Why: recorded, and shown in history' -r
@@ -254,7 +254,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s v -l verbos
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l clear -d 'Expect no client'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l reason -d 'Why: recorded, and shown in history' -r
@@ -268,7 +268,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s q -l quiet 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s g -l group -d 'The group, or a pattern: * stands for any characters, ? for one; may be given several times' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l reason -d 'Why: recorded, and shown in history' -r
@@ -281,7 +281,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s q -l quiet
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l force -d 'Free it although a job holds it: that job may go on for a while, beside the next'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l reason -d 'Why: recorded, and shown in history' -r
@@ -291,7 +291,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l json -d 'Wh
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l reason -d 'Why: recorded, and shown in history' -r
@@ -302,14 +302,14 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s q -l quie
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l textfile -d 'Write them to this file instead of stdout, as a whole: for the textfile collector' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s o -l output -d 'The file that is written, as a whole; - for stdout' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s g -l group -d 'Only these groups: a name, or a pattern with * and ?; may be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l title -d 'The page\'s heading' -r
@@ -320,7 +320,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_s
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "list" -d 'Show the keys that are done'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "forget" -d 'Forget a key: a run with it runs again'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l color -d 'When to show colours; auto: on a terminal, unless NO_COLOR is set' -r -f -a "auto\t'On a terminal, unless the environment says otherwise'
@@ -330,7 +330,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l reason -d 'Why: recorded, and shown in history' -r
@@ -346,7 +346,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -f -a "raise" -d 'Raise a group\'s fence, while no run holds it'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s f -l fence -d 'The fence' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
@@ -355,7 +355,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l log-format -d 'How messages are written to stderr' -r -f -a "text\t'A line of text each'
@@ -365,7 +365,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l reason -d 'Why: recorded, and shown in history' -r
@@ -376,7 +376,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s q -l quiet -d 'Say only what is wrong; twice: say nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s v -l verbose -d 'Tell every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l print-sql -d 'Print the SQL that makes it, with a role that may do what tokenrun does and no more'
@@ -404,7 +404,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l on-success 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l on-failure -d 'A shell command that is run after any end that is no success' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l on-refused -d 'A shell command that is run when the run is refused' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l hook-timeout -d 'How long a hook may take; then it is killed, with all that it has started [default: 10s]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l history-retain -d 'How long history is kept, at least [default: 30d]' -r
@@ -419,7 +419,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s v -l verbos
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s g -l group -d 'Compare the durations with those of this group, too' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, sqlite:///absolute/path or the plain path of a file' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq\'s, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-file -d 'A file that holds what would be written after --store: a mounted secret' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l config -d 'A configuration file, instead of the system\'s and the user\'s; \'\' for none' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l heartbeat -d 'Time between two heartbeats [default: 10s]' -r

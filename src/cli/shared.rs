@@ -16,7 +16,7 @@ pub(super) const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600)
 #[derive(Debug, Args)]
 pub(super) struct StoreFlags {
     /// Where the tokens are: postgres://user@host/database or another connection string of
-    /// libpq's, sqlite:///absolute/path or the plain path of a file
+    /// libpq's, mysql://user@host/database, sqlite:///absolute/path or the plain path of a file
     ///
     /// The default is a SQLite file in the state directory: /var/lib/tokenrun for root,
     /// $XDG_STATE_HOME/tokenrun or ~/.local/state/tokenrun for others. It is each user's

@@ -27,6 +27,7 @@ mod dial;
 mod environment;
 mod fault;
 mod incarnation;
+mod listener;
 mod login;
 mod lookout;
 mod marks;
@@ -47,11 +48,11 @@ pub(crate) mod test_server;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::bell::Bell;
 use self::connection::{Connection, Failed};
 use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::text::parse;
+use self::listener::Listener;
 use self::lookout::OtherServers;
 use self::schema::Found;
 use self::settings::Settings;
@@ -74,7 +75,7 @@ pub struct MysqlStore {
     /// Whether others waited for the token at the last swap.
     waits: bool,
     /// What a session in the queue listens on.
-    bell: Option<Bell>,
+    bell: Option<Listener>,
 }
 
 impl std::fmt::Debug for MysqlStore {

@@ -5,13 +5,11 @@
 //! at a time, and gives it up in the same statement: so all waiters are told at once. A holder for which
 //! nobody waits keeps no connection between two heartbeats.
 
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::MysqlStore;
 use super::cells::Cells;
-use super::dial::Link;
+use super::listener::Listener;
 use crate::token::{GroupName, StampOf, State, Swap};
 
 /// How long a waiter asks for the lock at a time: what a dead one has asked for is soon gone.
@@ -19,20 +17,6 @@ const LISTENS_S: u32 = 1;
 
 /// How long a waiter may take to begin to listen.
 const LIMIT: Duration = Duration::from_millis(500);
-
-/// A connection whose answer comes when the holder has given its lock up, or after a while.
-pub(super) struct Bell {
-    link: Link,
-    /// Whether it awaits an answer.
-    is_armed: bool,
-}
-
-impl Bell {
-    /// The socket, which can be read once the answer is there.
-    pub(super) fn socket(&self) -> Option<Arc<OwnedFd>> {
-        self.is_armed.then(|| Arc::clone(&self.link.socket))
-    }
-}
 
 /// The name of a group's lock: 64 bits of FNV-1a, because it is shorter than a group's name may be. Two
 /// groups with one lock only look more often than they need.
@@ -101,7 +85,7 @@ impl MysqlStore {
         }
         let link = self.bell.take().map(|bell| bell.link);
         let link = self.connection.ask_aside(limit, link, &listening(&name));
-        self.bell = link.map(|link| Bell {
+        self.bell = link.map(|link| Listener {
             link,
             is_armed: true,
         });

@@ -4,6 +4,7 @@
 mod connecting;
 mod durability;
 mod rights;
+mod server;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -12,7 +13,6 @@ use super::connection::Connection;
 use super::settings::{Host, Settings};
 use super::statements::{Statements, sql};
 use super::tokens;
-use super::wire::Answer;
 use crate::store::Trouble;
 use crate::store::checkup::advice::precise;
 use crate::store::checkup::{Check, Tell, advice};
@@ -20,6 +20,7 @@ use crate::store::sql::cell::Cell;
 use crate::token::{GroupName, Timing};
 
 use self::durability::Facts;
+use self::server::Server;
 
 /// How many round trips are measured.
 const SAMPLES: usize = 20;
@@ -128,34 +129,7 @@ fn examine_host(
         .unwrap_or(Met::Not)
 }
 
-/// A connected server, and its queries.
-pub(super) struct Server<'a, 'b> {
-    connection: Connection,
-    limit: Duration,
-    tell: &'a mut Tell<'b>,
-}
-
 impl Server<'_, '_> {
-    fn tell(&mut self, check: Check) {
-        (self.tell)(check);
-    }
-
-    /// The answer to a statement; `None` if it failed, which is reported as this step's failure.
-    fn ask(&mut self, step: &'static str, statement: &str) -> Option<Answer> {
-        let failed = match self.connection.ask(self.limit, statement) {
-            Ok(answer) => return Some(answer),
-            Err(failed) => failed,
-        };
-        let remedy = match failed.error.trouble {
-            Trouble::Denied => "give the user what tokenrun init --print-sql prints",
-            Trouble::Misconfigured => "see whether the tables are whole",
-            _ => "see the server's log, and whether it is overloaded, stopped or out of disk",
-        };
-        let check = Check::fail(step, failed.error.trouble, failed.error.what, remedy);
-        self.tell(check);
-        None
-    }
-
     fn examine(
         &mut self,
         timing: &Timing,

@@ -210,7 +210,7 @@ impl Login<'_> {
             .contains(Can::CLIENT_CONNECT_ATTRS)
             .then_some(attributes);
         let proof = self.proof()?;
-        let database = database.then(|| self.settings.database.as_bytes());
+        let database = database.then_some(self.settings.database.as_bytes());
         let response = HandshakeResponse::new(
             Some(proof),
             version,

@@ -5,7 +5,7 @@ use super::super::cells::Cells;
 use super::super::fault::code;
 use super::super::schema::{self, Found};
 use super::super::statements::sql;
-use super::Server;
+use super::server::Server;
 use crate::store::Trouble;
 use crate::store::checkup::Check;
 
