@@ -158,7 +158,11 @@ on_store!(model, InModel::new());
 on_store!(memory, InMemory::new());
 on_store!(sqlite, InSqlite::new());
 on_store!(postgres, InPostgres::new());
-on_store!(mariadb, InMariadb::new());
+on_store!(mariadb, InMysql::on(mysql::test_server::Server::shared()));
+on_store!(
+    needs_root_mysql,
+    InMysql::on(mysql::test_server::Server::shared_mysql())
+);
 
 pub(crate) fn claim(group: &str, client: &str, session: &str) -> Claim {
     Claim {

@@ -153,15 +153,16 @@ impl Fixture for InPostgres {
     }
 }
 
-pub(super) struct InMariadb {
+pub(super) struct InMysql {
     database: mysql::test_server::Database<'static>,
     clock: TurnedClock,
 }
 
-impl InMariadb {
-    pub(super) fn new() -> Self {
+impl InMysql {
+    /// On MariaDB or MySQL.
+    pub(super) fn on(server: &'static mysql::test_server::Server) -> Self {
         let this = Self {
-            database: mysql::test_server::Server::shared().database(),
+            database: server.database(),
             clock: TurnedClock::new(),
         };
         this.database.sql(
@@ -173,7 +174,7 @@ impl InMariadb {
     }
 }
 
-impl Fixture for InMariadb {
+impl Fixture for InMysql {
     fn store(&self) -> Box<dyn Store> {
         let settings = mysql::settings(&self.database.url(), "conformance").unwrap();
         let mut store = MysqlStore::new(settings, Duration::from_secs(10)).with_clock("turned");

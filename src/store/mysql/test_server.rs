@@ -18,11 +18,60 @@ use nix::unistd::{Pid, User, geteuid};
 /// How long a server may take to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Whose server it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// MariaDB, of this host.
+    Mariadb,
+    /// MySQL, in a root of its own, where a newer system's package is unpacked.
+    Mysql,
+}
+
+impl Kind {
+    /// The root that the server sees.
+    fn root(self) -> PathBuf {
+        match self {
+            Self::Mariadb => PathBuf::from("/"),
+            Self::Mysql => {
+                let root = concat!(env!("CARGO_MANIFEST_DIR"), "/target/tools/mysql");
+                let root = std::env::var_os("TOKENRUN_TEST_MYSQL").unwrap_or(root.into());
+                let root = PathBuf::from(root);
+                assert!(
+                    root.join("usr/sbin/mysqld").exists(),
+                    "MySQL is missing: tests/run-all unpacks it into {}",
+                    root.display()
+                );
+                root
+            }
+        }
+    }
+
+    /// A command as the server's user, in the server's root.
+    fn command(self, name: &str) -> Command {
+        match self {
+            Self::Mariadb => server_command(&program(name)),
+            Self::Mysql => {
+                let mut command = Command::new("chroot");
+                command.arg("--userspec=65534:65534").arg(self.root());
+                command.arg(name).env("LC_ALL", "C").stdin(Stdio::null());
+                command
+            }
+        }
+    }
+
+    /// A path as the server sees it.
+    fn seen(self, path: &Path) -> String {
+        let path = path.strip_prefix(self.root()).unwrap();
+        format!("/{}", path.display())
+    }
+}
+
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
 /// A server that runs.
 pub(crate) struct Server {
     folder: PathBuf,
+    kind: Kind,
     port: u16,
     /// When its other end sees the end of this pipe, the server is stopped.
     _lifeline: ChildStdin,
@@ -97,25 +146,48 @@ impl Server {
     /// A server of a test's own, with these lines of configuration.
     pub(crate) fn start(configuration: &[&str]) -> Self {
         STARTED.fetch_add(1, Ordering::Relaxed);
-        let folder = Self::folder();
-        done(
-            server_command(&program("mariadb-install-db"))
-                .arg("--no-defaults")
-                .arg(format!("--datadir={}", folder.join("data").display()))
-                // A server removes the temporary files of others.
-                .arg(format!("--tmpdir={}", folder.display()))
-                .args(["--auth-root-authentication-method=normal", "--skip-test-db"]),
-        );
-        Self::start_in(folder, configuration)
+        Self::start_of(Kind::Mariadb, configuration)
+    }
+
+    /// A MySQL server that all tests of a program share.
+    pub(crate) fn shared_mysql() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start_of(Kind::Mysql, &[]))
+    }
+
+    fn start_of(kind: Kind, configuration: &[&str]) -> Self {
+        let folder = Self::folder_of(kind);
+        let data = format!("--datadir={}", kind.seen(&folder.join("data")));
+        // A server removes the temporary files of others.
+        let temporary = format!("--tmpdir={}", kind.seen(&folder));
+        match kind {
+            Kind::Mariadb => done(
+                kind.command("mariadb-install-db")
+                    .args(["--no-defaults", &data, &temporary])
+                    .args(["--auth-root-authentication-method=normal", "--skip-test-db"]),
+            ),
+            Kind::Mysql => done(
+                kind.command("/usr/sbin/mysqld")
+                    .args(["--no-defaults", "--initialize-insecure"])
+                    .args([&data, &temporary, "--secure-file-priv=NULL"]),
+            ),
+        };
+        Self::start_kind_in(kind, folder, configuration)
     }
 
     /// A folder that the server's user owns.
     pub(crate) fn folder() -> PathBuf {
-        let folder = tempfile::Builder::new()
-            .prefix("tokenrun-my-")
-            .tempdir()
-            .unwrap()
-            .keep();
+        Self::folder_of(Kind::Mariadb)
+    }
+
+    fn folder_of(kind: Kind) -> PathBuf {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("tokenrun-my-");
+        let folder = match kind {
+            Kind::Mariadb => builder.tempdir(),
+            Kind::Mysql => builder.tempdir_in(kind.root().join("tmp")),
+        };
+        let folder = folder.unwrap().keep();
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
         if let Some(user) = servant() {
             chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
@@ -125,6 +197,10 @@ impl Server {
 
     /// A server on the data that is in this folder.
     pub(crate) fn start_in(folder: PathBuf, configuration: &[&str]) -> Self {
+        Self::start_kind_in(Kind::Mariadb, folder, configuration)
+    }
+
+    fn start_kind_in(kind: Kind, folder: PathBuf, configuration: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -146,6 +222,7 @@ impl Server {
             _lifeline: keeper.stdin.take().unwrap(),
             keeper,
             folder,
+            kind,
             port,
         };
         server.configure(configuration);
@@ -155,7 +232,7 @@ impl Server {
 
     /// Writes the configuration, which counts from the next start.
     pub(crate) fn configure(&self, own: &[&str]) {
-        let folder = self.folder.display();
+        let folder = self.kind.seen(&self.folder);
         let lines = [
             "[mysqld]".to_owned(),
             format!("datadir = {folder}/data"),
@@ -168,8 +245,11 @@ impl Server {
             "max_connections = 150".into(),
             "innodb_buffer_pool_size = 32M".into(),
             "skip-name-resolve".into(),
-            // A killed server loses nothing by that, and no test cuts the power.
-            "innodb_flush_method = nosync".into(),
+            match self.kind {
+                // A killed server loses nothing by that, and no test cuts the power.
+                Kind::Mariadb => "innodb_flush_method = nosync".into(),
+                Kind::Mysql => "mysqlx = OFF\nsecure-file-priv = NULL".into(),
+            },
         ];
         let own = own.iter().map(ToString::to_string);
         let text: Vec<String> = lines.into_iter().chain(own).collect();
@@ -178,7 +258,10 @@ impl Server {
 
     /// Starts the server, and waits until it takes connections.
     pub(crate) fn run(&self) {
-        self.run_by(server_command(&program("mariadbd")));
+        self.run_by(match self.kind {
+            Kind::Mariadb => self.kind.command("mariadbd"),
+            Kind::Mysql => self.kind.command("/usr/sbin/mysqld"),
+        });
     }
 
     fn run_by(&self, mut command: Command) {
@@ -186,7 +269,7 @@ impl Server {
         let mut child = command
             .arg(format!(
                 "--defaults-file={}",
-                self.folder.join("my.cnf").display()
+                self.kind.seen(&self.folder.join("my.cnf"))
             ))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
