@@ -23,7 +23,7 @@ fn compare(database: &Database<'_>, cases: &[Case], variables: &[(&str, &str)], 
     std::fs::write(home.path().join(".my.cnf"), file).unwrap();
     for case in cases {
         let site = Site::new(case.url.clone());
-        let mut line: Line = site.short("a").hasty();
+        let mut line: Line = site.short("a");
         line = line.env("HOME", home.path().to_str().unwrap());
         let mut client = Command::new(program("mariadb"));
         client.env_clear().env("HOME", home.path());

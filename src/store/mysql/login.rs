@@ -23,6 +23,10 @@ use crate::store::tls::{self, Demands, Insecure};
 /// The longest statement, which is also what servers take by default.
 const LONGEST: u32 = 16 * 1024 * 1024;
 
+/// A version that knows utf8mb4, as every supported one does. To read the server's own would take a
+/// library for patterns.
+const NEW: (u16, u16, u16) = (8, 0, 0);
+
 /// What the client can do. Nothing that makes the server send other packets than [`Wire`] reads.
 const CAPABILITIES: [Can; 10] = [
     Can::CLIENT_LONG_PASSWORD,
@@ -77,7 +81,6 @@ pub(super) async fn log_in(
         Some(AuthPlugin::CachingSha2Password) => AuthPlugin::CachingSha2Password,
         _ => AuthPlugin::MysqlNativePassword,
     };
-    let version = hello.server_version_parsed().unwrap_or((8, 0, 0));
     let wanted = CAPABILITIES
         .into_iter()
         .fold(Can::empty(), |all, one| all | one);
@@ -104,7 +107,7 @@ pub(super) async fn log_in(
         plugin,
         nonce,
     };
-    login.answer(can, version, database).await?;
+    login.answer(can, database).await?;
     login.finish().await?;
     Ok(LoggedIn {
         wire: login.wire,
@@ -193,12 +196,7 @@ impl Login<'_> {
         ))
     }
 
-    async fn answer(
-        &mut self,
-        can: Can,
-        version: (u16, u16, u16),
-        database: bool,
-    ) -> Result<(), Fault> {
+    async fn answer(&mut self, can: Can, database: bool) -> Result<(), Fault> {
         let attributes = HashMap::from([
             ("_client_name".to_owned(), "tokenrun".to_owned()),
             (
@@ -213,7 +211,7 @@ impl Login<'_> {
         let database = database.then_some(self.settings.database.as_bytes());
         let response = HandshakeResponse::new(
             Some(proof),
-            version,
+            NEW,
             Some(self.settings.user.as_bytes()),
             database,
             Some(self.plugin.clone()),
