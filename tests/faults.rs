@@ -1,10 +1,10 @@
 //! Nodes contend on one store while wrappers, guards and jobs are killed, stopped,
 //! continued and asked to end at random, and the store is hindered: a SQLite file by
-//! writers, a PostgreSQL server by crashes, freezes and its network. Afterwards the
+//! writers, a PostgreSQL and a MariaDB server by crashes, freezes and their networks. Afterwards the
 //! jobs' own evidence is held against what is promised.
 //!
-//! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres` or
-//! `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
+//! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres`,
+//! `--store mysql` or `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
 //! `--groups` and `--program` as they say.
 //!
 //! This program is also the job, its grandchildren, a writer that is in the way, and
@@ -28,6 +28,11 @@ mod faults;
 mod job;
 #[path = "faults/log.rs"]
 mod log;
+#[path = "faults/mysql.rs"]
+mod mysql;
+#[path = "../src/store/mysql/test_server.rs"]
+#[allow(dead_code)]
+mod mysql_server;
 #[path = "faults/options.rs"]
 mod options;
 #[path = "faults/postgres.rs"]
@@ -58,6 +63,7 @@ fn main() {
     job::run_as_job(&words);
     database::run_as_writer(&words);
     troubles::cause_faults(&words);
+    mysql::cause_faults(&words);
     let mut options = options::Options::parse(&words);
     let mut failed = 0;
     let mut passed = 0;

@@ -224,13 +224,18 @@ fn the_machine_of_a_run_reads_no_clock() {
 #[test]
 fn only_one_file_distinguishes_the_kinds_of_stores() {
     let store = src().join("store");
-    let allowed = ["open.rs", "url.rs", "sqlite", "postgres"].map(|name| store.join(name));
+    let allowed = ["open.rs", "url.rs", "sqlite", "postgres", "mysql"].map(|name| store.join(name));
     for path in sources(&src()) {
         if allowed.iter().any(|it| path.starts_with(it)) {
             continue;
         }
         let code = code(&path);
-        for kind in ["StoreUrl::Sqlite", "StoreUrl::Postgres", "is_conninfo"] {
+        for kind in [
+            "StoreUrl::Sqlite",
+            "StoreUrl::Postgres",
+            "StoreUrl::Mysql",
+            "is_conninfo",
+        ] {
             assert!(!code.contains(kind), "{} asks for {kind}", path.display());
         }
     }

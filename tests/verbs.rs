@@ -1,10 +1,13 @@
 //! What operators and scripts ask of tokenrun, as stories of two nodes, each on a SQLite
-//! file and on a real PostgreSQL server.
+//! file, on a real PostgreSQL server and on a real MariaDB server.
 
 // clippy.toml allows these in tests, and knows a test by an attribute that the
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../src/store/mysql/test_server.rs"]
+#[allow(dead_code)]
+mod mysql_server;
 #[path = "../src/store/postgres/test_server.rs"]
 #[allow(dead_code)]
 mod server;
@@ -31,7 +34,13 @@ fn on_postgres(story: fn(&Site)) {
     story(&Site::new(database.url()));
 }
 
-/// Two tests for each story.
+/// Tells it on a MariaDB server, in a database of its own.
+fn on_mariadb(story: fn(&Site)) {
+    let database = mysql_server::Server::shared().database();
+    story(&Site::new(database.url()));
+}
+
+/// Three tests for each story.
 macro_rules! stories {
     ($($story:ident),+ $(,)?) => {
         mod sqlite {
@@ -39,6 +48,9 @@ macro_rules! stories {
         }
         mod postgres {
             $(#[test] fn $story() { crate::on_postgres(super::$story); })+
+        }
+        mod mariadb {
+            $(#[test] fn $story() { crate::on_mariadb(super::$story); })+
         }
     };
 }

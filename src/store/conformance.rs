@@ -33,6 +33,7 @@ use self::swaps::*;
 use super::kv::KvStore;
 use super::kv::memory::MemoryKv;
 use super::model::ModelStore;
+use super::mysql::{self, MysqlStore};
 use super::postgres::test_server::{Database, Server};
 use super::postgres::{PostgresStore, settings};
 use super::sqlite::SqliteStore;
@@ -157,6 +158,11 @@ on_store!(model, InModel::new());
 on_store!(memory, InMemory::new());
 on_store!(sqlite, InSqlite::new());
 on_store!(postgres, InPostgres::new());
+on_store!(mariadb, InMysql::on(mysql::test_server::Server::shared()));
+on_store!(
+    needs_root_mysql,
+    InMysql::on(mysql::test_server::Server::shared_mysql())
+);
 
 pub(crate) fn claim(group: &str, client: &str, session: &str) -> Claim {
     Claim {

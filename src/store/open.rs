@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
+use super::mysql::conninfo::text::is_url;
+use super::mysql::{self, MysqlStore};
 use super::postgres::conninfo::ConninfoError;
-use super::postgres::conninfo::settings::{Secret, Settings};
+use super::postgres::conninfo::settings::Settings;
 use super::postgres::conninfo::text::{is_conninfo, parse};
 use super::postgres::{self, PostgresStore};
+use super::secret::Secret;
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
 use super::{Store, StoreError, Trouble};
@@ -48,10 +51,19 @@ pub enum OpenError {
     #[error("{error}")]
     Settings {
         /// What is wrong.
-        error: ConninfoError,
+        error: SettingsError,
         /// The connection string.
         text: Secret,
     },
+}
+
+/// What is wrong with the settings of a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    #[error(transparent)]
+    Postgres(#[from] ConninfoError),
+    #[error(transparent)]
+    Mysql(#[from] mysql::conninfo::ConninfoError),
 }
 
 /// What an examination compares a store with.
@@ -73,7 +85,7 @@ impl StoreUrl {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => Some(path),
-            Self::Postgres(_) => None,
+            Self::Postgres(_) | Self::Mysql(_) => None,
         }
     }
 
@@ -82,7 +94,7 @@ impl StoreUrl {
     pub fn shown(&self) -> String {
         match self {
             Self::Sqlite(path) => format!("sqlite://{}", path.display()),
-            Self::Postgres(text) => without_password(&text.0),
+            Self::Postgres(text) | Self::Mysql(text) => without_password(&text.0),
         }
     }
 
@@ -108,6 +120,10 @@ impl StoreUrl {
                 store: Box::new(postgres_store(text, opening, warn)?),
                 locks: opening.state.map(locks_in),
             }),
+            Self::Mysql(text) => Ok(Opened {
+                store: Box::new(mysql_store(text, opening, warn)?),
+                locks: opening.state.map(locks_in),
+            }),
         }
     }
 
@@ -124,6 +140,11 @@ impl StoreUrl {
             Self::Sqlite(path) => Ok(sqlite_store(path, opening)?.name().to_owned()),
             Self::Postgres(text) => {
                 let mut store = postgres_store(text, opening, warn)?;
+                store.init()?;
+                Ok(store.name().to_owned())
+            }
+            Self::Mysql(text) => {
+                let mut store = mysql_store(text, opening, warn)?;
                 store.init()?;
                 Ok(store.name().to_owned())
             }
@@ -144,6 +165,10 @@ impl StoreUrl {
             Self::Postgres(text) => {
                 let settings = settings(text, opening.application, warn)?;
                 Ok(postgres::schema::creation(&settings.schema))
+            }
+            Self::Mysql(text) => {
+                mysql_settings(text, opening.application, warn)?;
+                Ok(mysql::schema::creation())
             }
         }
     }
@@ -171,6 +196,20 @@ impl StoreUrl {
                 Ok(settings) => {
                     tell(Check::fine("store", settings.name()));
                     postgres::examine::examine(&settings, timing, group, tell);
+                    let locks = examination.state.map(locks_in);
+                    tell(directory::locks(locks.as_deref()));
+                }
+            },
+            Self::Mysql(text) => match mysql::settings(&text.0, "tokenrun doctor") {
+                Err(error) => tell(Check::fail(
+                    "store",
+                    Trouble::Misconfigured,
+                    error.to_string(),
+                    "correct it in the connection string, the variable or the file",
+                )),
+                Ok(settings) => {
+                    tell(Check::fine("store", settings.name()));
+                    mysql::examine::examine(&settings, timing, group, tell);
                     let locks = examination.state.map(locks_in);
                     tell(directory::locks(locks.as_deref()));
                 }
@@ -210,7 +249,34 @@ fn settings(
 ) -> Result<Settings, OpenError> {
     let settings = postgres::settings(&text.0, application);
     let settings = settings.map_err(|error| OpenError::Settings {
-        error,
+        error: error.into(),
+        text: text.clone(),
+    })?;
+    for warning in &settings.warnings {
+        warn(warning);
+    }
+    Ok(settings)
+}
+
+fn mysql_store(
+    text: &Secret,
+    opening: &Opening<'_>,
+    warn: &mut dyn FnMut(&str),
+) -> Result<MysqlStore, OpenError> {
+    // As in [`postgres_store`].
+    let _ = process::forbid_core_dumps();
+    let settings = mysql_settings(text, opening.application, warn)?;
+    Ok(MysqlStore::new(settings, opening.timeout))
+}
+
+fn mysql_settings(
+    text: &Secret,
+    application: &str,
+    warn: &mut dyn FnMut(&str),
+) -> Result<mysql::settings::Settings, OpenError> {
+    let settings = mysql::settings(&text.0, application);
+    let settings = settings.map_err(|error| OpenError::Settings {
+        error: error.into(),
         text: text.clone(),
     })?;
     for warning in &settings.warnings {
@@ -230,6 +296,12 @@ pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
             Err(error) => Err(error.to_string()),
         };
     }
+    if is_url(text) {
+        return match mysql::conninfo::text::parse(text) {
+            Ok(_) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        };
+    }
     match StoreUrl::parse(text) {
         Ok(url) => Ok(url.file().map(Path::to_owned)),
         Err(error) => Err(format!("is not good: {error}")),
@@ -239,6 +311,9 @@ pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
 /// Whether a store's URL holds a password.
 #[must_use]
 pub fn has_password(text: &str) -> bool {
+    if is_url(text) {
+        return mysql::conninfo::text::has_password(text);
+    }
     is_conninfo(text)
         && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| is_secret(name)))
 }
@@ -250,6 +325,9 @@ fn is_secret(name: &str) -> bool {
 /// A store's URL without its password.
 #[must_use]
 pub fn without_password(text: &str) -> String {
+    if is_url(text) {
+        return mysql::conninfo::text::without_password(text);
+    }
     if !is_conninfo(text) {
         return match StoreUrl::parse(text) {
             Ok(_) => text.to_owned(),
@@ -296,7 +374,7 @@ mod tests {
         }
         for unreadable in [
             "postgres://u:secret@[h/d",
-            "mysql://u:secret@h",
+            "mysql://u:secret@h/d?secret",
             "password='secret",
         ] {
             assert!(

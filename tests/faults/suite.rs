@@ -11,6 +11,7 @@ use super::database::{Database, Sqlite};
 use super::evidence::{Ended, Evidence, Record};
 use super::faults::Faults;
 use super::job::Plan;
+use super::mysql::Mysql;
 use super::options::Options;
 use super::postgres::Postgres;
 use super::random::Random;
@@ -42,7 +43,8 @@ fn play_and_check(options: &Options, store: &str) -> bool {
     let database: Box<dyn Database> = match store {
         "sqlite" => Box::new(Sqlite::new(folder)),
         "postgres" => Box::new(Postgres::new(folder, options.nodes)),
-        other => panic!("--store {other}: there are sqlite and postgres"),
+        "mysql" => Box::new(Mysql::new(folder, options.nodes)),
+        other => panic!("--store {other}: there are sqlite, postgres and mysql"),
     };
     let place = Paths {
         program: options.program.clone(),

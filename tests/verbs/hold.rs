@@ -1,8 +1,10 @@
 //! `hold`: the agent that keeps the token without a job.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -148,9 +150,28 @@ fn a_stopped_agent_reports_the_loss_and_waits_again(site: &Site) {
 enum Frozen {
     File(rusqlite::Connection),
     Server(Box<::postgres::Client>),
+    /// A client whose session has locked a table.
+    Client(Child),
 }
 
 fn freeze(site: &Site) -> Frozen {
+    if site.is_mysql() {
+        let mut client = site.mysql_client();
+        client.args(["--unbuffered"]);
+        let mut client = client
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lock = "LOCK TABLES tokenrun_tokens WRITE; SELECT 'locked';";
+        writeln!(client.stdin.as_mut().unwrap(), "{lock}").unwrap();
+        let mut line = String::new();
+        BufReader::new(client.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        assert_eq!(line, "locked\n");
+        return Frozen::Client(client);
+    }
     if !site.url.starts_with("postgres:") {
         let connection = site.store.sql();
         connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
@@ -167,6 +188,10 @@ impl Frozen {
         match self {
             Self::File(connection) => connection.execute_batch("ROLLBACK").unwrap(),
             Self::Server(mut client) => client.batch_execute("ROLLBACK").unwrap(),
+            Self::Client(mut client) => {
+                client.kill().unwrap();
+                client.wait().unwrap();
+            }
         }
     }
 }

@@ -117,7 +117,9 @@ fn a_group_is_shown_in_detail(site: &Site) {
     };
     assert!(line("state").ends_with("running, paused"), "{text}");
     assert!(
-        line("store").contains("state/tokens.db") || line("store").contains("postgres"),
+        ["state/tokens.db", "postgres", "mysql"]
+            .iter()
+            .any(|it| line("store").contains(it)),
         "{text}"
     );
     assert!(line("client").ends_with("node-a"), "{text}");

@@ -8,8 +8,10 @@ use super::limits::Between;
 use super::server::{Over, Server};
 use super::server::{flag, is_unix, text};
 use crate::store::checkup::Check;
+use crate::store::deadline::Activity;
 use crate::store::postgres::conninfo::settings::{Address, Host, Settings, SslMode};
-use crate::store::postgres::fault::{Activity, Fault, Insecure};
+use crate::store::postgres::fault::Fault;
+use crate::store::tls::Insecure;
 
 const VERIFY: &str =
     "set sslmode=verify-full with sslrootcert, the file of the authority that signed (or system)";
