@@ -59,8 +59,8 @@ pub(super) mod code {
     pub(in crate::store::mysql) const LOCK_TIMEOUT: u16 = 1205;
     pub(in crate::store::mysql) const DEADLOCK: u16 = 1213;
     /// The server is read-only, a transaction is, the server can't write, a Galera node is not ready,
-    /// and what `writable.sql` makes of a server that is read-only.
-    pub(in crate::store::mysql) const READ_ONLY: [u16; 5] = [1290, 1792, 1836, 1047, 1242];
+    /// and what `session.sql` makes of a server that is read-only.
+    pub(in crate::store::mysql) const READ_ONLY: [u16; 5] = [1290, 1792, 1836, 1047, 1172];
     /// The database, the login, a table, a column, a host, a right, a procedure, a plugin.
     pub(in crate::store::mysql) const DENIED: [u16; 13] = [
         1044, 1045, 1130, 1131, 1132, 1142, 1143, 1227, 1370, 1419, 1524, 1698, 3118,
@@ -154,7 +154,7 @@ impl Fault {
                 "its tables are locked by another session, which SHOW PROCESSLIST shows".into()
             }
             Self::Login(what) | Self::Tls(_, what) | Self::Settings(what) => what.clone(),
-            Self::Server(_) if self.code() == Some(1242) => Self::ReadOnly.words(),
+            Self::Server(_) if self.code() == Some(1172) => Self::ReadOnly.words(),
             Self::Server(said) => said.to_string(),
             Self::ReadOnly => {
                 "it is read-only, and tokens are written on a server that is not".into()

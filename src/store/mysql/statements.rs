@@ -23,14 +23,14 @@ use crate::store::sql::cell::Cell;
 const BINARY: &str = "/*M! utf8mb4_nopad_bin */ /*!80000 utf8mb4_0900_bin */";
 
 /// How many answers the set-up of a session has.
-pub(super) const SET_UP_ANSWERS: usize = 6;
-
-/// What fails on a server that accepts no writes.
-pub(super) const WRITABLE: &str = sql!("writable");
+pub(super) const SET_UP_ANSWERS: usize = 3;
 
 /// The procedures, each with its name.
-const PROCEDURES: [(&str, &str); 4] = [
+const PROCEDURES: [(&str, &str); 7] = [
     ("tokenrun_swap", sql!("procedure_swap")),
+    ("tokenrun_swap_unusual", sql!("procedure_swap_unusual")),
+    ("tokenrun_write_act", sql!("procedure_write_act")),
+    ("tokenrun_write_run", sql!("procedure_write_run")),
     ("tokenrun_note", sql!("procedure_note")),
     ("tokenrun_refuse", sql!("procedure_refuse")),
     ("tokenrun_fence", sql!("procedure_fence")),
@@ -90,14 +90,13 @@ impl Statements {
     }
 }
 
-/// The set-up of a session whose statements take at most `limit`.
+/// The set-up of a session whose statements take at most `limit`. It fails on a server that accepts no writes.
 pub(super) fn set_up(limit: Duration) -> String {
     // Zero would mean no limit.
     let seconds = limit.as_secs_f64().max(0.1);
     // The limit of an idle transaction is in whole seconds.
     let seconds = seconds.ceil().to_string();
-    let session = sql!("session").replace("{seconds}", &seconds);
-    format!("{};\n{WRITABLE}", session.trim_end())
+    sql!("session").replace("{seconds}", &seconds)
 }
 
 /// The script that makes the store, for an administrator and the `mariadb` or `mysql` client.
@@ -120,10 +119,16 @@ mod tests {
 
     #[test]
     fn every_swap_is_bound_to_an_epoch_and_a_time() {
-        for procedure in [sql!("procedure_swap"), sql!("procedure_note")] {
+        let procedures = [sql!("procedure_swap"), sql!("procedure_note")];
+        for procedure in procedures
+            .into_iter()
+            .chain([sql!("procedure_swap_unusual")])
+        {
             let bound = "v_now > p_expiry OR NOT CAST(@tokenrun_epoch AS BINARY) <=> \
                          CAST(p_epoch AS BINARY)";
             assert!(procedure.contains(bound), "{procedure}");
+        }
+        for procedure in procedures {
             assert!(procedure.contains("SET v_now = SYSDATE(6)"), "{procedure}");
         }
     }

@@ -27,7 +27,14 @@ const TABLES: [(&str, &str, bool); 11] = [
 ];
 
 /// The procedures that tokenrun itself calls.
-const PROCEDURES: [&str; 3] = ["tokenrun_swap", "tokenrun_note", "tokenrun_refuse"];
+const PROCEDURES: [&str; 6] = [
+    "tokenrun_swap",
+    "tokenrun_swap_unusual",
+    "tokenrun_write_act",
+    "tokenrun_write_run",
+    "tokenrun_note",
+    "tokenrun_refuse",
+];
 
 /// Whether the store can be read; `None` if the connection is gone.
 pub(super) fn examine(server: &mut Server<'_, '_>, database: &str) -> Option<bool> {

@@ -3,6 +3,9 @@
 -- transaction. It waits for no lock of a token: a row that another transaction has locked is not found. Rows
 -- are read by SELECT ... INTO alone: a query within another statement would lock them.
 --
+-- Each session reads the text of a procedure again when it first calls it. So the steps that few swaps need are
+-- procedures of their own, which share this one's transaction.
+--
 -- p_from: the version that was read, NULL for none. p_stamped: whether the row gets a new stamp. After p_expiry,
 -- or in another clock epoch than p_epoch, the swap has no effect. p_new_fence: a grant, or a raised fence, which
 -- needs the row of the fence that a job's transaction may have locked. p_leaves: the session that leaves the
@@ -44,7 +47,7 @@ MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
     DECLARE v_now datetime(6);
     DECLARE v_version, v_fence bigint;
-    DECLARE v_fences, v_written, v_waits int DEFAULT 0;
+    DECLARE v_written, v_waits int DEFAULT 0;
     DECLARE v_what varchar(20) DEFAULT 'done';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -59,45 +62,19 @@ BEGIN
         SELECT version INTO v_version FROM tokenrun_tokens
         WHERE token_group = p_group FOR UPDATE SKIP LOCKED;
         IF p_new_fence THEN
-            SELECT COUNT(*) INTO v_fences FROM tokenrun_fences WHERE token_group = p_group;
             SELECT fence INTO v_fence FROM tokenrun_fences
             WHERE token_group = p_group FOR UPDATE SKIP LOCKED;
         END IF;
-    END IF;
-    SET v_now = SYSDATE(6);
-    IF p_version IS NULL THEN
-        BEGIN END;
-    ELSE
-        IF v_version IS NULL THEN
-            -- It is locked, or not there.
-            SELECT version INTO v_version FROM tokenrun_tokens WHERE token_group = p_group;
-            IF v_version IS NOT NULL THEN
-                SET v_what = 'locked';
-            END IF;
+        SET v_now = SYSDATE(6);
+        IF NOT v_version <=> p_from OR p_from IS NULL OR (p_new_fence AND v_fence IS NULL)
+            OR v_now > p_expiry OR NOT CAST(@tokenrun_epoch AS BINARY) <=> CAST(p_epoch AS BINARY)
+        THEN
+            CALL tokenrun_swap_unusual(
+                p_group, p_from, p_version, p_fence, p_state, p_client_bound, p_expected_client, p_document,
+                p_expiry, p_epoch, p_new_fence, v_version, v_fence, v_now, v_what
+            );
         END IF;
-        IF NOT v_version <=> p_from THEN
-            SET v_what = 'conflict';
-        ELSEIF v_now > p_expiry OR NOT CAST(@tokenrun_epoch AS BINARY) <=> CAST(p_epoch AS BINARY) THEN
-            SET v_what = 'expired';
-        ELSEIF v_what = 'done' AND v_fences > 0 AND v_fence IS NULL THEN
-            SET v_what = 'held';
-        ELSEIF v_what = 'done' AND p_from IS NULL THEN
-            BEGIN
-                -- Another client was quicker.
-                DECLARE CONTINUE HANDLER FOR 1062 SET v_what = 'conflict';
-                INSERT INTO tokenrun_tokens (
-                    token_group, version, fence, state, client_bound, expected_client, stamped_at,
-                    clock_epoch, document
-                ) VALUES (
-                    p_group, p_version, p_fence, p_state, p_client_bound, p_expected_client, v_now,
-                    p_epoch, p_document
-                );
-            END;
-            -- It may have waited for the other's commit.
-            IF v_what = 'done' AND SYSDATE(6) > p_expiry THEN
-                SET v_what = 'expired', v_now = SYSDATE(6);
-            END IF;
-        ELSEIF v_what = 'done' THEN
+        IF v_what = 'done' AND p_from IS NOT NULL THEN
             UPDATE tokenrun_tokens SET
                 version = p_version, fence = p_fence, state = p_state, client_bound = p_client_bound,
                 expected_client = p_expected_client,
@@ -106,51 +83,25 @@ BEGIN
                 document = p_document
             WHERE token_group = p_group;
         END IF;
-        IF v_what = 'done' THEN
-            IF p_new_fence OR p_from IS NULL THEN
-                INSERT INTO tokenrun_fences (token_group, fence) VALUES (p_group, p_fence)
-                ON DUPLICATE KEY UPDATE fence = p_fence;
-            END IF;
-            IF p_leaves IS NOT NULL THEN
-                DELETE FROM tokenrun_waiters WHERE token_group = p_group AND session = p_leaves;
-            END IF;
-            IF p_act IS NOT NULL THEN
-                INSERT INTO tokenrun_acts (token_group, at, version, fence, document)
-                VALUES (p_group, v_now, p_version, p_act_fence, p_act);
-            END IF;
-            IF p_forgets IS NOT NULL THEN
-                DELETE FROM tokenrun_done_keys WHERE token_group = p_group AND once_key = p_forgets;
-            END IF;
+        IF v_what = 'done' AND (p_new_fence OR p_from IS NULL) THEN
+            INSERT INTO tokenrun_fences (token_group, fence) VALUES (p_group, p_fence)
+            ON DUPLICATE KEY UPDATE fence = p_fence;
         END IF;
+        IF v_what = 'done' AND p_leaves IS NOT NULL THEN
+            DELETE FROM tokenrun_waiters WHERE token_group = p_group AND session = p_leaves;
+        END IF;
+        IF v_what = 'done' AND (p_act IS NOT NULL OR p_forgets IS NOT NULL) THEN
+            CALL tokenrun_write_act(p_group, p_version, p_act_fence, p_act, p_forgets, v_now);
+        END IF;
+    ELSE
+        SET v_now = SYSDATE(6);
     END IF;
     IF v_what = 'done' AND p_run_session IS NOT NULL THEN
-        -- The outcome is replaced last: the others depend on the old one.
-        INSERT INTO tokenrun_runs (
-            token_group, fence, session, client, outcome, started_at, ended_at, document, written_at
-        ) VALUES (
+        CALL tokenrun_write_run(
             p_group, p_run_fence, p_run_session, p_run_client, p_run_outcome, p_run_started_at,
-            COALESCE(p_run_ended_at, v_now), p_run_document, v_now
-        )
-        ON DUPLICATE KEY UPDATE
-            ended_at = IF(
-                p_own AND outcome = 'unknown' AND p_run_outcome <> 'unknown',
-                COALESCE(p_run_ended_at, v_now), ended_at
-            ),
-            document = IF(
-                p_own AND outcome = 'unknown' AND p_run_outcome <> 'unknown', p_run_document, document
-            ),
-            written_at = IF(
-                p_own AND outcome = 'unknown' AND p_run_outcome <> 'unknown', v_now, written_at
-            ),
-            outcome = IF(
-                p_own AND outcome = 'unknown' AND p_run_outcome <> 'unknown', p_run_outcome, outcome
-            );
-        SET v_written = ROW_COUNT();
-        IF v_written > 0 AND p_key IS NOT NULL THEN
-            INSERT INTO tokenrun_done_keys (token_group, once_key, done_at, fence, document)
-            VALUES (p_group, p_key, COALESCE(p_run_ended_at, v_now), p_run_fence, p_key_document)
-            ON DUPLICATE KEY UPDATE token_group = token_group;
-        END IF;
+            COALESCE(p_run_ended_at, v_now), p_run_document, p_own AND p_run_outcome <> 'unknown', p_key,
+            p_key_document, v_now, v_written
+        );
         IF p_version IS NULL AND v_written = 0 THEN
             SET v_what = 'already';
         END IF;
