@@ -8,6 +8,10 @@
 mod common;
 // The fixture for the tests; not all of it is used here.
 #[allow(dead_code, unused_imports, clippy::panic)]
+#[path = "../src/store/mysql/test_server.rs"]
+mod mysql_server;
+// The same.
+#[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../src/store/postgres/test_server.rs"]
 mod server;
 
@@ -36,6 +40,8 @@ fn main() {
     let sqlite = folder.file("tokens.db");
     let sqlite = sqlite.to_str().unwrap();
     let postgres = database.url();
+    let mariadb_server = mysql_server::Server::start(&["innodb_flush_method = fsync"]);
+    let mariadb = mariadb_server.database().url();
     let line = |what: &str, bound: &str, tool: &dyn Fn() -> Command| {
         let took = handover(what, TIMES, &folder, |job| {
             let mut command = tool();
@@ -51,6 +57,7 @@ fn main() {
     line("tokenrun, PostgreSQL", "8", &|| {
         tokenrun(&folder, &postgres)
     });
+    line("tokenrun, MariaDB", "8", &|| tokenrun(&folder, &mariadb));
     let lock = folder.file("lock");
     line("flock", "", &|| {
         let mut command = Command::new("flock");
@@ -66,6 +73,7 @@ fn main() {
     println!("|---|---|---|");
     idle("SQLite", &|| tokenrun(&folder, sqlite));
     idle("PostgreSQL", &|| tokenrun(&folder, &postgres));
+    idle("MariaDB", &|| tokenrun(&folder, &mariadb));
 }
 
 fn tokenrun(folder: &Folder, store: &str) -> Command {

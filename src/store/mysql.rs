@@ -76,6 +76,8 @@ pub struct MysqlStore {
     waits: bool,
     /// What a session in the queue listens on.
     bell: Option<Listener>,
+    /// After how long it looks again if the holder has not taken the lock.
+    looks_again: Duration,
 }
 
 impl std::fmt::Debug for MysqlStore {
@@ -108,6 +110,7 @@ impl MysqlStore {
             rings: None,
             waits: false,
             bell: None,
+            looks_again: bell::SOON,
         }
     }
 

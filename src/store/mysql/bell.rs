@@ -2,8 +2,9 @@
 //!
 //! A holder whose heartbeat finds waiters takes the lock, and gives it up in the packet of the swap that
 //! ends its run; if it dies, the server does. A waiter asks for the lock on another connection, for a second
-//! at a time, and gives it up in the same statement: so all waiters are told at once. A holder for which
-//! nobody waits keeps no connection between two heartbeats.
+//! at a time, and gives it up in the same statement: so all waiters are notified at once. A waiter that finds
+//! the lock free looks again soon, and then less and less often: the holder may be about to take it. A holder
+//! without waiters keeps no connection between two heartbeats.
 
 use std::time::Duration;
 
@@ -12,8 +13,14 @@ use super::cells::Cells;
 use super::listener::Listener;
 use crate::token::{GroupName, StampOf, State, Swap};
 
-/// How long a waiter asks for the lock at a time: what a dead one has asked for is soon gone.
+/// How long a waiter asks for the lock at a time, in seconds: what a dead one has asked for is soon gone.
 const LISTENS_S: u32 = 1;
+
+/// When a waiter looks again that has found the lock free; each time after twice the pause.
+pub(super) const SOON: Duration = Duration::from_millis(20);
+
+/// The longest such pause.
+const LATEST: Duration = Duration::from_secs(1);
 
 /// How long a waiter may take to begin to listen.
 const LIMIT: Duration = Duration::from_millis(500);
@@ -70,7 +77,8 @@ impl MysqlStore {
         }
     }
 
-    /// Listens for the end of the run that this session waits for, if its holder has taken the lock.
+    /// Listens for the end of the run that this session waits for; if its holder has not taken the lock, for the
+    /// end of a pause.
     pub(super) fn listen(&mut self, group: &GroupName) {
         if self.bell.as_ref().is_some_and(|bell| bell.is_armed) {
             return;
@@ -79,12 +87,20 @@ impl MysqlStore {
         let limit = LIMIT.min(self.timeout);
         let used = format!("SELECT IS_USED_LOCK('{name}') IS NOT NULL");
         let used = self.connection.ask(limit, &used).ok();
-        let used = used.and_then(|answer| Cells::first(&answer)?.flag().ok());
-        if used != Some(true) {
-            return;
-        }
+        let statement = match used.and_then(|answer| Cells::first(&answer)?.flag().ok()) {
+            Some(true) => {
+                self.looks_again = SOON;
+                listening(&name)
+            }
+            Some(false) => {
+                let pause = self.looks_again;
+                self.looks_again = pause.saturating_mul(2).min(LATEST);
+                format!("SELECT SLEEP({})", pause.as_secs_f64())
+            }
+            None => return,
+        };
         let link = self.bell.take().map(|bell| bell.link);
-        let link = self.connection.ask_aside(limit, link, &listening(&name));
+        let link = self.connection.ask_aside(limit, link, &statement);
         self.bell = link.map(|link| Listener {
             link,
             is_armed: true,
