@@ -34,5 +34,7 @@ mod fence;
 mod first_use;
 #[path = "mysql/guide.rs"]
 mod guide;
+#[path = "mysql/guide_sentences.rs"]
+mod guide_sentences;
 #[path = "mysql/odd_settings.rs"]
 mod odd_settings;

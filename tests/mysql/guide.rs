@@ -16,7 +16,7 @@ use crate::support::{Ended, Line, TOKENRUN, until};
 const HOSTS: &str = "127.0.0.1 localhost db.example.org db1 db2\n";
 
 /// With these a wait of a takeover-after takes seconds.
-const HASTY: [(&str, &str); 4] = [
+pub(super) const HASTY: [(&str, &str); 4] = [
     ("TOKENRUN_TAKEOVER_AFTER", "10s"),
     ("TOKENRUN_HEARTBEAT", "1s"),
     ("TOKENRUN_KILL_GRACE", "1s"),
@@ -153,10 +153,8 @@ fn a_user_of_a_new_database_runs_a_job() {
 }
 
 /// The administrator's two lines, and what the user may do with each right that they give.
-#[test]
-fn five_rights_are_needed_and_are_enough() {
-    let server = Server::start(&[]);
-    let guide = Guide::new(&server);
+fn five_rights_are_needed_and_are_enough_on(server: &Server) {
+    let guide = Guide::new(server);
     guide.as_administrator(
         "mariadb -e \"CREATE DATABASE jobs; CREATE USER etl@'%' IDENTIFIED BY 's3cret'\"",
     );
@@ -189,6 +187,26 @@ fn five_rights_are_needed_and_are_enough() {
         server.sql("jobs", &format!("GRANT {right} ON jobs.* TO etl"));
     }
     site.verb(&["doctor"]).end().with_code(0);
+}
+
+#[test]
+fn five_rights_are_needed_and_are_enough() {
+    five_rights_are_needed_and_are_enough_on(&Server::start(&[]));
+}
+
+/// There a password is proven over plain TCP only after a login by which the server has learnt it.
+#[test]
+fn needs_root_mysql_takes_the_same_rights_and_the_password_over_tls_first() {
+    let server = Server::shared_mysql();
+    five_rights_are_needed_and_are_enough_on(server);
+    server.sql("mysql", "FLUSH PRIVILEGES");
+    let plain = Site::new(format!("{}?ssl-mode=DISABLED", Guide::url(server.port())));
+    let refused = plain.short("a").end().with_code(77);
+    let why = "sent over TLS or a Unix socket only";
+    assert!(refused.stderr.contains(why), "{refused:?}");
+    let over_tls = Site::new(format!("{}?ssl-mode=REQUIRED", Guide::url(server.port())));
+    over_tls.short("a").end().with_code(0);
+    plain.short("a").end().with_code(0);
 }
 
 /// What a user who makes the tables needs besides; none of these rights can be left out.
@@ -251,7 +269,7 @@ end
 }
 
 /// A server that another can follow from its beginning on.
-fn with_a_binary_log(id: u32) -> Server {
+pub(super) fn with_a_binary_log(id: u32) -> Server {
     let id = format!("server_id = {id}");
     Server::start(&[&id, "log_bin", "log_slave_updates", "sync_binlog = 1"])
 }
@@ -318,64 +336,4 @@ fn a_failover_looks_as_it_is_shown() {
     guide.type_in(&the(NIGHT), first, &here).with_code(0);
     let known = guide.shell(&run, "etl", first).end().with_code(0);
     assert!(!known.stderr.contains("may have forgotten"), "{known:?}");
-}
-
-/// Each of these can hide a failover or a restore.
-#[test]
-fn a_restart_with_a_binary_log_and_rebuilt_tables_are_observed() {
-    let server = with_a_binary_log(1);
-    let database = server.database();
-    let site = Site::new(database.url());
-    let run = || {
-        let mut line = site.short("a");
-        for (name, value) in HASTY {
-            line = line.env(name, value);
-        }
-        let ended = line.end().with_code(0);
-        ended.stderr.contains("may have forgotten")
-    };
-    site.verb(&["init"]).end().with_code(0);
-    assert!(!run() && !run(), "nothing has happened");
-    // Both are told by their second.
-    let next_second = || drop(database.sql("SELECT SLEEP(1.1)"));
-    next_second();
-    server.stop(Signal::SIGTERM);
-    server.run();
-    assert!(run(), "a restart");
-    assert!(!run());
-    next_second();
-    database.sql("OPTIMIZE TABLE tokenrun_tokens");
-    assert!(run(), "rebuilt tables");
-    assert!(!run());
-}
-
-/// A thousand holders need no thousand connections.
-#[test]
-fn a_job_for_whose_token_no_run_waits_keeps_no_connection() {
-    let database = Server::shared().database();
-    let site = Site::new(database.url());
-    let count = format!(
-        "SELECT count(*) FROM information_schema.processlist WHERE db = '{}' AND id <> CONNECTION_ID()",
-        database.name
-    );
-    let wait_for = |expected: &dyn Fn(i64) -> bool| {
-        until("the number of connections", || {
-            let found: i64 = database.sql(&count).parse().unwrap();
-            if expected(found) {
-                Ok(())
-            } else {
-                Err(found.to_string())
-            }
-        });
-    };
-    let held = site.run("a").with(&["--heartbeat=3s"]).start();
-    site.store.until_begun("a");
-    wait_for(&|found| found == 0);
-    let waiting = site.run("b").with(&["--wait=60s"]).start();
-    wait_for(&|found| found == 3);
-    site.store.go(0);
-    held.end().with_code(0);
-    site.store.until_begun("b");
-    site.store.go(0);
-    waiting.end().with_code(0);
 }
