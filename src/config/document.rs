@@ -206,7 +206,7 @@ impl Reader<'_> {
         if self.contents.is_shared && key.kind == Kind::Store && has_password(text) {
             return Err(wrong(format!(
                 "holds a password, and others may read this file: chmod 600 {}, or put the \
-                 password into ~/.pgpass or a file for store-file",
+                 password into ~/.pgpass, ~/.my.cnf or a file for store-file",
                 self.path.display()
             )));
         }

@@ -31,7 +31,7 @@ pub(crate) fn warn_of_visible_password(arguments: &[OsString], request: &Request
     let visible = store.as_ref().filter(visible);
     if visible.is_some_and(|text| has_password(text)) {
         let text = "the password on the command line can be read by every user of this host; \
-                    give TOKENRUN_STORE, --store-file or ~/.pgpass instead";
+                    give TOKENRUN_STORE, --store-file, ~/.pgpass or ~/.my.cnf instead";
         warn(log, "visible_password", text.into());
     }
 }
