@@ -4,7 +4,7 @@ use super::server::Server;
 use super::site::Site;
 
 /// A run, a refusal, a second run and a key.
-fn works(site: &Site) {
+pub(crate) fn works(site: &Site) {
     let held = site.run("a").start();
     site.store.until_begun("a");
     site.short("b").end().with_code(75);

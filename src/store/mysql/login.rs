@@ -46,6 +46,8 @@ pub(super) struct LoggedIn {
     pub(super) wire: Wire,
     /// Whether it uses TLS.
     pub(super) secured: bool,
+    /// The session's number.
+    pub(super) session: u32,
 }
 
 struct Login<'a> {
@@ -74,7 +76,7 @@ pub(super) async fn log_in(
         return Err(refusal(&packet));
     }
     let hello = HandshakePacket::deserialize((), &mut ParseBuf(&packet)).map_err(io)?;
-    let offered = hello.capabilities();
+    let (offered, session) = (hello.capabilities(), hello.connection_id());
     let mut nonce = hello.nonce();
     nonce.resize(20, 0);
     let plugin = match hello.auth_plugin() {
@@ -112,6 +114,7 @@ pub(super) async fn log_in(
     Ok(LoggedIn {
         wire: login.wire,
         secured,
+        session,
     })
 }
 

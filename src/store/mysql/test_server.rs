@@ -155,7 +155,8 @@ impl Server {
         SHARED.get_or_init(|| Self::start_of(Kind::Mysql, &[]))
     }
 
-    fn start_of(kind: Kind, configuration: &[&str]) -> Self {
+    /// The same, of this kind.
+    pub(crate) fn start_of(kind: Kind, configuration: &[&str]) -> Self {
         let folder = Self::folder_of(kind);
         let data = format!("--datadir={}", kind.seen(&folder.join("data")));
         // A server removes the temporary files of others.
