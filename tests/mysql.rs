@@ -29,5 +29,7 @@ mod faults;
 mod fence;
 #[path = "mysql/first_use.rs"]
 mod first_use;
+#[path = "mysql/logins.rs"]
+mod logins;
 #[path = "mysql/odd_settings.rs"]
 mod odd_settings;

@@ -53,6 +53,8 @@ pub(super) struct LoggedIn {
 struct Login<'a> {
     settings: &'a Settings,
     wire: Wire,
+    /// Whether it uses TLS.
+    secured: bool,
     /// Whether others may read what is sent.
     is_open: bool,
     plugin: AuthPlugin<'static>,
@@ -105,6 +107,7 @@ pub(super) async fn log_in(
     let mut login = Login {
         settings,
         wire,
+        secured,
         is_open: !secured && !is_socket,
         plugin,
         nonce,
@@ -168,6 +171,13 @@ impl Login<'_> {
             AuthPlugin::Ed25519 => self.nonce.len() >= 32,
             AuthPlugin::MysqlClearPassword => return self.password_itself(),
             AuthPlugin::Other(ref name) if name.as_ref() == b"sha256_password" => {
+                // Over a socket the server takes it encrypted only.
+                if !self.secured {
+                    return Err(Fault::Login(
+                        "the server wants a login by sha256_password, which is done over TLS only"
+                            .into(),
+                    ));
+                }
                 return self.password_itself();
             }
             _ => return Err(self.unknown_plugin()),

@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The root that the server sees.
-    fn root(self) -> PathBuf {
+    pub(crate) fn root(self) -> PathBuf {
         match self {
             Self::Mariadb => PathBuf::from("/"),
             Self::Mysql => {
@@ -59,8 +59,20 @@ impl Kind {
         }
     }
 
+    /// The server's own client, with nothing set.
+    pub(crate) fn own_client(self) -> Command {
+        let mut client = match self {
+            Self::Mariadb => Command::new(program("mariadb")),
+            Self::Mysql => self.command("mysql"),
+        };
+        client
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        client
+    }
+
     /// A path as the server sees it.
-    fn seen(self, path: &Path) -> String {
+    pub(crate) fn seen(self, path: &Path) -> String {
         let path = path.strip_prefix(self.root()).unwrap();
         format!("/{}", path.display())
     }
@@ -298,6 +310,10 @@ impl Server {
         client.args(["-e", "SELECT 1"]);
         let client = client.stdout(Stdio::null()).stderr(Stdio::null());
         client.status().unwrap().success()
+    }
+
+    pub(crate) const fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// Its process.
