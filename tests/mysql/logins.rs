@@ -146,13 +146,12 @@ fn needs_root_mysql_sockets_files_and_variables_mean_the_same_as_for_its_client(
         "[client]\nloose-nonsense = 1\nuser={user}\npassword=\"{PASSWORD}\"\nssl_mode=REQUIRED\n"
     );
     compare(&database, &[tcp(&[&by_port], true)], &[], &loose);
-    let other = format!("[other]\nuser = {user}\npassword = '{PASSWORD}'\n");
-    compare(
-        &database,
-        &[tcp(&[&by_port, "-uother"], false)],
-        &[("USER", "other")],
-        &other,
-    );
+    let other = format!("[other]\npassword = '{PASSWORD}'\n");
+    let of_user = Case {
+        url: format!("mysql://{user}@127.0.0.1:{port}/{name}"),
+        ..tcp(&[&by_port, &by_user], false)
+    };
+    compare(&database, &[of_user], &[], &other);
 
     let port = port.to_string();
     let variables = [("MYSQL_PWD", PASSWORD), ("MYSQL_TCP_PORT", &*port)];

@@ -46,7 +46,7 @@ fn agent_with(site: &Site, client: &str, command: &str) -> Line {
 /// An agent that has its lease for a short time. The command of a loss has more time than a hasty job: a shell
 /// does not start within 300 ms on a busy machine, and after that the command is killed.
 fn hasty_agent(site: &Site, client: &str) -> Line {
-    agent(site, client).with(&[
+    agent(site.made(), client).with(&[
         "--heartbeat=1s",
         "--takeover-after=5s",
         "--kill-grace=1500ms",

@@ -154,7 +154,7 @@ fn a_session_that_lost_its_token_marks_its_key_late(site: &Site) {
 }
 
 fn a_success_that_can_not_be_recorded_is_reported_as_such(site: &Site) {
-    let line = site.run("node-a").hasty().with(&["--once", "k"]);
+    let line = site.made().run("node-a").hasty().with(&["--once", "k"]);
     let held = line.start();
     site.store.until_begun("node-a");
     site.sql("ALTER TABLE runs RENAME TO moved");
