@@ -43,5 +43,7 @@ mod fence;
 mod first_use;
 #[path = "mysql/logins.rs"]
 mod logins;
+#[path = "mysql/odd_content.rs"]
+mod odd_content;
 #[path = "mysql/odd_settings.rs"]
 mod odd_settings;
