@@ -38,20 +38,16 @@ fn agent(site: &Site, client: &str) -> Line {
 fn agent_with(site: &Site, client: &str, command: &str) -> Line {
     let file = site.file(&format!("{client}.json"));
     site.verb(&["hold", "-g", GROUP, "--client-id", client])
-        .with(&["--on-change", command])
+        .with(&["--head-start=100ms", "--on-change", command])
         .with(&["--runtime-file", file.to_str().unwrap()])
-        .env("TOKENRUN_HEAD_START", "100ms")
 }
 
 /// An agent that has its lease for a short time. The command of a loss has more time than a hasty job: a shell
 /// does not start within 300 ms on a busy machine, and after that the command is killed.
 fn hasty_agent(site: &Site, client: &str) -> Line {
-    agent(site.made(), client).with(&[
-        "--heartbeat=1s",
-        "--takeover-after=5s",
-        "--kill-grace=1500ms",
-        "--store-timeout=500ms",
-    ])
+    agent(site.made(), client)
+        .hasty()
+        .with(&["--kill-grace=1500ms"])
 }
 
 /// Whether this client's node may act.
@@ -230,8 +226,11 @@ fn a_store_that_hangs_is_a_loss_that_is_reported_in_time(site: &Site) {
 fn a_handoff_is_obeyed_at_once(site: &Site) {
     // Until a heartbeat has seen the waiters, a holder in MariaDB notifies none of them: each looks once in a
     // second, and the target may look later than the other.
-    let head_start = if site.is_mysql() { "4s" } else { "100ms" };
-    let agent = |client| hasty_agent(site, client).env("TOKENRUN_HEAD_START", head_start);
+    let head_start = match site.is_mysql() {
+        true => "--head-start=4s",
+        false => "--head-start=100ms",
+    };
+    let agent = |client| hasty_agent(site, client).with(&[head_start]);
     let first = agent("node-a").start();
     until_log(site, 1);
     let second = agent("node-b").start();
