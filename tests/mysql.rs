@@ -1,4 +1,4 @@
-//! tokenrun on a real MariaDB server: connecting as its client does, and what happens when the server
+//! tokenrun on real MariaDB and MySQL servers: connecting as their clients do, and what happens when the server
 //! hangs, dies, restarts, is set up in odd ways or refuses writes.
 
 // clippy.toml allows these in tests, and knows a test by an attribute that the
@@ -20,6 +20,18 @@ mod site;
 #[allow(dead_code, unused_imports)]
 mod support;
 
+/// Two tests for each: on MariaDB, and on MySQL, which needs root.
+macro_rules! on_both {
+    ($($test:ident),+ $(,)?) => {
+        mod mariadb {
+            $(#[test] fn $test() { super::$test(crate::server::Kind::Mariadb); })+
+        }
+        mod needs_root_mysql {
+            $(#[test] fn $test() { super::$test(crate::server::Kind::Mysql); })+
+        }
+    };
+}
+
 #[path = "mysql/client.rs"]
 mod client;
 #[path = "mysql/connecting.rs"]
@@ -36,5 +48,9 @@ mod first_use;
 mod guide;
 #[path = "mysql/guide_sentences.rs"]
 mod guide_sentences;
+#[path = "mysql/logins.rs"]
+mod logins;
+#[path = "mysql/odd_content.rs"]
+mod odd_content;
 #[path = "mysql/odd_settings.rs"]
 mod odd_settings;

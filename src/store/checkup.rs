@@ -1,6 +1,7 @@
 //! The checks that `doctor` makes of a store. Examining a store changes nothing in it.
 
 pub mod advice;
+pub(in crate::store) mod clock;
 pub mod directory;
 
 use super::Trouble;

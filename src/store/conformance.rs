@@ -161,7 +161,9 @@ on_store!(postgres, InPostgres::new());
 on_store!(mariadb, InMysql::on(mysql::test_server::Server::shared()));
 on_store!(
     needs_root_mysql,
-    InMysql::on(mysql::test_server::Server::shared_mysql())
+    InMysql::on(mysql::test_server::Server::shared_of(
+        mysql::test_server::Kind::Mysql
+    ))
 );
 
 pub(crate) fn claim(group: &str, client: &str, session: &str) -> Claim {

@@ -3,9 +3,25 @@
 use nix::sys::signal::Signal;
 
 use super::proxy::Proxy;
-use super::server::{Database, Server};
+use super::server::{Database, Kind, Server};
 use super::site::Site;
 use crate::support::until;
+
+on_both!(
+    a_running_group_is_refused_and_a_dead_holder_is_taken_over,
+    waiters_get_the_token_in_order_of_arrival,
+    a_frozen_server_ends_no_wait_but_its_time_out,
+    a_job_is_ended_in_time_when_the_server_stays_frozen,
+    a_run_goes_on_unharmed_when_the_server_is_back_in_time,
+    a_killed_server_that_comes_back_is_another_epoch_and_the_run_goes_on,
+    a_copy_of_the_data_on_another_server_is_observed_first,
+    a_cut_network_ends_the_job_in_time_and_a_late_request_grants_nothing,
+    a_reset_connection_is_made_again,
+    nothing_blocked_stays_in_the_server_after_its_client,
+    a_read_only_server_grants_nothing_and_the_other_one_is_found,
+    a_server_that_becomes_read_only_takes_no_heartbeat,
+    too_many_connections_are_no_reason_to_start,
+);
 
 fn epoch(database: &Database<'_>) -> String {
     database.sql("SELECT clock_epoch FROM tokenrun_tokens")
@@ -30,9 +46,8 @@ fn nothing_is_started_without_a_server() {
         .says(&["/nowhere", "was not started"]);
 }
 
-#[test]
-fn a_running_group_is_refused_and_a_dead_holder_is_taken_over() {
-    let database = Server::shared().database();
+fn a_running_group_is_refused_and_a_dead_holder_is_taken_over(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
     make(&site);
     let held = site.run("a").hasty().start();
@@ -53,9 +68,8 @@ fn a_running_group_is_refused_and_a_dead_holder_is_taken_over() {
     site.store.assert_no_overlap();
 }
 
-#[test]
-fn waiters_get_the_token_in_order_of_arrival() {
-    let database = Server::shared().database();
+fn waiters_get_the_token_in_order_of_arrival(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
     let held = site.run("a").start();
     site.store.until_begun("a");
@@ -84,9 +98,8 @@ fn waiters_get_the_token_in_order_of_arrival() {
     site.store.assert_no_overlap();
 }
 
-#[test]
-fn a_frozen_server_ends_no_wait_but_its_time_out() {
-    let server = Server::start(&[]);
+fn a_frozen_server_ends_no_wait_but_its_time_out(kind: Kind) {
+    let server = Server::start_of(kind, &[]);
     let database = server.database();
     let site = Site::new(database.tcp_url());
     site.short("a").end().with_code(0);
@@ -98,9 +111,8 @@ fn a_frozen_server_ends_no_wait_but_its_time_out() {
         .says(&["no answer within", "port", "was not started"]);
 }
 
-#[test]
-fn a_job_is_ended_in_time_when_the_server_stays_frozen() {
-    let server = Server::start(&[]);
+fn a_job_is_ended_in_time_when_the_server_stays_frozen(kind: Kind) {
+    let server = Server::start_of(kind, &[]);
     let database = server.database();
     let site = Site::new(database.url());
     make(&site);
@@ -116,9 +128,8 @@ fn a_job_is_ended_in_time_when_the_server_stays_frozen() {
     site.store.assert_no_overlap();
 }
 
-#[test]
-fn a_run_goes_on_unharmed_when_the_server_is_back_in_time() {
-    let server = Server::start(&[]);
+fn a_run_goes_on_unharmed_when_the_server_is_back_in_time(kind: Kind) {
+    let server = Server::start_of(kind, &[]);
     let database = server.database();
     let site = Site::new(database.url());
     site.short("a").end().with_code(0);
@@ -139,9 +150,8 @@ fn a_run_goes_on_unharmed_when_the_server_is_back_in_time() {
     run.end().with_code(4);
 }
 
-#[test]
-fn a_killed_server_that_comes_back_is_another_epoch_and_the_run_goes_on() {
-    let server = Server::start(&[]);
+fn a_killed_server_that_comes_back_is_another_epoch_and_the_run_goes_on(kind: Kind) {
+    let server = Server::start_of(kind, &["skip-log-bin"]);
     let database = server.database();
     let site = Site::new(database.url());
     site.short("a").end().with_code(0);
@@ -157,10 +167,8 @@ fn a_killed_server_that_comes_back_is_another_epoch_and_the_run_goes_on() {
     let before = epoch(&database);
     // An epoch is told by the second in which the server was started.
     until("the second of its start is over", || {
-        let uptime = "SELECT variable_value FROM information_schema.global_status
-            WHERE variable_name = 'UPTIME'";
-        match database.sql(uptime).as_str() {
-            "0" => Err("0".to_owned()),
+        match database.sql("SHOW GLOBAL STATUS LIKE 'Uptime'").as_str() {
+            "Uptime\t0" => Err("0".to_owned()),
             _ => Ok(()),
         }
     });
@@ -178,20 +186,19 @@ fn a_killed_server_that_comes_back_is_another_epoch_and_the_run_goes_on() {
 }
 
 /// Clause 0: what a server with another id has not seen may have been granted elsewhere.
-#[test]
-fn a_copy_of_the_data_on_another_server_is_observed_first() {
-    let first = Server::start(&[]);
+fn a_copy_of_the_data_on_another_server_is_observed_first(kind: Kind) {
+    let first = Server::start_of(kind, &[]);
     let database = first.database();
     let site = Site::new(database.url());
     make(&site);
     site.short("a").hasty().end().with_code(0);
     first.stop(Signal::SIGTERM);
-    let folder = Server::folder();
+    let folder = Server::folder_of(kind);
     let from = first.socket().with_file_name("data");
     let mut copy = std::process::Command::new("cp");
     copy.arg("-a").arg(from).arg(folder.join("data"));
     assert!(copy.status().unwrap().success());
-    let second = Server::start_in(folder, &[]);
+    let second = Server::start_in(kind, folder, &[]);
     let url = database.url().replace(
         &*first.socket().display().to_string(),
         &second.socket().display().to_string(),
@@ -206,9 +213,8 @@ fn a_copy_of_the_data_on_another_server_is_observed_first() {
     assert!(!known.stderr.contains("may have forgotten"), "{known:?}");
 }
 
-#[test]
-fn a_cut_network_ends_the_job_in_time_and_a_late_request_grants_nothing() {
-    let server = Server::shared();
+fn a_cut_network_ends_the_job_in_time_and_a_late_request_grants_nothing(kind: Kind) {
+    let server = Server::shared_of(kind);
     let database = server.database();
     let proxy = Proxy::to(server.port());
     let port = format!(":{}/", server.port());
@@ -233,9 +239,8 @@ fn a_cut_network_ends_the_job_in_time_and_a_late_request_grants_nothing() {
     assert_eq!(database.sql("SELECT state FROM tokenrun_tokens"), "free");
 }
 
-#[test]
-fn a_reset_connection_is_made_again() {
-    let server = Server::shared();
+fn a_reset_connection_is_made_again(kind: Kind) {
+    let server = Server::shared_of(kind);
     let database = server.database();
     let proxy = Proxy::to(server.port());
     let port = format!(":{}/", server.port());
@@ -263,40 +268,41 @@ fn a_reset_connection_is_made_again() {
     run.end().with_code(0);
 }
 
-/// What a killed client has asked for is gone from the server soon.
-#[test]
-fn nothing_blocked_stays_in_the_server_after_its_client() {
-    let server = Server::start(&[]);
+/// What a killed client has asked for is gone from the server soon: whether it waits for a table or for a row.
+fn nothing_blocked_stays_in_the_server_after_its_client(kind: Kind) {
+    let server = Server::start_of(kind, &[]);
     let database = server.database();
     let site = Site::new(database.url());
     site.short("a").end().with_code(0);
-    let mut locker = super::client::Client::of(&database, "root");
-    locker.say("LOCK TABLES tokenrun_tokens WRITE");
-    let others = "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query' \
-                  AND info LIKE '%tokenrun\\_%' AND info NOT LIKE '%processlist%'";
-    let runs: Vec<_> = (0..5)
-        .map(|n| site.short(&format!("c{n}")).start())
-        .collect();
-    until("they wait", || {
-        let count = database.sql(others);
-        if count == "5" { Ok(()) } else { Err(count) }
-    });
-    for run in runs {
-        run.signal(Signal::SIGKILL);
-        run.end();
+    let row = "BEGIN; INSERT INTO tokenrun_tokens
+        SELECT 'new', version, fence, state, client_bound, expected_client, stamped_at, clock_epoch,
+            document, pruning_note FROM tokenrun_tokens";
+    for (lock, group) in [("LOCK TABLES tokenrun_tokens WRITE", "job"), (row, "new")] {
+        let mut locker = super::client::Client::of(&database, "root");
+        assert_eq!(locker.say(lock), "");
+        let others = "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query' \
+                      AND info LIKE '%tokenrun\\_%' AND info NOT LIKE '%processlist%'";
+        let runs: Vec<_> = (0..5).map(|_| site.short_in(group).start()).collect();
+        until("they wait", || {
+            let count = database.sql(others);
+            if count == "5" { Ok(()) } else { Err(count) }
+        });
+        for run in runs {
+            run.signal(Signal::SIGKILL);
+            run.end();
+        }
+        let killed = std::time::Instant::now();
+        until("nothing of them is left", || {
+            let count = database.sql(others);
+            if count == "0" { Ok(()) } else { Err(count) }
+        });
+        let late = killed.elapsed();
+        assert!(late < std::time::Duration::from_secs(2), "{late:?}");
     }
-    let killed = std::time::Instant::now();
-    until("nothing of them is left", || {
-        let count = database.sql(others);
-        if count == "0" { Ok(()) } else { Err(count) }
-    });
-    let late = killed.elapsed();
-    assert!(late < std::time::Duration::from_secs(2), "{late:?}");
 }
 
-#[test]
-fn a_read_only_server_grants_nothing_and_the_other_one_is_found() {
-    let server = Server::start(&["read_only = ON"]);
+fn a_read_only_server_grants_nothing_and_the_other_one_is_found(kind: Kind) {
+    let server = Server::start_of(kind, &["read_only = ON"]);
     let database = server.database();
     // Its administrator may write there all the same, and tokenrun does not.
     let alone = Site::new(database.tcp_url());
@@ -306,7 +312,7 @@ fn a_read_only_server_grants_nothing_and_the_other_one_is_found() {
         .with_code(69)
         .says(&["read-only", "was not started"]);
     assert_eq!(database.sql("SHOW TABLES"), "");
-    let other = Server::shared();
+    let other = Server::shared_of(kind);
     other.sql(
         "mysql",
         &format!("CREATE DATABASE IF NOT EXISTS both_{}", database.name),
@@ -322,15 +328,17 @@ fn a_read_only_server_grants_nothing_and_the_other_one_is_found() {
 }
 
 /// A server that becomes read-only under its connections: the holder goes to the other one.
-#[test]
-fn a_server_that_becomes_read_only_takes_no_heartbeat() {
-    let server = Server::start(&[]);
+fn a_server_that_becomes_read_only_takes_no_heartbeat(kind: Kind) {
+    let server = Server::start_of(kind, &[]);
     let database = server.database();
     let site = Site::new(database.url());
     let fast = ["--heartbeat=200ms", "--takeover-after=40s"];
     let run = site.run("a").with(&fast).start();
     site.store.until_begun("a");
-    database.sql("SET GLOBAL read_only = ON");
+    database.sql(match kind {
+        Kind::Mariadb => "SET GLOBAL read_only = ON",
+        Kind::Mysql => "SET GLOBAL super_read_only = ON",
+    });
     run.until_says("read-only");
     database.sql("SET GLOBAL read_only = OFF");
     run.until_says("can be used again");
@@ -338,9 +346,8 @@ fn a_server_that_becomes_read_only_takes_no_heartbeat() {
     run.end().with_code(0);
 }
 
-#[test]
-fn too_many_connections_are_no_reason_to_start() {
-    let server = Server::start(&["max_connections = 10"]);
+fn too_many_connections_are_no_reason_to_start(kind: Kind) {
+    let server = Server::start_of(kind, &["max_connections = 10"]);
     let database = server.database();
     database.sql(&format!(
         "CREATE USER u; GRANT ALL ON {}.* TO u",

@@ -4,9 +4,17 @@
 use nix::sys::signal::Signal;
 
 use super::client::Client;
-use super::server::{Database, Server};
+use super::server::{Database, Kind, Server};
 use super::site::Site;
 use crate::support::{Line, until};
+
+on_both!(
+    a_zombies_transaction_holds_a_takeover_off_until_it_ends,
+    heartbeats_pass_a_job_that_holds_the_fence,
+    an_old_snapshot_does_not_pass_a_takeover,
+    an_error_in_a_swap_leaves_no_lock_behind,
+    a_swap_of_another_session_of_a_proxy_expires,
+);
 
 fn run(site: &Site, client: &str) -> Line {
     let fast = ["--heartbeat=200ms", "--kill-grace=500ms"];
@@ -31,9 +39,8 @@ fn job_client(database: &Database<'_>) -> Client {
     Client::of(database, &user)
 }
 
-#[test]
-fn a_zombies_transaction_holds_a_takeover_off_until_it_ends() {
-    let database = Server::shared().database();
+fn a_zombies_transaction_holds_a_takeover_off_until_it_ends(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
     let held = run(&site, "a").start();
     site.store.until_begun("a");
@@ -61,9 +68,8 @@ fn a_zombies_transaction_holds_a_takeover_off_until_it_ends() {
     assert!(denied.contains("denied"), "{denied}");
 }
 
-#[test]
-fn heartbeats_pass_a_job_that_holds_the_fence() {
-    let database = Server::shared().database();
+fn heartbeats_pass_a_job_that_holds_the_fence(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
     let held = run(&site, "a").start();
     site.store.until_begun("a");
@@ -85,9 +91,8 @@ fn heartbeats_pass_a_job_that_holds_the_fence() {
 }
 
 /// A transaction that is older than a takeover fails, whatever its snapshot shows.
-#[test]
-fn an_old_snapshot_does_not_pass_a_takeover() {
-    let database = Server::shared().database();
+fn an_old_snapshot_does_not_pass_a_takeover(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
     site.short("a").end().with_code(0);
     let old = fence(&database);
@@ -103,9 +108,8 @@ fn an_old_snapshot_does_not_pass_a_takeover() {
 }
 
 /// A client that stands still after an error: its transaction has ended with the error.
-#[test]
-fn an_error_in_a_swap_leaves_no_lock_behind() {
-    let database = Server::shared().database();
+fn an_error_in_a_swap_leaves_no_lock_behind(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
     site.short("a").end().with_code(0);
     let mut frozen = Client::of(&database, "root");
@@ -123,9 +127,8 @@ fn an_error_in_a_swap_leaves_no_lock_behind() {
 }
 
 /// A swap that is sent late is late by the server's clock, even while it runs.
-#[test]
-fn a_swap_of_another_session_of_a_proxy_expires() {
-    let database = Server::shared().database();
+fn a_swap_of_another_session_of_a_proxy_expires(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
     site.short("a").end().with_code(0);
     let mut other = Client::of(&database, "root");

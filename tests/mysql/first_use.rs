@@ -1,12 +1,20 @@
 //! The first use of a database, and who may make its tables.
 
-use super::server::Server;
+use super::server::{Kind, Server};
 use super::site::Site;
 use crate::support::until;
 
-#[test]
-fn a_run_makes_the_tables_and_leaves_its_history() {
-    let database = Server::shared().database();
+on_both!(
+    a_run_makes_the_tables_and_leaves_its_history,
+    listings_make_no_tables,
+    thirty_first_runs_at_once_are_one_run_and_refusals,
+    the_database_of_the_tables_is_the_users_choice_and_is_made,
+    a_user_with_the_least_rights_runs_on_what_an_administrator_made,
+    two_groups_that_differ_in_case_accents_or_blanks_are_two,
+);
+
+fn a_run_makes_the_tables_and_leaves_its_history(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
     let ended = site
         .short("a")
@@ -21,9 +29,8 @@ fn a_run_makes_the_tables_and_leaves_its_history() {
     assert_eq!(status[0]["state"], "free");
 }
 
-#[test]
-fn listings_make_no_tables() {
-    let database = Server::shared().database();
+fn listings_make_no_tables(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
     site.verb(&["status"])
         .end()
@@ -32,9 +39,8 @@ fn listings_make_no_tables() {
     assert_eq!(database.sql("SHOW TABLES"), "");
 }
 
-#[test]
-fn thirty_first_runs_at_once_are_one_run_and_refusals() {
-    let database = Server::shared().database();
+fn thirty_first_runs_at_once_are_one_run_and_refusals(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
     let mut runs: Vec<_> = (0..30)
         .map(|n| site.run(&format!("c{n}")).start())
@@ -59,9 +65,8 @@ fn thirty_first_runs_at_once_are_one_run_and_refusals() {
     site.store.assert_no_overlap();
 }
 
-#[test]
-fn the_database_of_the_tables_is_the_users_choice_and_is_made() {
-    let database = Server::shared().database();
+fn the_database_of_the_tables_is_the_users_choice_and_is_made(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let own = format!("{}_own", database.name);
     let site = Site::new(format!("{}&tokenrun_schema={own}", database.url()));
     site.short("a").end().with_code(0);
@@ -71,9 +76,8 @@ fn the_database_of_the_tables_is_the_users_choice_and_is_made() {
 }
 
 /// The script serves the client, and its rights are all that a run needs.
-#[test]
-fn a_user_with_the_least_rights_runs_on_what_an_administrator_made() {
-    let server = Server::shared();
+fn a_user_with_the_least_rights_runs_on_what_an_administrator_made(kind: Kind) {
+    let server = Server::shared_of(kind);
     let database = server.database();
     let user = format!("least_{}", database.name);
     database.sql(&format!(
@@ -120,14 +124,24 @@ fn a_user_with_the_least_rights_runs_on_what_an_administrator_made() {
     );
 }
 
-#[test]
-fn two_groups_that_differ_in_case_accents_or_blanks_are_two() {
-    let database = Server::shared().database();
+fn two_groups_that_differ_in_case_accents_or_blanks_are_two(kind: Kind) {
+    let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
-    let groups = ["a", "A", "ä", "a\u{308}", "a b", "a  b"];
-    for group in groups {
-        site.short_in(group).end().with_code(0);
+    let names = ["a", "A", "ä", "a\u{308}", "a b", "a  b", "å", "aa"];
+    for name in names {
+        site.short_in(name).end().with_code(0);
     }
     let count = database.sql("SELECT count(*) FROM tokenrun_tokens");
-    assert_eq!(count, groups.len().to_string());
+    assert_eq!(count, names.len().to_string());
+    // So are keys, and an administrator's name with a blank at its end.
+    for name in names {
+        let once = ["--once", name, "--capture=1k"];
+        let ended = site.short("keys").with(&once).end().with_code(0);
+        assert!(!ended.stderr.contains("is done already"), "{ended:?}");
+    }
+    let count = database.sql("SELECT count(*) FROM tokenrun_done_keys");
+    assert_eq!(count, names.len().to_string());
+    database.sql(
+        "INSERT INTO tokenrun_resources VALUES ('r', 1, UTC_TIMESTAMP()), ('r ', 1, UTC_TIMESTAMP())",
+    );
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use nix::sys::signal::Signal;
 
 use super::blocks::{Block, By, a_page_has, blocks, matches};
-use super::server::Server;
+use super::server::{Kind, Server};
 use super::site::Site;
 use crate::support::{Ended, Line, TOKENRUN, until};
 
@@ -197,7 +197,7 @@ fn five_rights_are_needed_and_are_enough() {
 /// There a password is proven over plain TCP only after a login by which the server has learnt it.
 #[test]
 fn needs_root_mysql_takes_the_same_rights_and_the_password_over_tls_first() {
-    let server = Server::shared_mysql();
+    let server = Server::shared_of(Kind::Mysql);
     five_rights_are_needed_and_are_enough_on(server);
     server.sql("mysql", "FLUSH PRIVILEGES");
     let plain = Site::new(format!("{}?ssl-mode=DISABLED", Guide::url(server.port())));

@@ -1,10 +1,12 @@
 //! Servers whose defaults are odd: no wrong outcome, whatever they are.
 
-use super::server::Server;
+use super::server::{Kind, Server};
 use super::site::Site;
 
+on_both!(odd_defaults_of_the_server_change_nothing,);
+
 /// A run, a refusal, a second run and a key.
-fn works(site: &Site) {
+pub(crate) fn works(site: &Site) {
     let held = site.run("a").start();
     site.store.until_begun("a");
     site.short("b").end().with_code(75);
@@ -22,39 +24,58 @@ fn works(site: &Site) {
     assert_eq!(marks[0]["once_key"], "it's \\ \"k\"");
 }
 
-#[test]
-fn odd_defaults_of_the_server_change_nothing() {
-    for configuration in [
+fn odd_defaults_of_the_server_change_nothing(kind: Kind) {
+    let both = [
         "transaction-isolation = SERIALIZABLE",
         "transaction-isolation = READ-UNCOMMITTED",
-        "sql_mode = ORACLE",
         "sql_mode = ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE",
         "sql_mode = ''",
         "autocommit = 0",
         "lock_wait_timeout = 1000000\ninnodb_lock_wait_timeout = 10000",
-        "max_statement_time = 0.001",
         "default-time-zone = +05:45",
         "completion_type = RELEASE",
         "SET GLOBAL sql_select_limit = 1",
-        "character-set-server = latin1\nskip-character-set-client-handshake",
         "transaction-read-only = ON",
         "wait_timeout = 1",
         "init_connect = 'SET autocommit = 0, sql_mode = \"\"'",
-    ] {
-        let server = Server::start(&[]);
+    ];
+    let own: &[&str] = match kind {
+        Kind::Mariadb => &[
+            "sql_mode = ORACLE",
+            "max_statement_time = 0.001",
+            "character-set-server = latin1\nskip-character-set-client-handshake",
+        ],
+        Kind::Mysql => &[
+            "max_execution_time = 1",
+            "character-set-server = latin1",
+            "sql_require_primary_key = ON",
+            "gtid_mode = ON\nenforce_gtid_consistency = ON",
+            "explicit_defaults_for_timestamp = OFF",
+            "sql_generate_invisible_primary_key = ON",
+        ],
+    };
+    let server = Server::start_of(kind, &[]);
+    // For an administrator some of them do not count.
+    let prepared = both.iter().chain(own).map(|configuration| {
         let database = server.database();
-        // For an administrator some of them do not count.
-        let grant = format!("GRANT ALL ON {}.* TO u", database.name);
-        database.sql(&format!("CREATE USER u; {grant}"));
+        let user = format!("u_{}", database.name);
+        let grant = format!("GRANT ALL ON {}.* TO {user}", database.name);
+        database.sql(&format!("CREATE USER {user}; {grant}"));
+        let url = database.url().replace("root@", &format!("{user}@"));
+        (*configuration, database, Site::new(url))
+    });
+    for (configuration, database, site) in prepared.collect::<Vec<_>>() {
+        println!("{configuration}");
+        server.stop(nix::sys::signal::Signal::SIGTERM);
         if configuration.starts_with("SET") {
+            server.configure(&[]);
+            server.run();
             database.sql(configuration);
         } else {
-            server.stop(nix::sys::signal::Signal::SIGTERM);
             server.configure(&[configuration]);
             server.run();
         }
-        println!("{configuration}");
-        works(&Site::new(database.url().replace("root@", "u@")));
+        works(&site);
     }
 }
 

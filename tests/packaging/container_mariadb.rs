@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use crate::container::{NameServer, Site, certificates, with, with_job};
 use crate::kubernetes::{address, nightly};
-use crate::mysql_server::Server;
+use crate::mysql_server::{Kind, Server};
 
 /// With the Secret of store-mysql.yaml, but for the port.
 #[test]
@@ -15,7 +15,7 @@ fn needs_root_the_manifests_container_uses_mariadb() {
     let names = NameServer::start("db.example.com");
     fs::write(site.store().file("resolv.conf"), names.resolv_conf()).unwrap();
     // The server's user reads them.
-    let own = Server::folder();
+    let own = Server::folder_of(Kind::Mariadb);
     for file in ["server.crt", "server.key"] {
         fs::copy(site.store().file(file), own.join(file)).unwrap();
         let mode = fs::Permissions::from_mode(0o644);

@@ -19,7 +19,7 @@ stories!(
 
 /// The shortest takeover-after that these durations allow.
 fn run(site: &Site, client: &str) -> Line {
-    site.run(client).hasty().with(&["--heartbeat=300ms"])
+    site.made().run(client).hasty().with(&["--heartbeat=300ms"])
 }
 
 /// The incarnation that a run says that it observes.

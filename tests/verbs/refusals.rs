@@ -160,7 +160,7 @@ fn a_refusal_that_can_not_be_recorded_is_a_refusal(site: &Site) {
     let before = refused();
     site.sql("DROP TABLE refusals");
     let after = refused();
-    let begin = |text: &str| text.split(" others may").next().unwrap().to_owned();
+    let begin = |text: &str| text.split(" other clients can").next().unwrap().to_owned();
     assert_eq!(begin(&after), begin(&before));
 }
 

@@ -47,7 +47,7 @@ fn keeping(site: &Site, client: &str, keep: &str) -> Line {
 }
 
 fn hasty(site: &Site, client: &str) -> Line {
-    short(site, client).hasty()
+    short(site.made(), client).hasty()
 }
 
 fn ran(line: Line) -> String {
@@ -83,7 +83,7 @@ fn once_silent(line: &Line) -> Ended {
 
 /// A run of node-a, once its job has begun.
 fn held(site: &Site) -> Run {
-    let run = site.run("node-a").hasty().start();
+    let run = site.made().run("node-a").hasty().start();
     site.store.until_begun("node-a");
     run
 }
@@ -223,7 +223,7 @@ until read -r line < go; do :; done
 "#;
 
 fn clause_5_not_while_something_of_the_run_is_alive_here(site: &Site) {
-    let run = site.run("node-a").hasty().script(LEAVING).start();
+    let run = site.made().run("node-a").hasty().script(LEAVING).start();
     let left = site.store.until_begun("left");
     kill_both(run);
     let ended = once_silent(&hasty(site, "node-b")).with_code(75);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 
 use super::fault::Fault;
-use super::login::{LoggedIn, log_in};
+use super::login::log_in;
 use super::settings::{Address, Host, Settings};
 use super::wire::{Stream, Wire};
 use crate::store::deadline::{Activity, Deadline};
@@ -30,6 +30,8 @@ pub(super) struct Link {
     pub(super) socket: Arc<OwnedFd>,
     /// Whether it uses TLS.
     pub(super) secured: bool,
+    /// The session's number, as the login named it.
+    pub(super) session: u32,
     /// Whether the session is set up.
     pub(super) is_set_up: bool,
 }
@@ -130,11 +132,12 @@ async fn finish(
     database: bool,
 ) -> Result<Link, Fault> {
     let logging_in = log_in(settings, host, stream, database);
-    let LoggedIn { wire, secured } = deadline.bound(Activity::LoggingIn, logging_in).await??;
+    let logged_in = deadline.bound(Activity::LoggingIn, logging_in).await??;
     Ok(Link {
-        wire,
+        wire: logged_in.wire,
         socket: Arc::new(socket),
-        secured,
+        secured: logged_in.secured,
+        session: logged_in.session,
         is_set_up: false,
     })
 }

@@ -1,12 +1,13 @@
 //! Examining a store of MySQL or MariaDB for `doctor`: each server of it, step by step, over the kind of
 //! connection that a run makes. Every step has the time of a store's call, and nothing is written.
 
+mod clock;
 mod connecting;
 mod durability;
 mod rights;
 mod server;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::cells::Cells;
 use super::connection::Connection;
@@ -14,19 +15,13 @@ use super::settings::{Host, Settings};
 use super::statements::{Statements, sql};
 use super::tokens;
 use crate::store::Trouble;
-use crate::store::checkup::advice::precise;
+use crate::store::checkup::clock::{Sample, judge};
 use crate::store::checkup::{Check, Tell, advice};
 use crate::store::sql::cell::Cell;
 use crate::token::{GroupName, Timing};
 
 use self::durability::Facts;
 use self::server::Server;
-
-/// How many round trips are measured.
-const SAMPLES: usize = 20;
-
-/// Nothing compares two clocks, but people do, and so do keys of `--once` that are dates.
-const APART_US: i64 = 10_000_000;
 
 /// Examines every server that the settings name.
 pub fn examine(
@@ -147,8 +142,11 @@ impl Server<'_, '_> {
             Ok(answer) => Facts::of(&answer),
         };
         self.tell(durability::release(&facts));
-        self.clock()?;
-        let trips = self.round_trips()?;
+        self.proxy()?;
+        let samples = clock::samples(self)?;
+        let stands_still = clock::stands_still(self)?;
+        self.tell(stands_still.unwrap_or_else(|| judge(&samples)));
+        let trips: Vec<Duration> = samples.iter().map(Sample::round_trip).collect();
         let servers = settings.hosts.len();
         self.tell(advice::round_trip(
             "an answer takes",
@@ -161,6 +159,7 @@ impl Server<'_, '_> {
             self.tell(check);
         }
         if readable {
+            clock::stamps(self)?;
             self.group(timing, group)?;
         }
         Some(Met::Writable {
@@ -168,54 +167,26 @@ impl Server<'_, '_> {
         })
     }
 
-    /// The server's clock: whether statements can read it, and how far it is from this host's.
-    fn clock(&mut self) -> Option<()> {
-        const STEP: &str = "clock";
-        let sent = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-        let begun = Instant::now();
-        let answer = self.ask(STEP, sql!("doctor_clock"))?;
-        let took = begun.elapsed();
-        let mut cells = Cells::first(&answer)?;
-        let began = cells.needed_number().ok()?;
-        cells.text().ok()?;
-        let now = cells.needed_number().ok()?;
-        if now.saturating_sub(began) < 5_000 {
-            self.tell(Check::fail(
-                STEP,
-                Trouble::Misconfigured,
-                "the server gives statements the time of their start (sysdate-is-now): a swap that \
-                 waited would not notice that it is late",
-                "start the server without sysdate-is-now",
-            ));
+    /// Whether a program that speaks the protocol is between this process and the server: the number of the
+    /// session is then not the one that the login named, whose low 32 bits are on the wire.
+    fn proxy(&mut self) -> Option<()> {
+        const STEP: &str = "proxy";
+        let answer = self.ask(STEP, sql!("doctor_session"))?;
+        let id = Cells::first(&answer)?.needed_number().ok()?;
+        let greeted = self.connection.link()?.session;
+        if i64::from(greeted) == id & 0xffff_ffff {
             return Some(());
         }
-        let here = i64::try_from((sent + took).as_micros()).unwrap_or(i64::MAX);
-        let apart = now.saturating_sub(here);
-        let length = precise(Duration::from_micros(apart.unsigned_abs()));
-        let give = precise(took);
-        let found = match apart < 0 {
-            true => format!("the server's is {length} behind this host's, give or take {give}"),
-            false => format!("the server's is {length} ahead of this host's, give or take {give}"),
-        };
-        self.tell(match apart.abs() > APART_US {
-            true => Check::warn(
-                STEP,
-                format!("{found}; no age depends on that, but dates and the fence do"),
-                "have chrony or another NTP client on both hosts",
+        self.tell(Check::warn(
+            STEP,
+            format!(
+                "a proxy answers in the place of the server: its session is {greeted}, the server's is {id}"
             ),
-            false => Check::fine(STEP, found),
-        });
+            "let the proxy send all statements of tokenrun's user to the server that accepts writes, reads \
+             too, and keep each session on one connection (ProxySQL: transaction_persistent, no rules for \
+             SELECT); or name the servers themselves in the store",
+        ));
         Some(())
-    }
-
-    fn round_trips(&mut self) -> Option<Vec<Duration>> {
-        let mut trips = Vec::with_capacity(SAMPLES);
-        for _ in 0..SAMPLES {
-            let begun = Instant::now();
-            self.ask("round_trip", "SELECT 1")?;
-            trips.push(begun.elapsed());
-        }
-        Some(trips)
     }
 
     fn group(&mut self, timing: &Timing, group: Option<&GroupName>) -> Option<()> {

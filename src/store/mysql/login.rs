@@ -46,11 +46,15 @@ pub(super) struct LoggedIn {
     pub(super) wire: Wire,
     /// Whether it uses TLS.
     pub(super) secured: bool,
+    /// The session's number.
+    pub(super) session: u32,
 }
 
 struct Login<'a> {
     settings: &'a Settings,
     wire: Wire,
+    /// Whether it uses TLS.
+    secured: bool,
     /// Whether others may read what is sent.
     is_open: bool,
     plugin: AuthPlugin<'static>,
@@ -74,7 +78,7 @@ pub(super) async fn log_in(
         return Err(refusal(&packet));
     }
     let hello = HandshakePacket::deserialize((), &mut ParseBuf(&packet)).map_err(io)?;
-    let offered = hello.capabilities();
+    let (offered, session) = (hello.capabilities(), hello.connection_id());
     let mut nonce = hello.nonce();
     nonce.resize(20, 0);
     let plugin = match hello.auth_plugin() {
@@ -103,6 +107,7 @@ pub(super) async fn log_in(
     let mut login = Login {
         settings,
         wire,
+        secured,
         is_open: !secured && !is_socket,
         plugin,
         nonce,
@@ -112,6 +117,7 @@ pub(super) async fn log_in(
     Ok(LoggedIn {
         wire: login.wire,
         secured,
+        session,
     })
 }
 
@@ -165,6 +171,13 @@ impl Login<'_> {
             AuthPlugin::Ed25519 => self.nonce.len() >= 32,
             AuthPlugin::MysqlClearPassword => return self.password_itself(),
             AuthPlugin::Other(ref name) if name.as_ref() == b"sha256_password" => {
+                // Over a socket the server takes it encrypted only.
+                if !self.secured {
+                    return Err(Fault::Login(
+                        "the server wants a login by sha256_password, which is done over TLS only"
+                            .into(),
+                    ));
+                }
                 return self.password_itself();
             }
             _ => return Err(self.unknown_plugin()),

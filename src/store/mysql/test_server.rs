@@ -13,58 +13,20 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, User, geteuid};
+use nix::unistd::Pid;
+
+// Two crates name the other file by its path.
+#[path = "test_server/kind.rs"]
+mod kind;
+
+pub(crate) use self::kind::{Kind, program};
+use self::kind::{servant, server_command};
 
 /// How long a server may take to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whose server it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// MariaDB, of this host.
-    Mariadb,
-    /// MySQL, in a root of its own, where a newer system's package is unpacked.
-    Mysql,
-}
-
-impl Kind {
-    /// The root that the server sees.
-    fn root(self) -> PathBuf {
-        match self {
-            Self::Mariadb => PathBuf::from("/"),
-            Self::Mysql => {
-                let root = concat!(env!("CARGO_MANIFEST_DIR"), "/target/tools/mysql");
-                let root = std::env::var_os("TOKENRUN_TEST_MYSQL").unwrap_or(root.into());
-                let root = PathBuf::from(root);
-                assert!(
-                    root.join("usr/sbin/mysqld").exists(),
-                    "MySQL is missing: tests/run-all unpacks it into {}",
-                    root.display()
-                );
-                root
-            }
-        }
-    }
-
-    /// A command as the server's user, in the server's root.
-    fn command(self, name: &str) -> Command {
-        match self {
-            Self::Mariadb => server_command(&program(name)),
-            Self::Mysql => {
-                let mut command = Command::new("chroot");
-                command.arg("--userspec=65534:65534").arg(self.root());
-                command.arg(name).env("LC_ALL", "C").stdin(Stdio::null());
-                command
-            }
-        }
-    }
-
-    /// A path as the server sees it.
-    fn seen(self, path: &Path) -> String {
-        let path = path.strip_prefix(self.root()).unwrap();
-        format!("/{}", path.display())
-    }
-}
+/// The administrator over TCP.
+const BY_TCP: &str = "root@'127.0.0.1'";
 
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
@@ -76,49 +38,6 @@ pub(crate) struct Server {
     /// When its other end sees the end of this pipe, the server is stopped.
     _lifeline: ChildStdin,
     keeper: Child,
-}
-
-/// A program of MariaDB's: on the PATH, or where Debian has it.
-pub(crate) fn program(name: &str) -> PathBuf {
-    let on_path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&on_path);
-    let folders = folders.chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/bin")]);
-    folders
-        .map(|folder| folder.join(name))
-        .find(|path| path.exists())
-        .unwrap_or_else(|| {
-            panic!("{name} is missing: install MariaDB 10.6 or newer (tests/run-all does)")
-        })
-}
-
-/// The user that the server runs as, where this is root.
-fn servant() -> Option<User> {
-    if !geteuid().is_root() {
-        return None;
-    }
-    // It is in each host's file: the search for a name that is not crashes a static program.
-    User::from_name("nobody").ok().flatten()
-}
-
-/// A command as that user.
-fn server_command(program: &Path) -> Command {
-    let mut command = match servant() {
-        None => Command::new(program),
-        Some(user) => {
-            let mut command = Command::new("setpriv");
-            command
-                .arg(format!("--reuid={}", user.uid))
-                .arg(format!("--regid={}", user.gid))
-                .arg("--clear-groups")
-                .arg(program);
-            command
-        }
-    };
-    command
-        .current_dir("/")
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null());
-    command
 }
 
 fn done(command: &mut Command) -> String {
@@ -149,13 +68,17 @@ impl Server {
         Self::start_of(Kind::Mariadb, configuration)
     }
 
-    /// A MySQL server that all tests of a program share.
-    pub(crate) fn shared_mysql() -> &'static Self {
-        static SHARED: OnceLock<Server> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start_of(Kind::Mysql, &[]))
+    /// The one of this kind that all tests of a program share.
+    pub(crate) fn shared_of(kind: Kind) -> &'static Self {
+        static MYSQL: OnceLock<Server> = OnceLock::new();
+        match kind {
+            Kind::Mariadb => Self::shared(),
+            Kind::Mysql => MYSQL.get_or_init(|| Self::start_of(kind, &[])),
+        }
     }
 
-    fn start_of(kind: Kind, configuration: &[&str]) -> Self {
+    /// The same, of this kind.
+    pub(crate) fn start_of(kind: Kind, configuration: &[&str]) -> Self {
         let folder = Self::folder_of(kind);
         let data = format!("--datadir={}", kind.seen(&folder.join("data")));
         // A server removes the temporary files of others.
@@ -169,18 +92,23 @@ impl Server {
             Kind::Mysql => done(
                 kind.command("/usr/sbin/mysqld")
                     .args(["--no-defaults", "--initialize-insecure"])
-                    .args([&data, &temporary, "--secure-file-priv=NULL"]),
+                    .args([&data, &temporary, "--secure-file-priv=NULL"])
+                    .arg("--innodb-flush-method=nosync"),
             ),
         };
-        Self::start_kind_in(kind, folder, configuration)
+        let server = Self::start_in(kind, folder, configuration);
+        if kind == Kind::Mysql {
+            // As in MariaDB.
+            server.sql(
+                "mysql",
+                &format!("CREATE USER {BY_TCP}; GRANT ALL ON *.* TO {BY_TCP}"),
+            );
+        }
+        server
     }
 
     /// A folder that the server's user owns.
-    pub(crate) fn folder() -> PathBuf {
-        Self::folder_of(Kind::Mariadb)
-    }
-
-    fn folder_of(kind: Kind) -> PathBuf {
+    pub(crate) fn folder_of(kind: Kind) -> PathBuf {
         let mut builder = tempfile::Builder::new();
         builder.prefix("tokenrun-my-");
         let folder = match kind {
@@ -196,11 +124,7 @@ impl Server {
     }
 
     /// A server on the data that is in this folder.
-    pub(crate) fn start_in(folder: PathBuf, configuration: &[&str]) -> Self {
-        Self::start_kind_in(Kind::Mariadb, folder, configuration)
-    }
-
-    fn start_kind_in(kind: Kind, folder: PathBuf, configuration: &[&str]) -> Self {
+    pub(crate) fn start_in(kind: Kind, folder: PathBuf, configuration: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -247,8 +171,10 @@ impl Server {
             "skip-name-resolve".into(),
             match self.kind {
                 // A killed server loses nothing by that, and no test cuts the power.
-                Kind::Mariadb => "innodb_flush_method = nosync".into(),
-                Kind::Mysql => "mysqlx = OFF\nsecure-file-priv = NULL".into(),
+                Kind::Mariadb => "innodb_flush_method = nosync\nsync_frm = OFF".into(),
+                Kind::Mysql => {
+                    "innodb_flush_method = nosync\nmysqlx = OFF\nsecure-file-priv = NULL".into()
+                }
             },
         ];
         let own = own.iter().map(ToString::to_string);
@@ -297,6 +223,10 @@ impl Server {
         client.args(["-e", "SELECT 1"]);
         let client = client.stdout(Stdio::null()).stderr(Stdio::null());
         client.status().unwrap().success()
+    }
+
+    pub(crate) const fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// Its process.

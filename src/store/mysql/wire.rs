@@ -200,7 +200,12 @@ impl Wire {
 /// The error in a packet.
 pub(super) fn refusal(packet: &[u8]) -> Fault {
     let parsed = |capabilities| ErrPacket::deserialize(capabilities, &mut ParseBuf(packet));
-    match parsed(CapabilityFlags::CLIENT_PROTOCOL_41) {
+    // An error in the place of the handshake, such as that of a host that is not let in, has no SQL state.
+    let has_state = packet.get(3) == Some(&b'#');
+    match parsed(match has_state {
+        true => CapabilityFlags::CLIENT_PROTOCOL_41,
+        false => CapabilityFlags::empty(),
+    }) {
         Ok(ErrPacket::Error(error)) => Fault::Server(Said {
             code: error.error_code(),
             state: error
@@ -290,6 +295,23 @@ mod tests {
         }
         assert_eq!(length(&mut &[0xfc, 1][..]), None);
         assert_eq!(length(&mut &[][..]), None);
+    }
+
+    #[test]
+    fn an_error_is_read_with_a_state_and_without() {
+        for (packet, state) in [
+            (&b"\xff\x6a\x04#HY000not allowed"[..], Some("HY000")),
+            (&b"\xff\x6a\x04not allowed"[..], None),
+        ] {
+            let Fault::Server(said) = refusal(packet) else {
+                panic!("{packet:?}");
+            };
+            let said = (said.code, said.state.as_deref(), said.message.as_str());
+            assert_eq!(said, (1130, state, "not allowed"));
+        }
+        for packet in [&b"\xff"[..], b"\xff\x01", b"\xff\x01\x02#", b""] {
+            let _ = refusal(packet);
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ use super::statements::Statements;
 use super::statements::sql;
 use super::tokens;
 use crate::store::Trouble;
+use crate::store::checkup::clock::{Sample, judge, offset};
 use crate::store::checkup::{Check, Tell, advice};
 use crate::store::sql::cell::Cell;
 use crate::token::{GroupName, Timing};
@@ -125,12 +126,12 @@ impl Server<'_, '_> {
         let made = connecting::Made::new(peer, self.connection.is_secured(), between);
         connecting::examine(self, settings, &made, row.try_get("number").unwrap_or(0))?;
         let samples = clock::samples(self)?;
-        let offset = clock::offset(&samples);
+        let offset = offset(&samples);
         if let Some(met) = met {
             met.clock = offset;
         }
-        self.tell(clock::judge(&samples));
-        let trips: Vec<Duration> = samples.iter().map(clock::Sample::round_trip).collect();
+        self.tell(judge(&samples));
+        let trips: Vec<Duration> = samples.iter().map(Sample::round_trip).collect();
         let servers = settings.hosts.len();
         self.tell(advice::round_trip(
             "an answer takes",

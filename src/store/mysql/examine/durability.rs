@@ -69,8 +69,7 @@ pub(super) fn release(facts: &Facts) -> Check {
 /// Checks what a crash of the server, and what a failover would lose.
 pub(super) fn judge(facts: &Facts, several: bool) -> Vec<Check> {
     let mut checks = vec![durability(facts)];
-    checks.extend(cluster(facts));
-    checks.push(replication(facts, several));
+    checks.push(cluster(facts).unwrap_or_else(|| replication(facts, several)));
     checks
 }
 
@@ -89,6 +88,14 @@ fn durability(facts: &Facts) -> Check {
             "set innodb_flush_log_at_trx_commit = 1",
         );
     }
+    if facts.is_on("log_bin") && facts.text("binlog_format") == "STATEMENT" {
+        return Check::fail(
+            STEP,
+            Trouble::Misconfigured,
+            "binlog_format is STATEMENT, which can't record what tokenrun writes",
+            "set binlog_format = ROW or MIXED",
+        );
+    }
     let sync = facts.text("sync_binlog");
     if facts.is_on("log_bin") && sync != "1" {
         return Check::warn(
@@ -97,14 +104,6 @@ fn durability(facts: &Facts) -> Check {
                 "sync_binlog is {sync}: a crash of the server's host can lose the last commits"
             ),
             "set sync_binlog = 1",
-        );
-    }
-    if facts.is_on("log_bin") && facts.text("binlog_format") == "STATEMENT" {
-        return Check::fail(
-            STEP,
-            Trouble::Misconfigured,
-            "binlog_format is STATEMENT, which can't record what tokenrun writes",
-            "set binlog_format = ROW or MIXED",
         );
     }
     Check::fine(STEP, "each commit is on the disk before its answer")
@@ -116,10 +115,10 @@ fn cluster(facts: &Facts) -> Option<Check> {
     const ONE: &str = "name one node in the store, and another only after a failover; the fence in a \
                        job's own transaction does not hold across nodes";
     if facts.is_on("wsrep_on") && !facts.text("galera_nodes").is_empty() {
-        let found = format!(
-            "Galera, with {} nodes that all accept writes",
-            facts.text("galera_nodes")
-        );
+        let found = match facts.text("galera_nodes") {
+            "1" => "Galera, with one node; each further node accepts writes too".to_owned(),
+            count => format!("Galera, with {count} nodes that all accept writes"),
+        };
         return Some(Check::warn(STEP, found, ONE));
     }
     if facts.text("group_replication_group_name").is_empty() {
@@ -155,6 +154,7 @@ fn replication(facts: &Facts, several: bool) -> Check {
     let is_semi = semi.iter().any(|name| facts.is_on(name));
     let replicas = match facts.number("slaves_connected") {
         0 => "a binary log".to_owned(),
+        1 => "a binary log, and a replica that is connected".to_owned(),
         count => format!("a binary log, and {count} replicas that are connected"),
     };
     match is_semi {

@@ -93,9 +93,9 @@ pub(super) fn examine(server: &mut Server<'_, '_>, database: &str) -> Option<boo
         missing => Check::fail(
             STEP,
             Trouble::Denied,
-            format!("the user lacks: {}", missing.join(", ")),
-            "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE on the database, as tokenrun init \
-             --print-sql prints it",
+            format!("the user lacks, or the database does: {}", missing.join(", ")),
+            "have a database administrator run what tokenrun init --print-sql prints: it makes what is \
+             missing, and names the rights to GRANT",
         ),
     });
     Some(missing.is_empty())

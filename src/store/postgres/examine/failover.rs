@@ -1,10 +1,10 @@
 //! What a failover would lose, and whether the servers agree on the primary.
 
-use super::clock::apart;
 use super::met::Met;
 use super::server::{Over, Server, flag, number, text};
 use crate::store::Trouble;
 use crate::store::checkup::Check;
+use crate::store::checkup::clock::apart;
 
 /// How far apart two servers' clocks may be for the fence to rise in a failover, which puts it
 /// ahead by a minute.
@@ -213,9 +213,9 @@ pub(super) fn clocks(met: &[Met]) -> Option<Check> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::clock::Offset;
     use super::*;
     use crate::store::checkup::Verdict;
+    use crate::store::checkup::clock::Offset;
 
     fn names(names: &str, standbys: i64, synchronous: i64, hidden: i64) -> Verdict {
         let found = Replication {

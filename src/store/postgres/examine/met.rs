@@ -3,8 +3,8 @@
 use tokio_postgres::Row;
 
 use super::super::conninfo::settings::Host;
-use super::clock::Offset;
 use super::server::{flag, text};
+use crate::store::checkup::clock::Offset;
 
 /// What is known about a server that answered.
 pub(super) struct Met {

@@ -7,7 +7,8 @@ SET
     character_set_client = utf8mb4, character_set_results = utf8mb4, collation_connection = utf8mb4_bin,
     time_zone = '+00:00', autocommit = 1, completion_type = 0, lock_wait_timeout = 1,
     innodb_lock_wait_timeout = 1, sql_select_limit = 18446744073709551615, sql_safe_updates = 0,
-    /*M! max_statement_time = {seconds}, idle_transaction_timeout = {seconds}, */ sql_big_selects = 1;
+    /*M! max_statement_time = {seconds}, idle_transaction_timeout = {seconds}, */
+    /*!80000 max_execution_time = 0, */ sql_big_selects = 1;
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
 SET @tokenrun_server = CONCAT_WS(
     '_', /*M!101109 @@server_uid, */ /*!80000 @@server_uuid, */ CONCAT(@@hostname, ':', @@port)
