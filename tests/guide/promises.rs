@@ -58,8 +58,9 @@ fn has_attribute(text: &str, name: &str) -> bool {
 }
 
 /// The lists of which a macro, or a suite with its own main, makes tests.
-const LISTS: [(&str, &str); 5] = [
+const LISTS: [(&str, &str); 6] = [
     ("\nstories!(", ");"),
+    ("\non_both!(", ");"),
     ("\nsuite!(", ");"),
     ("\nsearches! {", "\n}"),
     ("\nmutants! {", "\n}"),
