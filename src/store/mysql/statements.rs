@@ -25,6 +25,9 @@ const BINARY: &str = "/*M! utf8mb4_nopad_bin */ /*!80000 utf8mb4_0900_bin */";
 /// How many answers the set-up of a session has.
 pub(super) const SET_UP_ANSWERS: usize = 6;
 
+/// The server's id, with its start: two names with the same are one server.
+pub(super) const WHICH_SERVER: &str = "SELECT @tokenrun_epoch AS id";
+
 /// What fails on a server that accepts no writes.
 pub(super) const WRITABLE: &str = sql!("writable");
 
