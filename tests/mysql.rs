@@ -54,3 +54,5 @@ mod logins;
 mod odd_content;
 #[path = "mysql/odd_settings.rs"]
 mod odd_settings;
+#[path = "mysql/two_primaries.rs"]
+mod two_primaries;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::cells::Cells;
 use super::connection::Connection;
 use super::settings::{Host, Settings};
-use super::statements::{Statements, sql};
+use super::statements::{Statements, WHICH_SERVER, sql};
 use super::tokens;
 use crate::store::Trouble;
 use crate::store::checkup::clock::{Sample, judge};
@@ -40,22 +40,26 @@ pub fn examine(
         let name = host.to_string();
         let mut on_host = |check: Check| tell(if several { check.on(&name) } else { check });
         match examine_host(settings, host, timing, group, &mut on_host) {
-            Met::Writable { has_replicas } => {
-                writable.push(name);
+            Met::Writable { id, has_replicas } => {
+                // Two names of one server are one.
+                if writable.iter().all(|(known, _)| *known != id) {
+                    writable.push((id, name));
+                }
                 fails_over |= has_replicas;
             }
             Met::ReadOnly | Met::Not => {}
         }
     }
     if several {
-        tell(primary(&writable));
+        let names: Vec<String> = writable.into_iter().map(|(_, name)| name).collect();
+        tell(primary(&names));
     }
     tell(advice::timing(timing, fails_over));
 }
 
 /// A server, as far as it was met.
 enum Met {
-    Writable { has_replicas: bool },
+    Writable { id: String, has_replicas: bool },
     ReadOnly,
     Not,
 }
@@ -162,7 +166,10 @@ impl Server<'_, '_> {
             clock::stamps(self)?;
             self.group(timing, group)?;
         }
+        let answer = self.ask("server", WHICH_SERVER)?;
+        let id = Cells::first(&answer)?.needed_text().ok()?.to_owned();
         Some(Met::Writable {
+            id,
             has_replicas: facts.number("slaves_connected") > 0,
         })
     }

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::cells::Cells;
 use super::connection::Connection;
 use super::settings::{Host, Settings};
+use super::statements::WHICH_SERVER;
 use crate::store::Lookout;
 
 /// The longest wait for a server: a late one is not reported.
@@ -38,17 +40,21 @@ impl OtherServers {
         })
     }
 
-    /// Whether a server accepts writes; `None` if that is unknown.
-    fn is_writable(&self, host: &Host) -> Option<bool> {
+    /// Which server accepts writes under this name, by the server's own id; an empty text if none does. `None`
+    /// if that is unknown.
+    fn writable(&self, host: &Host) -> Option<String> {
         let only = Settings {
             hosts: vec![host.clone()],
             ..self.settings.clone()
         };
         let mut connection = Connection::new(only, self.limit);
         // The set-up of the session fails where no writes are accepted.
-        match connection.ask(self.limit, "SELECT 1") {
-            Ok(_) => Some(true),
-            Err(failed) => failed.is_read_only.then_some(false),
+        match connection.ask(self.limit, WHICH_SERVER) {
+            Ok(answer) => {
+                let id = Cells::first(&answer)?.needed_text().ok()?;
+                Some(id.to_owned())
+            }
+            Err(failed) => failed.is_read_only.then(String::new),
         }
     }
 }
@@ -57,12 +63,12 @@ impl Lookout for OtherServers {
     fn primaries(&self) -> Option<Vec<String>> {
         let used = self.used.load(Ordering::Relaxed);
         let hosts = &self.settings.hosts;
-        let mut writable = Vec::new();
+        let mut writable: Vec<(String, String)> = Vec::new();
         let mut are_known = true;
         for (_, host) in hosts.iter().enumerate().filter(|(index, _)| *index != used) {
-            match self.is_writable(host) {
-                Some(true) => writable.push(host.to_string()),
-                Some(false) => {}
+            match self.writable(host) {
+                Some(id) if id.is_empty() || writable.iter().any(|(known, _)| *known == id) => {}
+                Some(id) => writable.push((id, host.to_string())),
                 None => are_known = false,
             }
         }
@@ -70,12 +76,13 @@ impl Lookout for OtherServers {
             return are_known.then(Vec::new);
         }
         let own = hosts.get(used)?;
-        match self.is_writable(own)? {
-            true => {
-                writable.insert(0, own.to_string());
-                Some(writable)
-            }
-            false => are_known.then(Vec::new),
+        let id = self.writable(own)?;
+        // The server in use may have another name in the list.
+        writable.retain(|(other, _)| *other != id);
+        if id.is_empty() || writable.is_empty() {
+            return are_known.then(Vec::new);
         }
+        let others = writable.into_iter().map(|(_, name)| name);
+        Some([own.to_string()].into_iter().chain(others).collect())
     }
 }

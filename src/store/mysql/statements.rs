@@ -25,6 +25,9 @@ const BINARY: &str = "/*M! utf8mb4_nopad_bin */ /*!80000 utf8mb4_0900_bin */";
 /// How many answers the set-up of a session has.
 pub(super) const SET_UP_ANSWERS: usize = 3;
 
+/// The server's id, with its start: two names with the same are one server.
+pub(super) const WHICH_SERVER: &str = "SELECT @tokenrun_epoch AS id";
+
 /// The procedures, each with its name.
 const PROCEDURES: [(&str, &str); 7] = [
     ("tokenrun_swap", sql!("procedure_swap")),

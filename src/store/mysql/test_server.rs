@@ -171,7 +171,7 @@ impl Server {
             "skip-name-resolve".into(),
             match self.kind {
                 // A killed server loses nothing by that, and no test cuts the power.
-                Kind::Mariadb => "innodb_flush_method = nosync\nsync_frm = OFF".into(),
+                Kind::Mariadb => "innodb_flush_method = nosync\ndebug_no_sync = ON".into(),
                 Kind::Mysql => {
                     "innodb_flush_method = nosync\nmysqlx = OFF\nsecure-file-priv = NULL".into()
                 }
