@@ -136,7 +136,7 @@ impl MysqlStore {
             Found::Complete(oldest) => {
                 schema::check(self.connection.store_name(), oldest.as_deref())
             }
-            Found::Missing => {
+            Found::Missing | Found::NoProcedures(_) => {
                 let left = limit.saturating_sub(begun.elapsed());
                 schema::make(&mut self.connection, &self.statements, left)
             }

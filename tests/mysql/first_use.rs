@@ -7,6 +7,7 @@ use crate::support::until;
 on_both!(
     a_run_makes_the_tables_and_leaves_its_history,
     listings_make_no_tables,
+    procedures_that_a_dump_left_out_are_made_by_init,
     thirty_first_runs_at_once_are_one_run_and_refusals,
     the_database_of_the_tables_is_the_users_choice_and_is_made,
     a_user_with_the_least_rights_runs_on_what_an_administrator_made,
@@ -37,6 +38,22 @@ fn listings_make_no_tables(kind: Kind) {
         .with_code(78)
         .says(&[&database.name, "nothing has run"]);
     assert_eq!(database.sql("SHOW TABLES"), "");
+}
+
+fn procedures_that_a_dump_left_out_are_made_by_init(kind: Kind) {
+    let database = Server::shared_of(kind).database();
+    let site = Site::new(database.url());
+    site.short("a").end().with_code(0);
+    database.sql("DROP PROCEDURE tokenrun_write_run; DROP PROCEDURE tokenrun_swap");
+    let advice = "run tokenrun init, which makes the procedures that are missing";
+    site.short("a").end().with_code(78).says(&[advice]);
+    let checked = site.verb(&["doctor"]).end().with_code(77);
+    assert!(checked.stdout.contains("tokenrun_write_run"), "{checked:?}");
+    site.verb(&["init"]).end().with_code(0);
+    site.verb(&["doctor"]).end().with_code(0);
+    site.short("a").end().with_code(0);
+    let history = site.verb(&["history", "--json"]).end().with_code(0).json();
+    assert_eq!(history.as_array().unwrap().len(), 2, "{history}");
 }
 
 fn thirty_first_runs_at_once_are_one_run_and_refusals(kind: Kind) {

@@ -20,7 +20,7 @@ const LISTENS_S: u32 = 1;
 pub(super) const SOON: Duration = Duration::from_millis(20);
 
 /// The longest such pause.
-const LATEST: Duration = Duration::from_secs(1);
+const LATEST: Duration = Duration::from_millis(250);
 
 /// How long a waiter may take to begin to listen.
 const LIMIT: Duration = Duration::from_millis(500);

@@ -169,6 +169,9 @@ impl Fault {
                 "have a database administrator run what tokenrun init --print-sql prints, with the \
                  rights that it names",
             ),
+            Self::Server(said) if said.code == code::NO_PROCEDURE => {
+                Some("run tokenrun init, which makes the procedures that are missing")
+            }
             Self::Server(said) if said.code == 1665 => {
                 Some("have binlog_format=ROW or MIXED on the server")
             }

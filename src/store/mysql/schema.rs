@@ -21,6 +21,8 @@ pub fn creation() -> String {
 pub(super) enum Found {
     /// The tables are complete: the oldest program that may use them.
     Complete(Option<String>),
+    /// The tables are, and procedures are missing: a dump may have left them out.
+    NoProcedures(Option<String>),
     /// They are missing, or not complete.
     Missing,
 }
@@ -30,8 +32,14 @@ pub(super) fn look(connection: &mut Connection, limit: Duration) -> Result<Found
     match connection.ask(limit, sql!("schema_version")) {
         Ok(answer) => Ok(match answer.rows.first() {
             Some(row) => {
-                let oldest = Cells::new(&answer, row, 1).text().ok().flatten();
-                Found::Complete(oldest.map(str::to_owned))
+                let mut cells = Cells::new(&answer, row, 1);
+                let oldest = cells.text().ok().flatten().map(str::to_owned);
+                let count = cells.number().ok().flatten().unwrap_or_default();
+                let there = usize::try_from(count).unwrap_or_default();
+                match there >= statements::PROCEDURES.len() {
+                    true => Found::Complete(oldest),
+                    false => Found::NoProcedures(oldest),
+                }
             }
             None => Found::Missing,
         }),
@@ -71,7 +79,7 @@ pub(super) fn make(
     let made = match look(connection, left()) {
         // Another process was quicker.
         Ok(Found::Complete(_)) => Ok(()),
-        Ok(Found::Missing) => {
+        Ok(Found::Missing | Found::NoProcedures(_)) => {
             let script = statements.creation().join(";\n");
             connection.ask(left(), &script).map(drop)
         }

@@ -29,7 +29,7 @@ pub(super) const SET_UP_ANSWERS: usize = 3;
 pub(super) const WHICH_SERVER: &str = "SELECT @tokenrun_epoch AS id";
 
 /// The procedures, each with its name.
-const PROCEDURES: [(&str, &str); 7] = [
+pub(super) const PROCEDURES: [(&str, &str); 7] = [
     ("tokenrun_swap", sql!("procedure_swap")),
     ("tokenrun_swap_unusual", sql!("procedure_swap_unusual")),
     ("tokenrun_write_act", sql!("procedure_write_act")),

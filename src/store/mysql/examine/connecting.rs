@@ -76,7 +76,11 @@ pub(super) fn failed(settings: &Settings, host: &Host, fault: &Fault) -> Vec<Che
 }
 
 fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
-    let words = format!("{host}: {}", fault.words());
+    // Several servers are named before each of their checks.
+    let words = match settings.hosts.len() {
+        1 => format!("{host}: {}", fault.words()),
+        _ => fault.words(),
+    };
     let (step, remedy) = match fault {
         Fault::TimedOut(Activity::LookingUp, _) | Fault::Io(Activity::LookingUp, _) => (
             "name",

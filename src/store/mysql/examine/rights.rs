@@ -40,7 +40,7 @@ const PROCEDURES: [&str; 6] = [
 pub(super) fn examine(server: &mut Server<'_, '_>, database: &str) -> Option<bool> {
     let found = schema::look(&mut server.connection, server.limit);
     let oldest = match found {
-        Ok(Found::Complete(oldest)) => oldest,
+        Ok(Found::Complete(oldest) | Found::NoProcedures(oldest)) => oldest,
         Ok(Found::Missing) => {
             server.tell(Check::unknown(
                 STEP,
