@@ -52,7 +52,7 @@ use self::connection::{Connection, Failed};
 use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::text::parse;
-use self::listener::Listener;
+use self::listener::{Listener, SOON};
 use self::lookout::OtherServers;
 use self::schema::Found;
 use self::settings::Settings;
@@ -110,7 +110,7 @@ impl MysqlStore {
             rings: None,
             waits: false,
             bell: None,
-            looks_again: bell::SOON,
+            looks_again: SOON,
         }
     }
 

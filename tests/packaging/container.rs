@@ -6,6 +6,7 @@ use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::sys::signal::Signal;
 
@@ -48,8 +49,10 @@ pub(crate) struct NameServer {
 impl NameServer {
     pub(crate) fn start(name: &'static str) -> Self {
         // Addresses of this host are plenty: tests may run beside each other.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let id = std::process::id();
-        let address = format!("127.53.{}.{}", id >> 8 & 255, id & 255);
+        let number = 53 + NUMBER.fetch_add(1, Ordering::Relaxed);
+        let address = format!("127.{number}.{}.{}", id >> 8 & 255, id & 255);
         let socket = UdpSocket::bind((address.as_str(), 53)).expect("a port 53 is free");
         std::thread::spawn(move || {
             let mut query = [0; 512];

@@ -54,10 +54,10 @@ impl Node {
             "systemctl daemon-reload; systemctl reset-failed nightly.service || true
              systemctl start --no-block nightly.service",
         );
-        // Until then it is as inactive as after its end.
+        // Until then it is as inactive as after its end. A unit that is not loaded has no id.
         until("the service has started", || {
             match property(&self.machine, "InvocationID") {
-                id if id == before => Err(id),
+                id if id.is_empty() || id == before => Err(id),
                 _ => Ok(()),
             }
         });

@@ -10,16 +10,13 @@ use std::time::Duration;
 
 use super::MysqlStore;
 use super::cells::Cells;
-use super::listener::Listener;
+use super::listener::{Listener, SOON};
 use crate::token::{GroupName, StampOf, State, Swap};
 
 /// How long a waiter asks for the lock at a time, in seconds: what a dead one has asked for is soon gone.
 const LISTENS_S: u32 = 1;
 
-/// When a waiter looks again that has found the lock free; each time after twice the pause.
-pub(super) const SOON: Duration = Duration::from_millis(20);
-
-/// The longest such pause.
+/// The longest pause of a waiter that finds the lock free.
 const LATEST: Duration = Duration::from_millis(250);
 
 /// How long a waiter may take to begin to listen.

@@ -2,8 +2,12 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::dial::Link;
+
+/// When a waiter looks again that has found the holder's lock free; each time after twice the pause.
+pub(super) const SOON: Duration = Duration::from_millis(20);
 
 /// A connection whose answer comes when a holder has given its lock up, or after a while.
 pub(super) struct Listener {
