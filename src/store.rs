@@ -12,6 +12,7 @@ pub mod kv;
 pub mod open;
 pub mod postgres;
 pub mod pruning;
+pub mod redis;
 pub mod sql;
 pub mod sqlite;
 pub mod url;

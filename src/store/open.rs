@@ -10,9 +10,11 @@ use super::postgres::conninfo::ConninfoError;
 use super::postgres::conninfo::settings::{Secret, Settings};
 use super::postgres::conninfo::text::{is_conninfo, parse};
 use super::postgres::{self, PostgresStore};
+use super::redis::settings as redis_settings;
+use super::redis::{self, RedisKv, RedisStore};
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
-use super::{Store, StoreError, Trouble};
+use super::{Store, StoreError, Tokens as _, Trouble};
 use crate::sys::process;
 use crate::token::{GroupName, Timing};
 
@@ -73,7 +75,7 @@ impl StoreUrl {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => Some(path),
-            Self::Postgres(_) => None,
+            Self::Postgres(_) | Self::Redis(_) => None,
         }
     }
 
@@ -82,7 +84,7 @@ impl StoreUrl {
     pub fn shown(&self) -> String {
         match self {
             Self::Sqlite(path) => format!("sqlite://{}", path.display()),
-            Self::Postgres(text) => without_password(&text.0),
+            Self::Postgres(text) | Self::Redis(text) => without_password(&text.0),
         }
     }
 
@@ -108,6 +110,10 @@ impl StoreUrl {
                 store: Box::new(postgres_store(text, opening, warn)?),
                 locks: opening.state.map(locks_in),
             }),
+            Self::Redis(text) => Ok(Opened {
+                store: Box::new(redis_store(text, opening)?),
+                locks: opening.state.map(locks_in),
+            }),
         }
     }
 
@@ -125,6 +131,12 @@ impl StoreUrl {
             Self::Postgres(text) => {
                 let mut store = postgres_store(text, opening, warn)?;
                 store.init()?;
+                Ok(store.name().to_owned())
+            }
+            // There is nothing to make: that the server can be used is all.
+            Self::Redis(text) => {
+                let mut store = redis_store(text, opening)?;
+                store.list()?;
                 Ok(store.name().to_owned())
             }
         }
@@ -145,6 +157,11 @@ impl StoreUrl {
                 let settings = settings(text, opening.application, warn)?;
                 Ok(postgres::schema::creation(&settings.schema))
             }
+            Self::Redis(_) => Err(StoreError::misconfigured(
+                "there is no SQL for a Redis or Valkey store, which needs no tables",
+            )
+            .remedy("run it without --print-sql")
+            .into()),
         }
     }
 
@@ -175,6 +192,11 @@ impl StoreUrl {
                     tell(directory::locks(locks.as_deref()));
                 }
             },
+            Self::Redis(text) => {
+                examine_redis(text, timing, group, tell);
+                let locks = examination.state.map(locks_in);
+                tell(directory::locks(locks.as_deref()));
+            }
         }
     }
 }
@@ -189,6 +211,34 @@ fn sqlite_store(path: &Path, opening: &Opening<'_>) -> Result<SqliteStore, Store
         store.set_timeout(opening.timeout)?;
     }
     Ok(store)
+}
+
+fn redis_store(text: &Secret, opening: &Opening<'_>) -> Result<RedisStore, StoreError> {
+    // As for PostgreSQL.
+    let _ = process::forbid_core_dumps();
+    let settings = settings_of_redis(text)?;
+    let kv = RedisKv::new(settings, opening.timeout, opening.application);
+    Ok(RedisStore::new(kv))
+}
+
+fn settings_of_redis(text: &Secret) -> Result<redis_settings::Settings, StoreError> {
+    let read = redis_settings::Settings::read(&text.0, |name| std::env::var(name).ok());
+    read.map_err(|bad| StoreError::misconfigured(format!("the store's URL {bad}")))
+}
+
+fn examine_redis(text: &Secret, timing: &Timing, group: Option<&GroupName>, tell: &mut Tell<'_>) {
+    match settings_of_redis(text) {
+        Err(error) => tell(Check::fail(
+            "store",
+            Trouble::Misconfigured,
+            error.to_string(),
+            "correct it in the URL",
+        )),
+        Ok(settings) => {
+            tell(Check::fine("store", settings.name()));
+            redis::examine::examine(&settings, timing, group, tell);
+        }
+    }
 }
 
 fn postgres_store(
@@ -239,6 +289,9 @@ pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
 /// Whether a store's URL holds a password.
 #[must_use]
 pub fn has_password(text: &str) -> bool {
+    if let Ok(settings) = redis_settings::parse(text.trim()) {
+        return settings.password.is_some();
+    }
     is_conninfo(text)
         && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| is_secret(name)))
 }
@@ -250,6 +303,9 @@ fn is_secret(name: &str) -> bool {
 /// A store's URL without its password.
 #[must_use]
 pub fn without_password(text: &str) -> String {
+    if let Ok(settings) = redis_settings::parse(text.trim()) {
+        return settings.name();
+    }
     if !is_conninfo(text) {
         return match StoreUrl::parse(text) {
             Ok(_) => text.to_owned(),
@@ -283,6 +339,7 @@ mod tests {
                 "user=etl password=*** host=db dbname=jobs",
             ),
             ("password=secret host=db", "password=*** host=db"),
+            ("rediss://etl:s%40cret@db/3", "rediss://etl@db:6379/3"),
         ] {
             let text = without_password(store);
             assert!(!text.contains("cret"), "{text}");
@@ -311,7 +368,8 @@ mod tests {
         assert_eq!(check("/var/x.db"), Ok(Some(PathBuf::from("/var/x.db"))));
         assert_eq!(check("postgres://etl@db/jobs"), Ok(None));
         assert_eq!(check("host=db dbname=jobs"), Ok(None));
-        let unknown = check("redis://u:secret@h").unwrap_err();
+        assert_eq!(check("redis://u:secret@h"), Ok(None));
+        let unknown = check("mongodb://u:secret@h").unwrap_err();
         assert!(unknown.starts_with("is not good: "), "{unknown}");
         assert!(!unknown.contains("secret"), "{unknown}");
         assert!(check("postgres://h/d?hots=x").unwrap_err().contains("hots"));

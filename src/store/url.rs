@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::postgres::conninfo::settings::Secret;
 use super::postgres::conninfo::text::is_conninfo;
+use super::redis::settings::{BadUrl, is_scheme, parse};
 
 /// A store that can be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,16 +14,14 @@ pub enum StoreUrl {
     Sqlite(PathBuf),
     /// A PostgreSQL database: a connection string in libpq's syntax. It may hold a password.
     Postgres(Secret),
+    /// A Redis or Valkey server: its URL. It may hold a password.
+    Redis(Secret),
 }
 
 /// The schemes of databases that users of other lock tools may try.
-const UNSUPPORTED: [&str; 12] = [
+const UNSUPPORTED: [&str; 8] = [
     "mysql",
     "mariadb",
-    "redis",
-    "rediss",
-    "valkey",
-    "valkeys",
     "mongodb",
     "etcd",
     "consul",
@@ -51,6 +50,9 @@ pub enum UrlError {
         "the store {0:?} is no path that can be meant: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
     )]
     Unlikely(String),
+    /// The rest of the text may hold a password.
+    #[error("the store {0}://… {1}")]
+    Redis(String, BadUrl),
     #[error(
         "the store is empty: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
     )]
@@ -86,6 +88,10 @@ impl StoreUrl {
         match scheme {
             "sqlite" if rest.starts_with('/') => Ok(Self::Sqlite(PathBuf::from(rest))),
             "sqlite" => Err(UrlError::NotAbsolute(text.to_owned())),
+            of_redis if is_scheme(of_redis) => match parse(trimmed) {
+                Ok(_) => Ok(Self::Redis(Secret(trimmed.to_owned()))),
+                Err(bad) => Err(UrlError::Redis(of_redis.to_owned(), bad)),
+            },
             other if UNSUPPORTED.contains(&other) => Err(UrlError::Unsupported(other.to_owned())),
             // The rest may hold a password: it is not repeated.
             other => Err(UrlError::UnknownScheme(format!("{other}://…"))),
@@ -202,7 +208,8 @@ mod tests {
     fn other_schemes_are_refused_without_repeating_what_may_be_a_password() {
         for (text, says) in [
             ("ftp://:secret@h/", "unknown scheme"),
-            ("redis://:secret@h/", "does not support redis:// stores"),
+            ("mongodb://:secret@h/", "does not support mongodb:// stores"),
+            ("redis://:secret@h/x", "no number of a database"),
         ] {
             let message = StoreUrl::parse(text).unwrap_err().to_string();
             assert!(message.contains(says), "{message}");

@@ -1,0 +1,227 @@
+//! Faults between this process and a server, and what they mean.
+
+use std::io;
+use std::time::Duration;
+
+use redis::ServerError;
+
+use crate::store::error::copy_of;
+use crate::store::{StoreError, Trouble};
+
+/// The activity that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activity {
+    LookingUp,
+    Connecting,
+    Securing,
+    LoggingIn,
+    Asking,
+}
+
+impl Activity {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::LookingUp => "looking up its address",
+            Self::Connecting => "connecting",
+            Self::Securing => "agreeing on TLS",
+            Self::LoggingIn => "logging in",
+            Self::Asking => "waiting for its answer",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It did not happen in time.
+    TimedOut(Activity, Duration),
+    /// An error of the operating system.
+    Io(Activity, io::Error),
+    /// The server has answered with an error.
+    Said {
+        doing: Activity,
+        /// Its first word.
+        code: String,
+        text: String,
+    },
+    /// The server has answered something else than was asked for.
+    Nonsense(String),
+    /// An error of TLS, in words.
+    Tls(String),
+    /// The server follows another one, whose address this is.
+    Replica(String),
+    /// The settings require something impossible.
+    Settings(String),
+}
+
+impl Fault {
+    pub(super) fn said(doing: Activity, error: &ServerError) -> Self {
+        let code = error.code().to_owned();
+        let text = error.details().unwrap_or_default();
+        let text = text.split(" script: ").next().unwrap_or_default();
+        Self::Said {
+            doing,
+            text: format!("{code} {text}").replace(['\r', '\n'], " "),
+            code,
+        }
+    }
+
+    /// Whether another server may be the one that accepts writes: nothing has happened.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        match self {
+            Self::Replica(_) => true,
+            Self::Said { code, .. } => matches!(
+                code.as_str(),
+                "READONLY" | "MOVED" | "ASK" | "MASTERDOWN" | "LOADING" | "CLUSTERDOWN"
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether the server has refused the request: it has not happened, and the connection stays
+    /// usable.
+    pub(super) const fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Said {
+                doing: Activity::Asking,
+                ..
+            } | Self::Replica(_)
+        )
+    }
+
+    fn trouble(&self) -> Trouble {
+        match self {
+            Self::TimedOut(..) | Self::Nonsense(_) => Trouble::Unavailable,
+            Self::Replica(_) => Trouble::Refused,
+            Self::Io(_, error) => match error.kind() {
+                io::ErrorKind::PermissionDenied => Trouble::Denied,
+                io::ErrorKind::InvalidInput => Trouble::Misconfigured,
+                _ => Trouble::Unavailable,
+            },
+            Self::Tls(_) | Self::Settings(_) => Trouble::Misconfigured,
+            Self::Said { doing, code, text } => said_trouble(*doing, code, text),
+        }
+    }
+
+    /// The fault in words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::TimedOut(doing, after) => format!(
+                "no answer within {} while {}",
+                humantime::format_duration(Duration::from_millis(
+                    u64::try_from(after.as_millis()).unwrap_or(u64::MAX)
+                )),
+                doing.words()
+            ),
+            Self::Io(doing, error) => format!("{error}, while {}", doing.words()),
+            Self::Said { text, .. } => text.clone(),
+            Self::Nonsense(what) => format!("it does not answer as Redis does: {what}"),
+            Self::Tls(what) | Self::Settings(what) => what.clone(),
+            Self::Replica(master) if master.len() < 2 => {
+                "it is a replica, and tokens are written on a master".into()
+            }
+            Self::Replica(master) => {
+                format!("it is a replica of {master}, and tokens are written on a master")
+            }
+        }
+    }
+
+    fn remedy(&self) -> Option<&'static str> {
+        let Self::Said { doing, code, text } = self else {
+            return None;
+        };
+        if *doing == Activity::LoggingIn && text.contains("AUTH") {
+            return Some("correct the user and the password in the URL, or REDISCLI_AUTH");
+        }
+        Some(match code.as_str() {
+            "NOAUTH" => "give a password: in the URL, or by REDISCLI_AUTH",
+            "WRONGPASS" => "correct the user and the password in the URL, or REDISCLI_AUTH",
+            "NOPERM" => {
+                "have an administrator grant this user tokenrun's commands and keys with ACL SETUSER"
+            }
+            "MISCONF" => "see the server's log: it can't write its data to the disk",
+            "OOM" => "raise maxmemory, or remove what another program has stored there",
+            "NOREPLICAS" => "see why its replicas do not follow (min-replicas-to-write)",
+            "MOVED" | "ASK" | "CROSSSLOT" => {
+                "name the node of the cluster that has tokenrun's keys, and its replicas"
+            }
+            "WRONGTYPE" => {
+                "another program uses a key of tokenrun's: remove it, or give another ?prefix="
+            }
+            _ => return None,
+        })
+    }
+
+    /// The fault as a store's error: `place` is the store, `host` the server.
+    pub(super) fn store_error(&self, place: &str, host: &str) -> StoreError {
+        let words = self.words();
+        let error = StoreError {
+            trouble: self.trouble(),
+            what: format!("the store {place} can't be used: server {host}: {words}"),
+            remedy: self.remedy().map(str::to_owned),
+            source: None,
+        };
+        match self {
+            Self::Io(_, cause) => error.caused_by(copy_of(cause)),
+            _ => error,
+        }
+    }
+}
+
+/// What an answer with an error means. A script stops at its first error, and the first write fails
+/// if any does: nothing has happened.
+fn said_trouble(doing: Activity, code: &str, text: &str) -> Trouble {
+    match code {
+        "NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED" => Trouble::Denied,
+        "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "MISCONF" | "OOM"
+        | "NOREPLICAS" | "READONLY" | "MOVED" | "ASK" | "NOSCRIPT" | "UNKILLABLE" | "UNBLOCKED" => {
+            Trouble::Refused
+        }
+        _ if text.contains("max number of clients") => Trouble::Refused,
+        _ if doing == Activity::LoggingIn && text.contains("AUTH") => Trouble::Denied,
+        _ => Trouble::Misconfigured,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(code: &str, text: &str) -> Fault {
+        Fault::Said {
+            doing: Activity::Asking,
+            code: code.into(),
+            text: format!("{code} {text}"),
+        }
+    }
+
+    #[test]
+    fn each_refusal_has_its_kind() {
+        for (code, trouble) in [
+            ("NOAUTH", Trouble::Denied),
+            ("NOPERM", Trouble::Denied),
+            ("MISCONF", Trouble::Refused),
+            ("OOM", Trouble::Refused),
+            ("LOADING", Trouble::Refused),
+            ("CLUSTERDOWN", Trouble::Refused),
+            ("NOREPLICAS", Trouble::Refused),
+            ("NOSCRIPT", Trouble::Refused),
+            ("READONLY", Trouble::Refused),
+            ("WRONGTYPE", Trouble::Misconfigured),
+            ("ERR", Trouble::Misconfigured),
+        ] {
+            let fault = said(code, "x");
+            assert_eq!(fault.trouble(), trouble, "{code}");
+            let error = fault.store_error("redis://h", "h:6379");
+            assert!(error.what.contains(code), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_a_server_that_can_have_another_in_its_place_leads_to_the_next() {
+        assert!(said("READONLY", "").is_elsewhere());
+        assert!(Fault::Replica("h:1".into()).is_elsewhere());
+        assert!(!said("OOM", "").is_elsewhere());
+        assert!(!said("NOPERM", "").is_elsewhere());
+    }
+}
