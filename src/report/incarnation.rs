@@ -13,9 +13,9 @@ use crate::token::{Doubt, Incarnation, Observation, StoreTime};
 pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::New => "is new, and has stood for less than this group's longest takeover-after",
-        Doubt::Unnoted => "has tokens, and no note of how long it has stood",
+        Doubt::Unnoted => "has no note of how long it has stood",
         Doubt::Another => {
-            "is not the one that was seen before (a promoted server, or a restored or copied store)"
+            "is not the one that was seen before (a promoted server, a restored or copied store, or a Redis server that was started anew)"
         }
         Doubt::Restarted => "was started anew without having been set to keep its last commits",
         Doubt::Unknown => "does not say which one it is",

@@ -296,6 +296,15 @@ pub fn has_password(text: &str) -> bool {
         && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| is_secret(name)))
 }
 
+/// Where the password of this store's URL may be kept instead.
+#[must_use]
+pub fn password_place(text: &str) -> &'static str {
+    match redis_settings::parse(text.trim()) {
+        Ok(_) => "REDISCLI_AUTH",
+        Err(_) => "~/.pgpass",
+    }
+}
+
 fn is_secret(name: &str) -> bool {
     name == "password" || name == "sslpassword"
 }

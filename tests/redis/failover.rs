@@ -46,7 +46,7 @@ fn a_holder_whose_master_refuses_writes_ends_before_the_promoted_replica_grants(
     assert!(old.store.is_job_alive(), "else this shows nothing");
     new.store.until_begun("b");
     assert!(!old.store.is_job_alive());
-    holder.end().with_code(76).says(&["NOREPLICAS"]);
+    holder.end().with_code(76).tells(&["NOREPLICAS"]);
     new.store.go(0);
     next.end().with_code(0);
 }

@@ -57,7 +57,7 @@ fn a_password_is_needed_or_wrong_and_is_never_shown() {
     without.short("a").end().with_code(77).says(&["NOAUTH"]);
     let place = server.url().replace("://", "://:secret-2@");
     let wrong = Site::new(place).short("a").end().with_code(77);
-    wrong.says(&["WRONGPASS"]);
+    wrong.tells(&["WRONGPASS", "REDISCLI_AUTH"]);
     assert!(!wrong.stderr.contains("secret"), "{wrong:?}");
     let right = Site::new(server.url().replace("://", "://:secret-1@"));
     let run = right.short("a").hasty().end().with_code(0);
@@ -114,8 +114,8 @@ fn a_user_with_the_least_rights_runs_waits_and_keeps_records() {
     let next = site.run("b").with(&["--wait"]).start();
     let list = key(&site, "waiters:job");
     server.wait_until("the waiter", || server.cli(&["ZCARD", &list]) == "1");
-    site.verb(&["pause", "job"]).end().with_code(0);
-    site.verb(&["resume", "job"]).end().with_code(0);
+    site.verb(&["pause", "--group=job"]).end().with_code(0);
+    site.verb(&["resume", "--group=job"]).end().with_code(0);
     site.store.go(0);
     site.store.until_begun("b");
     site.store.go(0);
@@ -139,7 +139,7 @@ fn a_user_without_a_right_is_told_which_and_nothing_is_half_done() {
     for right in ["+eval", "+info", "+hget", "+hset", "~{tokenrun}:*"] {
         let site = with_user(&server, Some(right));
         let refused = site.short("a").end().with_code(77);
-        refused.says(&["NOPERM"]);
+        refused.tells(&["ACL SETUSER"]);
         let after = server.cli(&["HGETALL", &key(&whole, "token:job")]);
         assert_eq!(after, before, "without {right}");
     }
@@ -165,7 +165,7 @@ fn a_server_that_cannot_write_its_data_refuses_and_ends_the_run_in_time() {
     other.short("b").hasty().end().with_code(75);
     let elsewhere = other.in_group("other", "b").job(&["true"]).hasty().end();
     elsewhere.with_code(69).says(&["MISCONF"]);
-    holder.end().with_code(76).says(&["MISCONF"]);
+    holder.end().with_code(76).tells(&["MISCONF"]);
 }
 
 #[test]
@@ -177,14 +177,14 @@ fn a_server_whose_memory_is_full_refuses_and_ends_the_run_in_time() {
     server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     let other = site.in_group("other", "b").job(&["true"]).hasty().end();
     other.with_code(69).says(&["OOM"]);
-    holder.end().with_code(76).says(&["OOM"]);
+    holder.end().with_code(76).tells(&["OOM"]);
 }
 
 #[test]
 fn a_server_that_is_loading_is_said() {
     let server = Server::start(&[
         "key-load-delay 100000",
-        "loading-process-events-interval-bytes 1",
+        "loading-process-events-interval-bytes 1024",
     ]);
     let site = settled(&server, &server.url());
     server.cli(&["DEBUG", "POPULATE", "1000", "key", "100"]);

@@ -103,6 +103,11 @@ impl Connection {
         is_there
     }
 
+    /// Whether the connection goes by TLS.
+    pub(super) fn is_secured(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.secured)
+    }
+
     fn take_runtime(&mut self) -> Result<Runtime, String> {
         match self.runtime.take() {
             Some(runtime) => Ok(runtime),

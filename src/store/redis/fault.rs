@@ -8,6 +8,9 @@ use redis::ServerError;
 use crate::store::error::copy_of;
 use crate::store::{StoreError, Trouble};
 
+const RIGHTS: &str =
+    "have an administrator grant this user tokenrun's commands and keys with ACL SETUSER";
+
 /// The activity that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
@@ -57,10 +60,13 @@ impl Fault {
     pub(super) fn said(doing: Activity, error: &ServerError) -> Self {
         let code = error.code().to_owned();
         let text = error.details().unwrap_or_default();
+        // Its first sentence, without the place in the script.
         let text = text.split(" script: ").next().unwrap_or_default();
+        let text = text.split(". ").next().unwrap_or_default();
+        let text = text.trim_end_matches('.').replace(['\r', '\n'], " ");
         Self::Said {
             doing,
-            text: format!("{code} {text}").replace(['\r', '\n'], " "),
+            text: format!("{code} {text}"),
             code,
         }
     }
@@ -133,12 +139,13 @@ impl Fault {
         if *doing == Activity::LoggingIn && text.contains("AUTH") {
             return Some("correct the user and the password in the URL, or REDISCLI_AUTH");
         }
+        if is_denied_in_script(text) {
+            return Some(RIGHTS);
+        }
         Some(match code.as_str() {
             "NOAUTH" => "give a password: in the URL, or by REDISCLI_AUTH",
             "WRONGPASS" => "correct the user and the password in the URL, or REDISCLI_AUTH",
-            "NOPERM" => {
-                "have an administrator grant this user tokenrun's commands and keys with ACL SETUSER"
-            }
+            "NOPERM" => RIGHTS,
             "MISCONF" => "see the server's log: it can't write its data to the disk",
             "OOM" => "raise maxmemory, or remove what another program has stored there",
             "NOREPLICAS" => "see why its replicas do not follow (min-replicas-to-write)",
@@ -168,6 +175,11 @@ impl Fault {
     }
 }
 
+/// Whether a command in a script was denied, which has no code of its own.
+fn is_denied_in_script(text: &str) -> bool {
+    text.contains("The user executing the script can't")
+}
+
 /// What an answer with an error means. A script stops at its first error, and the first write fails
 /// if any does: nothing has happened.
 fn said_trouble(doing: Activity, code: &str, text: &str) -> Trouble {
@@ -179,6 +191,7 @@ fn said_trouble(doing: Activity, code: &str, text: &str) -> Trouble {
         }
         _ if text.contains("max number of clients") => Trouble::Refused,
         _ if doing == Activity::LoggingIn && text.contains("AUTH") => Trouble::Denied,
+        _ if is_denied_in_script(text) => Trouble::Denied,
         _ => Trouble::Misconfigured,
     }
 }

@@ -98,6 +98,15 @@ impl Settings {
         Ok(settings)
     }
 
+    /// The same with this server alone.
+    #[must_use]
+    pub(super) fn only(&self, host: &Host) -> Self {
+        Self {
+            hosts: vec![host.clone()],
+            ..self.clone()
+        }
+    }
+
     /// The URL without its password and the files of TLS.
     #[must_use]
     pub fn name(&self) -> String {

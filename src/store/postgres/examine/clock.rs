@@ -26,16 +26,16 @@ const APART_US: i64 = 10_000_000;
 
 /// One answer: times since the first request, and both wall clocks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sample {
-    sent: Duration,
-    answered: Duration,
-    server_us: i64,
+pub(in crate::store) struct Sample {
+    pub(in crate::store) sent: Duration,
+    pub(in crate::store) answered: Duration,
+    pub(in crate::store) server_us: i64,
     /// This host's wall clock when the request was sent.
-    wall_us: i64,
+    pub(in crate::store) wall_us: i64,
 }
 
 impl Sample {
-    pub(super) fn round_trip(&self) -> Duration {
+    pub(in crate::store) fn round_trip(&self) -> Duration {
         self.answered.saturating_sub(self.sent)
     }
 }
@@ -114,7 +114,7 @@ pub(super) fn apart(us: i64) -> String {
 }
 
 /// Judges the clock by the answers.
-pub(super) fn judge(samples: &[Sample]) -> Check {
+pub(in crate::store) fn judge(samples: &[Sample]) -> Check {
     const STEP: &str = "clock";
     const CHRONY: &str =
         "have chrony or another NTP client slew the server's clock and never step it";
