@@ -1,10 +1,10 @@
 //! Nodes contend on one store while wrappers, guards and jobs are killed, stopped,
 //! continued and asked to end at random, and the store is hindered: a SQLite file by
-//! writers, a PostgreSQL server by crashes, freezes and its network. Afterwards the
+//! writers, a PostgreSQL or Redis server by crashes, freezes and its network. Afterwards the
 //! jobs' own evidence is held against what is promised.
 //!
-//! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres` or
-//! `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
+//! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres`,
+//! `--store redis` or `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
 //! `--groups` and `--program` as they say.
 //!
 //! This program is also the job, its grandchildren, a writer that is in the way, and
@@ -37,6 +37,11 @@ mod postgres;
 mod proxy;
 #[path = "faults/random.rs"]
 mod random;
+#[path = "faults/redis.rs"]
+mod redis;
+#[path = "../src/store/redis/test_server.rs"]
+#[allow(dead_code)]
+mod redis_server;
 #[path = "../src/store/postgres/test_server.rs"]
 #[allow(dead_code)]
 mod server;
@@ -58,6 +63,7 @@ fn main() {
     job::run_as_job(&words);
     database::run_as_writer(&words);
     troubles::cause_faults(&words);
+    redis::cause_faults(&words);
     let mut options = options::Options::parse(&words);
     let mut failed = 0;
     let mut passed = 0;

@@ -38,7 +38,7 @@ impl Options {
             seed: seed(),
             nodes: 4,
             groups: 4,
-            stores: vec!["sqlite".to_owned(), "postgres".to_owned()],
+            stores: ["sqlite", "postgres", "redis"].map(str::to_owned).to_vec(),
             locks: true,
             program: env!("CARGO_BIN_EXE_tokenrun").into(),
             list: false,

@@ -36,6 +36,11 @@ pub(crate) struct Postgres {
 impl Postgres {
     /// Starts it. Its log comes into the folder when it is over.
     pub(crate) fn new(folder: &Path, nodes: usize) -> Self {
+        Self::kept_by(CAUSE, folder, nodes)
+    }
+
+    /// A server that is kept by the process with this first word.
+    pub(crate) fn kept_by(cause: &str, folder: &Path, nodes: usize) -> Self {
         let state = folder.join(STATE);
         let of_tokenrun = state.join("tokenrun");
         fs::create_dir_all(&of_tokenrun).unwrap();
@@ -44,7 +49,7 @@ impl Postgres {
             stand_in_for_the_state_of_root(&of_tokenrun);
         }
         let mut keeper = Command::new(myself());
-        keeper.arg(CAUSE).arg(folder).arg(nodes.to_string());
+        keeper.arg(cause).arg(folder).arg(nodes.to_string());
         keeper.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut keeper = keeper.spawn().unwrap();
         let mut said = BufReader::new(keeper.stdout.take().unwrap());
@@ -60,6 +65,12 @@ impl Postgres {
             ports,
             next: 0,
         }
+    }
+
+    /// The port of a node's network.
+    pub(crate) fn port(&self, node: &str) -> &str {
+        let (_, port) = self.ports.iter().find(|(name, _)| name == node).unwrap();
+        port
     }
 
     fn tell(&mut self, words: &str) {
@@ -80,7 +91,7 @@ fn stand_in_for_the_state_of_root(folder: &Path) {
 
 impl Database for Postgres {
     fn url(&self, node: &str) -> String {
-        let (_, port) = self.ports.iter().find(|(name, _)| name == node).unwrap();
+        let port = self.port(node);
         format!("postgres://postgres@127.0.0.1:{port}/postgres")
     }
 

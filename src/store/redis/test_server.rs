@@ -207,6 +207,12 @@ impl Server {
         }
     }
 
+    /// Removes the data of the server, which is stopped.
+    pub(crate) fn forget(&self) {
+        let _ = std::fs::remove_dir_all(self.folder.join("appendonlydir"));
+        let _ = std::fs::remove_file(self.folder.join("dump.rdb"));
+    }
+
     /// Stops it in the middle of whatever it does.
     pub(crate) fn freeze(&self) {
         self.signal(Signal::SIGSTOP);
