@@ -17,6 +17,8 @@ mod site;
 #[allow(dead_code, unused_imports)]
 mod support;
 
+#[path = "redis/doctor.rs"]
+mod doctor;
 #[path = "redis/failover.rs"]
 mod failover;
 #[path = "redis/fence.rs"]
@@ -25,6 +27,8 @@ mod fence;
 mod forgetting;
 #[path = "redis/running.rs"]
 mod running;
+#[path = "redis/tls.rs"]
+mod tls;
 #[path = "redis/troubles.rs"]
 mod troubles;
 #[path = "redis/waiting.rs"]
