@@ -19,9 +19,10 @@ mod refusals;
 mod tokens;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::sql::cell::BadColumn;
-use super::{Notifier, Store, StoreError};
+use super::{Lookout, Notifier, Store, StoreError};
 use crate::token::{Incarnation, Served, StoreTime, Until};
 
 /// The operations of a key-value database for [`KvStore`]. Calls block, each for a bounded time.
@@ -43,6 +44,11 @@ pub trait Kv: Send {
     /// # Errors
     /// If it is unknown whether the commit happened, or will.
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError>;
+
+    /// The check for another server that accepts writes ([`super::Store::lookout`]).
+    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
+        None
+    }
 
     /// Makes this channel's announcements reach [`Self::notifier`], and clears the notifier.
     fn subscribe(&mut self, channel: &str) {
@@ -232,5 +238,9 @@ impl<K: Kv> KvStore<K> {
 impl<K: Kv> Store for KvStore<K> {
     fn name(&self) -> &str {
         self.kv.name()
+    }
+
+    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
+        self.kv.lookout()
     }
 }

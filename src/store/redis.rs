@@ -15,6 +15,8 @@ pub mod settings;
 mod connection;
 mod dial;
 mod fault;
+mod login;
+mod lookout;
 mod notify;
 mod script;
 mod tls;
@@ -24,14 +26,16 @@ mod tls;
 #[allow(dead_code)]
 pub(crate) mod test_server;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use self::connection::{Command, Connection};
+use self::lookout::OtherServers;
 use self::notify::Subscription;
 use self::script::Scripts;
 use self::settings::Settings;
 use super::kv::{Ask, Commit, Committed, Found, Kv, KvStore};
-use super::{Notifier, StoreError};
+use super::{Lookout, Notifier, StoreError};
 
 /// A token store in a Redis or Valkey server.
 pub type RedisStore = KvStore<RedisKv>;
@@ -95,6 +99,11 @@ impl Kv for RedisKv {
             outcome,
             found: *found,
         })
+    }
+
+    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
+        let (settings, in_use) = self.connection.servers();
+        Some(Arc::new(OtherServers::of(settings, in_use, self.timeout)?))
     }
 
     fn subscribe(&mut self, channel: &str) {

@@ -111,3 +111,21 @@ fn a_master_that_was_demoted_and_promoted_again_is_observed() {
     let run = site.short("a").hasty().end().with_code(0);
     run.says(&["may have forgotten a grant"]);
 }
+
+/// No client can prevent that: it is said, once.
+#[test]
+fn a_holder_tells_that_another_server_is_a_master_as_well() {
+    let master = Server::start(&[]);
+    let replica = Server::start(&[]);
+    replica.follow(&master);
+    let site = settled(&master, &both(&master, &replica));
+    let holder = site.run("a").hasty().start();
+    site.store.until_begun("a");
+    replica.promote();
+    let said = holder.until_says("each of these can be written to");
+    for server in [&master, &replica] {
+        assert!(said.contains(&server.port().to_string()), "{said}");
+    }
+    site.store.go(0);
+    holder.end().with_code(0);
+}

@@ -3,6 +3,8 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use redis::Value;
@@ -10,6 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::dial::{self, Deadline, Link, dial};
 use super::fault::{Activity, Fault};
+use super::login::Login;
 use super::script::{Answered, answered};
 use super::settings::{Host, Settings};
 use crate::store::kv::{Found, Outcome};
@@ -32,7 +35,7 @@ pub(super) struct Connection {
     runtime: Option<Runtime>,
     link: Option<Link>,
     /// The host that the connection is to, or that is tried first.
-    host: usize,
+    host: Arc<AtomicUsize>,
 }
 
 impl Connection {
@@ -45,8 +48,21 @@ impl Connection {
             settings,
             runtime: None,
             link: None,
-            host: 0,
+            host: Arc::default(),
         }
+    }
+
+    /// The servers, and the index of the one in use.
+    pub(super) fn servers(&self) -> (&Settings, Arc<AtomicUsize>) {
+        (&self.settings, Arc::clone(&self.host))
+    }
+
+    fn host(&self) -> usize {
+        self.host.load(Ordering::Relaxed)
+    }
+
+    fn set_host(&self, index: usize) {
+        self.host.store(index, Ordering::Relaxed);
     }
 
     pub(super) fn store_name(&self) -> &str {
@@ -145,7 +161,7 @@ impl Connection {
     }
 
     async fn subscribed(&self, deadline: Deadline, channel: &str) -> Result<Link, Fault> {
-        let host = self.settings.hosts.get(self.host).ok_or_else(no_server)?;
+        let host = self.settings.hosts.get(self.host()).ok_or_else(no_server)?;
         let mut link = dial(&self.settings, host, deadline).await?;
         let channel = format!("{}{channel}", self.settings.prefix);
         let subscribing = async {
@@ -175,12 +191,12 @@ impl Connection {
                     self.link = Some(link);
                     return Ok(answer);
                 }
-                Err(fault) if fault.is_elsewhere() => faults.push((self.host, fault)),
+                Err(fault) if fault.is_elsewhere() => faults.push((self.host(), fault)),
                 Err(fault) => return Err(self.answer_for(link, &fault)),
             }
         }
         let count = self.settings.hosts.len();
-        let first = self.host;
+        let first = self.host();
         for step in 0..count {
             let index = (first + step) % count;
             let Some(host) = self.settings.hosts.get(index) else {
@@ -194,7 +210,7 @@ impl Connection {
                     continue;
                 }
             };
-            self.host = index;
+            self.set_host(index);
             let asked = self.log_in_and_ask(&mut link, share, command);
             match asked.await {
                 Ok(answer) => {
@@ -215,7 +231,7 @@ impl Connection {
         deadline: Deadline,
         command: &Command,
     ) -> Result<(Outcome, Box<Found>), Asked> {
-        let login = self.login();
+        let login = Login::of(&self.settings, &self.application);
         if !command.only_reads {
             let done = deadline.bound(Activity::LoggingIn, self.log_in(link));
             done.await.and_then(|done| done).map_err(Asked::Before)?;
@@ -242,39 +258,19 @@ impl Connection {
     }
 
     async fn log_in(&self, link: &mut Link) -> Result<(), Fault> {
-        let login = self.login();
+        let login = Login::of(&self.settings, &self.application);
         link.send(&login.bytes(), Activity::LoggingIn).await?;
         login.receive(link).await
-    }
-
-    fn login(&self) -> Login {
-        let mut needed = Vec::new();
-        if let Some(password) = &self.settings.password {
-            let mut command = redis::cmd("AUTH");
-            if let Some(user) = &self.settings.user {
-                command.arg(user);
-            }
-            command.arg(&password.0);
-            needed.push(command);
-        }
-        if self.settings.database != 0 {
-            let mut command = redis::cmd("SELECT");
-            command.arg(self.settings.database);
-            needed.push(command);
-        }
-        let mut name = redis::cmd("CLIENT");
-        name.arg("SETNAME").arg(&self.application);
-        Login { needed, name }
     }
 
     /// Handles a server's refusal or silence. A refusal leaves the connection usable; otherwise its
     /// state is unknown, and the next call tries another server.
     fn answer_for(&mut self, link: Link, fault: &Fault) -> StoreError {
-        let error = self.error(self.host, fault);
+        let error = self.error(self.host(), fault);
         if fault.is_refusal() {
             self.link = Some(link);
         } else {
-            self.host = (self.host + 1) % self.settings.hosts.len().max(1);
+            self.set_host((self.host() + 1) % self.settings.hosts.len().max(1));
         }
         error
     }
@@ -313,37 +309,6 @@ impl Connection {
             remedy: None,
             source: None,
         }
-    }
-}
-
-/// What a new connection begins with.
-struct Login {
-    needed: Vec<redis::Cmd>,
-    /// The connection's name, which the server may refuse.
-    name: redis::Cmd,
-}
-
-impl Login {
-    fn bytes(&self) -> Vec<u8> {
-        let commands = self.needed.iter().chain([&self.name]);
-        commands.flat_map(redis::Cmd::get_packed_command).collect()
-    }
-
-    /// Receives all answers, and reports the first error.
-    async fn receive(&self, link: &mut Link) -> Result<(), Fault> {
-        let mut failed = None;
-        for _ in &self.needed {
-            match link.receive(Activity::LoggingIn).await {
-                Ok(_) => {}
-                Err(fault @ Fault::Said { .. }) => failed = failed.or(Some(fault)),
-                Err(fault) => return Err(fault),
-            }
-        }
-        match link.receive(Activity::LoggingIn).await {
-            Ok(_) | Err(Fault::Said { .. }) => {}
-            Err(fault) => return Err(fault),
-        }
-        failed.map_or(Ok(()), Err)
     }
 }
 
