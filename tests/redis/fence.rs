@@ -3,13 +3,8 @@
 use crate::server::Server;
 use crate::{field, key, settled};
 
-/// The script of the guide: it changes something in the same server only while the run with this
-/// fence has the token.
-const GUARDED: &str = "
-if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] or redis.call('HGET', KEYS[1], 'state') ~= 'running' then
-  return redis.error_reply('FENCED this run no longer has the token')
-end
-return redis.call('SET', KEYS[2], ARGV[2])";
+/// It changes something in the same server only while the run with this fence has the token.
+const GUARDED: &str = include_str!("../../examples/redis/fenced-set.lua");
 
 #[test]
 fn a_script_in_the_same_server_refuses_a_run_that_has_lost_its_token() {
