@@ -129,3 +129,28 @@ fn a_holder_tells_that_another_server_is_a_master_as_well() {
     site.store.go(0);
     holder.end().with_code(0);
 }
+
+/// Each server of the list has its share of a call's time.
+#[test]
+fn a_hung_master_does_not_hide_a_promoted_replica() {
+    let master = Server::start(&[]);
+    let replica = Server::start(&[]);
+    replica.follow(&master);
+    let site = settled(&master, &both(&master, &replica));
+    site.short("a").end().with_code(0);
+    replica.wait_until("the run at the replica", || {
+        field(&replica, &site, "state") == "free"
+    });
+    master.freeze();
+    replica.promote();
+    let prefix = site.url.rsplit_once('?').unwrap().1;
+    let alone = Site::new(format!("{}?{prefix}", replica.tcp_url()));
+    // Nothing was lost.
+    crate::settle(&replica, &alone);
+    let run = site.short("a").with(&["--store-timeout=4s"]).end();
+    run.with_code(0);
+    assert_eq!(field(&replica, &site, "state"), "free");
+    let history = alone.verb(&["history", "--json"]).end().with_code(0).json();
+    let runs = history.as_array().unwrap().iter();
+    assert_eq!(runs.filter(|it| it["outcome"] == "succeeded").count(), 2);
+}

@@ -10,7 +10,8 @@ use crate::{field, key, settled};
 #[test]
 fn a_run_leaves_a_token_and_a_record_that_redis_cli_reads() {
     let server = Server::shared();
-    for url in [server.url(), server.tcp_url()] {
+    let valkey = server.tcp_url().replace("redis:", "valkey:");
+    for url in [server.url(), server.tcp_url(), valkey] {
         let site = settled(server, &url);
         site.short("a").with(&["--keep=5m"]).end().with_code(0);
         assert_eq!(field(server, &site, "state"), "idle");

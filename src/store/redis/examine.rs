@@ -83,10 +83,11 @@ impl Server<'_, '_> {
         let looked = self.connection.look_up(limit);
         if let (Host::Tcp { name, .. }, Ok(found)) = (host, &looked) {
             let found: Vec<String> = found.iter().map(|it| it.ip().to_string()).collect();
-            self.tell(Check::fine(
-                "name",
-                format!("{name} is {}", found.join(", ")),
-            ));
+            let said = match found.as_slice() {
+                [one] if one == name => format!("{name} is an address"),
+                several => format!("{name} is {}", several.join(", ")),
+            };
+            self.tell(Check::fine("name", said));
         }
         let said = looked.and_then(|_| self.connection.ask(limit, &redis::cmd("INFO")));
         let info = match said {

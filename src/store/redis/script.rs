@@ -297,3 +297,96 @@ fn number(value: &Value) -> Option<i64> {
         other => text(other)?.parse().ok(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Value {
+        Value::BulkString(text.as_bytes().to_vec())
+    }
+
+    fn list(texts: &[&str]) -> Value {
+        Value::Array(texts.iter().map(|text| bulk(text)).collect())
+    }
+
+    fn answer(outcome: &str, entries: Vec<Value>) -> Value {
+        let head = [outcome, "1700", "e1", "i1"].map(bulk);
+        let all = head.into_iter().chain([Value::Array(entries)]);
+        Value::Array(all.collect())
+    }
+
+    fn found(value: &Value) -> Found {
+        match answered(value) {
+            Some(Answered::By(_, found)) => *found,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_answer_has_the_time_the_server_and_its_entries() {
+        let fields = [
+            "version",
+            "7",
+            "stamped_at_ms",
+            "1600",
+            "clock_epoch",
+            "e0",
+            "state",
+            "free",
+        ];
+        let found = found(&answer("done", vec![bulk("token:g"), list(&fields)]));
+        assert_eq!(found.now, time("e1", 1700));
+        assert_eq!(found.server.incarnation, Some(Incarnation("i1".into())));
+        assert_eq!(
+            found.server.unnoted,
+            Served::NOTHING,
+            "the note was not asked for"
+        );
+        let entry = &found.entries["token:g"];
+        assert_eq!((entry.version.as_str(), entry.number), ("7", 0));
+        assert_eq!(entry.stamp, time("e0", 1600));
+        assert_eq!(entry.fields["state"], "free");
+    }
+
+    #[test]
+    fn without_a_note_it_says_how_long_the_server_has_kept_everything() {
+        let found = found(&answer("done", vec![bulk(""), bulk("12")]));
+        let twelve = std::time::Duration::from_secs(12);
+        assert_eq!(found.server.unnoted, Served::For(twelve));
+    }
+
+    /// A time that can't be read must not look old: its holder would be taken over.
+    #[test]
+    fn a_malformed_stamp_has_no_age() {
+        for stamp in ["", "x", "1e3"] {
+            let fields = ["version", "7", "stamped_at_ms", stamp, "clock_epoch", "e1"];
+            let found = found(&answer("done", vec![bulk("token:g"), list(&fields)]));
+            let StoreTime { epoch, stamp } = &found.entries["token:g"].stamp;
+            assert_eq!(found.now.age_of(*stamp, Some(epoch)), None);
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_none() {
+        for value in [
+            Value::Nil,
+            Value::Okay,
+            list(&["done"]),
+            list(&["else", "1", "e", "i"]),
+            answer("done", vec![bulk("token:g"), bulk("x")]),
+        ] {
+            assert!(answered(&value).is_none(), "{value:?}");
+        }
+        let replica = list(&["replica", "db1", "6379"]);
+        let said = answered(&replica);
+        assert!(matches!(said, Some(Answered::Replica(of)) if of == "db1:6379"));
+    }
+
+    #[test]
+    fn a_script_is_sent_without_its_comments() {
+        let Scripts { read, commit } = Scripts::new();
+        assert!(!read.contains("--") && !commit.contains("--"));
+        assert!(read.len() < 3_000, "{}", read.len());
+    }
+}
