@@ -21,6 +21,9 @@ use super::fault::{Activity, Fault};
 use super::settings::{Host, Settings};
 use super::tls;
 
+/// An answer of a look fits: it takes one read.
+const CHUNK: usize = 8 * 1024;
+
 /// The time by which a step must be done, and its length at the start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
@@ -93,6 +96,7 @@ impl Link {
                 Some(value) => return Ok(value),
                 None => {}
             }
+            self.inbox.reserve(CHUNK);
             let read = self.wire.read_buf(&mut self.inbox).await;
             if read.map_err(|error| Fault::Io(doing, error))? == 0 {
                 let error = io::Error::new(
