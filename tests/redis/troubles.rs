@@ -180,6 +180,34 @@ fn a_server_whose_memory_is_full_refuses_and_ends_the_run_in_time() {
     holder.end().with_code(76).tells(&["OOM"]);
 }
 
+/// It has removed keys of others, and may remove tokens.
+#[test]
+fn a_server_that_evicts_keys_is_refused() {
+    let server = Server::start(&["maxmemory-policy allkeys-random"]);
+    let site = settled(&server, &server.url());
+    let holder = site.run("a").hasty().start();
+    site.store.until_begun("a");
+    server.cli(&["DEBUG", "POPULATE", "20000", "other", "500"]);
+    server.cli(&["CONFIG", "SET", "maxmemory", "8mb"]);
+    server.wait_until("evictions", || {
+        let stats = server.cli(&["INFO", "stats"]);
+        stats.contains("evicted_keys:") && !stats.contains("evicted_keys:0")
+    });
+    let refused = site.in_group("other", "b").job(&["true"]).hasty().end();
+    refused
+        .with_code(78)
+        .says(&["allkeys-random", "noeviction"]);
+    let verb = site.verb(&["status"]).end().with_code(78);
+    verb.says(&["noeviction"]);
+    // Keys with a time limit alone: none of tokenrun's has one.
+    server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+    server.cli(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
+    let other = site.in_group("third", "b").job(&["true"]).hasty();
+    other.with(&["--wait"]).end().with_code(0);
+    site.store.go(0);
+    let _ = holder.end();
+}
+
 #[test]
 fn a_server_that_is_loading_is_said() {
     let server = Server::start(&[

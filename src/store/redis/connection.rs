@@ -252,6 +252,7 @@ impl Connection {
                 doing: Activity::Asking,
                 ..
             } => Asked::Then(fault),
+            Fault::Evicts(_) => Asked::Then(fault),
             // A read that was not answered has no effect.
             fault => Asked::Before(fault),
         })
@@ -338,6 +339,7 @@ async fn read_answer(link: &mut Link) -> Result<(Outcome, Box<Found>), Fault> {
     match answered(&value) {
         Some(Answered::By(outcome, found)) => Ok((outcome, found)),
         Some(Answered::Replica(master)) => Err(Fault::Replica(master)),
+        Some(Answered::Evicts(policy)) => Err(Fault::Evicts(policy)),
         None => Err(Fault::Nonsense("the script's answer is another".into())),
     }
 }

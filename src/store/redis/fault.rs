@@ -52,6 +52,8 @@ pub(super) enum Fault {
     Tls(String),
     /// The server follows another one, whose address this is.
     Replica(String),
+    /// The server removes tokens by this policy when its memory is full.
+    Evicts(String),
     /// The settings require something impossible.
     Settings(String),
 }
@@ -92,6 +94,7 @@ impl Fault {
                 doing: Activity::Asking,
                 ..
             } | Self::Replica(_)
+                | Self::Evicts(_)
         )
     }
 
@@ -104,7 +107,7 @@ impl Fault {
                 io::ErrorKind::InvalidInput => Trouble::Misconfigured,
                 _ => Trouble::Unavailable,
             },
-            Self::Tls(_) | Self::Settings(_) => Trouble::Misconfigured,
+            Self::Tls(_) | Self::Settings(_) | Self::Evicts(_) => Trouble::Misconfigured,
             Self::Said { doing, code, text } => said_trouble(*doing, code, text),
         }
     }
@@ -123,6 +126,10 @@ impl Fault {
             Self::Said { text, .. } => text.clone(),
             Self::Nonsense(what) => format!("it does not answer as Redis does: {what}"),
             Self::Tls(what) | Self::Settings(what) => what.clone(),
+            Self::Evicts(policy) => format!(
+                "its memory is full, and it has removed keys (maxmemory-policy {policy}): a token \
+                 that is removed lets two nodes run the job"
+            ),
             Self::Replica(master) if master.len() < 2 => {
                 "it is a replica, and tokens are written on a master".into()
             }
@@ -133,6 +140,9 @@ impl Fault {
     }
 
     fn remedy(&self) -> Option<&'static str> {
+        if matches!(self, Self::Evicts(_)) {
+            return Some("CONFIG SET maxmemory-policy noeviction, and in redis.conf");
+        }
         let Self::Said { doing, code, text } = self else {
             return None;
         };

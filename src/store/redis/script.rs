@@ -194,6 +194,8 @@ pub(super) enum Answered {
     By(Outcome, Box<Found>),
     /// The server follows this other one.
     Replica(String),
+    /// The server removes tokens by this policy.
+    Evicts(String),
 }
 
 /// Reads a script's answer; `None` if it is none.
@@ -207,6 +209,7 @@ pub(super) fn answered(value: &Value) -> Option<Answered> {
             let master = [text(parts.get(1)?)?, text(parts.get(2)?)?];
             return Some(Answered::Replica(master.join(":")));
         }
+        "evicts" => return Some(Answered::Evicts(text(parts.get(1)?)?.to_owned())),
         _ => return None,
     };
     let now = number(parts.get(1)?)?;
