@@ -92,20 +92,38 @@ fn a_holder_whose_grant_came_after_the_last_snapshot_ends_at_its_next_heartbeat(
     next.end().with_code(0);
 }
 
+/// Waits until the server has been up for so many seconds.
+fn until_up_for(server: &Server, seconds: u32) {
+    until("it is old enough", || {
+        let info = server.cli(&["INFO", "server"]);
+        let mut lines = info.lines();
+        let up = lines.find_map(|it| it.strip_prefix("uptime_in_seconds:"));
+        let up: u32 = up.unwrap().trim().parse().unwrap();
+        match up >= seconds {
+            true => Ok(()),
+            false => Err(up.to_string()),
+        }
+    });
+}
+
+/// The time that it has been up before its first user counts.
+#[test]
+fn a_server_that_has_been_up_for_a_while_is_observed_for_the_rest() {
+    let server = Server::start(&[]);
+    until_up_for(&server, 3);
+    let site = Site::new(server.url());
+    let run = site.short("a").hasty().end().with_code(0);
+    run.says(&["may have forgotten a grant"]);
+    assert!(!run.message().contains("is granted for 5s"), "{run:?}");
+}
+
 #[test]
 fn a_server_that_was_started_just_now_is_observed_and_an_older_one_is_not() {
     let server = Server::start(&[]);
     let first = Site::new(format!("{}?prefix=first", server.url()));
     let run = first.short("a").hasty().end().with_code(0);
     run.says(&["may have forgotten a grant"]);
-    until("it is old enough", || {
-        let info = server.cli(&["INFO", "server"]);
-        let up = info
-            .lines()
-            .find_map(|it| it.strip_prefix("uptime_in_seconds:"));
-        let up: u32 = up.unwrap().trim().parse().unwrap();
-        if up > 5 { Ok(()) } else { Err(up.to_string()) }
-    });
+    until_up_for(&server, 6);
     let second = Site::new(format!("{}?prefix=second", server.url()));
     let run = second.short("a").hasty().end().with_code(0);
     assert_eq!(run.messages(), [""; 0], "a new user waits for nothing");
@@ -119,14 +137,7 @@ fn the_fence_rises_through_flushall_and_what_was_flushed_is_observed() {
     site.short("a").hasty().end().with_code(0);
     let before: i64 = field(&server, &site, "fence").parse().unwrap();
     // However long it has been up.
-    until("it is old enough", || {
-        let info = server.cli(&["INFO", "server"]);
-        let up = info
-            .lines()
-            .find_map(|it| it.strip_prefix("uptime_in_seconds:"));
-        let up: u32 = up.unwrap().trim().parse().unwrap();
-        if up > 5 { Ok(()) } else { Err(up.to_string()) }
-    });
+    until_up_for(&server, 6);
     server.cli(&["FLUSHALL"]);
     let run = site.short("b").hasty().end().with_code(0);
     run.says(&["may have forgotten a grant"]);
