@@ -8,7 +8,7 @@ use super::dial::Link;
 use crate::store::Notifier;
 
 /// A subscription takes at most this part of a call's time: regular looks go on without it.
-const PART: u32 = 4;
+const PART: u32 = 2;
 
 /// A connection that receives a channel's messages.
 pub(super) struct Subscription {
