@@ -11,6 +11,7 @@ mod explain;
 mod explained;
 mod fence;
 mod forgiving;
+mod help;
 mod hold;
 mod hooks;
 mod init;
@@ -20,10 +21,12 @@ mod listing;
 mod manual;
 mod metrics;
 mod names;
+mod nearest;
 mod once;
 mod output;
 mod page;
 mod pages;
+mod reference;
 mod run;
 mod screen;
 mod selection;
@@ -34,6 +37,8 @@ mod unusable;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+use clap::CommandFactory as _;
 
 use self::explained::{explained, nothing_asked};
 use self::fence::FenceVerb;
@@ -61,13 +66,13 @@ pub use self::names::{Names, NamesRequest};
 pub use self::once::OnceListRequest;
 pub use self::output::OutputRequest;
 pub use self::page::PageRequest;
-pub use self::pages::{completion_files, completions, manual, variables};
+pub use self::pages::{completion_files, completions, manual, reference_pages, variables};
 pub use self::run::{LeftoversFlag, RunRequest};
 pub use self::screen::{Colours, ScreenRequest};
 pub use self::selection::Selection;
 pub use self::settings::{Effective, Origin, said_by_variable};
 pub use self::shared::{LogFormat, LogRequest, StoreRequest};
-pub use self::unusable::Unusable;
+pub use self::unusable::{Unusable, asks_for_json};
 
 /// The text of `--version`, if that is the whole request: then nothing else has to be built, and
 /// the start is that of any small program.
@@ -249,6 +254,7 @@ fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
         Some(Verb::Doctor(flags)) => flags
             .request(origins)
             .map(|doctor| Request::Doctor(Box::new(doctor))),
+        Some(Verb::Help(flags)) => flags.page(&Cli::command()).map(Request::Print),
         Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),
     }

@@ -35,6 +35,7 @@ use std::io::{self, Write};
 use anyhow::{Context as _, Result};
 
 use crate::exit::Exit;
+use crate::report::printable::json;
 use crate::sys::errno::Errno;
 use crate::sys::fds::has_stdout;
 
@@ -94,7 +95,7 @@ pub fn json_text<T: serde::Serialize>(objects: &[T]) -> Result<String> {
     let lines: Result<Vec<String>, _> = objects.iter().map(serde_json::to_string).collect();
     match lines {
         Ok(lines) if lines.is_empty() => Ok("[]\n".to_owned()),
-        Ok(lines) => Ok(format!("[\n{}\n]\n", lines.join(",\n"))),
+        Ok(lines) => Ok(json(format!("[\n{}\n]\n", lines.join(",\n")))),
         Err(error) => Err(error).context("a bug: JSON"),
     }
 }

@@ -29,6 +29,65 @@ pub const NOT_EXECUTABLE: u8 = 126;
 /// The command was not found.
 pub const NOT_FOUND: u8 = 127;
 
+/// A code, and what it means to the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Meaning {
+    pub code: u8,
+    /// With code between backticks.
+    pub text: &'static str,
+}
+
+const fn meaning(code: u8, text: &'static str) -> Meaning {
+    Meaning { code, text }
+}
+
+/// The meaning of every code that is tokenrun's own, in their order.
+pub const MEANINGS: [Meaning; 13] = [
+    meaning(
+        NOTHING,
+        "`tokenrun output`: no output of that run is stored. `tokenrun check --succeeded-within`: no run has succeeded in that time.",
+    ),
+    meaning(USAGE, "The command line can't be understood."),
+    meaning(
+        UNAVAILABLE,
+        "The store can't be reached. The job was not started.",
+    ),
+    meaning(
+        BUG,
+        "There is a bug in tokenrun. A job that was running has been ended.",
+    ),
+    meaning(
+        SYSTEM,
+        "The operating system refused something: no process can be started, for example.",
+    ),
+    meaning(
+        UNRECORDED,
+        "With --once: the job succeeded, but its success could not be recorded.",
+    ),
+    meaning(
+        NOT_NOW,
+        "Not now. Another client holds the token, the token is kept for another client, the last grant is too recent (--at-least), the group is paused, other clients are ahead in the queue, or the time of --wait is over. --conflict-exit-code gives another number. `tokenrun check`: the answer is no, or the group is unknown.",
+    ),
+    meaning(
+        LOST,
+        "The token was lost, or the lease could no longer be guarded. The job was ended. `tokenrun fence`: the fencing token is stale.",
+    ),
+    meaning(
+        DENIED,
+        "Permission denied: a login, a right in the database, a file.",
+    ),
+    meaning(
+        CONFIG,
+        "The configuration is bad: a configuration file, the store, its file system or its schema. A command names an unknown group.",
+    ),
+    meaning(
+        TIMED_OUT,
+        "The job ran longer than --timeout. It was ended.",
+    ),
+    meaning(NOT_EXECUTABLE, "The job's program can't be executed."),
+    meaning(NOT_FOUND, "The job's program was not found."),
+];
+
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -61,6 +120,16 @@ pub fn of_signal(signal: i32) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_code_has_a_meaning() {
+        let source = include_str!("exit.rs");
+        let declared = source
+            .lines()
+            .filter(|line| line.starts_with("pub const ") && line.contains(": u8 = "));
+        assert_eq!(declared.count(), MEANINGS.len());
+        assert!(MEANINGS.windows(2).all(|pair| pair[0].code < pair[1].code));
+    }
 
     #[test]
     fn a_death_by_signal_is_128_and_its_number() {

@@ -33,7 +33,7 @@ pub mod wiring;
 use std::ffi::OsString;
 
 use anyhow::{Context as _, Result};
-use cli::{LogRequest, Unusable};
+use cli::{LogFormat, LogRequest, Unusable};
 use commands::failure::{SYSTEM_REFUSED, reported};
 use exit::Exit;
 use report::last_words;
@@ -68,7 +68,7 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit> {
     }
     let request = match cli::parse(arguments) {
         Ok(request) => request,
-        Err(unusable) => return explained(unusable),
+        Err(unusable) => return explained(unusable, arguments, log),
     };
     let style = wiring::logging::style(request.log());
     last_words::in_style(style);
@@ -78,9 +78,16 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit> {
 }
 
 /// Prints the page that replaces a request, or the error.
-fn explained(unusable: Unusable) -> Result<Exit> {
+fn explained(unusable: Unusable, arguments: &[OsString], log: &mut Log) -> Result<Exit> {
     if unusable.asked_for {
         return commands::print(&unusable.text);
+    }
+    if cli::asks_for_json(arguments) {
+        *log = Log::new(wiring::logging::style(LogRequest {
+            format: LogFormat::Json,
+            ..LogRequest::default()
+        }));
+        return Err(unusable.in_a_line().into());
     }
     if unusable.is_page {
         commands::tell(&unusable.text);

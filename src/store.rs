@@ -9,6 +9,7 @@ pub mod checkup;
 pub mod filesystem;
 pub mod history;
 pub mod kv;
+pub mod mysql;
 pub mod open;
 pub mod postgres;
 pub mod pruning;
@@ -18,11 +19,14 @@ pub mod sqlite;
 pub mod url;
 pub mod worker;
 
+mod deadline;
 mod error;
 mod marks;
 mod queue;
 mod records;
 mod request;
+mod secret;
+mod tls;
 mod tokens;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Nodes contend on one store while wrappers, guards and jobs are killed, stopped,
 //! continued and asked to end at random, and the store is hindered: a SQLite file by
-//! writers, a PostgreSQL or Redis server by crashes, freezes and its network. Afterwards the
-//! jobs' own evidence is held against what is promised.
+//! writers, a PostgreSQL, a MariaDB and a Redis server by crashes, freezes and their networks.
+//! Afterwards the jobs' own evidence is held against what is promised.
 //!
-//! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres`,
+//! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres`, `--store mysql`,
 //! `--store redis` or `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
 //! `--groups` and `--program` as they say.
 //!
@@ -28,6 +28,11 @@ mod faults;
 mod job;
 #[path = "faults/log.rs"]
 mod log;
+#[path = "faults/mysql.rs"]
+mod mysql;
+#[path = "../src/store/mysql/test_server.rs"]
+#[allow(dead_code)]
+mod mysql_server;
 #[path = "faults/options.rs"]
 mod options;
 #[path = "faults/postgres.rs"]
@@ -63,6 +68,7 @@ fn main() {
     job::run_as_job(&words);
     database::run_as_writer(&words);
     troubles::cause_faults(&words);
+    mysql::cause_faults(&words);
     redis::cause_faults(&words);
     let mut options = options::Options::parse(&words);
     let mut failed = 0;

@@ -1,4 +1,4 @@
-//! man/ and completions/ are generated from the command line, and current.
+//! man/, docs/reference/ and completions/ are generated from the program, and current.
 //!
 //! `TOKENRUN_GENERATE=1 cargo test --test generated` writes them anew.
 
@@ -50,4 +50,14 @@ fn the_completions_are_current() {
     }
     let names: Vec<String> = files.into_iter().map(|(name, _)| name.to_owned()).collect();
     check_folder("completions", &names);
+}
+
+#[test]
+fn the_reference_is_current() {
+    let pages = tokenrun::cli::reference_pages();
+    for (name, text) in &pages {
+        check("docs/reference", name, text);
+    }
+    let names: Vec<String> = pages.into_iter().map(|(name, _)| name).collect();
+    check_folder("docs/reference", &names);
 }

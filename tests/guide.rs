@@ -6,15 +6,27 @@
 #[path = "support/guide.rs"]
 #[allow(dead_code)]
 mod blocks;
+#[path = "support/document.rs"]
+mod document;
 #[allow(dead_code, unused_imports)]
 mod support;
+#[path = "support/console.rs"]
+mod typing;
 
+#[path = "guide/book.rs"]
+mod book;
 #[path = "guide/commands.rs"]
 mod commands;
 #[path = "guide/console.rs"]
 mod console;
+#[path = "guide/links.rs"]
+mod links;
+#[path = "guide/promises.rs"]
+mod promises;
 #[path = "guide/sentences.rs"]
 mod sentences;
+#[path = "guide/sizes.rs"]
+mod sizes;
 
 use blocks::{By, all_blocks, listed};
 

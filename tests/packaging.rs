@@ -11,6 +11,9 @@
 #[path = "support/guide.rs"]
 #[allow(dead_code)]
 mod blocks;
+#[path = "support/document.rs"]
+#[allow(dead_code)]
+mod document;
 #[path = "packaging/machine.rs"]
 mod machine;
 #[path = "support/programs.rs"]
@@ -21,6 +24,9 @@ mod programs;
 mod server;
 #[allow(dead_code, unused_imports)]
 mod support;
+#[path = "support/console.rs"]
+#[allow(dead_code)]
+mod typing;
 
 #[path = "packaging/completions.rs"]
 mod completions;
@@ -40,6 +46,8 @@ mod licences;
 mod mails;
 #[path = "packaging/manual.rs"]
 mod manual;
+#[path = "packaging/newcomer.rs"]
+mod newcomer;
 #[path = "packaging/page.rs"]
 mod page;
 #[path = "packaging/pod_logs.rs"]

@@ -1,10 +1,13 @@
 //! What operators and scripts ask of tokenrun, as stories of two nodes, each on a SQLite
-//! file, on a real PostgreSQL server and on a real Redis server.
+//! file, on a real PostgreSQL server, on a real MariaDB server and on a real Redis server.
 
 // clippy.toml allows these in tests, and knows a test by an attribute that the
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../src/store/mysql/test_server.rs"]
+#[allow(dead_code)]
+mod mysql_server;
 #[path = "../src/store/redis/test_server.rs"]
 #[allow(dead_code)]
 mod redis_server;
@@ -32,6 +35,12 @@ fn on_sqlite(story: fn(&Site)) {
 /// Tells it on a PostgreSQL server, in a database of its own.
 fn on_postgres(story: fn(&Site)) {
     let database = Server::shared().database();
+    story(&Site::new(database.url()));
+}
+
+/// Tells it on a MariaDB server, in a database of its own.
+fn on_mariadb(story: fn(&Site)) {
+    let database = mysql_server::Server::shared().database();
     story(&Site::new(database.url()));
 }
 
@@ -68,6 +77,10 @@ macro_rules! stories {
         }
         mod redis {
             $(#[test] fn $story() { crate::on_redis(super::$story); })*
+        }
+        mod mariadb {
+            $(#[test] fn $story() { crate::on_mariadb(super::$story); })*
+            $($(#[test] fn $table() { crate::on_mariadb(super::$table); })+)?
         }
     };
 }

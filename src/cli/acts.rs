@@ -38,10 +38,10 @@ struct ActsFlags {
 pub(super) struct RecordFlags {
     #[command(flatten)]
     pub(super) store: StoreFlags,
-    /// Why: recorded, and shown in history
+    /// The reason, which is recorded and shown in history
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
-    /// What was done, as an array of JSON objects, on stdout
+    /// Print what was done as an array of JSON objects
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(super) struct RecordFlags {
 pub(super) struct PauseFlags {
     #[command(flatten)]
     acts: ActsFlags,
-    /// For how long [default: until it is resumed]
+    /// How long the pause lasts [default: until tokenrun resume]
     #[arg(long = "for", value_name = "DURATION", value_parser = duration_value)]
     lasts: Option<Duration>,
 }
@@ -79,8 +79,8 @@ pub(super) struct MoveFlags {
     /// The client that gets the token
     #[arg(long, value_name = "ID")]
     to: String,
-    /// Wait until that client may have the token, at most for so long, then exit status 75
-    /// [default: on a terminal, however long it takes]
+    /// Wait until that client can have the token, at most this long; then exit code 75 [default: on
+    /// a terminal, without a limit]
     #[arg(
         long,
         value_name = "DURATION",
@@ -90,7 +90,7 @@ pub(super) struct MoveFlags {
         value_parser = wait_value,
     )]
     wait: Option<Wait>,
-    /// Do not wait, on a terminal either
+    /// Do not wait, even on a terminal
     #[arg(long, conflicts_with = "wait")]
     no_wait: bool,
 }
@@ -111,8 +111,8 @@ pub(super) struct ExpectFlags {
 pub(super) struct RevokeFlags {
     #[command(flatten)]
     acts: ActsFlags,
-    /// Wait until the job has ended and the token is free, at most for so long, then exit status
-    /// 75 [default: no; without a DURATION however long it takes]
+    /// Wait until the job has ended and the token is free, at most this long; then exit code 75
+    /// [default: no; without a DURATION there is no limit]
     #[arg(
         long,
         value_name = "DURATION",
@@ -128,7 +128,7 @@ pub(super) struct RevokeFlags {
 pub(super) struct ReleaseFlags {
     #[command(flatten)]
     acts: ActsFlags,
-    /// Free it although a job holds it: that job may go on for a while, beside the next
+    /// Free the token although a job holds it: that job can go on for a while, beside the next one
     #[arg(long)]
     force: bool,
 }
@@ -146,7 +146,8 @@ pub(super) struct ForgetFlags {
 pub(super) struct RaiseFlags {
     #[command(flatten)]
     act: ActFlags,
-    /// The least that it is then: the highest that a resource has seen [default: by a minute]
+    /// The least value after the rise: the highest that a resource has seen [default: a rise by a
+    /// minute]
     #[arg(long, value_name = "N", value_parser = fence_value)]
     to: Option<Fence>,
 }

@@ -21,16 +21,16 @@ pub(super) struct CheckFlags {
     /// The lease must be good for this much longer [default: 0]
     #[arg(long = "for", value_name = "DURATION", value_parser = duration_value)]
     lasts: Option<Duration>,
-    /// For monitoring: whether a run has succeeded, on any node, in this time
+    /// For monitoring: whether a run on any node has succeeded in this time
     #[arg(long, value_name = "DURATION", value_parser = duration_value, conflicts_with = "lasts")]
     succeeded_within: Option<Duration>,
-    /// The runtime file of tokenrun hold [default: where it writes it for this group]
+    /// The runtime file of tokenrun hold [default: the file that hold writes for this group]
     #[arg(long, value_name = "FILE", env = "TOKENRUN_RUNTIME_FILE")]
     runtime_file: Option<PathBuf>,
     /// An array of one JSON object on stdout
     #[arg(long)]
     json: bool,
-    /// Say only what is wrong, twice: say nothing; the exit status tells
+    /// Print only what is wrong; twice: print nothing, only the exit code tells
     #[arg(short, long, action = ArgAction::Count, value_parser = quiet_value)]
     quiet: u8,
 }

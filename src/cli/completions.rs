@@ -124,7 +124,7 @@ pub(super) fn script(shell: Shell, command: &mut clap::Command) -> String {
     match shell {
         Shell::Bash => of_bash(&script),
         Shell::Zsh => of_zsh(&script),
-        Shell::Fish => of_fish(&script),
+        Shell::Fish => of_fish(&script, command),
         _ => script,
     }
 }
@@ -165,7 +165,25 @@ fn takes_client(line: &str) -> bool {
     line.contains("--to=[") || line.contains("--client=[")
 }
 
-fn of_fish(script: &str) -> String {
+/// What may follow `help`: clap's script for fish has no values of words.
+fn help_for_fish(command: &clap::Command) -> String {
+    let help = command.find_subcommand("help");
+    let mut words = help.into_iter().flat_map(clap::Command::get_arguments);
+    let words = words.find(|word| word.is_positional());
+    let words = words
+        .map(clap::Arg::get_possible_values)
+        .unwrap_or_default();
+    let words: Vec<&str> = words
+        .iter()
+        .map(clap::builder::PossibleValue::get_name)
+        .collect();
+    format!(
+        "complete -c tokenrun -n \"__fish_tokenrun_using_subcommand help\" -f -a \"{}\"\n",
+        words.join(" ")
+    )
+}
+
+fn of_fish(script: &str, command: &clap::Command) -> String {
     let begin = "function __fish_tokenrun_needs_command\n";
     let script = script.replacen(begin, FISH_BEGIN, 1);
     let mut lines = String::new();
@@ -178,5 +196,5 @@ fn of_fish(script: &str) -> String {
         }
         lines.push('\n');
     }
-    format!("{lines}{FISH}")
+    format!("{lines}{FISH}{}", help_for_fish(command))
 }

@@ -17,7 +17,7 @@ pub(super) struct ConfigFlags {
     #[command(flatten)]
     run: RunFlags,
     /// An array of JSON objects instead of a table
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = "Reports and messages")]
     json: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::token::{GroupName, Timing};
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorFlags {
-    /// Compare the durations with those of this group, too
+    /// Also compare the durations with those of this group
     #[arg(short, long, value_name = "NAME")]
     group: Option<String>,
     #[command(flatten)]

@@ -14,26 +14,26 @@ pub(super) struct ExplainFlags {
     group: String,
     #[command(flatten)]
     store: StoreFlags,
-    /// For this client [default: $CLIENT_ID, else the host name]
+    /// Explain it for this client [default: $CLIENT_ID, else the host name]
     #[arg(long, value_name = "ID", env = "TOKENRUN_CLIENT_ID")]
     client_id: Option<String>,
-    /// As if it came with --failback
+    /// As if the client came with --failback
     #[arg(long, env = "TOKENRUN_FAILBACK")]
     failback: bool,
-    /// What happened then, a quarter of an hour before and after: 02:00, 'yesterday 02:00',
-    /// '2026-11-21 02:00', 12h (ago)
+    /// Explain what happened around this time, a quarter of an hour before and after: 02:00,
+    /// 'yesterday 02:00', '2026-11-21 02:00', 12h (ago)
     ///
-    /// Tells which clients came, which were refused and why, and which ran. Refusals are recorded
-    /// by the runs that are refused.
+    /// It tells which clients came, which were refused and why, and which ran. A run that is
+    /// refused records its refusal.
     #[arg(long, value_name = "TIME", value_parser = GivenTime::parse, conflicts_with = "since")]
     at: Option<GivenTime>,
-    /// What happened since then: as --at, or a day: yesterday, 2026-11-21
+    /// Explain what happened since this time, given as for --at, or a day: yesterday, 2026-11-21
     #[arg(long, value_name = "TIME", value_parser = GivenTime::parse)]
     since: Option<GivenTime>,
-    /// What happened before then: with --since
+    /// Explain what happened before this time, with --since
     #[arg(long, value_name = "TIME", value_parser = GivenTime::parse, requires = "since")]
     until: Option<GivenTime>,
-    /// Times in UTC, as given and as shown, instead of this host's zone (TZ)
+    /// Times in UTC, given and shown, instead of the zone of this host (TZ)
     #[arg(long)]
     utc: bool,
     /// An array of one JSON object instead of sentences

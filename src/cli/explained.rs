@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::nearest::nearest;
 use super::tree::Cli;
 use super::unusable::{Unusable, set_by};
 
@@ -282,13 +283,6 @@ fn near_option(command: &clap::Command, word: &str) -> Option<String> {
     let longs = options.filter_map(clap::Arg::get_long);
     let name = word.split('=').next()?.trim_start_matches('-');
     nearest(name, longs).map(|near| format!("--{near}"))
-}
-
-/// The word that differs from this one by the fewest edits, if those are few for its length.
-fn nearest<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    let edits = |other: &&str| strsim::damerau_levenshtein(word, other);
-    let near = words.min_by_key(edits)?;
-    (edits(&near) <= (word.len() / 3).max(1)).then_some(near)
 }
 
 fn text_in(error: &clap::Error, kind: ContextKind) -> Option<String> {

@@ -9,11 +9,11 @@ use crate::token::{Fence, GroupName, ResourceName};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FenceVerb {
-    /// Tell whether a fence is its group's current one: 0, or 76 if it is stale
+    /// Check that a fencing token is the current one of its group: 0, or 76 if it is stale
     Verify(VerifyFlags),
-    /// Note the highest fence that has used a resource: 0, or 76 if a higher one has
+    /// Record the highest fencing token that has used a resource: 0, or 76 if a higher one has
     Advance(AdvanceFlags),
-    /// Raise a group's fence, while no run holds it
+    /// Raise the fencing token of a group that no run holds
     Raise(RaiseFlags),
 }
 
@@ -22,11 +22,11 @@ pub(super) struct VerifyFlags {
     /// The group
     #[arg(short, long, value_name = "NAME", env = "TOKENRUN_GROUP")]
     group: String,
-    /// The fence
+    /// The fencing token
     #[arg(short, long, value_name = "N", env = "TOKENRUN_FENCE", value_parser = fence_value)]
     fence: Fence,
-    /// The answer, as an array of one JSON object, on stdout
-    #[arg(long, help_heading = "Output")]
+    /// Print the answer as an array of one JSON object
+    #[arg(long, help_heading = "Reports and messages")]
     json: bool,
     #[command(flatten)]
     store: StoreFlags,
@@ -36,14 +36,14 @@ pub(super) struct VerifyFlags {
 
 #[derive(Debug, Args)]
 pub(super) struct AdvanceFlags {
-    /// What is about to be written to: a name of your own for it
+    /// What the job is about to write to: any name that you choose for it
     #[arg(value_name = "RESOURCE")]
     resource: String,
-    /// The fence
+    /// The fencing token
     #[arg(value_name = "N", env = "TOKENRUN_FENCE", value_parser = fence_value)]
     fence: Fence,
-    /// The answer, as an array of one JSON object, on stdout
-    #[arg(long, help_heading = "Output")]
+    /// Print the answer as an array of one JSON object
+    #[arg(long, help_heading = "Reports and messages")]
     json: bool,
     #[command(flatten)]
     store: StoreFlags,

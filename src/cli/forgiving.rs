@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command, CommandFactory as _};
 
+use super::reference;
 use super::tree::Cli;
 
 /// The line as the parser knows it; `None` if it is one already.
@@ -12,6 +13,7 @@ pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
     let (program, words) = arguments.split_first()?;
     let line = |words: Vec<OsString>| Some([vec![program.clone()], words].concat());
     match words.first()?.to_str()? {
+        "help" if is_topic(&words[1..]) => None,
         "help" => line([&words[1..], &["--help".into()]].concat()),
         "version" if words.len() == 1 => line(vec!["--version".into()]),
         first if first.starts_with('-') && !words.iter().any(|word| word == "--") => {
@@ -29,6 +31,16 @@ pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
         }
         _ => None,
     }
+}
+
+/// Whether what follows `help` is for the parser, which knows the topics: no option, and no verb
+/// without a topic of its name.
+fn is_topic(words: &[OsString]) -> bool {
+    let first = words.first().and_then(|word| word.to_str());
+    first.is_some_and(|word| {
+        let is_verb = || Cli::command().find_subcommand(word).is_some();
+        !word.starts_with('-') && (reference::names().contains(&word) || !is_verb())
+    })
 }
 
 /// How many words at the begin are options with their values.
@@ -128,6 +140,7 @@ mod tests {
             line("tokenrun help once list").unwrap(),
             "tokenrun once list --help"
         );
+        assert_eq!(line("tokenrun help json"), None);
         assert_eq!(line("tokenrun version").unwrap(), "tokenrun --version");
     }
 }

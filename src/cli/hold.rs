@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::claim::ClaimFlags;
+use super::claim::{NodeFlags, TimingFlags};
 use super::hooks::HookRequest;
 use super::run::{FOREVER, LeftoversFlag, ONCE_RETAIN, RunRequest, wait_value};
 use super::shared::{LogFlags, RecordFlags, StoreFlags, group_name};
@@ -20,15 +20,16 @@ pub const STAND_IN: &str = "hold:stand-in";
 
 #[derive(Debug, Args)]
 pub(super) struct HoldFlags {
-    /// The name of what must be on one node at a time
-    #[arg(short, long, value_name = "NAME", help_heading = "The token")]
+    /// The group: what must be on one node at a time
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        display_order = 1,
+        help_heading = "Everyday options"
+    )]
     group: String,
-    #[command(flatten)]
-    store: StoreFlags,
-    #[command(flatten)]
-    claim: ClaimFlags,
-    /// How long it waits for the token at most, each time; then exit status 75
-    /// [default: however long it takes]
+    /// Wait for the token at most this long, each time; then exit code 75 [default: no limit]
     #[arg(
         long,
         value_name = "DURATION",
@@ -37,36 +38,43 @@ pub(super) struct HoldFlags {
         require_equals = true,
         default_missing_value = FOREVER,
         value_parser = wait_value,
-        help_heading = "The token"
+        display_order = 3, help_heading = "Everyday options"
     )]
     wait: Option<Wait>,
-    /// A shell command that is run at each gain and at each loss of the token
+    /// A shell command to run at each gain and each loss of the token [default: none]
     ///
-    /// The variable TOKENRUN_CHANGE is gain or loss; TOKENRUN_GROUP, TOKENRUN_CLIENT_ID,
-    /// TOKENRUN_SESSION and TOKENRUN_FENCE are as for a job. At a loss it has --kill-grace to
-    /// end, before others may have the token; then it is killed, with all that it has started.
+    /// TOKENRUN_CHANGE is gain or loss. TOKENRUN_GROUP, TOKENRUN_CLIENT_ID, TOKENRUN_SESSION and
+    /// TOKENRUN_FENCE are set as for a job. At a loss the command has --kill-grace to end, before
+    /// another client can have the token; then it is killed with every process that it has started.
     #[arg(
         long,
         value_name = "CMD",
         env = "TOKENRUN_ON_CHANGE",
-        help_heading = "What it tells"
+        help_heading = "Gains and losses"
     )]
     on_change: Option<String>,
-    /// The file by which tokenrun check knows that this node has the token
+    /// The file that shows tokenrun check that this node has the token [default: by the name of the
+    /// group]
     ///
-    /// The default is the group's name and .json, in /run/tokenrun for root, in
-    /// $XDG_RUNTIME_DIR/tokenrun for others, else in the state directory.
+    /// The default is the name of the group and .json, in /run/tokenrun for root, in
+    /// $XDG_RUNTIME_DIR/tokenrun for other users, otherwise in the state directory.
     #[arg(
         long,
         value_name = "FILE",
         env = "TOKENRUN_RUNTIME_FILE",
-        help_heading = "What it tells"
+        help_heading = "Gains and losses"
     )]
     runtime_file: Option<PathBuf>,
+    #[command(flatten)]
+    times: TimingFlags,
     #[command(flatten)]
     history: RecordFlags,
     #[command(flatten)]
     log: LogFlags,
+    #[command(flatten)]
+    node: NodeFlags,
+    #[command(flatten, next_help_heading = "Everyday options")]
+    store: StoreFlags,
 }
 
 /// An agent, validated.
@@ -112,11 +120,11 @@ impl TryFrom<HoldFlags> for HoldRequest {
         let run = RunRequest {
             group: group_name(&flags.group)?,
             store: flags.store.into(),
-            client_id: flags.claim.client_id()?,
-            expected: flags.claim.expected()?,
-            failback: flags.claim.failback,
+            client_id: flags.node.client_id()?,
+            expected: flags.node.expected()?,
+            failback: flags.node.failback,
             // No job is repeated by a late clock: the next waiter gets it at once.
-            timing: flags.claim.timing(Some(Duration::ZERO))?,
+            timing: flags.times.timing(Some(Duration::ZERO))?,
             timeout: None,
             wait: flags.wait.unwrap_or(Wait::Forever),
             yields: true,

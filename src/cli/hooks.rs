@@ -17,11 +17,11 @@ pub(super) const HOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 pub(super) struct HookFlags {
-    /// A shell command that is run after a success
+    /// A shell command to run after a success [default: none]
     ///
-    /// [default: none; '' is none too]. It is run once the token is released, with the job's
-    /// variables, TOKENRUN_OUTCOME, TOKENRUN_EXIT_CODE and TOKENRUN_REASON. Its stdout is
-    /// tokenrun's stderr. It never changes the exit status.
+    /// It runs once the token is released, with the variables of the job and TOKENRUN_OUTCOME,
+    /// TOKENRUN_EXIT_CODE and TOKENRUN_REASON. Its stdout goes to stderr. It never changes the exit
+    /// code. An empty text stands for none.
     #[arg(
         long,
         value_name = "CMD",
@@ -30,11 +30,11 @@ pub(super) struct HookFlags {
         help_heading = "Hooks"
     )]
     on_success: Option<String>,
-    /// A shell command that is run after any end that is no success
+    /// A shell command to run after any end that is not a success [default: none]
     ///
-    /// [default: none]. As --on-success; a job that failed, timed out, lost its token or was not
-    /// started, and a store that can't be used. A run that takes over from a holder that vanished
-    /// runs it for that holder too, beside its job: TOKENRUN_OUTCOME is unknown then.
+    /// As --on-success, if the job failed, timed out, lost its token or was not started, or if the
+    /// store can't be used. A run that takes over from a holder that vanished also runs it for that
+    /// holder, beside its job. TOKENRUN_OUTCOME is unknown then.
     #[arg(
         long,
         value_name = "CMD",
@@ -43,10 +43,10 @@ pub(super) struct HookFlags {
         help_heading = "Hooks"
     )]
     on_failure: Option<String>,
-    /// A shell command that is run when the run is refused
+    /// A shell command to run when the run is refused [default: none]
     ///
-    /// [default: none]. As --on-success; TOKENRUN_REASON is held, bound, reserved, paused,
-    /// too_soon, behind, alive_here or store_observed.
+    /// As --on-success. TOKENRUN_REASON is held, bound, reserved, paused, too_soon, behind, alive_here,
+    /// store_observed, head_start or observed.
     #[arg(
         long,
         value_name = "CMD",
@@ -55,7 +55,8 @@ pub(super) struct HookFlags {
         help_heading = "Hooks"
     )]
     on_refused: Option<String>,
-    /// How long a hook may take; then it is killed, with all that it has started [default: 10s]
+    /// How long a hook may take; then it is killed with every process that it has started [default:
+    /// 10s]
     ///
     /// tokenrun ends after its hooks.
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_HOOK_TIMEOUT", value_parser = duration_value, help_heading = "Hooks")]

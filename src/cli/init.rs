@@ -8,7 +8,7 @@ use super::shared::{StoreFlags, StoreRequest};
 pub(super) struct InitFlags {
     #[command(flatten)]
     store: StoreFlags,
-    /// Print the SQL that makes it, with a role that may do what tokenrun does and no more
+    /// Print the SQL that makes the store, and a role with no more rights than tokenrun needs
     #[arg(long)]
     print_sql: bool,
 }

@@ -16,22 +16,23 @@ const LEAST_WATCH: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(super) struct StatusFlags {
-    /// Only this group, or those that match: 'etl-*'; can be repeated
+    /// Only this group, or the groups that match a pattern such as 'etl-*'; can be repeated
     ///
-    /// One name alone shows every value of its token.
+    /// A single name shows every value of its token.
     #[arg(short, long, value_name = "NAME")]
     group: Vec<String>,
     #[command(flatten)]
     store: StoreFlags,
-    /// Only groups that are in one of these states
+    /// Only groups in one of these states
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<StateFlag>,
-    /// The table with every column, however wide; or JSON
+    /// wide: a table with every column, however wide; or json
     #[arg(short, long, value_name = "FORMAT", conflicts_with = "json")]
     output: Option<OutputFlag>,
     #[command(flatten)]
     screen: ScreenFlags,
-    /// Show it anew every so often, until it is interrupted [default: 2s]
+    /// Show it again after each DURATION, until it is interrupted [default: no; without a DURATION
+    /// 2s]
     #[arg(long, value_name = "DURATION", value_parser = duration_value, num_args = 0..=1, require_equals = true, default_missing_value = "2s")]
     watch: Option<Duration>,
     /// An array of JSON objects instead of a table
@@ -41,7 +42,7 @@ pub(super) struct StatusFlags {
 
 #[derive(Debug, Args)]
 pub(super) struct HistoryFlags {
-    /// Only this group, or those that match: 'etl-*'; can be repeated
+    /// Only this group, or the groups that match a pattern such as 'etl-*'; can be repeated
     #[arg(short, long, value_name = "NAME")]
     group: Vec<String>,
     #[command(flatten)]
@@ -51,25 +52,26 @@ pub(super) struct HistoryFlags {
     /// Only runs of this client
     #[arg(long, value_name = "ID")]
     client: Option<String>,
-    /// Only runs that ended like one of these: failed,lost
+    /// Only runs with one of these outcomes, such as failed,lost
     #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
     outcome: Vec<OutcomeFlag>,
-    /// Only what began then or later: 12h (ago), 02:00, yesterday, 2026-11-21, '2026-11-21 02:00'
+    /// Only what began at this time or later: 12h (ago), 02:00, yesterday, 2026-11-21, '2026-11-21
+    /// 02:00'
     ///
-    /// Times are those of this host's zone (TZ), with --utc those of UTC. A day stands for its
-    /// begin, a time of the day for the last time that the clock showed it.
+    /// Times are in the zone of this host (TZ); with --utc they are in UTC. A day stands for its
+    /// begin. A time of the day stands for the last time that the clock showed it.
     #[arg(long, value_name = "TIME", value_parser = time_value)]
     since: Option<GivenTime>,
-    /// Only what began before then: as --since
+    /// Only what began before this time, given as for --since
     #[arg(long, value_name = "TIME", value_parser = time_value)]
     until: Option<GivenTime>,
-    /// Refused runs too: by whom, why, how often
+    /// Show refused runs too: the client, the reason, and how often
     #[arg(long, conflicts_with_all = ["outcome", "timeline"])]
     refusals: bool,
-    /// At most so many runs, refusals and acts of operators, the newest
+    /// The newest N runs, refusals and acts of operators
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
-    /// A picture of who ran when, as wide as the terminal
+    /// Draw which node ran when, as wide as the terminal
     #[arg(long, conflicts_with = "json")]
     timeline: bool,
     /// An array of JSON objects instead of a table
@@ -92,12 +94,12 @@ enum StateFlag {
     Running,
     Idle,
     Free,
-    /// Its holder has been silent for longer than allowed.
+    /// The holder has been silent for longer than --takeover-after
     Silent,
     Paused,
-    /// Its last run was no success.
+    /// The last run was not a success
     Failed,
-    /// Nothing is granted, because the store may have forgotten a grant.
+    /// Nothing is granted, because the store may have forgotten a grant
     Observed,
     Unreadable,
 }

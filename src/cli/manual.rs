@@ -4,25 +4,25 @@ use std::io;
 
 use clap_mangen::Man;
 
+use super::reference;
+
 /// The day of the release. Not of the build: the pages are kept in the repository.
 const DATE: &str = "2026-11-21";
+
+/// What the pages belong to.
+const SOURCE: &str = concat!("tokenrun ", env!("CARGO_PKG_VERSION"));
 
 /// The main page's other sections.
 const SECTIONS: &str = include_str!("manual.roff");
 
-/// The JSON fields of each command.
-const FIELDS: &str = include_str!("fields.txt");
-
-/// The fields come before this section.
-const LIMITS: &str = ".SH \"GUARANTEES AND LIMITS\"";
-
 /// The end of a subcommand's page.
-const SEE_ALSO: &str = ".SH \"SEE ALSO\"\n\\fBtokenrun\\fR(1)\n";
+const SEE_ALSO: &str = ".SH \"SEE ALSO\"\n\\fBtokenrun\\fR(1)";
 
 /// The longest line of a page's source, in bytes: mandoc(1) asks for it.
 const WIDTH: usize = 80;
 
-/// A page for the program and one for each subcommand, theirs too: file names and contents.
+/// A page for the program, one for each subcommand, theirs too, and one for each topic: file names
+/// and contents.
 ///
 /// # Errors
 /// None for a memory buffer.
@@ -31,6 +31,8 @@ pub(super) fn pages(command: &mut clap::Command) -> io::Result<Vec<(String, Stri
     command.build();
     let mut pages = vec![("tokenrun.1".to_owned(), main_page(command)?)];
     add_verbs(command, &mut pages)?;
+    let topics = reference::manual(command, DATE, SOURCE);
+    pages.extend(topics.into_iter().map(|(name, text)| (name, tidied(&text))));
     Ok(pages)
 }
 
@@ -53,7 +55,7 @@ fn begun(command: &clap::Command) -> Man {
     Man::new(command.clone())
         .title(full_name(command).to_uppercase())
         .date(DATE)
-        .source(concat!("tokenrun ", env!("CARGO_PKG_VERSION")))
+        .source(SOURCE)
         .manual("User Commands")
 }
 
@@ -66,52 +68,20 @@ fn main_page(command: &clap::Command) -> io::Result<String> {
     page.render_description_section(&mut text)?;
     page.render_options_section(&mut text)?;
     page.render_subcommands_section(&mut text)?;
-    let (before, after) = SECTIONS.split_at(SECTIONS.find(LIMITS).unwrap_or(SECTIONS.len()));
-    text.extend(
-        [before, &fields(full_name(command)), after]
-            .concat()
-            .bytes(),
-    );
+    text.extend(reference::rules_of_options().bytes());
+    text.extend(SECTIONS.bytes());
     Ok(tidied(&String::from_utf8_lossy(&text)))
 }
 
 fn verb_page(command: &clap::Command) -> io::Result<String> {
     let mut text = Vec::new();
     begun(command).render(&mut text)?;
-    text.extend(fields(full_name(command)).bytes());
     text.extend(SEE_ALSO.as_bytes());
+    if command.get_arguments().any(|it| it.get_id() == "json") {
+        text.extend(b", \\fBtokenrun\\-json\\fR(7)");
+    }
+    text.push(b'\n');
     Ok(tidied(&String::from_utf8_lossy(&text)))
-}
-
-/// The section about a command's JSON; empty if it has none.
-fn fields(page: &str) -> String {
-    let verbs = [
-        "pause", "resume", "handoff", "move", "expect", "revoke", "release", "settle", "distrust",
-    ];
-    let act = verbs
-        .into_iter()
-        .map(|verb| format!("tokenrun-{verb}"))
-        .chain(["tokenrun-once-forget", "tokenrun-fence-raise"].map(str::to_owned))
-        .any(|act| act == page);
-    let title = format!("[{}]", if act { "act" } else { page });
-    let lines = FIELDS.lines().skip_while(|line| *line != title).skip(1);
-    let lines = lines.take_while(|line| !line.starts_with('['));
-    let mut section = String::new();
-    for line in lines.filter(|line| !line.is_empty()) {
-        let text = match line.split_once(": ") {
-            Some((name, meaning)) => format!(".TP\n.B {name}\n{}\n", escaped(meaning)),
-            None => format!(".PP\n{}\n", escaped(line)),
-        };
-        section.push_str(&text);
-    }
-    match section.as_str() {
-        "" => section,
-        section => format!(".SH JSON\n{}", section.trim_start_matches(".PP\n")),
-    }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('-', "\\-")
 }
 
 /// A page without findings of man(1) and mandoc(1).
@@ -174,6 +144,7 @@ mod tests {
         assert!(pages[0].1.contains("GUARANTEES AND LIMITS"));
         assert!(pages[1].1.contains("SEE ALSO"));
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["tokenrun.1", "x-y.1", "x-y-v.1"]);
+        assert_eq!(names[..3], ["tokenrun.1", "x-y.1", "x-y-v.1"]);
+        assert!(names[3..].contains(&"tokenrun-exit-codes.7"));
     }
 }

@@ -15,7 +15,8 @@ pub(super) struct MetricsFlags {
     group: Option<String>,
     #[command(flatten)]
     store: StoreFlags,
-    /// Write them to this file instead of stdout, as a whole: for the textfile collector
+    /// Write the metrics to this file instead of stdout, for the textfile collector; the file is
+    /// replaced as a whole
     #[arg(long, value_name = "PATH")]
     textfile: Option<PathBuf>,
 }

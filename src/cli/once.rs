@@ -10,9 +10,9 @@ use crate::token::GroupName;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OnceVerb {
-    /// Show the keys that are done
+    /// List the keys that are done
     List(OnceListFlags),
-    /// Forget a key: a run with it runs again
+    /// Forget a key: the next run with it runs the job again
     Forget(ForgetFlags),
 }
 

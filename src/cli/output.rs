@@ -11,12 +11,13 @@ pub(super) struct OutputFlags {
     /// The group
     #[arg(short, long, value_name = "NAME")]
     group: String,
-    /// The run with this fence, as history shows it [default: the newest whose output is kept]
+    /// The run with this fencing token, as history shows it [default: the newest run with stored
+    /// output]
     #[arg(long, value_name = "FENCE", value_parser = fence_value)]
     run: Option<Fence>,
     #[command(flatten)]
     store: StoreFlags,
-    /// An array with one JSON object instead of the output itself
+    /// An array with one JSON object instead of the plain output
     #[arg(long)]
     json: bool,
 }

@@ -14,21 +14,21 @@ const LEAST_REFRESH: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct PageFlags {
-    /// The file that is written, as a whole; - for stdout
+    /// The file to write; it is replaced as a whole; - for stdout
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Only these groups: a name, or a pattern with * and ?; may be repeated
+    /// Only this group, or the groups that match a pattern such as 'etl-*'; can be repeated
     #[arg(short, long, value_name = "NAME")]
     group: Vec<String>,
     #[command(flatten)]
     store: StoreFlags,
-    /// The page's heading
+    /// The heading of the page
     #[arg(long, value_name = "TEXT", default_value = "tokenrun")]
     title: String,
-    /// Times in UTC, not in the local time zone
+    /// Times in UTC instead of the local time zone
     #[arg(long)]
     utc: bool,
-    /// A browser loads the page anew after this time: 60s, 5m [default: never]
+    /// A browser loads the page again after this time, such as 60s or 5m [default: never]
     #[arg(long, value_name = "DURATION", value_parser = duration_value)]
     refresh: Option<Duration>,
 }

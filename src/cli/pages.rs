@@ -3,6 +3,7 @@
 
 use clap::CommandFactory as _;
 
+use super::help::with_topics;
 use super::tree::Cli;
 
 /// The variables that are read as options.
@@ -23,7 +24,7 @@ pub fn variables() -> Vec<String> {
 /// The completion script for a shell.
 #[must_use]
 pub fn completions(shell: clap_complete::Shell) -> String {
-    super::completions::script(shell, &mut Cli::command())
+    super::completions::script(shell, &mut with_topics(Cli::command()))
 }
 
 /// The completion scripts that come with tokenrun: file names and contents.
@@ -35,6 +36,12 @@ pub fn completion_files() -> Vec<(&'static str, String)> {
         ("_tokenrun", completions(Zsh)),
         ("tokenrun.fish", completions(Fish)),
     ]
+}
+
+/// The pages of the reference in the guide: file names and contents.
+#[must_use]
+pub fn reference_pages() -> Vec<(String, String)> {
+    super::reference::guide(&Cli::command())
 }
 
 /// The manual pages: file names and contents.

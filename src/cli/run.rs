@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::claim::ClaimFlags;
+use super::claim::{NodeFlags, TimingFlags};
 use super::hooks::{HookFlags, HookRequest};
 use super::shared::{
     LogFlags, LogRequest, RecordFlags, StoreFlags, StoreRequest, duration_value, group_name,
@@ -25,34 +25,33 @@ pub(super) const ONCE_RETAIN: Duration = Duration::from_secs(400 * 24 * 3_600);
 /// What happens to processes that the job leaves behind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum LeftoversFlag {
-    /// They are ended too.
+    /// They are ended too
     #[default]
     Kill,
-    /// They are left alone.
+    /// They are left alone
     Leave,
 }
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)]
 pub(super) struct RunFlags {
-    /// The name of what must run on one node at a time
+    /// The group: what must run on one node at a time
     ///
-    /// 1 to 200 characters, none of them invisible, no blank at an end. This option alone has no variable: it would
-    /// leak into jobs that run other groups.
-    #[arg(short, long, value_name = "NAME", help_heading = "The token")]
+    /// A name of 1 to 200 visible characters, without a blank at either end. No variable stands for
+    /// this option: it would leak into jobs that run other groups.
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        display_order = 1,
+        help_heading = "Everyday options"
+    )]
     group: Option<String>,
-    #[command(flatten)]
-    claim: ClaimFlags,
-    /// The job's longest run; then it is ended, exit status 124 [default: none]
+    /// Wait in the queue until the token can be taken, at most this long; then exit code 75
+    /// [default: no; without a DURATION there is no limit]
     ///
-    /// It is ended as by a stop: TERM, --kill-grace, KILL, with all that it has started. A job
-    /// that hangs renews its lease for ever otherwise, and no other node takes over.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_TIMEOUT", value_parser = duration_value, help_heading = "The job")]
-    timeout: Option<Duration>,
-    /// Wait in the queue while another has the token, or it may not be taken yet; at most for so long,
-    /// then exit status 75 [default: no; without a DURATION however long it takes]
-    ///
-    /// Those who wait come in the order of their arrival, and before those who do not wait.
+    /// Waiting sessions get the token in the order of their arrival, and before sessions that do
+    /// not wait.
     #[arg(
         long,
         value_name = "DURATION",
@@ -61,13 +60,49 @@ pub(super) struct RunFlags {
         require_equals = true,
         default_missing_value = FOREVER,
         value_parser = wait_value,
-        help_heading = "The token"
+        display_order = 3, help_heading = "Everyday options"
     )]
     wait: Option<Wait>,
+    /// Run only if no run of this group with this key has succeeded: a date, a batch, a version
+    /// [default: none: the job runs each time]
+    ///
+    /// This is at-least-once with a memory, not exactly-once: a job that died half-way, or whose
+    /// success could not be recorded, runs again.
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "TOKENRUN_ONCE",
+        display_order = 5,
+        help_heading = "Everyday options"
+    )]
+    once: Option<String>,
+    /// Exit code if the token can't be taken now [default: 75]
+    ///
+    /// It stands for every refusal: the token is held, kept for another client, granted too
+    /// recently or paused, or other clients are ahead in the queue. With 0 a refusal is a success,
+    /// and cron sends no mail.
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "N",
+        env = "TOKENRUN_CONFLICT_EXIT_CODE",
+        display_order = 6,
+        help_heading = "Everyday options"
+    )]
+    conflict_exit_code: Option<u8>,
+    /// End the job after this time, with exit code 124 [default: none]
+    ///
+    /// The job gets TERM, and KILL after --kill-grace, together with every process that it has
+    /// started. Without a limit, a job that hangs renews its lease for ever, and no other node
+    /// takes over.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_TIMEOUT", value_parser = duration_value, display_order = 7, help_heading = "Everyday options")]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    times: TimingFlags,
     /// What happens to processes that the job leaves behind
     ///
-    /// They are a part of the job: what still writes when the token is another's would be a
-    /// second run. A job that starts a daemon has it left alone.
+    /// They are part of the job: a process that still writes when another node has the token would
+    /// be a second run. Use leave for a job that starts a daemon.
     #[arg(
         long,
         value_name = "WHAT",
@@ -76,21 +111,21 @@ pub(super) struct RunFlags {
         help_heading = "The job"
     )]
     leftovers: LeftoversFlag,
-    /// Do not let the job inherit the lock that shows others on this host that it lives
+    /// Do not let the job inherit the lock that shows other runs on this host that it is alive
     ///
-    /// For a job that must not have a descriptor more than it was given. While it lives on
-    /// without tokenrun nothing on this host shows it, so that nothing proves it dead either:
-    /// others wait for --takeover-after, as on other hosts.
+    /// For a job that must have no additional file descriptor. If such a job outlives tokenrun,
+    /// nothing on this host shows it, and nothing proves that it is dead: other runs on this host
+    /// wait for --takeover-after, as other hosts do.
     #[arg(long, env = "TOKENRUN_CLOSE_LOCK", help_heading = "The job")]
     close_lock: bool,
-    /// Catch what the job prints: nothing is printed if it succeeds, all if it does not; the last SIZE
-    /// bytes are stored, for tokenrun output [default: no; without a SIZE 64KiB]
+    /// Catch the output of the job, print it only if the job does not succeed, and store its last
+    /// SIZE bytes for tokenrun output [default: no; without a SIZE 64KiB]
     ///
-    /// So that cron mails the output of a failure, and of nothing else. It is printed to stderr once
-    /// the token is released; messages about the end come after it. What is printed beyond SIZE is
-    /// counted and dropped. A SIZE is from 1k to 1M; 0 catches nothing. The job's stdout and stderr
-    /// are then one pipe and no terminal. It is stored in the store, where everybody with access to
-    /// the store can read it: see that it holds no secrets.
+    /// Under cron, a failure then sends a mail with the output, and a success sends none. The
+    /// output goes to stderr once the token is released; messages about the end follow it. Output
+    /// beyond SIZE is counted and dropped. SIZE is from 1k to 1M; 0 switches it off. The stdout and
+    /// stderr of the job are one pipe then, and no terminal. Every user with access to the store
+    /// can read the output: make sure that it holds no secrets.
     #[arg(
         long,
         value_name = "SIZE",
@@ -102,21 +137,10 @@ pub(super) struct RunFlags {
         help_heading = "The job"
     )]
     capture: Option<CaptureFlag>,
-    /// Run only if no run with this key has succeeded in this group: a date, a batch, a version
+    /// Exit code if the key of --once is done already [default: 0]
     ///
-    /// [default: none: it runs each time].
-    /// This is at-least-once with a memory, and not exactly-once: a job that died half-way, or
-    /// whose success could not be recorded, is run again.
-    #[arg(
-        long,
-        value_name = "KEY",
-        env = "TOKENRUN_ONCE",
-        help_heading = "The job"
-    )]
-    once: Option<String>,
-    /// Exit status when the key is done [default: 0]
-    ///
-    /// Done is success, unless a script wants to know who did it.
+    /// A key that is done counts as a success. Give another code if a script must know that this
+    /// run did nothing.
     #[arg(
         long,
         value_name = "N",
@@ -124,42 +148,32 @@ pub(super) struct RunFlags {
         help_heading = "The job"
     )]
     done_exit_code: Option<u8>,
-    /// How long keys that are done are kept, at least [default: 400d]
-    ///
-    /// More than a year, so that a yearly job is not run again.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_ONCE_RETAIN", value_parser = duration_value, help_heading = "Time")]
-    once_retain: Option<Duration>,
-    /// Exit status when another holds the token [default: 75]
-    ///
-    /// 0 where being refused is no failure: cron sends no mail then. It stands for every refusal:
-    /// held, kept for another, too soon, paused, behind others.
-    #[arg(
-        short = 'E',
-        long,
-        value_name = "N",
-        env = "TOKENRUN_CONFLICT_EXIT_CODE",
-        help_heading = "The job"
-    )]
-    conflict_exit_code: Option<u8>,
     #[command(flatten)]
     hooks: HookFlags,
-    #[command(flatten)]
-    store: StoreFlags,
-    #[command(flatten)]
-    history: RecordFlags,
-    /// Write what happened to this file as JSON, at the end
+    /// Write what happened to this file as JSON when the run has ended [default: none]
     ///
-    /// [default: none]. For scripts: it tells a job's own exit status from tokenrun's. The file is
-    /// replaced as a whole.
+    /// It tells the exit code of the job from that of tokenrun. The file is replaced as a whole.
+    /// Its fields are listed by tokenrun help json.
     #[arg(
         long,
         value_name = "FILE",
         env = "TOKENRUN_REPORT",
-        help_heading = "Output"
+        help_heading = "Reports and messages"
     )]
     report: Option<PathBuf>,
     #[command(flatten)]
+    history: RecordFlags,
+    /// How long keys that are done are kept, at least [default: 400d]
+    ///
+    /// The default is more than a year, so that a yearly job does not run again.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_ONCE_RETAIN", value_parser = duration_value, help_heading = "Reports and messages")]
+    once_retain: Option<Duration>,
+    #[command(flatten)]
     log: LogFlags,
+    #[command(flatten)]
+    node: NodeFlags,
+    #[command(flatten, next_help_heading = "Everyday options")]
+    store: StoreFlags,
     /// The job: a program and its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -172,7 +186,7 @@ impl RunFlags {
     }
 
     pub(super) fn timing(&self) -> Result<Timing, Unusable> {
-        self.claim.timing(None)
+        self.times.timing(None)
     }
 
     pub(super) fn store(self) -> StoreRequest {
@@ -267,7 +281,7 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
             shell_word(group.as_str())
         )));
     }
-    let timing = flags.claim.timing(None)?;
+    let timing = flags.times.timing(None)?;
     if flags.timeout.is_some_and(|timeout| timeout.is_zero()) {
         return Err(Unusable::about(
             &["--timeout"],
@@ -290,9 +304,9 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
     Ok(RunRequest {
         group,
         store: flags.store.into(),
-        client_id: flags.claim.client_id()?,
-        expected: flags.claim.expected()?,
-        failback: flags.claim.failback,
+        client_id: flags.node.client_id()?,
+        expected: flags.node.expected()?,
+        failback: flags.node.failback,
         timing,
         timeout: flags.timeout,
         wait: flags.wait.unwrap_or_default(),

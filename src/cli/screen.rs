@@ -7,7 +7,7 @@ pub(super) struct ScreenFlags {
     /// When to show colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, alias = "colour", value_name = "WHEN", default_value = "auto")]
     color: Colours,
-    /// Times in UTC, by RFC 3339, and not in the zone of this terminal
+    /// Times in UTC (RFC 3339) instead of the zone of this terminal
     #[arg(long)]
     utc: bool,
 }

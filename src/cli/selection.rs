@@ -8,7 +8,7 @@ use crate::token::{GroupName, Groups};
 
 #[derive(Debug, Args)]
 pub(super) struct SelectionFlags {
-    /// The group, or a pattern: * stands for any characters, ? for one; may be given several times
+    /// The group, or a pattern such as 'etl-*'; can be repeated
     #[arg(short, long, value_name = "NAME", required_unless_present = "all")]
     group: Vec<String>,
     /// Every group of the store
@@ -16,9 +16,9 @@ pub(super) struct SelectionFlags {
     all: bool,
     /// Ask no question
     ///
-    /// On a terminal a question comes before an act on several groups that --all or a pattern has
-    /// found, and before a token goes to a client that was never seen. Elsewhere --all and a
-    /// pattern need this, and an unknown client is warned of.
+    /// On a terminal, tokenrun asks before it acts on several groups that --all or a pattern has
+    /// found, and before it gives a token to a client that was never seen. Without a terminal,
+    /// --all and a pattern need --yes, and an unknown client causes a warning.
     #[arg(short, long)]
     yes: bool,
 }

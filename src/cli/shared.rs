@@ -15,43 +15,53 @@ pub(super) const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600)
 
 #[derive(Debug, Args)]
 pub(super) struct StoreFlags {
-    /// Where the tokens are: postgres://user@host/database or another connection string of
-    /// libpq's, sqlite:///absolute/path or the plain path of a file
+    /// Where the tokens are: postgres://user@host/database or another connection string of libpq,
+    /// mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file
+    /// of this user]
     ///
-    /// The default is a SQLite file in the state directory: /var/lib/tokenrun for root,
-    /// $XDG_STATE_HOME/tokenrun or ~/.local/state/tokenrun for others. It is each user's
-    /// own: for several users of a host, name a file in a directory that they share (mode 2770). As
-    /// process 1 of a container and in Kubernetes there is no default.
+    /// The default file is tokenrun.db in the state directory: /var/lib/tokenrun for root,
+    /// $XDG_STATE_HOME/tokenrun or ~/.local/state/tokenrun for other users. Several users of a host
+    /// can share a file in a directory of mode 2770. As process 1 of a container and in Kubernetes
+    /// there is no default.
     #[arg(
         short,
         long,
         value_name = "URL",
         env = "TOKENRUN_STORE",
         hide_env_values = true,
-        help_heading = "The store"
+        display_order = 2
     )]
     store: Option<String>,
-    /// A file that holds what would be written after --store: a mounted secret
+    #[command(flatten)]
+    files: FileFlags,
+}
+
+// The files that options are read from.
+#[derive(Debug, Args)]
+struct FileFlags {
+    /// A file that holds the value of --store, for example a mounted secret [default: none]
     ///
-    /// [default: none]. It is read anew by every run, so that what is in it may change in between.
-    /// If every user of the host may read a password in it, a warning says so.
+    /// Every run reads it again. If it holds a password, and every user of the host can read it, a
+    /// warning says so.
     #[arg(
         long,
         value_name = "FILE",
         env = "TOKENRUN_STORE_FILE",
         conflicts_with = "store",
-        help_heading = "The store"
+        help_heading = "Configuration"
     )]
     store_file: Option<PathBuf>,
-    /// A configuration file, instead of the system's and the user's; '' for none
+    /// A configuration file to read instead of those of the system and of the user; '' reads none
+    /// [default: both]
     ///
-    /// By default /etc/tokenrun/config.toml and $XDG_CONFIG_HOME/tokenrun/config.toml (or
-    /// ~/.config/tokenrun/config.toml) are read, if they are there. One that is named must be.
+    /// The default files are /etc/tokenrun/config.toml and $XDG_CONFIG_HOME/tokenrun/config.toml (or
+    /// ~/.config/tokenrun/config.toml), if they are there. A file that is named must be there. See
+    /// tokenrun help configuration.
     #[arg(
         long,
         value_name = "FILE",
         env = "TOKENRUN_CONFIG",
-        help_heading = "The store"
+        help_heading = "Configuration"
     )]
     config: Option<OsString>,
 }
@@ -59,19 +69,19 @@ pub(super) struct StoreFlags {
 // What is kept of a run.
 #[derive(Debug, Args)]
 pub(super) struct RecordFlags {
-    /// How long history is kept, at least [default: 30d]
+    /// How long the history is kept, at least [default: 30d]
     ///
-    /// Older runs are removed by later ones, a few at a time. The newest stays.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = duration_value, help_heading = "Time")]
+    /// Later runs remove older records, a few at a time. The newest record stays.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = duration_value, help_heading = "Reports and messages")]
     history_retain: Option<Duration>,
-    /// Shown in status and history
+    /// A text that status and history show beside the run [default: none]
     ///
-    /// [default: none]. Arguments are not shown, because they can hold secrets.
+    /// The arguments of the job are never shown, because they can hold secrets.
     #[arg(
         long,
         value_name = "TEXT",
         env = "TOKENRUN_LABEL",
-        help_heading = "Output"
+        help_heading = "Reports and messages"
     )]
     label: Option<String>,
 }
@@ -90,11 +100,12 @@ impl RecordFlags {
 
 #[derive(Debug, Args)]
 pub(super) struct LogFlags {
-    /// Say only what is wrong; twice: say nothing
+    /// Print only what is wrong; twice: print nothing
     ///
-    /// Once it silences what is ordinary: refusals, grants, keys that are done. Warnings, errors
-    /// and a job that is ended stay. For cron, which mails what is written. Twice it silences
-    /// everything: the exit status tells, and --report. The variable is 0, 1 or 2.
+    /// Once, it silences ordinary messages: refusals, grants, keys that are done. Warnings, errors
+    /// and the message about a job that did not succeed stay. This suits cron, which mails what is
+    /// printed. Twice, it silences everything; the exit code and --report still tell what happened.
+    /// The variable is 0, 1 or 2.
     #[arg(
         short,
         long,
@@ -102,36 +113,38 @@ pub(super) struct LogFlags {
         action = ArgAction::Count,
         value_parser = quiet_value,
         conflicts_with = "verbose",
-        help_heading = "Output"
+        help_heading = "Reports and messages"
     )]
     quiet: u8,
-    /// Tell every step
+    /// Print every step
     ///
-    /// Each look at the store, what the rule said and why: for one who wonders why it does not
-    /// run.
-    #[arg(short, long, env = "TOKENRUN_VERBOSE", help_heading = "Output")]
+    /// Each look at the store, and what the rule decided and why. It shows why a job does not run.
+    #[arg(
+        short,
+        long,
+        env = "TOKENRUN_VERBOSE",
+        help_heading = "Reports and messages"
+    )]
     verbose: bool,
-    /// How messages are written to stderr
+    /// The format of messages on stderr
     ///
-    /// JSON is an object a line with `time`, `level`, `event` and `message`, and with `group`,
-    /// `client`, `session`, `fence`, `host`, `reason` (the cause in a word) and `holder` where they
-    /// are known. All but `message` stay as they are from release to release.
+    /// The fields of json are listed by tokenrun help json.
     #[arg(
         long,
         value_name = "FORMAT",
         env = "TOKENRUN_LOG_FORMAT",
         default_value = "text",
-        help_heading = "Output"
+        help_heading = "Reports and messages"
     )]
     log_format: LogFormat,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// A line of text each.
+    /// Lines of text
     #[default]
     Text,
-    /// A JSON object a line.
+    /// One JSON object per line
     Json,
 }
 
@@ -156,7 +169,7 @@ impl From<StoreFlags> for StoreRequest {
     fn from(flags: StoreFlags) -> Self {
         Self {
             store: flags.store,
-            file: flags.store_file,
+            file: flags.files.store_file,
         }
     }
 }

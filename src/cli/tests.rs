@@ -321,12 +321,13 @@ fn help_is_a_screen_and_all_of_it_a_word_away() {
     let long = asked(&["tokenrun", "--help"]);
     let mut rest = long.as_str();
     for heading in [
-        "The token:",
-        "Time:",
+        "Everyday options:",
+        "Lease and timing:",
         "The job:",
         "Hooks:",
-        "The store:",
-        "Output:",
+        "Reports and messages:",
+        "Identity:",
+        "Configuration:",
     ] {
         let at = rest
             .find(heading)

@@ -12,6 +12,7 @@ use super::config::ConfigFlags;
 use super::doctor::DoctorFlags;
 use super::explain::ExplainFlags;
 use super::fence::FenceVerb;
+use super::help::{HelpFlags, topics_line};
 use super::hold::HoldFlags;
 use super::init::InitFlags;
 use super::judgements::{DistrustFlags, SettleFlags};
@@ -28,8 +29,12 @@ and moves it by itself when the node dies, with nothing but a database";
 const RUN_USAGE: &str = "tokenrun [OPTIONS] --group NAME -- CMD [ARG]...\n       tokenrun COMMAND";
 
 const AFTER_HELP: &str = "\
-EXIT STATUS: the job's own; 64 usage; 69 store not reached; 74 --once, success not recorded; 75 not now (another holds the token); \
-76 token lost; 77 permission; 78 configuration; 124 timed out; 126, 127 as in the shell; 128+N signal N";
+Exit codes: the job's own; 64 usage; 69 store not reached; 75 not now; 76 token lost;
+77 permission; 78 configuration; 124 timed out; all of them: tokenrun help exit-codes";
+
+fn after_help() -> String {
+    format!("{AFTER_HELP}\n\n{}", topics_line())
+}
 
 #[derive(Debug, Parser)]
 #[command(
@@ -37,7 +42,7 @@ EXIT STATUS: the job's own; 64 usage; 69 store not reached; 74 --once, success n
     version,
     about = ABOUT,
     override_usage = RUN_USAGE,
-    after_help = AFTER_HELP,
+    after_help = after_help(),
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
 )]
@@ -58,31 +63,32 @@ pub(super) struct PlainRun {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    /// Show who holds which token
+    /// Show the state of every token
     Status(StatusFlags),
-    /// Show who ran when, and how it ended
+    /// Show past runs, and how each ended
     History(HistoryFlags),
-    /// Print what a job run with --capture has printed
+    /// Print the stored output of a job that ran with --capture
     ///
-    /// The last bytes, as they are; on a terminal control characters are escaped. The exit status is
-    /// 1 if nothing is kept of that run, 78 if the group is unknown.
+    /// It prints the last bytes as they are; on a terminal, control characters are escaped. The
+    /// exit code is 1 if no output of that run is stored, and 78 if the group is unknown.
     Output(OutputFlags),
-    /// Tell what the rule says to this client now, and when that changes
+    /// Explain whether a client may run now, and when that changes
     Explain(ExplainFlags),
-    /// Tell whether this node may run now, or whether a run has succeeded
+    /// Check whether this node may run now, or whether a run has succeeded
     Check(CheckFlags),
-    /// Keep the token without a job, and tell when it comes and goes
+    /// Hold the token without a job, and report each gain and loss
     Hold(Box<HoldFlags>),
     /// Stop new grants; a running job goes on
     Pause(PauseFlags),
     /// Allow grants again
     Resume(ResumeFlags),
-    /// Have the token go to a certain client next, when it is idle
+    /// Give the token to a certain client next, when it is idle
     Handoff(HandoffFlags),
-    /// Have the token go to a certain client now: hand it off, and end the job of another
+    /// Give the token to a certain client now: hand it off, and end the job of another client
     ///
-    /// The token is handed off to the client, and revoked from another client that runs its job. On
-    /// a terminal it then waits until the client may have the token, and says what it waits for.
+    /// The token is handed off to the client. If another client runs its job, the token is revoked
+    /// from it. On a terminal the command then waits until the client can have the token, and shows
+    /// what it waits for.
     Move(MoveFlags),
     /// Change the client that is expected to have the token
     Expect(ExpectFlags),
@@ -90,40 +96,43 @@ pub(super) enum Verb {
     Revoke(RevokeFlags),
     /// Free an idle token; a running one only by force
     Release(ReleaseFlags),
-    /// Say that a store which may have forgotten a grant has not, so that no run waits for it
+    /// Confirm that the store has forgotten no grant, so that no run waits for it
     ///
-    /// Use it when you know that nothing was lost: after a planned switch-over, say. It counts for the incarnation
-    /// that is named, as the message of the run that waits shows it, and for no other.
+    /// Use it when you know that nothing was lost, for example after a planned switch-over. It
+    /// counts for the incarnation of the store that you name, and for no other. The message of the
+    /// run that waits shows the incarnation.
     Settle(SettleFlags),
-    /// Have nothing granted until every lease is over that the store may have forgotten
+    /// Grant nothing until every lease is over that the store may have forgotten
     ///
-    /// After a restore or a rollback that the store does not show by itself: a snapshot or a file
-    /// that was put back in place.
+    /// Use it after a restore or a rollback that the store does not show by itself: a snapshot or a
+    /// file that was put back in place.
     Distrust(DistrustFlags),
     /// Print metrics for Prometheus
     Metrics(MetricsFlags),
-    /// Write a page of HTML: every group's state, and who ran when
+    /// Write an HTML page: the state of every group, and its runs
     ///
-    /// One file that needs no script and requests nothing: for a cron entry that writes it into a
-    /// web server's directory. It shows the last day, week and month.
+    /// The page is one file. It needs no script and requests nothing, so a cron entry can write it
+    /// into the directory of a web server. It shows the last day, week and month.
     Page(PageFlags),
-    /// Show or forget the keys of --once that are done
+    /// List or forget the keys of --once that are done
     #[command(subcommand)]
     Once(OnceVerb),
-    /// Check a fence, guard a resource by it, or raise it
+    /// Check a fencing token, guard a resource with it, or raise it
     #[command(subcommand)]
     Fence(FenceVerb),
-    /// Make the store, or print how an administrator makes it
+    /// Make the store, or print the SQL with which an administrator makes it
     Init(InitFlags),
-    /// Show the settings that a run would use, and where each came from
+    /// Show the settings that a run would use, and where each comes from
     ///
-    /// With the options of a run: put the word config before them, and see what they do.
+    /// It takes the options of a run: put the word config before them to see what they would do.
     Config(Box<ConfigFlags>),
-    /// Examine the store, step by step, and say what to do about what is wrong
+    /// Check the store step by step, and say what to do about each problem
     ///
-    /// Nothing in it is changed. The exit status is 0 if nothing fails, else that of the first
+    /// It changes nothing. The exit code is 0 if no check fails, otherwise that of the first
     /// failure: 69 not reached, 77 no permission, 78 configuration.
     Doctor(Box<DoctorFlags>),
+    /// Explain a command or a topic: exit-codes, environment, json, configuration, options, metrics
+    Help(HelpFlags),
     /// Print the completion script for a shell
     Completions {
         /// The shell
@@ -131,7 +140,7 @@ pub(super) enum Verb {
     },
     /// Write the manual pages
     Man {
-        /// The directory that they are written to
+        /// The directory; if it is called man1, pages of section 7 go to man7 beside it
         directory: PathBuf,
     },
 }

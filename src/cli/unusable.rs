@@ -1,5 +1,7 @@
 //! What a command line that can't be used is answered with: one line.
 
+use std::ffi::OsString;
+
 use crate::exit;
 
 /// A command line that asks for nothing that can be done, or for help.
@@ -37,6 +39,33 @@ impl Unusable {
             ..Self::usage(text)
         }
     }
+}
+
+impl Unusable {
+    /// The same without its page: the first line of that is the message.
+    #[must_use]
+    pub fn in_a_line(mut self) -> Self {
+        if std::mem::take(&mut self.is_page) {
+            let line = self.text.lines().next().unwrap_or_default();
+            self.text = line.trim_start_matches("tokenrun: ").to_owned();
+        }
+        self
+    }
+}
+
+/// Whether a line that may be unreadable asks for messages in JSON, itself or by its variable.
+#[must_use]
+pub fn asks_for_json(arguments: &[OsString]) -> bool {
+    let own: Vec<&OsString> = arguments.iter().take_while(|word| *word != "--").collect();
+    let given = own.iter().any(|word| *word == "--log-format=json")
+        || own
+            .windows(2)
+            .any(|pair| pair[0] == "--log-format" && pair[1] == "json");
+    let is_given = own.iter().any(|word| {
+        let word = word.as_encoded_bytes();
+        word.starts_with(b"--log-format")
+    });
+    given || (!is_given && std::env::var_os("TOKENRUN_LOG_FORMAT").is_some_and(|it| it == "json"))
 }
 
 /// A word as it can be typed into a shell.

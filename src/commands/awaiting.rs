@@ -10,7 +10,7 @@ use super::act::ToCome;
 use super::explain;
 use super::status::unknown_group;
 use crate::exit::{self, Exit};
-use crate::report::awaiting::{Seen, ended, given_up, may_have_it, waiting};
+use crate::report::awaiting::{STAYS, Seen, ended, given_up, may_have_it, waiting};
 use crate::report::log::Log;
 use crate::report::message::{Message, Subject};
 use crate::run::machine::Wait;
@@ -45,6 +45,7 @@ pub fn await_all(
 ) -> Result<Exit> {
     let clock = LocalClock::start();
     let mut exit = Exit::OK;
+    let mut told = false;
     for awaited in all {
         if limit == Wait::No {
             break;
@@ -52,7 +53,10 @@ pub fn await_all(
         log.about(about(&awaited.group));
         let mut watch = Watch::new(awaited);
         while let Some(message) = watch.look(store, &clock, prove)? {
-            if let Some(message) = message {
+            if let Some(mut message) = message {
+                if !std::mem::replace(&mut told, true) {
+                    message.text.push_str(STAYS);
+                }
                 log.write(&message, false);
             }
             let left = match limit {

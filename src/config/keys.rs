@@ -157,8 +157,9 @@ impl Kind {
         }
     }
 
-    /// What a value must be, for messages.
-    pub(super) fn expected(self) -> String {
+    /// What a value must be, for messages and the reference.
+    #[must_use]
+    pub fn expected(self) -> String {
         match self {
             Self::Store => "a text, as \"postgres://user@host/database\"".to_owned(),
             Self::Path => "a text, as \"/etc/tokenrun/store\"".to_owned(),

@@ -109,19 +109,20 @@ pub fn done(
             let others = match row.client_bound() {
                 // It stays bound to its client.
                 Some(bound) if bound != to => format!(
-                    "{bound} may have it after its head start, others when keep has passed too, those in the queue sooner"
+                    "{bound} can have it after its head start, other clients when --keep is over too, and those in the queue sooner"
                 ),
                 Some(_) => {
-                    "others may have it when keep has passed, those in the queue sooner".to_owned()
+                    "other clients can have it when --keep is over, and those in the queue sooner"
+                        .to_owned()
                 }
-                None => "others may have it after their head start".to_owned(),
+                None => "other clients can have it after their head start".to_owned(),
             };
             format!("{group} goes to {to} at its next run; {others}")
         }
         Act::Expect(Some(client)) => format!("{client} is expected to run {group}"),
         Act::Expect(None) => format!("no client is expected to run {group}"),
         Act::Revoke => format!(
-            "{holder} is asked to end its job and to free {group}: it hears of it at its next heartbeat, and the token is free when no process of the job is left"
+            "{holder} is asked to end its job and to free {group}: it gets the request with its next heartbeat, and the token is free when no process of the job is left"
         ),
         Act::Forget(key) => {
             format!("{key} of {group} is forgotten: a run with this key runs again")

@@ -27,7 +27,7 @@ pub fn many(verb: &str, groups: &[GroupName], store: &str) -> String {
 #[must_use]
 pub fn for_stranger(verb: &str, to: &ClientId, store: &str) -> String {
     format!(
-        "{} was never seen in {store}; {verb} to it all the same?",
+        "{} was never seen in {store}; {verb} to it anyway?",
         quoted(to.as_str())
     )
 }
@@ -36,7 +36,7 @@ pub fn for_stranger(verb: &str, to: &ClientId, store: &str) -> String {
 #[must_use]
 pub fn stranger(to: &ClientId, store: &str) -> Message {
     let text = format!(
-        "{} was never seen in {store}: if that is a slip, others have the token after their head start; tokenrun status lists the clients",
+        "{} was never seen in {store}: check the name (tokenrun status lists the clients); if it is wrong, other clients get the token after their head start",
         quoted(to.as_str())
     );
     Message::new(Level::Warning, "unknown_client", text)
@@ -56,7 +56,7 @@ pub fn aborted(left: usize, store: &str) -> Message {
         1 => "1 group was".to_owned(),
         left => format!("{left} groups were"),
     };
-    let text = format!("{groups} not acted on, as the store {store} failed");
+    let text = format!("{groups} not acted on, because the store {store} failed");
     Message::new(Level::Warning, "aborted", text)
 }
 

@@ -28,6 +28,9 @@ impl Seen<'_> {
     }
 }
 
+/// What the first message of a wait adds: an interrupt ends the wait alone.
+pub const STAYS: &str = " (Ctrl-C ends this wait; what was asked for stays in force)";
+
 /// The message that the effect is still to come, and why.
 #[must_use]
 pub fn waiting(seen: &Seen<'_>) -> Message {
@@ -50,7 +53,7 @@ pub fn waiting(seen: &Seen<'_>) -> Message {
             ..
         }) => {
             let text = format!(
-                "waiting for {by} to end its job of {token}; its last heartbeat is {} old, and its lease is over in {} if no other comes",
+                "waiting for {by} to end its job of {token}; its last heartbeat is {} old, and its lease is over in {} if no new heartbeat comes",
                 rounded(*silent_for),
                 rounded(*takeover_in)
             );
@@ -118,7 +121,7 @@ pub fn ended(seen: &Seen<'_>, is_in_row: bool) -> Message {
     let text = match &seen.row.state {
         _ if is_in_row => {
             format!(
-                "{client} is dead or silent, and its lease of {token} is over: others may have it"
+                "{client} is dead or silent, and its lease of {token} is over: other clients can have it"
             )
         }
         State::Free => format!("{client} no longer holds {token}: it is free"),

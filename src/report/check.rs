@@ -58,9 +58,9 @@ impl<'a> Answer<'a> {
         let text = match self.why_not {
             None => format!("{group} is held by this session ({client}), for {left} at least"),
             Some("not_held") => format!("{group} is not running: no node may run now"),
-            Some("revoked") => format!("{group} was revoked from this session: it is to end"),
+            Some("revoked") => format!("{group} was revoked from this session: end the job"),
             Some("ends_too_soon") => format!(
-                "{group} is held by this session, but that is sure for {left} only, not for {}",
+                "{group} is held by this session for only {left} more, not for {}",
                 rounded(self.needed)
             ),
             Some(_) => format!("{group} is held by another session, of {client}"),

@@ -1,10 +1,12 @@
 //! One token, with every value of its row: `status --group`.
 
+use std::time::Duration;
+
 use super::group::{Group, Snapshot};
 use super::incarnation::observed_until;
 use super::json::not_before;
 use super::layout::cut;
-use super::overview::{heartbeat, open_in, state_words};
+use super::overview::{heartbeat, state_words};
 use super::printable::printable;
 use super::screen::Screen;
 use super::tables::{NONE, or_none};
@@ -54,9 +56,9 @@ fn who(row: &Row, at: Snapshot<'_>, times: &Times) -> Lines {
     };
     let open = match (&row.state, row.age(at.now)) {
         (State::Running { .. }, _) => ("takeover in", takeover),
-        (State::Idle { .. }, Some(age)) => ("open to others in", open_in(row.document.keep, age)),
-        (State::Idle { .. }, None) => ("open to others in", "unknown clock".to_owned()),
-        (State::Free, _) => ("open to others in", "open".to_owned()),
+        (State::Idle { .. }, None) => (OPEN, "unknown clock".to_owned()),
+        (State::Idle { .. }, Some(age)) => (OPEN, open_to_others(row, at.now, age)),
+        (State::Free, _) => (OPEN, open_to_others(row, at.now, Duration::MAX)),
     };
     vec![
         ("group", row.group.to_string()),
@@ -70,6 +72,19 @@ fn who(row: &Row, at: Snapshot<'_>, times: &Times) -> Lines {
         ("last heartbeat", heartbeat),
         open,
     ]
+}
+
+const OPEN: &str = "open to others";
+
+/// When a token that no session holds is open to every client, as its keep and its at-least say.
+/// `idle_for`: since its release.
+fn open_to_others(row: &Row, now: &StoreTime, idle_for: Duration) -> String {
+    let kept = row.document.keep.saturating_sub(idle_for);
+    let too_soon = not_before(row).and_then(|at| at.since(now.stamp.wall));
+    match kept.max(too_soon.unwrap_or_default()) {
+        Duration::ZERO => "now".to_owned(),
+        wait => format!("in {}", rounded(wait)),
+    }
 }
 
 fn terms(row: &Row, now: &StoreTime, times: &Times) -> Lines {

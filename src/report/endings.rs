@@ -41,7 +41,7 @@ pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option
             Level::Info,
             "handed_off",
             format!(
-                "an operator handed {} in {} off; {ended}",
+                "an operator handed off {} in {}; {ended}",
                 cx.group(),
                 cx.store
             ),
@@ -92,7 +92,7 @@ pub(super) const fn loss_word(loss: Loss) -> &'static str {
 pub(super) fn lost(cx: &Context<'_>, loss: Loss) -> String {
     let (group, store) = (cx.group(), cx.store);
     match loss {
-        Loss::Taken => format!("the token of {group} in {store} is no longer ours"),
+        Loss::Taken => format!("this session no longer has the token of {group} in {store}"),
         Loss::StoreGone => format!("the store {store} was removed or replaced"),
         Loss::Revoked => format!("an operator revoked the token of {group} in {store}"),
         Loss::Untrusted => {
@@ -161,7 +161,7 @@ pub(super) fn ended(
             };
             // The messages of the other errors say what to do.
             let remedy = match error.trouble {
-                Trouble::Unavailable | Trouble::Refused => "; tokenrun doctor looks closer",
+                Trouble::Unavailable | Trouble::Refused => "; tokenrun doctor examines the store",
                 _ => "",
             };
             Message::new(

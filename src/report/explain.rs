@@ -57,6 +57,8 @@ pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
             Refusal::TooSoon { wait }
             | Refusal::Bound { wait, .. }
             | Refusal::Reserved { wait, .. }
+            | Refusal::HeadStart { wait, .. }
+            | Refusal::Observed { wait }
             | Refusal::Forgetful { wait, .. } => Some(*wait),
             Refusal::Paused(pause) => pause
                 .until
@@ -121,6 +123,11 @@ impl<'a> Explanation<'a> {
             _ => format!("{client} would make {group} known, and look again"),
         };
         let change = match (&self.changes_in_ms, &self.changes_at, self.then) {
+            (Some(ms), Some(at), Some(clause)) if self.refused == Some("held") => format!(
+                "That changes when the run ends. If no new heartbeat comes, it changes in {}, at {at}: then clause {clause} decides: {}.",
+                rounded(Duration::from_millis(*ms)),
+                clause.text()
+            ),
             (Some(ms), Some(at), Some(clause)) => format!(
                 "That changes in {}, at {at}, unless something else changes it first: then clause {clause} decides: {}.",
                 rounded(Duration::from_millis(*ms)),
@@ -145,14 +152,11 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
     let refusal = match &decided.verdict {
         Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => why,
         Verdict::Observe(wait) => {
-            return format!("It has to stand unchanged for {} more", rounded(*wait));
+            return format!("It must stay unchanged for {} more", rounded(*wait));
         }
         Verdict::ObserveStore { wait, doubt } => return forgetful(*wait, *doubt),
         Verdict::Wait(wait) => {
-            let first = row.and_then(|row| {
-                let handed = row.document.handoff.as_ref().map(|handoff| &handoff.to);
-                handed.or_else(|| row.preferred_client())
-            });
+            let first = row.and_then(Row::next_client);
             let first = first.map_or_else(|| "another".to_owned(), ToString::to_string);
             return format!("The head start of {first} is {} more", rounded(*wait));
         }
@@ -178,7 +182,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
                 _ => "",
             };
             format!(
-                "{by}{twin} (session {session}) was heard {} ago, and may be silent for {} more{next}",
+                "{by}{twin} (session {session}) sent its last heartbeat {} ago, and may be silent for {} more{next}",
                 rounded(*silent_for),
                 rounded(*takeover_in)
             )
@@ -214,6 +218,15 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
             )
         }
         Refusal::Forgetful { wait, doubt } => forgetful(*wait, *doubt),
+        Refusal::HeadStart { of, wait } => format!(
+            "It is open, and {} has a head start of {} more",
+            of.as_ref().map_or("another client", |of| of.as_str()),
+            rounded(*wait)
+        ),
+        Refusal::Observed { wait } => format!(
+            "Its age is unknown; it is observed for {} more",
+            rounded(*wait)
+        ),
         Refusal::Reserved { to, wait } => {
             format!("It is reserved for {to} for {} more", rounded(*wait))
         }

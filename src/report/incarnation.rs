@@ -12,15 +12,15 @@ use crate::token::{Doubt, Incarnation, Observation, StoreTime};
 /// Why a store may have forgotten a grant; reads after "it".
 pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
     match doubt {
-        Doubt::New => "is new, and has stood for less than this group's longest takeover-after",
-        Doubt::Unnoted => "has no note of how long it has stood",
+        Doubt::New => "is new: it is younger than the longest takeover-after of this group",
+        Doubt::Unnoted => "has tokens, but no record of its age",
         Doubt::Another => {
-            "is not the one that was seen before (a promoted server, a restored or copied store, or a Redis server that was started anew)"
+            "is not the one that was seen before (a promoted server, a restored or copied store, or a Redis server that was restarted)"
         }
-        Doubt::Restarted => "was started anew without having been set to keep its last commits",
+        Doubt::Restarted => "was restarted, and its settings do not protect its last commits",
         Doubt::Unknown => "does not say which one it is",
-        Doubt::Unreadable => "has a note of how long it has stood that can't be read",
-        Doubt::Newer => "is to be observed, for a reason that only a newer tokenrun knows",
+        Doubt::Unreadable => "has a record of its age that can't be read",
+        Doubt::Newer => "must be observed, for a reason that only a newer tokenrun knows",
         Doubt::Distrusted => "is distrusted by an operator",
         Doubt::Settled => "was settled by an operator for less than this group's takeover-after",
     }
@@ -71,7 +71,7 @@ pub fn judged(judgement: &Judgement, incarnation: &Incarnation, store: &str) -> 
             format!("{store} ({incarnation}) is settled: its tokens are granted without a wait")
         }
         Judgement::Distrust => format!(
-            "{store} ({incarnation}) is distrusted: of each group nothing is granted for as long as its longest takeover-after; jobs that run go on"
+            "{store} ({incarnation}) is distrusted: nothing is granted in a group until its longest takeover-after has passed; running jobs go on"
         ),
     };
     Message::new(Level::Info, judgement.word(), text)

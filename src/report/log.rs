@@ -20,7 +20,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::message::{Level, Message, Subject};
-use super::printable::printable;
+use super::printable::{json, printable};
 use super::{rfc3339, wall_clock};
 use crate::sys::poll::is_writable;
 use crate::sys::signals::without_being_stopped;
@@ -125,7 +125,7 @@ impl Style {
             reason: message.reason,
             holder: message.holder.as_deref(),
         };
-        let object = serde_json::to_string(&object).unwrap_or_default();
+        let object = json(serde_json::to_string(&object).unwrap_or_default());
         format!("{object}\n")
     }
 }

@@ -54,7 +54,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
         Note::StoreAway { error } => Message::new(
             Warning,
             "store_trouble",
-            format!("{error}; waiting for it too"),
+            format!("{error}; waiting for the store too"),
         )
         .because(error.trouble.word()),
         Note::Waited { waited } => Message::new(Info, "waited", waiting::ends(cx, *waited)),
@@ -74,7 +74,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             Warning,
             "no_proc",
             format!(
-                "/proc is missing or shows another pid namespace: whatever happens, only {}'s own process can be ended, and {} is held as long as others that it started live",
+                "/proc is missing or shows another pid namespace: only the first process of {} can be ended, and {} is held as long as other processes that it started live",
                 cx.program,
                 cx.group()
             ),
@@ -93,7 +93,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             Detail,
             "adopted",
             format!(
-                "another wrote the row of {}; the token is still ours",
+                "another process wrote the row of {}; this session still has the token",
                 cx.group()
             ),
         ),
@@ -115,7 +115,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             Warning,
             "lost_after_end",
             format!(
-                "{} had ended by itself, but the token of {} was no longer ours; its own exit status counts",
+                "{} ended by itself, but this session no longer had the token of {}; the exit code of the job counts",
                 cx.program,
                 cx.group()
             ),
@@ -173,17 +173,12 @@ fn staying(
         .map_or_else(String::new, |client| format!(" of {client}"));
     if observing {
         format!(
-            "the token{of} for {group} in {} was stamped by another clock ({}, now {}): watching whether it stays silent for {wait}",
+            "the token{of} for {group} in {} was stamped by another clock ({}, now {}): waiting {wait} to see whether it stays silent",
             cx.store, row.stamped.epoch, now.epoch
         )
     } else {
-        let preferred = row
-            .document
-            .handoff
-            .as_ref()
-            .map(|handoff| &handoff.to)
-            .or_else(|| row.preferred_client())
-            .map_or("another client", |client| client.as_str());
+        let preferred = row.next_client();
+        let preferred = preferred.map_or("another client", |client| client.as_str());
         format!(
             "{group} in {} is open; leaving {preferred} a head start of {wait} before taking it",
             cx.store
@@ -193,7 +188,7 @@ fn staying(
 
 fn no_locks(cx: &Context<'_>, why: &str) -> String {
     format!(
-        "no lock could be taken for {} ({why}): if this run is killed, others wait for takeover-after on this host too",
+        "no lock could be taken for {} ({why}): if this run is killed, other runs on this host wait for --takeover-after too",
         cx.group()
     )
 }
@@ -214,7 +209,10 @@ fn acquired(cx: &Context<'_>, granted: &Granted, holder: Option<&str>) -> String
 
 fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) -> String {
     let until = job_ends_in.map_or_else(String::new, |left| {
-        format!("; it is ended in {} if that lasts", rounded(left))
+        format!(
+            "; it is ended in {} unless the store comes back",
+            rounded(left)
+        )
     });
     let what = error.to_string();
     let what = match what.starts_with("the store ") {
@@ -226,7 +224,7 @@ fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) 
 
 fn split(cx: &Context<'_>, primaries: &[String]) -> String {
     format!(
-        "the store {} has become several: each of these can be written to: {}; another node may use another of them, and run {} at the same time; stop all but the right one at once, and let no old primary come back but as a standby",
+        "the store {} has several primaries, which can all be written to: {}; another node may use another one, and run {} at the same time; stop all but the right one now, and start an old primary again only as a standby",
         cx.store,
         primaries.join(", "),
         cx.group()
@@ -235,7 +233,7 @@ fn split(cx: &Context<'_>, primaries: &[String]) -> String {
 
 fn output_not_kept(cx: &Context<'_>, error: &StoreError) -> String {
     format!(
-        "what {} printed is not stored in {}: {error}",
+        "the output of {} is not stored in {}: {error}",
         cx.program, cx.store
     )
 }
@@ -252,13 +250,13 @@ pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
         GuardNews::Leftovers { count, names } => (
             "leftovers",
             format!(
-                "{program} left {count} processes behind ({}); they are ended too (--leftovers leave lets them be)",
+                "{program} left {count} processes behind ({}); they are ended too (--leftovers leave leaves them alone)",
                 names.join(", ")
             ),
         ),
         GuardNews::Survivors(survivors) if survivors.is_empty() => (
             "survivors_gone",
-            format!("every process of {program} could be killed after all"),
+            format!("every process of {program} has been killed now"),
         ),
         GuardNews::Survivors(survivors) => {
             let named: Vec<String> = survivors
@@ -283,7 +281,7 @@ pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
 
 const fn unkillable(why: Unkillable) -> &'static str {
     match why {
-        Unkillable::NotPermitted => "only its own user or root may",
+        Unkillable::NotPermitted => "only its user or root can end it",
         Unkillable::Uninterruptible => "it sleeps in the kernel",
         Unkillable::NotYetGone => "it has not ended yet",
         Unkillable::Unseen => "/proc does not show them",

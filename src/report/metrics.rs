@@ -21,10 +21,12 @@ pub struct Measured {
 }
 
 /// A metric: its name, its type and its meaning.
-struct Metric {
-    name: &'static str,
-    kind: &'static str,
-    help: &'static str,
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    pub name: &'static str,
+    /// Prometheus' type: gauge or counter.
+    pub kind: &'static str,
+    pub help: &'static str,
 }
 
 /// All metrics of these groups, as text.
@@ -53,7 +55,8 @@ pub fn text(groups: &[Measured], unreadable: usize, memory: &Memory, now: &Store
     text
 }
 
-const METRICS: &[Metric] = &[
+/// All metrics, in the order in which they are printed.
+pub const METRICS: &[Metric] = &[
     Metric {
         name: "tokenrun_held",
         kind: "gauge",

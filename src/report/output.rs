@@ -48,11 +48,11 @@ pub fn head(record: &OutputRecord, client: Option<&ClientId>, is_older: bool) ->
     let on = client.map_or_else(String::new, |client| format!(" on {client}"));
     let kept = record.last_bytes().unwrap_or_default().len();
     let cut = match record.is_cut() {
-        true => format!("; the last {kept} are kept"),
+        true => format!("; the last {kept} are stored"),
         false => String::new(),
     };
     let older = match is_older {
-        true => "; of no newer run output is kept",
+        true => "; no newer run has stored output",
         false => "",
     };
     let group = quoted(record.group.as_str());
@@ -68,14 +68,14 @@ pub fn head(record: &OutputRecord, client: Option<&ClientId>, is_older: bool) ->
 pub fn none(group: &GroupName, run: Option<Fence>) -> String {
     let run = run.map_or_else(|| "any run".to_owned(), |fence| format!("run {fence}"));
     let of = format!("{run} of {}", quoted(group.as_str()));
-    format!("no output of {of} is kept; a run with --capture keeps it")
+    format!("no output of {of} is stored; a run with --capture stores it")
 }
 
 /// The message about a record that can't be read.
 #[must_use]
 pub fn damaged(record: &OutputRecord) -> String {
     format!(
-        "the kept output of run {} of {} is damaged",
+        "the stored output of run {} of {} is damaged",
         record.fence,
         quoted(record.group.as_str())
     )
@@ -139,8 +139,8 @@ mod tests {
         let client = ClientId::new("vm-1").unwrap();
         assert_eq!(
             head(&record, Some(&client), true),
-            "tokenrun: run 42 of \"nightly\" on vm-1 printed 70000 bytes; the last 3 are kept; of no \
-             newer run output is kept\n"
+            "tokenrun: run 42 of \"nightly\" on vm-1 printed 70000 bytes; the last 3 are stored; \
+             no newer run has stored output\n"
         );
         let whole = OutputRecord {
             printed: 3,

@@ -204,7 +204,7 @@ pub(super) fn heartbeat(row: &Row, now: &StoreTime, times: &Times) -> (String, S
 }
 
 /// How much is left of a length of which `age` has passed.
-pub(super) fn open_in(length: Duration, age: Duration) -> String {
+fn open_in(length: Duration, age: Duration) -> String {
     match length.saturating_sub(age) {
         Duration::ZERO => "open".to_owned(),
         left => rounded(left),

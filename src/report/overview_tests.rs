@@ -174,12 +174,12 @@ fn ten_groups_in_ten_states_fit_eighty_columns() {
 }
 
 #[test]
-fn the_readme_shows_what_is_shown() {
+fn the_guide_shows_what_is_shown() {
     let text = drawn_with(&ten()[..3], &[], "postgres://db/jobs", false, &berlin(80));
     let text: String = text.lines().map(|line| format!("    {line}\n")).collect();
-    let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    assert!(readme.contains(&text), "{text}");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/status-and-history.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains(&text), "{text}");
 }
 
 #[test]

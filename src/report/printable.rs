@@ -3,6 +3,7 @@
 //! another text.
 
 use crate::token::hidden::is_hidden;
+pub use crate::token::hidden::quoted;
 
 /// A text in one line, with its invisible characters escaped: `\n`, `\u{1b}`, `\u{202e}`. JSON and
 /// Prometheus' format escape in their own ways.
@@ -19,10 +20,19 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// A name in double quotes, so that it is not read as a word of the sentence around it.
+/// JSON without control characters that a terminal might obey: serde leaves those from U+007F to
+/// U+009F as they are. They can stand in texts alone, where an escape means the same.
 #[must_use]
-pub fn quoted(name: &str) -> String {
-    printable(&format!("{name:?}"))
+pub fn json(text: String) -> String {
+    let is_control = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
+    if !text.contains(is_control) {
+        return text;
+    }
+    let escaped = |c: char| match is_control(c) {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
 }
 
 /// As [`printable()`], for the lines of an output, which may have any bytes: newlines and tabs stay,
@@ -101,6 +111,14 @@ mod tests {
             printable("Nächtlich, 夜 'x' \\ \u{1f319}"),
             "Nächtlich, 夜 'x' \\ \u{1f319}"
         );
+    }
+
+    #[test]
+    fn json_has_no_control_characters_and_means_the_same() {
+        let text = "a\u{9b}31mb\u{7f} \u{e9}\u{1b}";
+        let shown = json(serde_json::to_string(text).unwrap());
+        assert_eq!(shown, "\"a\\u009b31mb\\u007f \u{e9}\\u001b\"");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
                 format!(", but not before {at} (--at-least)")
             });
             format!(
-                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no other comes{}",
+                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no new heartbeat comes{}",
                 seen.map_or_else(String::new, since),
                 rounded(*silent_for),
                 rounded(*takeover_in),
@@ -66,17 +66,17 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
             )
         }
         Refusal::TooSoon { wait } => format!(
-            "{group} in {store} ran too recently for its --at-least: not before {} from now",
+            "{group} in {store} ran too recently for its --at-least; it can run again in {}",
             rounded(*wait)
         ),
         Refusal::Behind { ahead: 1 } => {
-            format!("{group} in {store}: another is ahead of this one in the queue")
+            format!("{group} in {store}: another session is ahead in the queue")
         }
         Refusal::Behind { ahead } => {
-            format!("{group} in {store}: {ahead} others are ahead of this one in the queue")
+            format!("{group} in {store}: {ahead} other sessions are ahead in the queue")
         }
         Refusal::Bound { to, wait } => format!(
-            "{group} in {store} belongs to {to}, which ran it a short while ago; others may have it in {}",
+            "{group} in {store} belongs to {to}, which ran it a short while ago; other clients can have it in {}",
             rounded(*wait)
         ),
         Refusal::Forgetful { wait, doubt } => format!(
@@ -84,8 +84,17 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
             doubt_text(*doubt),
             rounded(*wait)
         ),
+        Refusal::HeadStart { of, wait } => format!(
+            "{group} in {store} is open, and {} has a head start of {} more",
+            of.as_ref().map_or("another client", |of| of.as_str()),
+            rounded(*wait)
+        ),
+        Refusal::Observed { wait } => format!(
+            "the age of the token of {group} in {store} is unknown, because another clock stamped it; it is observed for {} more",
+            rounded(*wait)
+        ),
         Refusal::Reserved { to, wait } => format!(
-            "{group} in {store} is new and reserved for {to}, which is expected to run it; others may have it in {}",
+            "{group} in {store} is new and reserved for {to}, which is expected to run it; other clients can have it in {}",
             rounded(*wait)
         ),
     }

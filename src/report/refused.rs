@@ -77,6 +77,8 @@ pub fn reason(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String {
             holder()
         ),
         "reserved" => format!("the group was new and reserved for {}", holder()),
+        "head_start" => format!("the token was open, and {} had a head start", holder()),
+        "observed" => "the age of the token was unknown, and it was observed".to_owned(),
         "store_observed" => "the store may have forgotten a grant and was observed".to_owned(),
         other => other.to_owned(),
     }
@@ -134,6 +136,14 @@ mod tests {
                 "the token belonged to holder, which ran shortly before",
             ),
             ("reserved", "the group was new and reserved for holder"),
+            (
+                "head_start",
+                "the token was open, and holder had a head start",
+            ),
+            (
+                "observed",
+                "the age of the token was unknown, and it was observed",
+            ),
             (
                 "store_observed",
                 "the store may have forgotten a grant and was observed",

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::printable::json;
 use super::whole_file::write_whole;
 use crate::run::ending::{Ending, JobEnd, Unstarted};
 use crate::run::event::Granted;
@@ -65,7 +66,8 @@ impl<'a> RunReport<'a> {
                 self.clause = Some(clause.number());
                 self.refused = Some(why.word());
                 self.refused_by = match why {
-                    Refusal::Forgetful { .. } => None,
+                    Refusal::Forgetful { .. } | Refusal::Observed { .. } => None,
+                    Refusal::HeadStart { of, .. } => of.as_ref(),
                     Refusal::Held { by, .. } => Some(by),
                     Refusal::Bound { to, .. } | Refusal::Reserved { to, .. } => Some(to),
                     Refusal::AliveHere(_)
@@ -97,7 +99,7 @@ impl<'a> RunReport<'a> {
     }
 
     fn text(&self) -> io::Result<Vec<u8>> {
-        let mut text = serde_json::to_vec_pretty(self)?;
+        let mut text = json(serde_json::to_string_pretty(self)?).into_bytes();
         text.push(b'\n');
         Ok(text)
     }

@@ -226,7 +226,7 @@ fn the_details_of_a_token_name_each_value_by_its_name() {
     let between = text(&idle());
     for line in [
         "last heartbeat -",
-        "open to others in 1h 59m",
+        "open to others in 7h 59m",
         "released at 2026-09-21T16:13:20.000Z",
     ] {
         assert!(between.iter().any(|it| it == line), "{line}: {between:?}");
@@ -444,9 +444,9 @@ fn refusals() -> [(Refusal, [&'static str; 3]); 4] {
         (
             held,
             [
-                "n1 (session s1) was heard 1m ago, and may be silent for 4m more",
+                "n1 (session s1) sent its last heartbeat 1m ago, and may be silent for 4m more",
                 "held by n1 (host host-a, pid 42) since 2026-09-21T15:13:20.000Z in the store; \
-                 its last heartbeat is 1m old, and it can be taken over in 4m if no other comes, but \
+                 its last heartbeat is 1m old, and it can be taken over in 4m if no new heartbeat comes, but \
                  not before 2026-09-22T00:13:20.000Z (--at-least)",
                 "held by n1 for 1h 1m, takeover possible in 4m",
             ],
@@ -455,7 +455,7 @@ fn refusals() -> [(Refusal, [&'static str; 3]); 4] {
             bound,
             [
                 "It belongs to n1 and is kept for it for 1m 10s more",
-                "belongs to n1, which ran it a short while ago; others may have it in 1m 10s",
+                "belongs to n1, which ran it a short while ago; other clients can have it in 1m 10s",
                 "kept for n1 for 1m 10s",
             ],
         ),
@@ -463,7 +463,7 @@ fn refusals() -> [(Refusal, [&'static str; 3]); 4] {
             reserved,
             [
                 "It is reserved for n2 for 1m 20s more",
-                "reserved for n2, which is expected to run it; others may have it in 1m 20s",
+                "reserved for n2, which is expected to run it; other clients can have it in 1m 20s",
                 "reserved for n2 for 1m 20s",
             ],
         ),
@@ -471,7 +471,7 @@ fn refusals() -> [(Refusal, [&'static str; 3]); 4] {
             Refusal::TooSoon { wait: s(90) },
             [
                 "The last run began at 2026-09-21T15:13:20.000Z; the next may in 1m 30s",
-                "not before 1m 30s from now",
+                "can run again in 1m 30s",
                 "too soon for 1m 30s",
             ],
         ),
@@ -501,7 +501,7 @@ fn a_refusal_is_shown_with_each_time_in_its_place() {
         let shown = why_not(&cx, &why, Some(&row));
         assert!(shown.ends_with(message), "{shown}");
         let shown = waiting::display(&cx, Some(&row), &now, &why, 2);
-        let line = format!("\"backup\", 2 ahead of this one in the queue: {shown_line}");
+        let line = format!("\"backup\", 2 ahead in the queue: {shown_line}");
         assert_eq!(shown, line);
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn begins(
 /// The line for a log when the wait has led to the token.
 pub(super) fn ends(cx: &Context<'_>, waited: Duration) -> String {
     format!(
-        "waited {} for {} in {}, which is ours now",
+        "waited {} for {} in {}; this run has the token now",
         rounded(waited),
         cx.group(),
         cx.store
@@ -50,7 +50,7 @@ pub fn display(
 ) -> String {
     let place = match ahead {
         0 => "next in the queue".to_owned(),
-        ahead => format!("{ahead} ahead of this one in the queue"),
+        ahead => format!("{ahead} ahead in the queue"),
     };
     let reason = match why {
         Refusal::Held {
@@ -74,6 +74,8 @@ pub fn display(
         Refusal::Forgetful { wait, .. } => {
             format!("the store is observed for {}", rounded(*wait))
         }
+        Refusal::HeadStart { wait, .. } => format!("open after a head start of {}", rounded(*wait)),
+        Refusal::Observed { wait } => format!("observed for {}", rounded(*wait)),
         Refusal::Reserved { to, wait } => format!("reserved for {to} for {}", rounded(*wait)),
     };
     format!("{}, {place}: {reason}", cx.group())

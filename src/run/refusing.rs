@@ -61,6 +61,7 @@ impl Refusing {
             Refusal::Held { by: holder, .. }
             | Refusal::Bound { to: holder, .. }
             | Refusal::Reserved { to: holder, .. } => Some(holder.clone()),
+            Refusal::HeadStart { of, .. } => of.clone(),
             Refusal::AliveHere(_) => self.bound.clone(),
             _ => None,
         }

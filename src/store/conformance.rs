@@ -33,6 +33,7 @@ use self::swaps::*;
 use super::kv::KvStore;
 use super::kv::memory::MemoryKv;
 use super::model::ModelStore;
+use super::mysql::{self, MysqlStore};
 use super::postgres::test_server::{Database, Server};
 use super::postgres::{PostgresStore, settings};
 use super::redis::settings::Settings as RedisSettings;
@@ -166,6 +167,11 @@ on_store!(memory, InMemory::new());
 on_store!(sqlite, InSqlite::new());
 on_store!(postgres, InPostgres::new());
 on_store!(redis, InRedis::new());
+on_store!(mariadb, InMysql::on(mysql::test_server::Server::shared()));
+on_store!(
+    needs_root_mysql,
+    InMysql::on(mysql::test_server::Server::shared_mysql())
+);
 
 pub(crate) fn claim(group: &str, client: &str, session: &str) -> Claim {
     Claim {

@@ -2,21 +2,26 @@
 //! the script that makes it, examining it, and showing its URL. The only place that distinguishes
 //! the kinds.
 
+mod text;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
+use super::mysql::{self, MysqlStore};
 use super::postgres::conninfo::ConninfoError;
-use super::postgres::conninfo::settings::{Secret, Settings};
-use super::postgres::conninfo::text::{is_conninfo, parse};
+use super::postgres::conninfo::settings::Settings;
 use super::postgres::{self, PostgresStore};
 use super::redis::settings as redis_settings;
 use super::redis::{self, RedisKv, RedisStore};
+use super::secret::Secret;
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
 use super::{Store, StoreError, Tokens as _, Trouble};
 use crate::sys::process;
 use crate::token::{GroupName, Timing};
+
+pub use self::text::{check, has_password, password_place, without_password};
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy)]
@@ -50,10 +55,19 @@ pub enum OpenError {
     #[error("{error}")]
     Settings {
         /// What is wrong.
-        error: ConninfoError,
+        error: SettingsError,
         /// The connection string.
         text: Secret,
     },
+}
+
+/// What is wrong with the settings of a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    #[error(transparent)]
+    Postgres(#[from] ConninfoError),
+    #[error(transparent)]
+    Mysql(#[from] mysql::conninfo::ConninfoError),
 }
 
 /// What an examination compares a store with.
@@ -75,7 +89,7 @@ impl StoreUrl {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => Some(path),
-            Self::Postgres(_) | Self::Redis(_) => None,
+            Self::Postgres(_) | Self::Mysql(_) | Self::Redis(_) => None,
         }
     }
 
@@ -84,7 +98,9 @@ impl StoreUrl {
     pub fn shown(&self) -> String {
         match self {
             Self::Sqlite(path) => format!("sqlite://{}", path.display()),
-            Self::Postgres(text) | Self::Redis(text) => without_password(&text.0),
+            Self::Postgres(text) | Self::Mysql(text) | Self::Redis(text) => {
+                without_password(&text.0)
+            }
         }
     }
 
@@ -110,6 +126,10 @@ impl StoreUrl {
                 store: Box::new(postgres_store(text, opening, warn)?),
                 locks: opening.state.map(locks_in),
             }),
+            Self::Mysql(text) => Ok(Opened {
+                store: Box::new(mysql_store(text, opening, warn)?),
+                locks: opening.state.map(locks_in),
+            }),
             Self::Redis(text) => Ok(Opened {
                 store: Box::new(redis_store(text, opening)?),
                 locks: opening.state.map(locks_in),
@@ -133,7 +153,12 @@ impl StoreUrl {
                 store.init()?;
                 Ok(store.name().to_owned())
             }
-            // There is nothing to make: that the server can be used is all.
+            Self::Mysql(text) => {
+                let mut store = mysql_store(text, opening, warn)?;
+                store.init()?;
+                Ok(store.name().to_owned())
+            }
+            // There is nothing to make. The server must be usable.
             Self::Redis(text) => {
                 let mut store = redis_store(text, opening)?;
                 store.list()?;
@@ -156,6 +181,10 @@ impl StoreUrl {
             Self::Postgres(text) => {
                 let settings = settings(text, opening.application, warn)?;
                 Ok(postgres::schema::creation(&settings.schema))
+            }
+            Self::Mysql(text) => {
+                mysql_settings(text, opening.application, warn)?;
+                Ok(mysql::schema::creation())
             }
             Self::Redis(_) => Err(StoreError::misconfigured(
                 "there is no SQL for a Redis or Valkey store, which needs no tables",
@@ -188,6 +217,20 @@ impl StoreUrl {
                 Ok(settings) => {
                     tell(Check::fine("store", settings.name()));
                     postgres::examine::examine(&settings, timing, group, tell);
+                    let locks = examination.state.map(locks_in);
+                    tell(directory::locks(locks.as_deref()));
+                }
+            },
+            Self::Mysql(text) => match mysql::settings(&text.0, "tokenrun doctor") {
+                Err(error) => tell(Check::fail(
+                    "store",
+                    Trouble::Misconfigured,
+                    error.to_string(),
+                    "correct it in the connection string, the variable or the file",
+                )),
+                Ok(settings) => {
+                    tell(Check::fine("store", settings.name()));
+                    mysql::examine::examine(&settings, timing, group, tell);
                     let locks = examination.state.map(locks_in);
                     tell(directory::locks(locks.as_deref()));
                 }
@@ -260,7 +303,7 @@ fn settings(
 ) -> Result<Settings, OpenError> {
     let settings = postgres::settings(&text.0, application);
     let settings = settings.map_err(|error| OpenError::Settings {
-        error,
+        error: error.into(),
         text: text.clone(),
     })?;
     for warning in &settings.warnings {
@@ -269,120 +312,36 @@ fn settings(
     Ok(settings)
 }
 
-/// Whether a text names a store, as far as the text alone shows; and the file, if the store is one.
-///
-/// # Errors
-/// What is wrong with it; reads after its name.
-pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
-    if is_conninfo(text) {
-        return match parse(text) {
-            Ok(_) => Ok(None),
-            Err(error) => Err(error.to_string()),
-        };
-    }
-    match StoreUrl::parse(text) {
-        Ok(url) => Ok(url.file().map(Path::to_owned)),
-        Err(error) => Err(format!("is not good: {error}")),
-    }
+fn mysql_store(
+    text: &Secret,
+    opening: &Opening<'_>,
+    warn: &mut dyn FnMut(&str),
+) -> Result<MysqlStore, OpenError> {
+    // As in [`postgres_store`].
+    let _ = process::forbid_core_dumps();
+    let settings = mysql_settings(text, opening.application, warn)?;
+    Ok(MysqlStore::new(settings, opening.timeout))
 }
 
-/// Whether a store's URL holds a password.
-#[must_use]
-pub fn has_password(text: &str) -> bool {
-    if let Ok(settings) = redis_settings::parse(text.trim()) {
-        return settings.password.is_some();
+fn mysql_settings(
+    text: &Secret,
+    application: &str,
+    warn: &mut dyn FnMut(&str),
+) -> Result<mysql::settings::Settings, OpenError> {
+    let settings = mysql::settings(&text.0, application);
+    let settings = settings.map_err(|error| OpenError::Settings {
+        error: error.into(),
+        text: text.clone(),
+    })?;
+    for warning in &settings.warnings {
+        warn(warning);
     }
-    is_conninfo(text)
-        && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| is_secret(name)))
-}
-
-/// Where the password of this store's URL may be kept instead.
-#[must_use]
-pub fn password_place(text: &str) -> &'static str {
-    match redis_settings::parse(text.trim()) {
-        Ok(_) => "REDISCLI_AUTH",
-        Err(_) => "~/.pgpass",
-    }
-}
-
-fn is_secret(name: &str) -> bool {
-    name == "password" || name == "sslpassword"
-}
-
-/// A store's URL without its password.
-#[must_use]
-pub fn without_password(text: &str) -> String {
-    if let Ok(settings) = redis_settings::parse(text.trim()) {
-        return settings.name();
-    }
-    if !is_conninfo(text) {
-        return match StoreUrl::parse(text) {
-            Ok(_) => text.to_owned(),
-            Err(_) => "(what can't be read is not shown)".to_owned(),
-        };
-    }
-    let Ok(pairs) = parse(text) else {
-        return "(what can't be read is not shown)".to_owned();
-    };
-    if !pairs.iter().any(|(name, _)| is_secret(name)) {
-        return text.to_owned();
-    }
-    let shown = pairs.iter().map(|(name, value)| match is_secret(name) {
-        true => format!("{name}=***"),
-        false => format!("{name}={value}"),
-    });
-    shown.collect::<Vec<_>>().join(" ")
+    Ok(settings)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_store_is_shown_without_its_password() {
-        for (store, shown) in [
-            ("/var/x.db", "/var/x.db"),
-            ("postgres://etl@db/jobs", "postgres://etl@db/jobs"),
-            (
-                "postgres://etl:s%40cret@db/jobs",
-                "user=etl password=*** host=db dbname=jobs",
-            ),
-            ("password=secret host=db", "password=*** host=db"),
-            ("rediss://etl:s%40cret@db/3", "rediss://etl@db:6379/3"),
-        ] {
-            let text = without_password(store);
-            assert!(!text.contains("cret"), "{text}");
-            let sorted = |text: &str| {
-                let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-                words.sort_unstable();
-                words.retain(|word| !word.starts_with("port="));
-                words
-            };
-            assert_eq!(sorted(&text), sorted(shown));
-        }
-        for unreadable in [
-            "postgres://u:secret@[h/d",
-            "mysql://u:secret@h",
-            "password='secret",
-        ] {
-            assert!(
-                !without_password(unreadable).contains("secret"),
-                "{unreadable}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_text_names_a_file_a_server_or_nothing() {
-        assert_eq!(check("/var/x.db"), Ok(Some(PathBuf::from("/var/x.db"))));
-        assert_eq!(check("postgres://etl@db/jobs"), Ok(None));
-        assert_eq!(check("host=db dbname=jobs"), Ok(None));
-        assert_eq!(check("redis://u:secret@h"), Ok(None));
-        let unknown = check("mongodb://u:secret@h").unwrap_err();
-        assert!(unknown.starts_with("is not good: "), "{unknown}");
-        assert!(!unknown.contains("secret"), "{unknown}");
-        assert!(check("postgres://h/d?hots=x").unwrap_err().contains("hots"));
-    }
 
     #[test]
     fn a_url_is_shown_as_it_can_be_written() {

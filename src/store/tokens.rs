@@ -1,6 +1,7 @@
 //! Tokens: one snapshot of a group, and the compare-and-swap of its row.
 
 use super::StoreError;
+use crate::token::hidden::quoted;
 use crate::token::{
     GroupName, Memory, NoteSwap, QueueEntry, Row, StoreTime, Swap, Swapped, Waiter, document,
 };
@@ -109,8 +110,8 @@ pub fn check_reader(row: &Row) -> Result<(), StoreError> {
         return Ok(());
     }
     Err(StoreError::misconfigured(format!(
-        "the token of group {:?} is for programs that know version {} of it or later, and this tokenrun knows {}",
-        row.group.as_str(),
+        "the token of group {} is for programs that know version {} of it or later, and this tokenrun knows {}",
+        quoted(row.group.as_str()),
         row.document.reader,
         document::VERSION
     )).remedy("install a newer tokenrun"))

@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::postgres::conninfo::settings::Secret;
+use super::mysql::conninfo::text::is_url;
 use super::postgres::conninfo::text::is_conninfo;
 use super::redis::settings::{BadUrl, is_scheme, parse};
+use super::secret::Secret;
 
 /// A store that can be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,32 +15,25 @@ pub enum StoreUrl {
     Sqlite(PathBuf),
     /// A PostgreSQL database: a connection string in libpq's syntax. It may hold a password.
     Postgres(Secret),
+    /// A database of MySQL or MariaDB: a URL. It may hold a password.
+    Mysql(Secret),
     /// A Redis or Valkey server: its URL. It may hold a password.
     Redis(Secret),
 }
 
 /// The schemes of databases that users of other lock tools may try.
-const UNSUPPORTED: [&str; 8] = [
-    "mysql",
-    "mariadb",
-    "mongodb",
-    "etcd",
-    "consul",
-    "zookeeper",
-    "mssql",
-    "oracle",
-];
+const UNSUPPORTED: [&str; 6] = ["mongodb", "etcd", "consul", "zookeeper", "mssql", "oracle"];
 
 /// Why a text names no store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error(
-        "the store {0:?} has an unknown scheme: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
+        "the store {0:?} has an unknown scheme: write postgres://user@host/database, mysql://user@host/database, sqlite:///absolute/path or a plain path of a file"
     )]
     UnknownScheme(String),
     /// A database that other tools of this kind use.
     #[error(
-        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database) or a SQLite file (sqlite:///absolute/path)"
+        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database), MySQL or MariaDB (mysql://user@host/database) or a SQLite file (sqlite:///absolute/path)"
     )]
     Unsupported(String),
     /// `sqlite://` without an absolute path.
@@ -47,14 +41,14 @@ pub enum UrlError {
     NotAbsolute(String),
     /// A file of such a name would be a private one, relative to this process's directory.
     #[error(
-        "the store {0:?} is no path that can be meant: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
+        "the store {0:?} is no path that can be meant: write postgres://user@host/database, mysql://user@host/database, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
     )]
     Unlikely(String),
     /// The rest of the text may hold a password.
     #[error("the store {0}://… {1}")]
     Redis(String, BadUrl),
     #[error(
-        "the store is empty: write postgres://user@host/database, sqlite:///absolute/path or a plain path of a file"
+        "the store is empty: write postgres://user@host/database, mysql://user@host/database, sqlite:///absolute/path or a plain path of a file"
     )]
     Empty,
     /// No default where a private file would exclude no other node.
@@ -86,6 +80,7 @@ impl StoreUrl {
             return plain_path(text).map(Self::Sqlite);
         };
         match scheme {
+            _ if is_url(trimmed) => Ok(Self::Mysql(Secret(trimmed.to_owned()))),
             "sqlite" if rest.starts_with('/') => Ok(Self::Sqlite(PathBuf::from(rest))),
             "sqlite" => Err(UrlError::NotAbsolute(text.to_owned())),
             of_redis if is_scheme(of_redis) => match parse(trimmed) {
@@ -234,6 +229,15 @@ mod tests {
             let store = StoreUrl::parse(text).unwrap();
             assert_eq!(store, StoreUrl::Postgres(Secret(text.into())));
             assert_eq!(format!("{store:?}"), "Postgres(…)");
+        }
+    }
+
+    #[test]
+    fn a_database_of_mysql_or_mariadb_is_a_url() {
+        for text in ["mysql://u:p@h/d", "mariadb:///d"] {
+            let store = StoreUrl::parse(text).unwrap();
+            assert_eq!(store, StoreUrl::Mysql(Secret(text.into())));
+            assert_eq!(format!("{store:?}"), "Mysql(…)");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Characters that are invisible, or that change how others are displayed.
 
+use unicode_width::UnicodeWidthChar as _;
+
 /// First and last of each range, in order, without control characters: Unicode's Default_Ignorable
 /// (zero width, writing direction, variation selectors, fillers, tags), the format controls beside
 /// them, the blanks that look like a space, and line ends.
@@ -38,9 +40,43 @@ pub fn is_hidden(c: char) -> bool {
             .any(|(first, last)| (*first..=*last).contains(&c))
 }
 
+/// A name in double quotes, so that it is not read as a word of the sentence around it, with its
+/// invisible characters escaped. An accent stays as it is where it belongs to a letter.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    let mut shown = String::from('"');
+    let mut after_letter = false;
+    for c in name.chars() {
+        let is_accent = after_letter && !is_hidden(c) && c.width() == Some(0);
+        match c {
+            c if is_hidden(c) => shown.extend(c.escape_default()),
+            '\'' => shown.push(c),
+            c if is_accent => shown.push(c),
+            c => shown.extend(c.escape_debug()),
+        }
+        after_letter = is_accent || c.is_alphanumeric();
+    }
+    shown.push('"');
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quoted_name_shows_its_accents_and_nothing_that_hides_text() {
+        for (name, shown) in [
+            ("caf\u{e9}", "\"caf\u{e9}\""),
+            ("cafe\u{301}", "\"cafe\u{301}\""),
+            ("it's", "\"it's\""),
+            ("\u{301}x", "\"\\u{301}x\""),
+            ("a\"b\\", "\"a\\\"b\\\\\""),
+            ("a\u{200d}b\n\u{9b}", "\"a\\u{200d}b\\n\\u{9b}\""),
+        ] {
+            assert_eq!(quoted(name), shown);
+        }
+    }
 
     #[test]
     fn invisible_characters_are_hidden() {

@@ -37,6 +37,19 @@ pub enum Refusal {
         wait: Duration,
         doubt: Doubt,
     },
+    /// The token is open, and another client has a head start. The rule waits; a session reports this
+    /// when its waiting time is over.
+    HeadStart {
+        of: Option<ClientId>,
+        /// How long until this session may have it.
+        wait: Duration,
+    },
+    /// The age of the token is unknown. The rule observes; a session reports this when its waiting time
+    /// is over.
+    Observed {
+        /// How much longer it must stand unchanged.
+        wait: Duration,
+    },
     /// Others are in the queue.
     Behind { ahead: usize },
     /// The token belongs to a client that ran a short while ago.
@@ -66,6 +79,8 @@ impl Refusal {
             Self::Bound { .. } => "bound",
             Self::Reserved { .. } => "reserved",
             Self::Forgetful { .. } => "store_observed",
+            Self::HeadStart { .. } => "head_start",
+            Self::Observed { .. } => "observed",
         }
     }
 
@@ -76,6 +91,7 @@ impl Refusal {
         match self {
             Self::Held { by, .. } => Some(by),
             Self::Bound { to, .. } => Some(to),
+            Self::HeadStart { of, .. } => of.as_ref(),
             Self::AliveHere(_) => seen.and_then(Row::client_bound),
             _ => None,
         }

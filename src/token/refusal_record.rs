@@ -25,7 +25,7 @@ pub struct RefusalRecord {
     /// The refused client.
     pub client: ClientId,
     /// The reason in a word for scripts, as messages and the report have it: `held`, `alive_here`,
-    /// `paused`, `too_soon`, `behind`, `bound`, `reserved`, `store_observed`. A newer program may
+    /// `paused`, `too_soon`, `behind`, `bound`, `reserved`, `store_observed`, `head_start`, `observed`. A newer program may
     /// have others.
     pub reason: String,
     /// The reason with the names in it, as [`Self::with_cause`] makes it: refusals with another cause have

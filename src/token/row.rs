@@ -67,6 +67,15 @@ impl Row {
         self.client_bound().or(self.expected_client.as_ref())
     }
 
+    /// The client that an open token goes to first: the target of a hand-off, else the preferred one.
+    #[must_use]
+    pub fn next_client(&self) -> Option<&ClientId> {
+        let handoff = self.document.handoff.as_ref();
+        handoff
+            .map(|handoff| &handoff.to)
+            .or_else(|| self.preferred_client())
+    }
+
     /// The last heartbeat of the session that holds the token.
     #[must_use]
     pub const fn heartbeat_at(&self) -> Option<Stamp> {

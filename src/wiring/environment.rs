@@ -94,7 +94,7 @@ pub(crate) fn warn_of_overlay(url: &StoreUrl, log: &mut Log) {
     let existing = absolute.ancestors().find(|path| path.exists());
     if existing.is_some_and(|path| filesystem::is_overlay(path).unwrap_or(false)) {
         let text = format!(
-            "the store {} is on overlayfs: it excludes only what runs in this very container",
+            "the store {} is on overlayfs: it excludes only runs in this container",
             path.display()
         );
         warn(log, "store_on_overlay", text);

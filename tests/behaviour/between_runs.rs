@@ -23,7 +23,7 @@ fn another_node_is_refused_while_the_token_is_kept_and_the_same_node_is_not() {
     run("node-b").end().with_code(75).says(&[
         "\"job\" in sqlite://",
         "belongs to node-a",
-        "others may have it in",
+        "other clients can have it in",
         "true was not started",
     ]);
     run("node-a").end().with_code(0);
@@ -70,9 +70,10 @@ fn a_new_group_is_reserved_for_the_client_that_is_expected() {
         let expected = ["--expected=node-a", "--keep=1h"];
         store.run(client).with(&expected).job(&["true"]).end()
     };
-    run("node-b")
-        .with_code(75)
-        .says(&["new and reserved for node-a", "others may have it in"]);
+    run("node-b").with_code(75).says(&[
+        "new and reserved for node-a",
+        "other clients can have it in",
+    ]);
     assert_eq!(store.status()["expected_client"], "node-a");
     run("node-a").with_code(0);
     assert_eq!(grants(&store), ["node-a bind"]);
@@ -133,7 +134,7 @@ fn a_run_too_soon_after_the_last_is_refused_on_every_node() {
     for client in ["node-a", "node-b"] {
         run(client)
             .with_code(75)
-            .says(&["ran too recently for its --at-least", "not before"]);
+            .says(&["ran too recently for its --at-least", "it can run again in"]);
     }
     assert!(store.status()["not_before"].is_string());
     assert_eq!(grants(&store), ["node-a bind"]);

@@ -168,7 +168,7 @@ fn a_killed_tokenrun_leaves_no_job_however_much_it_prints() {
     until_dead(job);
     line.end();
     let none = store.verb(&["output", "-g", "job"]).end().with_code(1);
-    none.says(&["no output of any run of \"job\" is kept", "--capture"]);
+    none.says(&["no output of any run of \"job\" is stored", "--capture"]);
 }
 
 #[test]
@@ -433,7 +433,7 @@ fn a_success_that_is_not_recorded_is_a_failure_that_shows_the_output() {
         let [kept, recorded] = rest.lines().collect::<Vec<_>>()[..] else {
             panic!("{ended:?}");
         };
-        assert!(kept.contains("what sh printed is not stored"), "{kept}");
+        assert!(kept.contains("the output of sh is not stored"), "{kept}");
         assert!(recorded.contains("did not confirm"), "{recorded}");
     }
 }

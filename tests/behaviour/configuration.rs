@@ -31,7 +31,11 @@ fn a_store_that_tokenrun_does_not_know_is_named() {
 #[test]
 fn a_password_in_a_store_that_is_refused_is_not_repeated() {
     let store = Store::new();
-    for url in ["mysql://me:secret@host/db", "me:secret@host/db"] {
+    for url in [
+        "redis://me:secret@host/db",
+        "mysql://me:secret@host",
+        "me:secret@host/db",
+    ] {
         let ended = run_on(&store, url).end().with_code(78);
         assert!(!ended.stderr.contains("secret"), "{ended:?}");
     }

@@ -25,10 +25,37 @@ fn manual_pages_are_written_to_a_directory() {
         ("tokenrun.1", "takeover"),
         ("tokenrun-status.1", "json"),
         ("tokenrun-history.1", "limit"),
+        ("../man7/tokenrun-exit-codes.7", "137"),
     ] {
         let text = fs::read_to_string(folder.join(page)).unwrap();
         assert!(text.contains(".TH") && text.contains(word), "{page}");
     }
+    let folder = store.file("other");
+    let ended = store.bare(&["man", folder.to_str().unwrap()]).end();
+    ended.with_code(0);
+    assert!(folder.join("tokenrun-json.7").exists());
+}
+
+#[test]
+fn a_topic_is_printed_and_an_unknown_one_is_a_usage_error() {
+    let store = Store::new();
+    for (topic, word) in [
+        ("exit-codes", "143 for TERM"),
+        ("environment", "TOKENRUN_FENCE"),
+        ("json", "takeover_in_ms"),
+        ("configuration", "[groups.nightly]"),
+        ("options", "--takeover-after DURATION [default: 5m]"),
+        ("metrics", "tokenrun_held"),
+    ] {
+        let ended = store.bare(&["help", topic]).end().with_code(0);
+        assert!(ended.stdout.contains(word), "{topic}: {}", ended.stdout);
+        let help = store.bare(&["help"]).end().with_code(0).stdout;
+        assert!(help.lines().last().unwrap().contains(topic), "{help}");
+        let ended = store.bare(&["help", "exit-cods"]).end().with_code(64);
+        ended.says(&["\"exit-cods\"", "tokenrun help exit-codes?", topic]);
+    }
+    let verb = store.bare(&["help", "once", "list"]).end().with_code(0);
+    assert!(verb.stdout.contains("tokenrun once list"), "{verb:?}");
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn needs_root_an_unkillable_process_is_reported_and_the_token_is_held() {
     let report = run.until_says("can't be killed");
     for words in [
         "\"job\" is held as long as they live",
-        &format!("unruly (pid {pid}): only its own user or root may"),
+        &format!("unruly (pid {pid}): only its user or root can end it"),
     ] {
         assert!(report.contains(words), "{report}");
     }

@@ -217,3 +217,64 @@ fn a_variable_that_means_nothing_is_warned_of() {
     let ended = line.env("TOKENRUN_KEEPP", "5m").end().with_code(0);
     ended.says(&["TOKENRUN_KEEPP", "unknown"]);
 }
+
+/// A line that can't be read has its message in JSON too, if it or its variable asks for that.
+#[test]
+fn a_usage_error_is_json_where_messages_are() {
+    let store = Store::new();
+    let usage = |words: &[&str], variable: &str| {
+        let line = store.bare(words).env("TOKENRUN_LOG_FORMAT", variable);
+        let ended = line.end().with_code(64);
+        let [message] = &ended.messages()[..] else {
+            panic!("{ended:?}");
+        };
+        serde_json::from_str::<Value>(message).ok()
+    };
+    for (words, variable) in [
+        (&["--log-format=json", "--gruop", "x"][..], ""),
+        (&["--log-format", "json", "-g", "x"], ""),
+        (&["-g", "x"], "json"),
+        (&["status", "--xyzzy"], "json"),
+    ] {
+        let message = usage(words, variable).unwrap_or_else(|| panic!("{words:?}"));
+        assert_eq!(message["event"], "usage", "{message}");
+        assert_eq!(message["level"], "warning", "{message}");
+    }
+    assert_eq!(usage(&["--log-format=text", "-g", "x"], "json"), None);
+    let nothing = usage(&[], "json").unwrap();
+    assert_eq!(nothing["message"], "no group, and no command to run");
+}
+
+#[test]
+fn an_accent_is_shown_and_a_control_character_is_escaped() {
+    let store = Store::new();
+    let group = "cafe\u{301}";
+    let line = || {
+        store.bare(&[
+            "-g",
+            group,
+            "-s",
+            store.database().to_str().unwrap(),
+            "--keep=0",
+        ])
+    };
+    line()
+        .job(&["sh", "-c", "exit 3"])
+        .end()
+        .with_code(3)
+        .says(&["\"cafe\u{301}\" failed"]);
+    let paused = store
+        .verb(&["pause", "-g", group, "--reason", "a\u{e9}b", "--json"])
+        .end();
+    assert!(paused.stdout.contains("a\u{e9}b"), "{paused:?}");
+    let printed = store.bare(&[
+        "-g",
+        "x",
+        "-s",
+        store.database().to_str().unwrap(),
+        "--capture",
+    ]);
+    printed.script("printf 'a\\302\\233b'").end().with_code(0);
+    let output = store.verb(&["output", "-g", "x", "--json"]).end();
+    assert!(output.stdout.contains("a\\u009bb"), "{output:?}");
+}

@@ -20,7 +20,10 @@ fn assert_lost(store: &Store, run: Run, job: i32) {
     let ended = run.end().with_code(76);
     until_dead(job);
     assert!(!store.is_job_alive());
-    assert!(ended.stderr.contains("no longer ours"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("no longer has the token"),
+        "{ended:?}"
+    );
     let history = store.history();
     let own = history.iter().find(|run| run["client"] == "node-a");
     assert_eq!(own.unwrap()["outcome"], "lost", "{history:?}");
@@ -65,7 +68,7 @@ fn an_operators_write_is_adopted_and_the_job_goes_on() {
     let store = Store::new();
     let (run, job) = start(&store);
     store.edit("expected_client = 'node-z', version = 4711");
-    run.until_says("another wrote the row of \"job\"; the token is still ours");
+    run.until_says("another process wrote the row of \"job\"; this session still has the token");
     let connection: Connection = store.sql();
     crate::support::until("a heartbeat is written after it", || {
         let sql = "SELECT version FROM tokens WHERE token_group <> ''";
@@ -98,7 +101,7 @@ fn a_paused_group_is_refused_and_a_running_job_goes_on() {
     let (run, _) = start(&store);
     let pause = r#"{"by": "ops", "reason": "migration"}"#;
     store.set(&[("pause", pause)], &["version = 4711"]);
-    run.until_says("another wrote the row");
+    run.until_says("another process wrote the row");
     store.go(0);
     run.end().with_code(0);
     let refused = store.free_run("node-a").end().with_code(75);

@@ -174,7 +174,11 @@ fn the_proc_of_another_namespace_is_not_used_and_a_warning_says_so() {
     let [warning] = ended.other_messages()[..] else {
         panic!("{ended:?}");
     };
-    for words in ["/proc", "another pid namespace", "only sh's own process"] {
+    for words in [
+        "/proc",
+        "another pid namespace",
+        "only the first process of sh",
+    ] {
         assert!(warning.contains(words), "{warning}");
     }
     assert_eq!(store.status()["state"], "free");

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Store, Terminal, alive, ctrl, until, until_dead};
+use crate::support::{Store, Terminal, alive, ctrl, until, until_dead, until_stopped};
 
 fn terminal(store: &Store) -> Terminal {
     Terminal::new(store, &store.free_run("node-a"))
@@ -75,11 +75,14 @@ fn a_quit_is_the_jobs_and_tokenruns() {
 fn a_job_is_suspended_and_goes_on_in_the_foreground() {
     let store = Store::new();
     let mut terminal = terminal(&store);
-    terminal.line("t -- sh -c 'echo up; read word; echo got $word; exit 4'");
-    terminal.until("up\r\n");
+    terminal.line("t -- sh -c 'echo pid $$; read word; echo got $word; exit 4'");
+    terminal.until("pid ");
+    let job = terminal.until("\r\n").trim().parse().unwrap();
     terminal.key(ctrl('z'));
     terminal.until("Stopped");
     terminal.prompt();
+    // The shell waits for tokenrun alone: a job that has not stopped yet may still read.
+    until_stopped(job);
     terminal.line("fg");
     terminal.line("hello");
     terminal.until("got hello");

@@ -176,7 +176,7 @@ fn options_may_stand_before_the_verb_and_help_is_a_verb_too() {
     let status = store.bare(&["-s", database, "--json", "status"]).end();
     assert_eq!(status.with_code(0).json()[0]["group"], "job");
     for (words, says) in [
-        (&["help"][..], "EXIT STATUS"),
+        (&["help"][..], "Exit codes: "),
         (&["help", "once", "forget"], "Usage: tokenrun once forget"),
         (&["version"], "tokenrun "),
     ] {
@@ -188,9 +188,9 @@ fn options_may_stand_before_the_verb_and_help_is_a_verb_too() {
 #[test]
 fn a_store_of_another_kind_is_named_as_unsupported() {
     let store = Store::new();
-    let run = store.bare(&["-g", "x", "-s", "mysql://etl:secret@db/jobs"]);
+    let run = store.bare(&["-g", "x", "-s", "redis://etl:secret@db/jobs"]);
     let ended = run.job(&["true"]).end().with_code(78);
-    ended.says(&["does not support mysql:// stores", "postgres://"]);
+    ended.says(&["does not support redis:// stores", "postgres://"]);
     assert!(!ended.stderr.contains("secret"), "{}", ended.stderr);
 }
 
@@ -210,7 +210,7 @@ fn help_and_version_are_printed_on_demand() {
         "--group",
         "--takeover-after",
         "status",
-        "EXIT STATUS",
+        "Exit codes: ",
         "124",
     ] {
         assert!(help.stdout.contains(word), "{word}: {}", help.stdout);

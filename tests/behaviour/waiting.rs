@@ -205,7 +205,7 @@ fn a_session_outside_the_queue_does_not_overtake_waiters() {
     store.set(&[("pause", "null")], &["version = version + 1"]);
     let late = store.free_run("late").job(&["true"]).end().with_code(75);
     late.says(&[
-        "another is ahead of this one in the queue",
+        "another session is ahead in the queue",
         "true was not started",
     ]);
     first.signal(Signal::SIGCONT);
@@ -300,7 +300,10 @@ fn a_store_that_is_locked_is_waited_for_until_the_time_is_over() {
         let ended = run.job(&["true"]).end().with_code(69);
         let took = begun.elapsed();
         assert!(took >= Duration::from_millis(1_500), "{took:?}");
-        assert!(ended.stderr.contains("waiting for it too"), "{ended:?}");
+        assert!(
+            ended.stderr.contains("waiting for the store too"),
+            "{ended:?}"
+        );
         took
     });
     // A grant that is out must not delay the end, nor happen afterwards.
@@ -318,7 +321,7 @@ fn a_store_that_is_locked_is_waited_for_until_the_time_is_over() {
     // And once it is back, the job runs.
     let run = quick(store.free_run("c")).with(&["--wait=1m"]);
     let run = run.job(&["true"]).start();
-    run.until_says("waiting for it too");
+    run.until_says("waiting for the store too");
     sqlite.execute_batch("ROLLBACK").unwrap();
     run.end().with_code(0);
 }

@@ -39,8 +39,8 @@ impl Postgres {
         Self::kept_by(CAUSE, folder, nodes)
     }
 
-    /// A server that is kept by the process with this first word.
-    pub(crate) fn kept_by(cause: &str, folder: &Path, nodes: usize) -> Self {
+    /// Starts a server that this program keeps with `word` as its first word.
+    pub(crate) fn kept_by(word: &str, folder: &Path, nodes: usize) -> Self {
         let state = folder.join(STATE);
         let of_tokenrun = state.join("tokenrun");
         fs::create_dir_all(&of_tokenrun).unwrap();
@@ -49,7 +49,7 @@ impl Postgres {
             stand_in_for_the_state_of_root(&of_tokenrun);
         }
         let mut keeper = Command::new(myself());
-        keeper.arg(cause).arg(folder).arg(nodes.to_string());
+        keeper.arg(word).arg(folder).arg(nodes.to_string());
         keeper.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut keeper = keeper.spawn().unwrap();
         let mut said = BufReader::new(keeper.stdout.take().unwrap());

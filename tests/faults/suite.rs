@@ -11,6 +11,7 @@ use super::database::{Database, Sqlite};
 use super::evidence::{Ended, Evidence, Record};
 use super::faults::Faults;
 use super::job::Plan;
+use super::mysql::Mysql;
 use super::options::Options;
 use super::postgres::Postgres;
 use super::random::Random;
@@ -43,8 +44,9 @@ fn play_and_check(options: &Options, store: &str) -> bool {
     let database: Box<dyn Database> = match store {
         "sqlite" => Box::new(Sqlite::new(folder)),
         "postgres" => Box::new(Postgres::new(folder, options.nodes)),
+        "mysql" => Box::new(Mysql::new(folder, options.nodes)),
         "redis" => Box::new(Redis::new(folder, options.nodes, &options.program)),
-        other => panic!("--store {other}: there are sqlite, postgres and redis"),
+        other => panic!("--store {other}: there are sqlite, postgres, mysql and redis"),
     };
     let place = Paths {
         program: options.program.clone(),

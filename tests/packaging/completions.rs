@@ -182,6 +182,10 @@ impl Shell {
         });
         self.until("it is quiet");
         self.until(PROMPT);
+        // The topics of help.
+        self.types("tokenrun help exit-c\t\r");
+        self.until("143 for TERM");
+        self.until(PROMPT);
         // Other options and commands still complete.
         self.types("tokenrun hist\t --js\t\r");
         self.until("\"grant\":\"bind\"");
@@ -219,6 +223,7 @@ fn fish_completes_groups() {
     for (line, word) in [
         ("tokenrun status -g we", "week end"),
         ("tokenrun handoff --to v", "vm-7"),
+        ("tokenrun help exit", "exit-codes"),
         ("tokenrun -g x -- tokenr", "tokenrun"),
         ("tokenrun -g x -- tokenrun stat", "status"),
     ] {

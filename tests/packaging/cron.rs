@@ -12,7 +12,7 @@ use crate::support::{Store, alive, children, signal, until, until_dead};
 
 /// Short durations, as lines of a crontab, and a report of what became of each entry.
 pub(crate) const HASTY: &str = "TOKENRUN_HEARTBEAT=1s\nTOKENRUN_TAKEOVER_AFTER=6s\n\
-    TOKENRUN_KILL_GRACE=300ms\nTOKENRUN_STORE_TIMEOUT=500ms\nTOKENRUN_HEAD_START=2s\n\
+    TOKENRUN_KILL_GRACE=300ms\nTOKENRUN_STORE_TIMEOUT=1s\nTOKENRUN_HEAD_START=2s\n\
     TOKENRUN_KEEP=1s\n";
 
 /// Two machines with the example in /etc/cron.d, and the database.

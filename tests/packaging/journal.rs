@@ -7,7 +7,7 @@ use crate::machine::{Machine, shared_folder};
 use crate::mails::without_time;
 use crate::server::Server;
 use crate::support::{Store, until};
-use crate::systemd::{install, install_database, until_over};
+use crate::systemd::{install, install_database, property, until_over};
 
 struct Node {
     store: Store,
@@ -49,10 +49,18 @@ impl Node {
         install_database(&self.machine, url);
         let job = format!("#!/bin/sh\n{job}\n");
         self.machine.write("/opt/etl/run.sh", "0755", &job);
+        let before = property(&self.machine, "InvocationID");
         self.machine.shell(
             "systemctl daemon-reload; systemctl reset-failed nightly.service || true
              systemctl start --no-block nightly.service",
         );
+        // Until then it is as inactive as after its end.
+        until("the service has started", || {
+            match property(&self.machine, "InvocationID") {
+                id if id == before => Err(id),
+                _ => Ok(()),
+            }
+        });
         during(&self.store);
         let (result, status) = until_over(&self.machine);
         let journal = self
@@ -117,9 +125,9 @@ fn needs_root_the_journal_has_the_reason_of_each_end() {
     server.ctl(&["reload"]);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = "Connection refused (os error 111), while connecting; run.sh was not started; \
-                  tokenrun doctor looks closer";
+                  tokenrun doctor examines the store";
     let late = "no answer within 500ms while logging in; run.sh was not started; tokenrun doctor \
-                looks closer";
+                examines the store";
     let wrong = "password authentication failed for user \"etl\" (SQLSTATE 28P01); run.sh was not \
                  started";
     for (port, status, how) in [

@@ -9,16 +9,19 @@ use std::process::{Child, Command, Stdio};
 use crate::support::{TOKENRUN, children, until};
 
 /// Makes the root in a mount namespace: the folder for it, the host's name, tokenrun's
-/// binary, and the folder that is shared with the test. The rest is what runs there.
+/// binary or nothing, and the folder that is shared with the test. The rest is what runs there.
 const MAKE: &str = r#"
 set -e
 mount -t tmpfs machine "$1"
 cd "$1"
 mkdir upper work root
 mount -t overlay machine -o lowerdir=/,upperdir=upper,workdir=work root
-touch root/usr/local/bin/tokenrun
-chmod 755 root/usr/local/bin/tokenrun
-mount --bind "$3" root/usr/local/bin/tokenrun
+rm -f root/usr/local/bin/tokenrun
+if [ -n "$3" ]; then
+    touch root/usr/local/bin/tokenrun
+    chmod 755 root/usr/local/bin/tokenrun
+    mount --bind "$3" root/usr/local/bin/tokenrun
+fi
 "#;
 
 /// A process that waits for the end of the test, and the root that it sees.
@@ -73,7 +76,16 @@ pub(crate) struct Machine {
 impl Machine {
     /// Starts a machine with this host name that shares a folder with the test.
     pub(crate) fn start(name: &str, shared: &Path) -> Self {
-        let (mut process, folder) = Self::make(name, shared, PLAIN, true);
+        Self::start_with(TOKENRUN, name, shared)
+    }
+
+    /// The same without tokenrun.
+    pub(crate) fn start_bare(name: &str, shared: &Path) -> Self {
+        Self::start_with("", name, shared)
+    }
+
+    fn start_with(tokenrun: &str, name: &str, shared: &Path) -> Self {
+        let (mut process, folder) = Self::make(name, tokenrun, shared, PLAIN, true);
         Self::until_ready(&mut process);
         let init = Self::only_child(&process);
         Self {
@@ -86,7 +98,7 @@ impl Machine {
 
     /// Starts a machine that systemd runs.
     pub(crate) fn boot(name: &str, shared: &Path) -> Self {
-        let (mut process, folder) = Self::make(name, shared, SYSTEMD, false);
+        let (mut process, folder) = Self::make(name, TOKENRUN, shared, SYSTEMD, false);
         Self::until_ready(&mut process);
         let nspawn = Self::only_child(&process);
         let console = shared.join("console");
@@ -114,7 +126,13 @@ impl Machine {
         machine
     }
 
-    fn make(name: &str, shared: &Path, rest: &str, plain: bool) -> (Child, tempfile::TempDir) {
+    fn make(
+        name: &str,
+        tokenrun: &str,
+        shared: &Path,
+        rest: &str,
+        plain: bool,
+    ) -> (Child, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private"]);
@@ -125,7 +143,7 @@ impl Machine {
             .args(["sh", "-c", &format!("{MAKE}{rest}"), "sh"])
             .arg(folder.path())
             .arg(name)
-            .arg(TOKENRUN)
+            .arg(tokenrun)
             .arg(shared)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());

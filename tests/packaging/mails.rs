@@ -12,6 +12,9 @@ use crate::support::{Store, until};
 /// A job that the test ends by a line with its status.
 const WAITING: &str = "echo begun >> log; read -r status < go; exit $status";
 
+/// A busy machine may take a second to make the tables.
+const PATIENT: &str = "TOKENRUN_STORE_TIMEOUT=2s\nTOKENRUN_TAKEOVER_AFTER=10s\n";
+
 /// A machine with cron, on which each night is another.
 struct Vm {
     store: Store,
@@ -43,7 +46,7 @@ impl Vm {
     fn set(&mut self, settings: &str) {
         let example = fs::read_to_string(crate::repository("examples/cron/nightly")).unwrap();
         let report = format!("TOKENRUN_REPORT={}\n", self.store.file("report").display());
-        let entry = format!("{HASTY}{report}{settings}{example}");
+        let entry = format!("{HASTY}{PATIENT}{report}{settings}{example}");
         self.machine.write("/etc/cron.d/nightly", "0644", &entry);
     }
 
@@ -138,10 +141,11 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
         vm.mail(closed, "exit 0", |_| ()),
         "tokenrun: the store postgres://etl@127.0.0.1:1/postgres can't be used: server 127.0.0.1 \
          port 1: Connection refused (os error 111), while connecting; run.sh was not started; \
-         tokenrun doctor looks closer\n"
+         tokenrun doctor examines the store\n"
     );
 
     // Its kernel takes the connection, and no process answers.
+    vm.set("TOKENRUN_STORE_TIMEOUT=2s\n");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let url = format!("postgres://etl:x@127.0.0.1:{port}/postgres?sslmode=disable");
@@ -149,8 +153,8 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
         vm.mail(&url, "exit 0", |_| ()),
         format!(
             "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
-             127.0.0.1 port {port}: no answer within 500ms while logging in; run.sh was not \
-             started; tokenrun doctor looks closer\n"
+             127.0.0.1 port {port}: no answer within N while logging in; run.sh was not \
+             started; tokenrun doctor examines the store\n"
         )
     );
 }
@@ -210,7 +214,7 @@ fn needs_root_a_store_that_goes_away_is_a_mail_with_what_became_of_the_job() {
          error 111), while connecting"
     );
     let lines = [
-        format!("{refused}; run.sh goes on; it is ended in N if that lasts"),
+        format!("{refused}; run.sh goes on; it is ended in N unless the store comes back"),
         format!(
             "the lease of \"nightly\" could not be renewed in {store} in time; run.sh is ended, \
              and killed in N"

@@ -5,17 +5,23 @@ use std::process::Command;
 
 use crate::repository;
 
-/// The pages of ours that a page names: what ends in `(1)`, without the formatter's marks.
+/// The pages of ours that a page names, as files: what ends in `(1)` or `(7)`, without the
+/// formatter's marks.
 fn named(page: &str) -> Vec<String> {
     let plain = ["\\fB", "\\fI", "\\fR", "\\"];
     let text = plain
         .iter()
         .fold(page.to_owned(), |text, mark| text.replace(mark, ""));
-    let text = text.replace(" (1)", "(1)");
+    let text = text.replace(" (", "(");
     let words = text.split(|c: char| c.is_whitespace() || c == ',');
-    let names = words.filter_map(|word| word.split_once("(1)").map(|(name, _)| name));
-    let ours = names.filter(|name| name.starts_with("tokenrun"));
-    ours.map(str::to_owned).collect()
+    let names = words.filter_map(|word| {
+        let (name, rest) = word.split_once('(')?;
+        let section = rest.split_once(')')?.0;
+        ["1", "7"]
+            .contains(&section)
+            .then(|| format!("{name}.{section}"))
+    });
+    names.filter(|name| name.starts_with("tokenrun")).collect()
 }
 
 #[test]
@@ -24,13 +30,14 @@ fn no_page_names_one_that_is_not_there() {
     for page in fs::read_dir(repository("man")).unwrap() {
         let page = page.unwrap().path();
         for name in named(&fs::read_to_string(&page).unwrap()) {
-            let there = repository("man").join(format!("{name}.1"));
-            assert!(there.exists(), "{} names {name}(1)", page.display());
+            let there = repository("man").join(&name);
+            assert!(there.exists(), "{} names {name}", page.display());
             looked_at += 1;
         }
     }
     assert!(looked_at > 40, "only {looked_at} names were found");
     assert!(repository("man/tokenrun-fence-verify.1").exists());
+    assert!(repository("man/tokenrun-exit-codes.7").exists());
 }
 
 #[test]

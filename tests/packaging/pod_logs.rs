@@ -31,6 +31,9 @@ fn needs_root_the_log_has_the_reason_of_each_end() {
     let database = server.database();
     let url = crate::url_from_elsewhere(&database);
     let shown = url.split_once('?').unwrap().0;
+    // A pod that waits for no time gives its first look a second, which making the tables may take.
+    let init = ["init", "-s", &url];
+    site.store().bare(&init).end().with_code(0);
 
     let job = "echo no space left >&2; exit 3";
     assert_eq!(
@@ -79,8 +82,8 @@ fn needs_root_the_log_has_the_reason_of_each_end() {
         );
         // It waits for a store that may come back, here for no time at all.
         let line = format!(
-            "{error}; waiting for it too\n\
-             {error}; sh was not started; tokenrun doctor looks closer"
+            "{error}; waiting for the store too\n\
+             {error}; sh was not started; tokenrun doctor examines the store"
         );
         assert_eq!(
             logged(&site, &url, &pod(&["--once=4"], "exit 0")),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use crate::blocks::{By, blocks};
 use crate::machine::Machine;
@@ -136,8 +137,18 @@ fn command(begin: &str) -> String {
     (*found.unwrap_or_else(|| panic!("README.md has no {begin}"))).to_owned()
 }
 
-/// The package of what has been built.
-fn package() -> PathBuf {
+/// The package of what the image's build makes. Both are made once.
+pub(crate) fn package() -> &'static Path {
+    static PACKAGE: OnceLock<PathBuf> = OnceLock::new();
+    PACKAGE.get_or_init(|| {
+        let machine = Machine::start("builder", &target());
+        build_image(&machine);
+        is_static_pie(&machine.shell("readelf --file-header --program-headers /out/bin/tokenrun"));
+        package_of_what_is_built()
+    })
+}
+
+fn package_of_what_is_built() -> PathBuf {
     let file = target().join("tokenrun.deb");
     let script = format!("{} --no-build --output \"$0\"", command("cargo deb "));
     let mut deb = Command::new("sh");
@@ -155,23 +166,13 @@ fn package() -> PathBuf {
 
 #[test]
 fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
-    let machine = Machine::start("builder", &target());
-    build_image(&machine);
+    let package = package();
     assert_eq!(command("docker build "), "docker build -t tokenrun .");
     // The image's build has run the second of these.
     let mut run = instructions().into_iter().filter(|(it, _)| it == "RUN");
     let (_, run) = run.next().unwrap();
     assert_eq!(command("packaging/"), run.replace("/out", "/usr/local"));
-    let install = format!("cd /src && {}", command("cargo install "));
-    let mut shell = machine.command("sh");
-    for_cargo(shell.args(["-ec", &install])).env("CARGO_INSTALL_ROOT", "/installed");
-    output_of(&mut shell);
-    machine.shell("/installed/bin/tokenrun --version");
-    is_static_pie(&machine.shell("readelf --file-header --program-headers /out/bin/tokenrun"));
-    drop(machine);
-    let package = package();
-
-    let machine = Machine::start("node-a", &target());
+    let machine = Machine::start_bare("node-a", &target());
     // tokenrun may have been used on the machine that this one is a copy of.
     machine.shell("rm -rf /var/lib/tokenrun");
     let before = files(&machine);
@@ -183,9 +184,13 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
         "/usr/bin/tokenrun",
         "/usr/share/man/man1/tokenrun.1.gz",
         "/usr/share/man/man1/tokenrun-status.1.gz",
+        "/usr/share/man/man7/tokenrun-exit-codes.7.gz",
         "/usr/share/bash-completion/completions/tokenrun",
         "/usr/share/zsh/vendor-completions/_tokenrun",
         "/usr/share/fish/vendor_completions.d/tokenrun.fish",
+        "/usr/share/doc/tokenrun/README.md",
+        "/usr/share/doc/tokenrun/docs/README.md",
+        "/usr/share/doc/tokenrun/docs/page.png",
         "/usr/share/doc/tokenrun/examples/cron/nightly",
         "/usr/share/doc/tokenrun/examples/cron/page",
         "/usr/share/doc/tokenrun/examples/systemd/nightly.service.d/postgres.conf",
@@ -220,6 +225,19 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
     );
     let data = |file: &String| file.starts_with("/var/lib/tokenrun");
     assert!(left.iter().all(data), "{left:?}");
+}
+
+#[test]
+fn needs_root_cargo_installs_it() {
+    // What it builds is there already, by the same profile.
+    package();
+    let machine = Machine::start_bare("builder", &target());
+    copy_context(&machine, "/src");
+    let install = format!("cd /src && {}", command("cargo install "));
+    let mut shell = machine.command("sh");
+    for_cargo(shell.args(["-ec", &install])).env("CARGO_INSTALL_ROOT", "/installed");
+    output_of(&mut shell);
+    machine.shell("/installed/bin/tokenrun --version");
 }
 
 /// Checks readelf's words on a program: it needs no library of the system's, and may lie at any

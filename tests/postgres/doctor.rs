@@ -306,7 +306,7 @@ fn a_schema_is_neither_made_nor_believed() {
     let found = Findings::of(&etl, &["-g", GROUP], 78);
     found.says("schema", "FAIL", &["99", "install a newer tokenrun"]);
     database.sql("DELETE FROM tokenrun.meta");
-    Findings::of(&etl, &[], 78).says("schema", "FAIL", &["does not say whom it serves"]);
+    Findings::of(&etl, &[], 78).says("schema", "FAIL", &["does not say which programs it is for"]);
     let odd = format!("{}?tokenrun_schema=My%20\"own\"%27s", database.url());
     Findings::of(&odd, &[], 0).says("schema", "ok", &["My ", "the first run makes it"]);
     database.sql("ALTER ROLE etl SET default_transaction_read_only = on");

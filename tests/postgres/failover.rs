@@ -93,7 +93,7 @@ fn a_success_whose_grant_a_failover_lost_is_recorded_with_its_key() {
     primary.ctl(&["-w", "-m", "immediate", "stop"]);
     second.ctl(&["-w", "promote"]);
     site.store.go(0);
-    run.end().with_code(0).says(&["was no longer ours"]);
+    run.end().with_code(0).says(&["no longer had the token"]);
     let report = std::fs::read_to_string(site.file("report.json")).unwrap();
     assert!(report.contains("\"recorded\": true"), "{report}");
     let shown = "SELECT client, outcome, document ->> 'program', started_at < ended_at

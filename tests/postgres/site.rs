@@ -1,6 +1,7 @@
 //! A folder, a store's connection string, and tokenrun with both.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::support::{Line, PROVING, Store};
 
@@ -52,6 +53,10 @@ impl Site {
     /// Has an administrator change the tables.
     #[allow(dead_code)] // not every program of tests has use for it
     pub(crate) fn sql(&self, statement: &str) {
+        if self.is_mysql() {
+            self.in_mysql(&in_words_of_mysql(statement));
+            return;
+        }
         if !self.url.starts_with("postgres:") {
             self.store.sql().execute_batch(statement).unwrap();
             return;
@@ -75,7 +80,9 @@ impl Site {
     #[allow(dead_code)] // as above
     pub(crate) fn with_field(&self, document: &str, field: &str, json: &str) -> String {
         let json = json.replace('\'', "''");
-        if self.url.starts_with("postgres:") {
+        if self.is_mysql() {
+            format!("JSON_SET({document}, '$.{field}', JSON_EXTRACT('{json}', '$'))")
+        } else if self.url.starts_with("postgres:") {
             let path = field.replace('.', ",");
             format!("jsonb_set({document}, '{{{path}}}', '{json}')")
         } else {
@@ -86,6 +93,10 @@ impl Site {
     /// A cell of the group's token, as a text.
     #[allow(dead_code)] // as above
     pub(crate) fn cell(&self, column: &str) -> String {
+        if self.is_mysql() {
+            let sql = format!("SELECT {column} FROM tokens WHERE token_group = '{GROUP}'");
+            return self.in_mysql(&in_words_of_mysql(&sql));
+        }
         let sql =
             format!("SELECT CAST({column} AS TEXT) FROM tokens WHERE token_group = '{GROUP}'");
         if !self.url.starts_with("postgres:") {
@@ -100,8 +111,64 @@ impl Site {
         client.query_one(&sql, &[]).unwrap().get(0)
     }
 
+    pub(crate) fn is_mysql(&self) -> bool {
+        self.url.starts_with("mysql:")
+    }
+
+    /// MariaDB's client as its administrator, for the database of the store.
+    #[allow(dead_code)] // as above
+    pub(crate) fn mysql_client(&self) -> Command {
+        let (place, socket) = self.url.split_once("?socket=").unwrap();
+        let database = place.rsplit('/').next().unwrap();
+        let mut client = Command::new("mariadb");
+        client.args(["--no-defaults", "-N", "-B", "-r", "-u", "root"]);
+        client.args([
+            "--default-character-set=utf8mb4",
+            "-S",
+            socket,
+            "-D",
+            database,
+        ]);
+        client
+    }
+
+    /// Runs a statement there.
+    #[allow(dead_code)] // as above
+    pub(crate) fn in_mysql(&self, statement: &str) -> String {
+        // As in the other databases, a backslash is nothing special.
+        let statement = format!("SET sql_mode = 'NO_BACKSLASH_ESCAPES'; {statement}");
+        let done = self.mysql_client().args(["-e", &statement]).output();
+        let done = done.unwrap();
+        assert!(done.status.success(), "{statement}: {done:?}");
+        let text = String::from_utf8(done.stdout).unwrap();
+        text.trim_end_matches('\n').to_owned()
+    }
+
     /// A file of the test's.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.store.file(name)
     }
+}
+
+/// A statement on tables of the store, with the names that they have in MySQL.
+fn in_words_of_mysql(statement: &str) -> String {
+    const TABLES: [&str; 7] = [
+        "tokens",
+        "runs",
+        "acts",
+        "refusals",
+        "done_keys",
+        "outputs",
+        "waiters",
+    ];
+    let mut last = String::new();
+    let words = statement.split(' ').map(|word| {
+        let is_table = ["UPDATE", "FROM", "TABLE", "TO"].contains(&last.as_str());
+        word.trim().clone_into(&mut last);
+        match TABLES.contains(&word) && is_table {
+            true => format!("tokenrun_{word}"),
+            false => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }

@@ -61,7 +61,7 @@ fn a_holder_tells_once_that_another_server_can_be_written_to_as_well() {
     let first = run(&site).start();
     site.store.until_begun("a");
     second.ctl(&["-w", "promote"]);
-    first.until_says("each of these can be written to");
+    first.until_says("can all be written to");
     until_looked(&second, 3);
     until("each connection is closed after its look", || {
         let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'tokenrun:%'";
@@ -81,7 +81,7 @@ fn a_holder_tells_once_that_another_server_can_be_written_to_as_well() {
 
     // It is there from the start.
     let json = run(&site).with(&["--log-format=json"]).start();
-    let line = json.until_says("each of these can be written to");
+    let line = json.until_says("can all be written to");
     site.store.go(0);
     json.end().with_code(0).says(&["stop all but"]);
     let shown: Value = serde_json::from_str(&line).unwrap();

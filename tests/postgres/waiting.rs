@@ -177,7 +177,7 @@ fn a_server_that_is_away_is_waited_for() {
         took
     });
     let run = quick("c").with(&["--wait=1m"]).start();
-    run.until_says("waiting for it too");
+    run.until_says("waiting for the store too");
     server.ctl(&["-w", "start"]);
     run.end().with_code(0);
 }

@@ -122,7 +122,7 @@ fn a_holder_tells_that_another_server_is_a_master_as_well() {
     let holder = site.run("a").hasty().start();
     site.store.until_begun("a");
     replica.promote();
-    let said = holder.until_says("each of these can be written to");
+    let said = holder.until_says("which can all be written to");
     for server in [&master, &replica] {
         assert!(said.contains(&server.port().to_string()), "{said}");
     }

@@ -23,7 +23,7 @@ pub(crate) enum By {
 }
 
 /// How a block begins, including its fence, and the test that runs it.
-const RUN: [(&str, By); 17] = [
+const RUN: &[(&str, By)] = &[
     (
         "```sh\ntokenrun --group nightly -- /opt/etl/run.sh --full\n",
         By::Commands,
@@ -31,6 +31,14 @@ const RUN: [(&str, By); 17] = [
     ("```sh\ntests/run-all\n", By::Tester),
     ("```text\nPATH=", By::Example("cron/nightly")),
     ("```ini\n[Unit]\n", By::Example("systemd/nightly.timer")),
+    (
+        "```ini\n[Service]\nLoadCredential=",
+        By::Example("systemd/nightly.service.d/postgres.conf"),
+    ),
+    (
+        "```ini\n[Service]\nType=notify\n",
+        By::Example("systemd/scheduler.service"),
+    ),
     (
         "```ini\n[Service]\n",
         By::Example("systemd/nightly.service"),
@@ -42,6 +50,14 @@ const RUN: [(&str, By); 17] = [
     (
         "```yaml\n          containers:\n",
         By::Example("kubernetes/nightly.yaml"),
+    ),
+    (
+        "```yaml\n        - name: token\n",
+        By::Example("kubernetes/scheduler.yaml"),
+    ),
+    (
+        "```dockerfile\nFROM debian",
+        By::Example("kubernetes/Dockerfile"),
     ),
     ("```sh\ncargo install ", By::Release),
     ("```sh\ngroupadd jobs\n", By::Shared),

@@ -137,7 +137,10 @@ fn an_idle_token_is_freed_and_a_running_one_only_by_force(site: &Site) {
     assert_eq!(forced["act"], "release_by_force");
     assert!(forced["old_job_until"].as_str().unwrap().ends_with('Z'));
     let ended = held.end().with_code(76);
-    assert!(ended.stderr.contains("no longer ours"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("no longer has the token"),
+        "{ended:?}"
+    );
     until_dead(job);
     // An idle one is freed at once, and another need not wait for its keep.
     run(site, "node-a").job(&["true"]).end().with_code(0);

@@ -155,7 +155,7 @@ fn other_files_and_urls_are_distinguished_from_a_store() {
         &found(line, 78),
         "file",
         "FAIL",
-        &["no file but a directory"],
+        &["not a file but a directory"],
     );
     let line = site.store.bare(&["doctor", "-s", "mongodb://u:s3cret@h"]);
     let ended = line.end().with_code(78);
@@ -196,8 +196,8 @@ fn a_store_that_every_user_may_write_to_is_a_warning() {
     fs::set_permissions(site.store.database(), Permissions::from_mode(0o666)).unwrap();
     fs::set_permissions(site.file("state"), Permissions::from_mode(0o777)).unwrap();
     let all = found(site.verb(&["doctor"]), 0);
-    says(&all, "file", "warn", &["everybody", "chmod"]);
-    says(&all, "directory", "warn", &["everybody"]);
+    says(&all, "file", "warn", &["every user", "chmod"]);
+    says(&all, "directory", "warn", &["every user"]);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! `hold`: the agent that keeps the token without a job.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -150,9 +152,28 @@ fn a_stopped_agent_reports_the_loss_and_waits_again(site: &Site) {
 enum Frozen {
     File(rusqlite::Connection),
     Server(Box<::postgres::Client>),
+    /// A client whose session has locked a table.
+    Client(Child),
 }
 
 fn freeze(site: &Site) -> Frozen {
+    if site.is_mysql() {
+        let mut client = site.mysql_client();
+        client.args(["--unbuffered"]);
+        let mut client = client
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lock = "LOCK TABLES tokenrun_tokens WRITE; SELECT 'locked';";
+        writeln!(client.stdin.as_mut().unwrap(), "{lock}").unwrap();
+        let mut line = String::new();
+        BufReader::new(client.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        assert_eq!(line, "locked\n");
+        return Frozen::Client(client);
+    }
     if !site.url.starts_with("postgres:") {
         let connection = site.store.sql();
         connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
@@ -169,6 +190,10 @@ impl Frozen {
         match self {
             Self::File(connection) => connection.execute_batch("ROLLBACK").unwrap(),
             Self::Server(mut client) => client.batch_execute("ROLLBACK").unwrap(),
+            Self::Client(mut client) => {
+                client.kill().unwrap();
+                client.wait().unwrap();
+            }
         }
     }
 }
@@ -204,7 +229,7 @@ fn a_handoff_is_obeyed_at_once(site: &Site) {
     let log = until_log(site, 3);
     assert_eq!(log, ["gain node-a", "loss node-a", "gain node-c"]);
     // The first waits again, behind the second.
-    first.until_says("handed \"job\"");
+    first.until_says("handed off \"job\"");
     stop(third);
     assert_eq!(until_log(site, 5)[3..], ["loss node-c", "gain node-b"]);
     stop(second);

@@ -119,7 +119,7 @@ fn a_group_is_shown_in_detail(site: &Site) {
     };
     assert!(line("state").ends_with("running, paused"), "{text}");
     assert!(
-        ["state/tokens.db", "postgres", "redis"]
+        ["state/tokens.db", "postgres", "mysql", "redis"]
             .iter()
             .any(|it| line("store").contains(it)),
         "{text}"

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::site::{GROUP, Site};
-use crate::support::{Line, Terminal, until_dead};
+use crate::support::{Line, Terminal, until, until_dead};
 
 stories!(
     a_running_job_is_moved_without_overlap,
@@ -119,6 +119,7 @@ fn a_move_waits_on_a_terminal_and_not_elsewhere(site: &Site) {
     let line = format!("t move -g {GROUP} --to node-b");
     terminal.line(&line);
     terminal.until("waiting until node-b may have it");
+    terminal.until("Ctrl-C ends this wait; what was asked for stays in force");
     terminal.key(crate::support::ctrl('c'));
     terminal.prompt();
     assert_eq!(terminal.status(), 130);
@@ -135,7 +136,13 @@ fn a_move_is_over_when_the_client_runs(site: &Site) {
     site.store.until_begun("node-a");
     // It waits in the queue, so that the store knows it, and takes the token between two looks.
     let next = run(site, "node-b").with(&["--wait"]).start();
-    next.until_says("waiting in the queue");
+    until(
+        "node-b is in the queue",
+        || match &status(site)["waiters"] {
+            waiters if waiters.as_u64() > Some(0) => Ok(()),
+            waiters => Err(format!("{waiters}: {}", next.stderr())),
+        },
+    );
     let moved = verb(site, &["move", "--to", "node-b", "--wait"]).end();
     let moved = moved.with_code(0);
     assert!(!moved.stderr.contains("never seen"), "{moved:?}");
@@ -197,5 +204,5 @@ fn a_revoke_of_a_dead_holder_waits_for_its_lease_alone(site: &Site) {
     until_dead(job);
     // Its locks prove on this host that it is dead.
     let revoked = verb(site, &["revoke", "--wait"]).end().with_code(0);
-    revoked.tells(&["node-a is dead or silent", "others may have it"]);
+    revoked.tells(&["node-a is dead or silent", "other clients can have it"]);
 }

@@ -216,7 +216,7 @@ fn a_success_after_the_store_was_put_back_under_the_job_is_written_whole(site: &
     site.sql("DELETE FROM runs");
     site.sql("DELETE FROM tokens WHERE token_group <> ''");
     site.store.go(0);
-    run.end().with_code(0).says(&["was no longer ours"]);
+    run.end().with_code(0).says(&["no longer had the token"]);
     assert_recorded_whole(site);
 }
 
@@ -257,6 +257,16 @@ fn records_that_a_leap_of_the_clock_makes_look_old_stay(site: &Site) {
 fn a_store_without_a_place_for_the_note_is_not_pruned(site: &Site) {
     run(site, "node-a", "k").end().with_code(0);
     site.sql("ALTER TABLE tokens DROP COLUMN pruning_note");
+    if site.is_mysql() {
+        // There the table counts as made anew.
+        let now = "SELECT CONCAT(
+            SUBSTRING_INDEX(JSON_UNQUOTE(JSON_EXTRACT(note, '$.incarnation')), '_', 2), '_',
+            DATE_FORMAT(create_time, '%Y-%m-%dT%H:%i:%sZ')
+        ) FROM tokenrun_meta, information_schema.tables
+        WHERE table_schema = DATABASE() AND table_name = 'tokenrun_tokens'";
+        let incarnation = site.in_mysql(&format!("SET time_zone = '+00:00'; {now}"));
+        site.verb(&["settle", &incarnation]).end().with_code(0);
+    }
     for _ in 0..2 {
         slow(site, &["--history-retain=500ms", "--once-retain=500ms"]);
     }

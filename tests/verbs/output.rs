@@ -48,7 +48,7 @@ fn the_newest_is_shown_and_each_by_its_fence(site: &Site) {
 fn a_cut_output_has_a_head(site: &Site) {
     printing(site, "seq 1000").end().with_code(0);
     let ended = site.verb(&["output", "-g", GROUP]).end().with_code(0);
-    ended.says(&["on node-a printed 3893 bytes; the last 1024 are kept"]);
+    ended.says(&["on node-a printed 3893 bytes; the last 1024 are stored"]);
     assert_eq!(ended.stdout.len(), 1_024);
     assert!(ended.stdout.ends_with("\n999\n1000\n"));
 }
@@ -72,7 +72,7 @@ fn a_run_without_capture_keeps_nothing_and_hides_no_older(site: &Site) {
     site.short("node-a").end().with_code(0);
     let ended = site.verb(&["output", "-g", GROUP]).end().with_code(0);
     assert_eq!(ended.stdout, "one\n");
-    ended.says(&["printed 4 bytes; of no newer run output is kept"]);
+    ended.says(&["printed 4 bytes; no newer run has stored output"]);
     let fences = fences(site);
     let words = ["output", "-g", GROUP, "--run", &fences[0]];
     site.verb(&words).end().with_code(1);

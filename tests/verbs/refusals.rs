@@ -123,6 +123,7 @@ fn a_loop_is_recorded_once_a_minute_and_counted_for_good(site: &Site) {
     assert_eq!(refusals(site), ["bound node-b node-a 1"]);
     let earlier = |minutes: i64| {
         let times = ["first_at", "last_at"].map(|column| match site.url.starts_with('/') {
+            _ if site.is_mysql() => format!("{column} = {column} - INTERVAL {minutes} MINUTE"),
             true => {
                 format!("{column} = strftime('%Y-%m-%dT%H:%M:%fZ', {column}, '-{minutes} minutes')")
             }

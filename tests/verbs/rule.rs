@@ -11,6 +11,7 @@ stories!(
     clause_0_a_store_that_may_have_forgotten_is_observed_first,
     clause_1_a_run_inside_of_a_run_has_its_lease,
     clause_2_a_dead_run_is_taken_over_at_once_on_its_host,
+    clause_3_a_wait_that_ends_within_the_observation_is_a_refusal,
     clause_4_a_holder_with_recent_heartbeats_is_left_alone,
     clause_4_two_sessions_of_one_client_do_not_both_run,
     clause_4_the_primary_that_comes_into_a_running_job_has_the_next_slot,
@@ -21,6 +22,7 @@ stories!(
     clause_7_a_run_that_crashed_too_soon_is_refused_on_both_nodes,
     clause_8_a_handoff_is_granted_within_keep,
     clause_9_a_dead_target_blocks_no_client,
+    clause_9_a_wait_that_ends_within_the_head_start_is_a_refusal,
     clause_10_a_session_outside_the_queue_comes_after_waiters,
     clause_11_a_kept_token_is_renewed_by_its_node,
     clause_12_the_primary_does_not_run_the_same_slot_again,
@@ -159,6 +161,15 @@ fn clause_3_a_stamp_of_another_clock_is_watched(site: &Site) {
     assert_eq!(ran(short(site, "node-a")), "renew");
 }
 
+fn clause_3_a_wait_that_ends_within_the_observation_is_a_refusal(site: &Site) {
+    let reserved = short(site, "node-b").with(&["--expected=node-a"]);
+    refused(reserved.clone(), &["reserved for node-a"]);
+    site.sql("UPDATE tokens SET clock_epoch = 'a clock that is gone'");
+    let ended = reserved.with(&["--wait=300ms"]).end().with_code(75);
+    let words = "another clock stamped it; it is observed for";
+    assert!(ended.stderr.contains(words), "{ended:?}");
+}
+
 fn clause_4_a_holder_with_recent_heartbeats_is_left_alone(site: &Site) {
     let run = held(site);
     let words = ["\"job\" is held by node-a", "its last heartbeat is"];
@@ -248,7 +259,7 @@ fn clause_7_a_run_too_soon_is_refused_on_both_nodes(site: &Site) {
     for client in ["node-a", "node-b"] {
         refused(
             at_least(client),
-            &["ran too recently for its --at-least", "not before"],
+            &["ran too recently for its --at-least", "it can run again in"],
         );
         // What the last run asked for counts.
         refused(short(site, client), &["ran too recently"]);
@@ -274,7 +285,7 @@ fn clause_7_a_run_that_crashed_too_soon_is_refused_on_both_nodes(site: &Site) {
             if ended.stderr.contains("is held by") {
                 return Err(ended.stderr);
             }
-            ended.says(&["ran too recently for its --at-least", "not before"]);
+            ended.says(&["ran too recently for its --at-least", "it can run again in"]);
             Ok(())
         });
     }
@@ -304,6 +315,16 @@ fn clause_9_a_dead_target_blocks_no_client(site: &Site) {
     refused(short(site, "node-b"), &["belongs to node-a"]);
 }
 
+fn clause_9_a_wait_that_ends_within_the_head_start_is_a_refusal(site: &Site) {
+    ran(keeping(site, "node-a", "1s").with(&["--head-start=1m"]));
+    let handoff = ["handoff", "-g", GROUP, "--to", "node-b"];
+    site.verb(&handoff).end().with_code(0);
+    let waits = short(site, "node-a").with(&["--wait=300ms"]);
+    let ended = waits.end().with_code(75);
+    let words = "is open, and node-b has a head start of";
+    assert!(ended.stderr.contains(words), "{ended:?}");
+}
+
 fn clause_10_a_session_outside_the_queue_comes_after_waiters(site: &Site) {
     let run = held(site);
     let waiting = waits(site, "node-b", &[]);
@@ -315,7 +336,7 @@ fn clause_10_a_session_outside_the_queue_comes_after_waiters(site: &Site) {
     // node-c is first and can't come just now: no other overtakes it.
     refused(
         short(site, "node-a"),
-        &["another is ahead of this one in the queue"],
+        &["another session is ahead in the queue"],
     );
     signal(third.pid(), Signal::SIGCONT);
     site.store.until_begun("node-c");
@@ -363,7 +384,7 @@ fn clause_13_a_late_clock_is_refused_but_not_a_waiter(site: &Site) {
     let_go(site, run);
     site.store.until_begun("node-b");
     let_go_of(site, waiting);
-    let words = ["belongs to node-b", "others may have it in"];
+    let words = ["belongs to node-b", "other clients can have it in"];
     refused(short(site, "node-a"), &words);
 }
 

@@ -153,6 +153,14 @@ impl Seeking {
                         wait,
                     });
                 }
+                let why = match verdict {
+                    Verdict::Observe(_) => Refusal::Observed { wait },
+                    _ => Refusal::HeadStart {
+                        of: row.next_client().cloned(),
+                        wait,
+                    },
+                };
+                self.queued.refused(clause, why);
                 // A live holder writes within its heartbeat, and then the wait is over.
                 let soon = wait.min(step.claim.timing.heartbeat);
                 let until = step.now.plus(soon.max(SHORTEST));

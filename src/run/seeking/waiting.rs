@@ -240,7 +240,12 @@ impl Seeking {
             error,
             perhaps_granted,
         };
-        let ending = match (self.trouble.take(), self.queued.last.take()) {
+        // A grant without an answer may still happen while the row stands as it was.
+        let last = self.queued.last.take().filter(|(_, why)| {
+            let stands = matches!(why, Refusal::HeadStart { .. } | Refusal::Observed { .. });
+            !(stands && perhaps_granted)
+        });
+        let ending = match (self.trouble.take(), last) {
             (Some(trouble), _) => store_failed(trouble.last),
             (None, Some((clause, why))) if unanswered < AWAY => Ending::Refused { clause, why },
             (None, _) => store_failed(no_answer_in_time()),
@@ -298,6 +303,8 @@ const fn changes_in(why: &Refusal) -> Duration {
         Refusal::TooSoon { wait }
         | Refusal::Bound { wait, .. }
         | Refusal::Reserved { wait, .. }
+        | Refusal::HeadStart { wait, .. }
+        | Refusal::Observed { wait }
         | Refusal::Forgetful { wait, .. } => *wait,
         Refusal::AliveHere(_) | Refusal::Paused(_) | Refusal::Behind { .. } => Duration::MAX,
     }

@@ -150,8 +150,8 @@ impl World {
         self.say(|| "the store has another clock".to_owned());
     }
 
-    /// How much further behind the next clock may be, in ms, if the fence is to rise (README.md,
-    /// limits): less than a minute for all failovers without a grant in between, and less than the
+    /// How much further behind the next clock may be, in ms, if the fence is to rise (docs/limits.md):
+    /// less than a minute for all failovers without a grant in between, and less than the
     /// time since the first grant after the last failover. `None`: no failover yet.
     fn may_be_behind(&self) -> Option<u64> {
         if !self.lossy {
@@ -216,7 +216,7 @@ impl World {
     }
 
     /// Whether no lease in force is longer than every lease that the remaining store, and the runs
-    /// that come to it, know of (README.md, limits).
+    /// that come to it, know of (docs/limits-of-stores.md).
     fn covers(&self, left: &ModelData) -> bool {
         let row = left.rows.get(&group());
         let longest = row.map(|row| row.document.longest_takeover_after);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Check;
 use crate::duration::rounded;
+use crate::token::hidden::quoted;
 use crate::token::{GroupName, Row, State, Timing};
 
 /// How long a failover of a database may take: Patroni's defaults (ttl 30 s, `loop_wait` 10 s) and
@@ -105,7 +106,7 @@ pub fn timing(timing: &Timing, fails_over: bool) -> Check {
         let least = (others.saturating_mul(10) / 9).max(others + SECOND);
         return Check::warn(
             STEP,
-            format!("{found}; a failover may take longer, and would end it"),
+            format!("{found}; a failover may take longer, and would end the job"),
             format!(
                 "give --takeover-after {} or more",
                 rounded(seconds_up(least))
@@ -118,7 +119,7 @@ pub fn timing(timing: &Timing, fails_over: bool) -> Check {
     if beats < HEARTBEATS {
         return Check::warn(
             STEP,
-            format!("{found}; that is time for {beats} heartbeats alone"),
+            format!("{found}; that is time for only {beats} heartbeats"),
             format!(
                 "give --heartbeat {} or less",
                 humantime::format_duration(whole_ms(room / 4))
@@ -135,8 +136,8 @@ pub fn group(name: &GroupName, row: Option<&Row>, timing: &Timing) -> Check {
     let Some(row) = row else {
         return Check::warn(
             STEP,
-            format!("there is no group {:?} in the store", name.as_str()),
-            "nothing has run with it yet, or the name is another; tokenrun status lists them",
+            format!("there is no group {} in the store", quoted(name.as_str())),
+            "no run has used it yet, or the name is wrong; tokenrun status lists the groups",
         );
     };
     let state = match &row.state {
@@ -148,8 +149,8 @@ pub fn group(name: &GroupName, row: Option<&Row>, timing: &Timing) -> Check {
         .client_bound()
         .map_or_else(String::new, |client| format!(", bound to {client}"));
     let found = format!(
-        "{:?} is {state}{client}; its row says takeover-after {}, which counts until the next grant",
-        name.as_str(),
+        "{} is {state}{client}; its row says takeover-after {}, which counts until the next grant",
+        quoted(name.as_str()),
         rounded(row.document.takeover_after)
     );
     if row.document.takeover_after == timing.takeover_after {

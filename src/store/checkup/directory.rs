@@ -48,7 +48,7 @@ pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
     if is_there && found.mode() & 0o002 != 0 {
         return Check::warn(
             step,
-            format!("{found_words}; everybody may put files there"),
+            format!("{found_words}; every user may put files there"),
             "use a directory of the user's own",
         );
     }
@@ -67,7 +67,8 @@ pub(in crate::store) fn owner(path: &Path, found: &fs::Metadata) -> String {
 #[must_use]
 pub fn locks(directory: Option<&Path>) -> Check {
     const STEP: &str = "lock_files";
-    const LESS: &str = "no death is proven on this host, and takeovers wait for --takeover-after";
+    const LESS: &str =
+        "nothing proves on this host that a run is dead, so takeovers wait for --takeover-after";
     let Some(directory) = directory else {
         let found = format!("there is no place for them: {LESS}");
         return Check::warn(

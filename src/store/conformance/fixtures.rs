@@ -153,6 +153,61 @@ impl Fixture for InPostgres {
     }
 }
 
+pub(super) struct InMysql {
+    database: mysql::test_server::Database<'static>,
+    clock: TurnedClock,
+}
+
+impl InMysql {
+    /// On MariaDB or MySQL.
+    pub(super) fn on(server: &'static mysql::test_server::Server) -> Self {
+        let this = Self {
+            database: server.database(),
+            clock: TurnedClock::new(),
+        };
+        this.database.sql(
+            "CREATE TABLE turned (now datetime(6) NOT NULL, now_epoch varchar(300) NOT NULL)
+             COLLATE utf8mb4_bin",
+        );
+        this.set_clock(this.clock.now());
+        this
+    }
+}
+
+impl Fixture for InMysql {
+    fn store(&self) -> Box<dyn Store> {
+        let settings = mysql::settings(&self.database.url(), "conformance").unwrap();
+        let mut store = MysqlStore::new(settings, Duration::from_secs(10)).with_clock("turned");
+        store.init().unwrap();
+        Box::new(store)
+    }
+
+    fn now(&self) -> StoreTime {
+        self.clock.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        let wall = to.stamp.wall.0;
+        let epoch = to.epoch.0.replace('\'', "''");
+        self.clock.set(StoreTime {
+            stamp: self.as_kept(to.stamp),
+            ..to
+        });
+        self.database.sql(&format!(
+            "BEGIN; DELETE FROM turned; INSERT INTO turned
+             VALUES (TIMESTAMP'1970-01-01 00:00:00' + INTERVAL {wall} * 1000 MICROSECOND, '{epoch}');
+             COMMIT"
+        ));
+    }
+
+    fn as_kept(&self, stamp: Stamp) -> Stamp {
+        Stamp {
+            tick_ms: stamp.wall.0,
+            ..stamp
+        }
+    }
+}
+
 pub(super) struct InRedis {
     prefix: String,
     clock: TurnedClock,

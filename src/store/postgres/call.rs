@@ -17,12 +17,12 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tokio_postgres::{Client, Error, Row};
 
 use super::cells::parameter;
-use super::dial::{Deadline, Link};
-use super::fault::{Activity, Fault};
+use super::dial::Link;
+use super::fault::Fault;
+use crate::store::deadline::{Activity, Deadline};
 use crate::store::sql::cell::Cell;
 
 /// How long the server waits for a lock at a time. A refused request is sent again while there is
@@ -51,7 +51,7 @@ pub(super) async fn ask(
     loop {
         let answer = ask_once(link, deadline, search_path, question).await;
         match answer {
-            Err(fault) if fault.is_lock_refused() && left(deadline) > LEAST => {}
+            Err(fault) if fault.is_lock_refused() && deadline.left() > LEAST => {}
             answer => return answer,
         }
     }
@@ -64,7 +64,7 @@ async fn ask_once(
     question: &Question<'_>,
 ) -> Result<Vec<Row>, Fault> {
     let Link { client, wire, .. } = link;
-    let opening = opening(left(deadline), search_path);
+    let opening = opening(deadline.left(), search_path);
     let mut asking = pin!(transaction(client, &opening, question));
     let both = poll_fn(|cx| {
         if let Poll::Ready(answer) = asking.as_mut().poll(cx) {
@@ -79,10 +79,6 @@ async fn ask_once(
     });
     let rows = deadline.bound(Activity::Asking, both).await?;
     rows.map_err(Fault::of_answer)
-}
-
-fn left(deadline: Deadline) -> Duration {
-    deadline.at.saturating_duration_since(Instant::now())
 }
 
 /// Begins a transaction that ends, or is refused, within this time, and that looks for tables in

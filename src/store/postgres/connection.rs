@@ -16,9 +16,10 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use super::call::{Question, ask};
 use super::conninfo::settings::Settings;
-use super::dial::{self, Deadline, Ends, Link, dial};
+use super::dial::{self, Ends, Link, dial};
 use super::fault::Fault;
 use super::statements::Statements;
+use crate::store::deadline::Deadline;
 use crate::store::sql::cell::Cell;
 use crate::store::{StoreError, Trouble};
 

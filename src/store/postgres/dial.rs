@@ -8,17 +8,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::time::{Instant, timeout_at};
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 
 use super::conninfo::settings::{Address, ChannelBinding, Host, Keepalives, Settings, SslMode};
-use super::fault::{Activity, Fault, Insecure, of_login};
+use super::fault::{Fault, of_login};
 use super::tls;
+use crate::store::deadline::{Activity, Deadline};
+use crate::store::tls::Insecure;
 use crate::sys::tcp::{self, Keepalive};
 
 pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -98,47 +98,6 @@ impl Link {
             own: socket.local_addr().ok()?,
             peer: socket.peer_addr().ok()?,
         })
-    }
-}
-
-/// The time by which a step must be done, and its length at the start.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Deadline {
-    pub(super) at: Instant,
-    pub(super) whole: Duration,
-}
-
-impl Deadline {
-    pub(super) fn after(whole: Duration) -> Self {
-        let at = Instant::now() + whole;
-        Self { at, whole }
-    }
-
-    /// An equal share for each of so many remaining servers.
-    pub(super) fn share(self, of: usize) -> Self {
-        if of <= 1 {
-            return self;
-        }
-        let left = self.at.saturating_duration_since(Instant::now());
-        let count = u32::try_from(of).unwrap_or(u32::MAX);
-        Self::after(left / count)
-    }
-
-    fn at_most(self, limit: Option<Duration>) -> Self {
-        match limit {
-            Some(limit) if Instant::now() + limit < self.at => Self::after(limit),
-            _ => self,
-        }
-    }
-
-    pub(super) async fn bound<T>(
-        self,
-        doing: Activity,
-        step: impl Future<Output = T>,
-    ) -> Result<T, Fault> {
-        timeout_at(self.at, step)
-            .await
-            .map_err(|_| Fault::TimedOut(doing, self.whole))
     }
 }
 

@@ -4,47 +4,13 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
-use rustls::CertificateError;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use super::tls::HandshakeError;
+use crate::store::deadline::{Activity, TimedOut};
 use crate::store::error::copy_of;
+use crate::store::tls::{Insecure, of_certificate};
 use crate::store::{StoreError, Trouble};
-
-/// The activity that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Activity {
-    LookingUp,
-    Connecting,
-    LoggingIn,
-    Asking,
-}
-
-impl Activity {
-    const fn words(self) -> &'static str {
-        match self {
-            Self::LookingUp => "looking up its address",
-            Self::Connecting => "connecting",
-            Self::LoggingIn => "logging in",
-            Self::Asking => "waiting for its answer",
-        }
-    }
-}
-
-/// Why there is no TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Insecure {
-    /// The server does none.
-    NotOffered,
-    /// The certificate has other names.
-    Name,
-    /// It has expired.
-    Expired,
-    /// It is not signed by a trusted authority.
-    Untrusted,
-    /// Another cause, perhaps a local file.
-    Other,
-}
 
 #[derive(Debug)]
 pub(super) enum Fault {
@@ -63,6 +29,12 @@ pub(super) enum Fault {
     Standby,
     /// The settings require something impossible.
     Settings(String),
+}
+
+impl From<TimedOut> for Fault {
+    fn from(late: TimedOut) -> Self {
+        Self::TimedOut(late.doing, late.after)
+    }
 }
 
 impl Fault {
@@ -146,13 +118,11 @@ impl Fault {
     /// The fault in words.
     pub(super) fn words(&self) -> String {
         match self {
-            Self::TimedOut(doing, after) => format!(
-                "no answer within {} while {}",
-                humantime::format_duration(Duration::from_millis(
-                    u64::try_from(after.as_millis()).unwrap_or(u64::MAX)
-                )),
-                doing.words()
-            ),
+            Self::TimedOut(doing, after) => TimedOut {
+                doing: *doing,
+                after: *after,
+            }
+            .words(),
             Self::Io(doing, error) => format!("{error}, while {}", doing.words()),
             Self::Driver(error) => driver_words(error),
             Self::Unable(error) => chain(error),
@@ -165,7 +135,7 @@ impl Fault {
     pub(super) fn store_error(&self, place: &str, host: &str) -> StoreError {
         let remedy = match self.code() {
             Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Some(
-                "have a database administrator run what tokenrun init --print-sql prints, and then \
+                "ask a database administrator to run what tokenrun init --print-sql prints, and then \
                  GRANT tokenrun TO this role",
             ),
             Some(code) if *code == SqlState::UNTRANSLATABLE_CHARACTER => Some(
@@ -241,16 +211,6 @@ pub(super) fn of_login(error: tokio_postgres::Error, tls: bool, agreed: bool) ->
     }
 }
 
-const fn of_certificate(error: &CertificateError) -> Insecure {
-    use CertificateError as Bad;
-    match error {
-        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => Insecure::Name,
-        Bad::Expired | Bad::ExpiredContext { .. } => Insecure::Expired,
-        Bad::UnknownIssuer | Bad::BadSignature => Insecure::Untrusted,
-        _ => Insecure::Other,
-    }
-}
-
 /// An error with its causes, in a line.
 fn chain(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
@@ -263,23 +223,4 @@ fn chain(error: &tokio_postgres::Error) -> String {
         source = cause.source();
     }
     text.replace('\n', " ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bad_certificate_is_recognized_by_its_type() {
-        use CertificateError as Bad;
-        for (error, why) in [
-            (Bad::NotValidForName, Insecure::Name),
-            (Bad::Expired, Insecure::Expired),
-            (Bad::UnknownIssuer, Insecure::Untrusted),
-            (Bad::BadSignature, Insecure::Untrusted),
-            (Bad::Revoked, Insecure::Other),
-        ] {
-            assert_eq!(of_certificate(&error), why, "{error:?}");
-        }
-    }
 }

@@ -62,7 +62,7 @@ pub(super) fn check(place: &str, oldest_reader: Option<&str>) -> Result<(), Stor
             "the store {place} can't be used: its tables are for programs that know version {oldest} or later, and this tokenrun knows {VERSION}"
         )).remedy("install a newer tokenrun")),
         Some(Err(_)) | None => Err(StoreError::misconfigured(format!(
-            "the store {place} can't be used: its table meta does not say whom it serves"
+            "the store {place} can't be used: its table meta does not say which programs it is for"
         )).remedy("put a backup back, or name another schema with tokenrun_schema")),
     }
 }

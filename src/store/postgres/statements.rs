@@ -4,7 +4,7 @@
 /// A statement, by the name of its file, without the comments above it.
 macro_rules! sql {
     ($name:literal) => {
-        $crate::store::postgres::statements::body(include_str!(concat!(
+        $crate::store::sql::body(include_str!(concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/src/store/sql/postgres/",
             $name,
@@ -15,19 +15,6 @@ macro_rules! sql {
 pub(super) use sql;
 
 use std::borrow::Cow;
-
-/// A statement without the comments above it.
-pub(super) const fn body(statement: &'static str) -> &'static str {
-    let mut rest = statement;
-    while let [b'-', b'-', ..] = rest.as_bytes() {
-        let mut end = 0;
-        while end + 1 < rest.len() && rest.as_bytes()[end] != b'\n' {
-            end += 1;
-        }
-        rest = rest.split_at(end + 1).1;
-    }
-    rest
-}
 
 /// A dollar quotation mark that does not occur in this name.
 fn quote_around(name: &str) -> String {
@@ -158,15 +145,6 @@ impl Statements {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    #[test]
-    fn comments_above_a_statement_are_not_sent() {
-        assert_eq!(body("-- a\n-- b\nSELECT 1 -- c\n"), "SELECT 1 -- c\n");
-        assert_eq!(body("SELECT 1"), "SELECT 1");
-        assert_eq!(body("-- a"), "");
-    }
-
     #[test]
     fn every_swap_is_bound_to_an_epoch_and_a_time() {
         let swaps = [

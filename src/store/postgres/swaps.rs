@@ -11,6 +11,7 @@ use crate::store::StoreError;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
 use crate::token::WallTime;
+use crate::token::hidden::quoted;
 use crate::token::{
     GroupName, Recorded, RunRecord, StampOf, StoreTime, Swap, Swapped, Until, Version,
 };
@@ -201,9 +202,9 @@ impl PostgresStore {
         });
         let who = pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
         StoreError::held(format!(
-            "the token of {:?} in {} is held by a transaction of the earlier run{who} on the \
+            "the token of {} in {} is held by a transaction of the earlier run{who} on the \
              server; it ends with that transaction",
-            group.as_str(),
+            quoted(group.as_str()),
             self.connection.store_name()
         ))
     }

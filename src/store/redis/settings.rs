@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
-use crate::store::postgres::conninfo::settings::Secret;
+use crate::store::secret::Secret;
 
 /// The schemes, and whether they mean TLS and a Unix socket.
 const SCHEMES: [(&str, bool, bool); 6] = [

@@ -62,7 +62,7 @@ pub fn examine(path: &Path, timing: &Timing, group: Option<&GroupName>, tell: &m
                     "answer",
                     Trouble::Unavailable,
                     format!("the file system did not answer within {}", rounded(limit)),
-                    "see whether the disk is well (dmesg), and what else uses it",
+                    "check the disk (dmesg), and what else uses it",
                 ));
                 return;
             }
@@ -142,7 +142,7 @@ fn on_file_system(location: &Location, parent: &Path, is_there: bool) -> Check {
         Err(error) => failed(STEP, &error),
         Ok(file_system) if file_system.is_overlay() => Check::warn(
             STEP,
-            format!("{file_system}: it excludes only what runs in this very container"),
+            format!("{file_system}: it excludes only runs in this container"),
             "mount a directory of the host, or use --store postgres://…",
         ),
         Ok(file_system) => Check::fine(STEP, format!("{file_system}, which is local")),
@@ -156,7 +156,7 @@ fn file(location: &Location, found: &Metadata) -> Check {
         return Check::fail(
             STEP,
             misconfigured,
-            "this is no file but a directory, device or socket",
+            "this is not a file but a directory, a device or a socket",
             "give the path of a file",
         );
     }
@@ -203,7 +203,7 @@ fn file(location: &Location, found: &Metadata) -> Check {
         return Check::fine(STEP, "it is empty: the first run makes a store of it");
     }
     if found.mode() & 0o002 != 0 {
-        let found = format!("{owned}; everybody may write to it");
+        let found = format!("{owned}; every user may write to it");
         return Check::warn(STEP, found, "chmod o-w");
     }
     Check::fine(STEP, format!("{owned}, {} KiB", found.len() / 1024))

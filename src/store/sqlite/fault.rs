@@ -14,6 +14,7 @@ use crate::store::{StoreError, Trouble};
 use crate::sys::access::{self, Access};
 use crate::sys::errno::Errno;
 use crate::sys::file_size;
+use crate::token::hidden::quoted;
 
 /// A store's location, which every message names.
 #[derive(Debug, Clone)]
@@ -107,7 +108,8 @@ impl Location {
     /// A malformed row.
     pub(super) fn bad_cell(&self, table: &str, group: &str, bad: &BadColumn) -> StoreError {
         let BadColumn { column, what } = bad;
-        self.misconfigured(format!("table {table}, group {group:?}: {column} {what}"))
+        let group = quoted(group);
+        self.misconfigured(format!("table {table}, group {group}: {column} {what}"))
             .remedy("correct it with sqlite3 or put a backup back")
     }
 

@@ -212,7 +212,7 @@ fn find_or_make(
         };
         if !found.is_file() {
             return Err(location
-                .misconfigured("this is no file but a directory, device or socket")
+                .misconfigured("this is not a file but a directory, a device or a socket")
                 .remedy("give the path of a file"));
         }
         if found.nlink() > 1 {

@@ -143,7 +143,7 @@ fn a_directory_or_a_parent_that_is_a_file_is_refused() {
     let error = refused(home.path());
     assert_eq!(error.trouble, Trouble::Misconfigured);
     assert!(
-        error.to_string().contains("no file but a directory"),
+        error.to_string().contains("not a file but a directory"),
         "{error}"
     );
 

@@ -150,6 +150,8 @@ fn named(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
             | Refusal::TooSoon { wait }
             | Refusal::Bound { wait, .. }
             | Refusal::Reserved { wait, .. }
+            | Refusal::HeadStart { wait, .. }
+            | Refusal::Observed { wait }
             | Refusal::Forgetful { wait, .. } => Some(*wait),
             Refusal::Paused(pause) => pause
                 .until

@@ -1,18 +1,10 @@
 //! The settings of a connection.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
-/// A text that is never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(pub String);
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
-    }
-}
+pub use crate::store::secret::Secret;
+pub use crate::store::tls::{ClientCertificate, Roots};
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,15 +59,6 @@ pub enum SslMode {
     VerifyFull,
 }
 
-/// Where the certificates of trusted authorities are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Roots {
-    /// In this file.
-    File(PathBuf),
-    /// Where the operating system keeps them.
-    System,
-}
-
 /// Whether SCRAM is bound to the TLS connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelBinding {
@@ -83,13 +66,6 @@ pub enum ChannelBinding {
     /// If both sides support it.
     Prefer,
     Require,
-}
-
-/// The files of the client's own certificate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientCertificate {
-    pub certificate: PathBuf,
-    pub key: PathBuf,
 }
 
 /// How TLS is used.

@@ -117,7 +117,7 @@ pub(super) fn apart(us: i64) -> String {
 pub(in crate::store) fn judge(samples: &[Sample]) -> Check {
     const STEP: &str = "clock";
     const CHRONY: &str =
-        "have chrony or another NTP client slew the server's clock and never step it";
+        "let chrony or another NTP client slew the clock of the server, and never step it";
     let Some(offset) = offset(samples) else {
         return Check::warn(STEP, "the server did not tell its time", "see its log");
     };
@@ -148,7 +148,7 @@ pub(in crate::store) fn judge(samples: &[Sample]) -> Check {
         return Check::warn(
             STEP,
             format!("{found}; no age depends on that, but dates and the fence do"),
-            "have chrony or another NTP client on both hosts",
+            "run chrony or another NTP client on both hosts",
         );
     }
     Check::fine(STEP, found)

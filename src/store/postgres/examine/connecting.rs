@@ -8,11 +8,13 @@ use super::limits::Between;
 use super::server::{Over, Server};
 use super::server::{flag, is_unix, text};
 use crate::store::checkup::Check;
+use crate::store::deadline::Activity;
 use crate::store::postgres::conninfo::settings::{Address, Host, Settings, SslMode};
-use crate::store::postgres::fault::{Activity, Fault, Insecure};
+use crate::store::postgres::fault::Fault;
+use crate::store::tls::Insecure;
 
 const VERIFY: &str =
-    "have sslmode=verify-full with sslrootcert, the file of the authority that signed (or system)";
+    "set sslmode=verify-full with sslrootcert, the file of the authority that signed (or system)";
 
 const TLS: &str = include_str!("../../sql/postgres/doctor_tls.sql");
 const AUTHENTICATION: &str = include_str!("../../sql/postgres/doctor_authentication.sql");
@@ -80,13 +82,13 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
             "name",
             trouble,
             format!("{host_words}{words}"),
-            "correct the host in the store, or see whether this host's name servers know it (getent hosts)",
+            "correct the host in the store, or check whether this host's name servers know it (getent hosts)",
         ),
         Fault::TimedOut(Activity::Connecting, _) => Check::fail(
             "port",
             trouble,
             format!("{host_words}{words}"),
-            "see whether the host is up and no firewall in between drops what is sent there",
+            "check whether the host is up and no firewall in between drops what is sent there",
         ),
         Fault::Io(_, error) => Check::fail(
             "port",
@@ -98,7 +100,7 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
             "login",
             trouble,
             format!("{host_words}{words}"),
-            "see whether the server is stopped, overloaded or out of disk, and whether it is PostgreSQL \
+            "check whether the server is stopped, overloaded or out of disk, and whether it is PostgreSQL \
              that listens there",
         ),
         Fault::Tls(why, _) => Check::fail("tls", trouble, words, tls_remedy(*why)),
@@ -114,12 +116,12 @@ fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
             "let this user search the directory of the socket and write to it"
         }
         _ if is_unix(host) => {
-            "see whether the server runs, and has its socket there (unix_socket_directories, port)"
+            "check whether the server runs, and has its socket there (unix_socket_directories, port)"
         }
         ErrorKind::ConnectionRefused => {
-            "see whether the server runs and listens there (listen_addresses, port)"
+            "check whether the server runs and listens there (listen_addresses, port)"
         }
-        _ => "see whether the host is up and reached from here",
+        _ => "check whether the host is up and reached from here",
     }
 }
 
@@ -133,7 +135,7 @@ fn refused(settings: &Settings, fault: &Fault) -> Check {
         ),
         _ if code.starts_with("28") => (
             "authentication",
-            "have the role made, or let it in from here in the server's pg_hba.conf",
+            "make the role, or let it in from this host in the server's pg_hba.conf",
         ),
         "3D000" => (
             "login",
@@ -152,7 +154,7 @@ fn refused(settings: &Settings, fault: &Fault) -> Check {
         ),
         "" => (
             "login",
-            "see whether it is PostgreSQL that listens there, and the server's log",
+            "check whether it is PostgreSQL that listens there, and the server's log",
         ),
         _ => ("login", "see the server's log"),
     };
@@ -295,7 +297,7 @@ enum Asked {
 fn authentication(made: &Made, asked: &Asked) -> Check {
     const STEP: &str = "authentication";
     const NO_TRUST: &str =
-        "have scram-sha-256 in the server's pg_hba.conf, and a password in ~/.pgpass";
+        "set scram-sha-256 in the server's pg_hba.conf, and a password in ~/.pgpass";
     let method = match asked {
         Asked::By(method) => method.as_str(),
         Asked::Nothing if made.is_unix => {
@@ -326,13 +328,13 @@ fn authentication(made: &Made, asked: &Asked) -> Check {
         "md5" => Check::warn(
             STEP,
             found,
-            "set password_encryption = scram-sha-256, set the password anew, and have \
+            "set password_encryption = scram-sha-256, set the password again, and set \
              scram-sha-256 in pg_hba.conf",
         ),
         "password" | "ldap" | "pam" | "bsd" | "radius" if !made.is_private() => Check::warn(
             STEP,
             format!("{found}, and the password was sent where it can be read"),
-            "have scram-sha-256 in the server's pg_hba.conf, or TLS",
+            "set scram-sha-256 in the server's pg_hba.conf, or TLS",
         ),
         _ => Check::fine(STEP, found),
     }

@@ -70,7 +70,7 @@ fn durability(found: &Replication) -> Check {
 
 fn replication(found: &Replication, several: bool) -> Check {
     const LOSSY: &str =
-        "have a synchronous standby (synchronous_standby_names), and fail over to that one alone";
+        "set up a synchronous standby (synchronous_standby_names), and fail over to that one only";
     let Replication {
         names,
         standbys,
@@ -167,7 +167,7 @@ pub(super) fn primary(met: &[Met]) -> Check {
                     "each of these can be written to: {}; two nodes may use two of them",
                     names.join(", ")
                 ),
-                "stop all but the right one at once, and let no old primary come back but as a standby",
+                "stop all but the right one now, and start an old primary again only as a standby",
             )
         }
     }
@@ -204,7 +204,7 @@ pub(super) fn clocks(met: &[Met]) -> Option<Check> {
         Check::warn(
             STEP,
             format!("{found}: after a failover the fence may be lower than before"),
-            "have chrony or another NTP client on every server",
+            "run chrony or another NTP client on every server",
         )
     } else {
         Check::fine(STEP, found)

@@ -120,7 +120,7 @@ fn keepalives(limits: &Limits, timing: &Timing, between: Between) -> Check {
     Check::warn(
         STEP,
         format!(
-            "{found}; so long a dead job's open transaction may hold a takeover off, if it called tokenrun_fence"
+            "{found}; for that time the open transaction of a dead job may delay a takeover, if it called tokenrun_fence"
         ),
         format!(
             "for the roles of such jobs (here {role:?}): ALTER ROLE … SET tcp_keepalives_idle = 10, \
@@ -134,23 +134,23 @@ fn idle_in_transaction(limits: &Limits, timing: &Timing) -> Check {
     const REMEDY: &str =
         "for the roles of such jobs: ALTER ROLE … SET idle_in_transaction_session_timeout = '1min'";
     const SO_LONG: &str =
-        "a job's open transaction may hold a takeover off, if it called tokenrun_fence";
+        "the open transaction of a job may delay a takeover, if it called tokenrun_fence";
     if !limits.unlimited.is_empty() {
         let roles = limits.unlimited.join(", ");
         let found = format!(
-            "roles that may call tokenrun_fence and have no limit: {roles}; without an end {SO_LONG}"
+            "roles that may call tokenrun_fence and have no limit: {roles}; without a limit {SO_LONG}"
         );
         return Check::warn(STEP, found, REMEDY);
     }
     let role = &limits.role;
     if limits.idle_in_transaction.is_zero() {
-        let found = format!("{role:?} has no limit; without an end {SO_LONG}");
+        let found = format!("{role:?} has no limit: {SO_LONG}");
         return Check::warn(STEP, found, REMEDY);
     }
     let limit = rounded(limits.idle_in_transaction);
     let found = format!("{role:?} may leave a transaction open for {limit}");
     if limits.idle_in_transaction > timing.takeover_after {
-        return Check::warn(STEP, format!("{found}; so long {SO_LONG}"), REMEDY);
+        return Check::warn(STEP, format!("{found}; for that time {SO_LONG}"), REMEDY);
     }
     Check::fine(STEP, found)
 }

@@ -78,7 +78,7 @@ fn of_role(rights: &Rights, user: &str, schema: &str) -> Check {
             Trouble::Denied,
             found,
             format!(
-                "have a database administrator run what tokenrun init --print-sql prints, and then \
+                "ask a database administrator to run what tokenrun init --print-sql prints, and then \
                  GRANT tokenrun TO {}",
                 quoted(user)
             ),
@@ -88,7 +88,7 @@ fn of_role(rights: &Rights, user: &str, schema: &str) -> Check {
         return Check::warn(
             STEP,
             format!("{user} is a superuser: it may do all that tokenrun does, and everything else"),
-            "have a role of its own: tokenrun init --print-sql prints one with the least rights",
+            "use a role of its own: tokenrun init --print-sql prints one with the least rights",
         );
     }
     if !rights.there {
@@ -160,7 +160,8 @@ fn of_schema(rights: &Rights, schema: &str, versions: Option<Versions>) -> Check
             return Check::fail(STEP, misconfigured, found, "install a newer tokenrun");
         }
         Some(Err(_)) | None => {
-            let found = format!("the table meta in {schema:?} does not say whom it serves");
+            let found =
+                format!("the table meta in {schema:?} does not say which programs it is for");
             let remedy = "put a backup back, or name another schema with tokenrun_schema";
             return Check::fail(STEP, misconfigured, found, remedy);
         }
@@ -201,7 +202,7 @@ fn without_versions(rights: &Rights, schema: &str) -> Check {
                 STEP,
                 misconfigured,
                 format!("there is none named {schema:?}"),
-                "have it made, or name another with tokenrun_schema",
+                "ask an administrator to make it, or name another with tokenrun_schema",
             )
         };
     }
@@ -223,7 +224,7 @@ fn without_versions(rights: &Rights, schema: &str) -> Check {
         STEP,
         misconfigured,
         format!("{schema:?} is there, but not tokenrun's table meta"),
-        "have an administrator run what tokenrun init --print-sql prints, or name another schema with tokenrun_schema",
+        "ask an administrator to run what tokenrun init --print-sql prints, or name another schema with tokenrun_schema",
     )
 }
 

@@ -48,7 +48,7 @@ impl Server<'_, '_> {
             _ => Check::unknown(
                 step,
                 format!("unknown: {found}"),
-                "nothing, if that is meant to be so: no run needs it",
+                "nothing, if this is intended: no run needs it",
             ),
         };
         let rows = self.ask_with(step, statement, &[], aside)?;
@@ -68,8 +68,8 @@ impl Server<'_, '_> {
         };
         let remedy = match failed.error.trouble {
             Trouble::Denied => "give the role what tokenrun init --print-sql prints",
-            Trouble::Misconfigured => "see whether the schema is whole and this is PostgreSQL",
-            _ => "see the server's log, and whether it is overloaded, stopped or out of disk",
+            Trouble::Misconfigured => "check whether the schema is whole and this is PostgreSQL",
+            _ => "check the server's log, and whether it is overloaded, stopped or out of disk",
         };
         self.tell(refused(step, failed.error.trouble, failed.words, remedy));
         if self.connection.is_connected() {

@@ -1,0 +1,123 @@
+//! The notifier of the queue: a lock by name, which ends with the session that holds it.
+//!
+//! A holder whose heartbeat finds waiters takes the lock, and gives it up in the packet of the swap that
+//! ends its run; if it dies, the server does. A waiter asks for the lock on another connection, for a second
+//! at a time, and gives it up in the same statement: so all waiters are told at once. A holder for which
+//! nobody waits keeps no connection between two heartbeats.
+
+use std::time::Duration;
+
+use super::MysqlStore;
+use super::cells::Cells;
+use super::listener::Listener;
+use crate::token::{GroupName, StampOf, State, Swap};
+
+/// How long a waiter asks for the lock at a time: what a dead one has asked for is soon gone.
+const LISTENS_S: u32 = 1;
+
+/// How long a waiter may take to begin to listen.
+const LIMIT: Duration = Duration::from_millis(500);
+
+/// The name of a group's lock: 64 bits of FNV-1a, because it is shorter than a group's name may be. Two
+/// groups with one lock only look more often than they need.
+fn name(database: &str, group: &GroupName) -> String {
+    let bytes = database.bytes().chain([0]).chain(group.as_str().bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("tokenrun_{hash:016x}")
+}
+
+fn listening(name: &str) -> String {
+    format!("SELECT GET_LOCK('{name}', {LISTENS_S}), RELEASE_LOCK('{name}')")
+}
+
+impl MysqlStore {
+    fn lock_of(&self, group: &GroupName) -> String {
+        name(&self.connection.settings().database, group)
+    }
+
+    /// What a swap does besides: when the token is no longer held, the lock is given up.
+    pub(super) fn ringing(&mut self, holds: bool) -> Option<String> {
+        if holds {
+            return None;
+        }
+        let name = self.rings.take()?;
+        Some(format!("DO RELEASE_LOCK('{name}')"))
+    }
+
+    /// After a swap with which this session goes on to hold the token.
+    pub(super) fn held_on(&mut self, swap: &Swap) {
+        let holds = matches!(swap.to.state, State::Running { .. });
+        match swap.stamp {
+            Some(StampOf::Heartbeat) if holds && !self.waits => {
+                self.rings = None;
+                self.connection.close();
+            }
+            Some(StampOf::Heartbeat | StampOf::Granted) if holds && self.waits => {
+                let name = self.lock_of(swap.group());
+                // It ends with the session, so it is asked for again after each new one.
+                let ask = format!(
+                    "SELECT IF(IS_USED_LOCK('{name}') <=> CONNECTION_ID(), 1, GET_LOCK('{name}', 0))"
+                );
+                let got = self.connection.ask(LIMIT.min(self.timeout), &ask);
+                let got = got
+                    .ok()
+                    .and_then(|answer| Cells::first(&answer)?.flag().ok());
+                self.rings = (got == Some(true)).then_some(name);
+            }
+            _ => {}
+        }
+    }
+
+    /// Listens for the end of the run that this session waits for, if its holder has taken the lock.
+    pub(super) fn listen(&mut self, group: &GroupName) {
+        if self.bell.as_ref().is_some_and(|bell| bell.is_armed) {
+            return;
+        }
+        let name = self.lock_of(group);
+        let limit = LIMIT.min(self.timeout);
+        let used = format!("SELECT IS_USED_LOCK('{name}') IS NOT NULL");
+        let used = self.connection.ask(limit, &used).ok();
+        let used = used.and_then(|answer| Cells::first(&answer)?.flag().ok());
+        if used != Some(true) {
+            return;
+        }
+        let link = self.bell.take().map(|bell| bell.link);
+        let link = self.connection.ask_aside(limit, link, &listening(&name));
+        self.bell = link.map(|link| Listener {
+            link,
+            is_armed: true,
+        });
+    }
+
+    /// Clears a notification, if there is one.
+    pub(super) fn hear(&mut self) {
+        let Some(mut bell) = self.bell.take() else {
+            return;
+        };
+        if bell.is_armed && !bell.link.is_alive() {
+            bell.is_armed = false;
+            let limit = LIMIT.min(self.timeout);
+            if !self.connection.receive_aside(limit, &mut bell.link) {
+                return;
+            }
+        }
+        self.bell = Some(bell);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_group_of_each_database_has_a_lock_whose_name_fits() {
+        let group = |name: &str| GroupName::new(name).unwrap();
+        let long = name(&"d".repeat(64), &group(&"ä".repeat(200)));
+        assert!(long.len() <= 64, "{long}");
+        assert_ne!(name("d", &group("a")), name("d", &group("b")));
+        assert_ne!(name("d", &group("a")), name("e", &group("a")));
+        assert_ne!(name("da", &group("b")), name("d", &group("ab")));
+    }
+}

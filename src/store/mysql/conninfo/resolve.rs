@@ -1,0 +1,265 @@
+//! From a connection string, option files and variables to settings: what the string says counts first,
+//! then the files, then the variables.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::ConninfoError;
+use super::files::{Line, lines};
+use super::text::{Given, OPTIONS, SCHEMA};
+use crate::store::mysql::settings::{
+    Address, ClientCertificate, Host, Roots, Secret, Settings, SslMode, Tls,
+};
+
+/// The files of the clients, before that of the user.
+const FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
+
+/// The groups of the files that count.
+const GROUPS: [&str; 4] = ["client", "client-server", "client-mariadb", "tokenrun"];
+
+/// How deep files may include others.
+const DEEPEST: u32 = 10;
+
+const DEFAULT_PORT: u16 = 3306;
+
+const DEFAULT_SOCKET: &str = "/run/mysqld/mysqld.sock";
+
+/// What is read from outside.
+pub trait Environment {
+    /// The value of a variable.
+    fn variable(&self, name: &str) -> Option<String>;
+
+    /// The text of an option file; `None` if there is none that can be read.
+    fn text(&self, path: &Path) -> Option<String>;
+
+    /// Whether everybody may write a file: such a file is not believed.
+    fn is_for_all(&self, path: &Path) -> bool;
+
+    /// The files of a directory, in order.
+    fn files(&self, directory: &Path) -> Vec<PathBuf>;
+
+    /// The name of this user.
+    fn user(&self) -> Option<String>;
+
+    /// This user's home directory.
+    fn home(&self) -> Option<PathBuf>;
+}
+
+/// The options of the files, and what is wrong with the files.
+#[derive(Debug, Default)]
+struct Filed {
+    options: Vec<(String, String)>,
+    warnings: Vec<String>,
+}
+
+impl Filed {
+    fn read(&mut self, path: &Path, environment: &dyn Environment, depth: u32) {
+        let Some(text) = environment.text(path) else {
+            return;
+        };
+        if environment.is_for_all(path) {
+            let shown = path.display();
+            self.warnings.push(format!(
+                "the option file {shown} is left out: everybody may write it"
+            ));
+            return;
+        }
+        for line in lines(&text) {
+            match line {
+                Line::Option { group, name, value }
+                    if GROUPS.contains(&group.as_str()) && OPTIONS.contains(&name.as_str()) =>
+                {
+                    self.options.push((name, value.unwrap_or_default()));
+                }
+                Line::Include(file) if depth < DEEPEST => {
+                    self.read(Path::new(&file), environment, depth + 1);
+                }
+                Line::IncludeDirectory(directory) if depth < DEEPEST => {
+                    let files = environment.files(Path::new(&directory)).into_iter();
+                    for file in files.filter(|it| it.extension().is_some_and(|it| it == "cnf")) {
+                        self.read(&file, environment, depth + 1);
+                    }
+                }
+                Line::Option { .. } | Line::Include(_) | Line::IncludeDirectory(_) => {}
+            }
+        }
+    }
+}
+
+/// The options, by where they come from.
+struct Sources<'a> {
+    given: &'a Given,
+    filed: Filed,
+    environment: &'a dyn Environment,
+}
+
+impl Sources<'_> {
+    /// What the string says, or the files.
+    fn stated(&self, name: &str) -> Option<String> {
+        let filed = || {
+            let found = self.filed.options.iter().rfind(|(found, _)| found == name);
+            found.map(|(_, value)| value.clone())
+        };
+        self.given.option(name).map(str::to_owned).or_else(filed)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let value = self.environment.variable(name);
+        value.filter(|value| !value.is_empty())
+    }
+
+    fn port(&self) -> Result<u16, ConninfoError> {
+        let stated = self
+            .stated("port")
+            .or_else(|| self.variable("MYSQL_TCP_PORT"));
+        let port = stated.map(|text| text.parse()).transpose();
+        let port = port.map_err(|_| ConninfoError::new("the port is not a number below 65536"))?;
+        Ok(port.unwrap_or(DEFAULT_PORT))
+    }
+
+    fn hosts(&self) -> Result<Vec<Host>, ConninfoError> {
+        let port = self.port()?;
+        let socket = self.given.option("socket");
+        if let Some(path) = socket {
+            return Ok(vec![unix(path, port)]);
+        }
+        let default = self
+            .stated("host")
+            .or_else(|| self.variable("MYSQL_HOST"))
+            .unwrap_or_else(|| "localhost".to_owned());
+        let is_tcp = self
+            .stated("protocol")
+            .is_some_and(|protocol| protocol.eq_ignore_ascii_case("tcp"));
+        let hosts = self.given.hosts.iter().map(|(name, own_port)| {
+            let name = if name.is_empty() { &default } else { name };
+            // As the clients do: this name means the socket, unless a port is given with it.
+            if name == "localhost" && own_port.is_none() && !is_tcp {
+                let path = self
+                    .stated("socket")
+                    .or_else(|| self.variable("MYSQL_UNIX_PORT"));
+                return unix(path.as_deref().unwrap_or(DEFAULT_SOCKET), port);
+            }
+            Host {
+                address: match name.strip_prefix('/') {
+                    Some(_) => Address::Unix(name.clone()),
+                    None => Address::Tcp(name.clone()),
+                },
+                port: own_port.unwrap_or(port),
+            }
+        });
+        Ok(hosts.collect())
+    }
+
+    fn tls(&self) -> Result<Tls, ConninfoError> {
+        let is_on = |name: &str| {
+            let value = self.stated(name);
+            value.map(|value| !["0", "off", "false", "no"].contains(&&*value.to_lowercase()))
+        };
+        let ca = self.stated("ssl-ca").filter(|path| !path.is_empty());
+        let verifies = is_on("ssl-verify-server-cert") == Some(true);
+        let mode = match self.stated("ssl-mode") {
+            Some(mode) => mode_of(&mode)?,
+            None if is_on("skip-ssl") == Some(true) || is_on("ssl") == Some(false) => {
+                SslMode::Disabled
+            }
+            None if verifies => SslMode::VerifyIdentity,
+            None if ca.is_some() => SslMode::VerifyCa,
+            None if is_on("ssl") == Some(true) => SslMode::Required,
+            None => SslMode::Preferred,
+        };
+        let roots = match (mode, ca) {
+            (SslMode::VerifyCa | SslMode::VerifyIdentity, Some(path)) => {
+                Some(Roots::File(PathBuf::from(path)))
+            }
+            (SslMode::VerifyCa | SslMode::VerifyIdentity, None) => Some(Roots::System),
+            _ => None,
+        };
+        let client = match (self.stated("ssl-cert"), self.stated("ssl-key")) {
+            (Some(certificate), Some(key)) => Some(ClientCertificate {
+                certificate: certificate.into(),
+                key: key.into(),
+            }),
+            (None, None) => None,
+            _ => {
+                return Err(ConninfoError::new(
+                    "ssl-cert and ssl-key belong together: give both",
+                ));
+            }
+        };
+        Ok(Tls {
+            mode,
+            roots,
+            client,
+        })
+    }
+}
+
+fn unix(path: &str, port: u16) -> Host {
+    Host {
+        address: Address::Unix(path.to_owned()),
+        port,
+    }
+}
+
+fn mode_of(text: &str) -> Result<SslMode, ConninfoError> {
+    match text.to_uppercase().replace('-', "_").as_str() {
+        "DISABLED" => Ok(SslMode::Disabled),
+        "PREFERRED" => Ok(SslMode::Preferred),
+        "REQUIRED" => Ok(SslMode::Required),
+        "VERIFY_CA" => Ok(SslMode::VerifyCa),
+        "VERIFY_IDENTITY" => Ok(SslMode::VerifyIdentity),
+        _ => Err(ConninfoError::new(format!(
+            "ssl-mode {text:?} is none of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY"
+        ))),
+    }
+}
+
+/// The settings that follow.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn resolve(
+    given: &Given,
+    environment: &dyn Environment,
+    application: &str,
+) -> Result<Settings, ConninfoError> {
+    let mut filed = Filed::default();
+    let home = environment.home().map(|home| home.join(".my.cnf"));
+    for path in FILES.iter().map(PathBuf::from).chain(home) {
+        filed.read(&path, environment, 0);
+    }
+    let sources = Sources {
+        given,
+        filed,
+        environment,
+    };
+    let database = given
+        .option(SCHEMA)
+        .map(str::to_owned)
+        .or_else(|| sources.stated("database"));
+    let database = database.filter(|name| !name.is_empty()).ok_or_else(|| {
+        ConninfoError::new("the store names no database: write mysql://user@host/database")
+    })?;
+    let user = sources
+        .stated("user")
+        .or_else(|| environment.user())
+        .ok_or_else(|| ConninfoError::new("the store names no user, and this one has no name"))?;
+    let password = sources
+        .stated("password")
+        .or_else(|| sources.variable("MYSQL_PWD"));
+    let connect_timeout = sources.stated("connect-timeout").map(|text| {
+        let seconds = text.parse::<u64>();
+        seconds.map_err(|_| ConninfoError::new("connect-timeout is not a number of seconds"))
+    });
+    let connect_timeout = connect_timeout.transpose()?.filter(|seconds| *seconds > 0);
+    Ok(Settings {
+        hosts: sources.hosts()?,
+        user,
+        password: password.map(Secret),
+        database,
+        application_name: application.to_owned(),
+        connect_timeout: connect_timeout.map(Duration::from_secs),
+        tls: sources.tls()?,
+        warnings: sources.filed.warnings,
+    })
+}

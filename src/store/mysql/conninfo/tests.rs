@@ -1,0 +1,219 @@
+//! What strings, files and variables mean.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::resolve::{Environment, resolve};
+use super::text::{parse, without_password};
+use crate::store::mysql::settings::{Address, Roots, Secret, Settings, SslMode};
+
+#[derive(Default)]
+struct World {
+    variables: HashMap<&'static str, &'static str>,
+    files: HashMap<PathBuf, &'static str>,
+    open: Option<PathBuf>,
+}
+
+impl Environment for World {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).map(ToString::to_string)
+    }
+
+    fn text(&self, path: &Path) -> Option<String> {
+        self.files.get(path).map(ToString::to_string)
+    }
+
+    fn is_for_all(&self, path: &Path) -> bool {
+        self.open.as_deref() == Some(path)
+    }
+
+    fn files(&self, directory: &Path) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = self.files.keys().cloned().collect();
+        found.retain(|file| file.parent() == Some(directory));
+        found.sort();
+        found
+    }
+
+    fn user(&self) -> Option<String> {
+        Some("me".into())
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        Some("/home/me".into())
+    }
+}
+
+fn settings(text: &str, world: &World) -> Settings {
+    resolve(&parse(text).unwrap(), world, "test").unwrap()
+}
+
+fn plain(text: &str) -> Settings {
+    settings(text, &World::default())
+}
+
+fn hosts(of: &Settings) -> Vec<String> {
+    of.hosts.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_url_has_a_user_hosts_a_database_and_options() {
+    let found = plain("mysql://etl:p%40ss@db1,db2:3307,[::1]:3308/jobs?connect_timeout=3");
+    assert_eq!(found.user, "etl");
+    assert_eq!(found.password, Some(Secret("p@ss".into())));
+    assert_eq!(
+        hosts(&found),
+        ["db1 port 3306", "db2 port 3307", "::1 port 3308"]
+    );
+    assert_eq!(found.database, "jobs");
+    assert_eq!(found.connect_timeout, Some(Duration::from_secs(3)));
+    assert_eq!(
+        found.name(),
+        "mysql://etl@db1:3306,db2:3307,[::1]:3308/jobs"
+    );
+    assert_eq!(plain("mariadb://h/d").user, "me");
+}
+
+#[test]
+fn the_name_localhost_means_the_socket_unless_a_port_is_given() {
+    let default = Address::Unix("/run/mysqld/mysqld.sock".into());
+    assert_eq!(plain("mysql://localhost/d").hosts[0].address, default);
+    assert_eq!(plain("mysql:///d").hosts[0].address, default);
+    for text in [
+        "mysql://localhost:3306/d",
+        "mysql://localhost/d?protocol=tcp",
+        "mysql://127.0.0.1/d",
+    ] {
+        let address = &plain(text).hosts[0].address;
+        assert!(matches!(address, Address::Tcp(_)), "{text}");
+    }
+    let own = plain("mysql://x@h/d?socket=/tmp/s").hosts;
+    assert_eq!(own[0].address, Address::Unix("/tmp/s".into()));
+    assert_eq!(
+        plain("mysql://x@%2Ftmp%2Fs/d").hosts[0].address,
+        Address::Unix("/tmp/s".into())
+    );
+}
+
+#[test]
+fn the_string_counts_before_files_and_files_before_variables() {
+    let world = World {
+        variables: HashMap::from([
+            ("MYSQL_HOST", "of-variable"),
+            ("MYSQL_TCP_PORT", "1"),
+            ("MYSQL_PWD", "of-variable"),
+            ("MYSQL_UNIX_PORT", "/of/variable"),
+        ]),
+        ..World::default()
+    };
+    let found = settings("mysql:///d", &world);
+    assert_eq!(hosts(&found), ["of-variable port 1"]);
+    assert_eq!(found.password, Some(Secret("of-variable".into())));
+    let socket = settings("mysql://localhost/d", &world);
+    assert_eq!(hosts(&socket), ["/of/variable"]);
+    let files = HashMap::from([
+        (
+            PathBuf::from("/etc/mysql/my.cnf"),
+            "[client]\nhost=first\nport=2\nuser=first\n!includedir /etc/mysql/d\n",
+        ),
+        (
+            PathBuf::from("/etc/mysql/d/a.cnf"),
+            "[mysqld]\nport=9\n[client-mariadb]\nhost=second",
+        ),
+        (PathBuf::from("/etc/mysql/d/b.txt"), "[client]\nhost=no"),
+        (
+            PathBuf::from("/home/me/.my.cnf"),
+            "[tokenrun]\npassword='of file'",
+        ),
+    ]);
+    let world = World { files, ..world };
+    let found = settings("mysql:///d", &world);
+    assert_eq!(hosts(&found), ["second port 2"]);
+    assert_eq!(found.user, "first");
+    assert_eq!(found.password, Some(Secret("of file".into())));
+    let found = settings("mysql://you:mine@third:4/d", &world);
+    assert_eq!(hosts(&found), ["third port 4"]);
+    assert_eq!(found.user, "you");
+    assert_eq!(found.password, Some(Secret("mine".into())));
+}
+
+#[test]
+fn a_file_that_everybody_may_write_is_left_out() {
+    let path = PathBuf::from("/home/me/.my.cnf");
+    let world = World {
+        files: HashMap::from([(path.clone(), "[client]\nuser=evil")]),
+        open: Some(path),
+        ..World::default()
+    };
+    let found = settings("mysql://h/d", &world);
+    assert_eq!(found.user, "me");
+    assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+}
+
+#[test]
+fn tls_follows_the_words_of_both_clients() {
+    for (options, mode, roots) in [
+        ("", SslMode::Preferred, None),
+        ("?ssl-mode=DISABLED", SslMode::Disabled, None),
+        ("?ssl_mode=required", SslMode::Required, None),
+        ("?ssl=1", SslMode::Required, None),
+        ("?ssl=0", SslMode::Disabled, None),
+        (
+            "?ssl-ca=/ca",
+            SslMode::VerifyCa,
+            Some(Roots::File("/ca".into())),
+        ),
+        (
+            "?ssl-mode=VERIFY_IDENTITY",
+            SslMode::VerifyIdentity,
+            Some(Roots::System),
+        ),
+        (
+            "?ssl-verify-server-cert=1&ssl-ca=/ca",
+            SslMode::VerifyIdentity,
+            Some(Roots::File("/ca".into())),
+        ),
+        ("?ssl-mode=REQUIRED&ssl-ca=/ca", SslMode::Required, None),
+    ] {
+        let tls = plain(&format!("mysql://h/d{options}")).tls;
+        assert_eq!((tls.mode, tls.roots), (mode, roots), "{options}");
+    }
+}
+
+#[test]
+fn another_database_is_named_by_an_option() {
+    assert_eq!(plain("mysql://h/d?tokenrun_schema=t").database, "t");
+}
+
+#[test]
+fn an_error_repeats_no_value() {
+    for text in [
+        "mysql://u:secret@h:x/d",
+        "mysql://u:secret%zz@h/d",
+        "mysql://u:secret@h/d?hots=x",
+        "mysql://u:secret@h/d?secret",
+        "mysql://u:secret@[h/d",
+        "mysql://u:secret@h",
+        "mysql://u:secret@h/d?ssl-cert=x",
+        "mysql://u:secret@h/d?connect-timeout=soon",
+    ] {
+        let found = parse(text).and_then(|given| resolve(&given, &World::default(), "test"));
+        let error = found.unwrap_err().to_string();
+        assert!(!error.contains("secret"), "{error}");
+    }
+}
+
+#[test]
+fn a_password_is_not_shown() {
+    for (text, shown) in [
+        ("mysql://u:secret@h/d", "mysql://u:***@h/d"),
+        (
+            "mariadb://u@h/d?password=secret&ssl=1",
+            "mariadb://u@h/d?password=***&ssl=1",
+        ),
+        ("mysql://u@h,i/d", "mysql://u@h,i/d"),
+        ("mysql://u:secret%@h/d", "(what can't be read is not shown)"),
+    ] {
+        assert_eq!(without_password(text), shown);
+    }
+}

@@ -1,0 +1,159 @@
+//! Connecting to a server: its name, its port, TLS, and the login. The kinds of the faults and the
+//! server's numbers identify a failure.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+
+use super::super::connection::Connection;
+use super::super::fault::{Fault, code};
+use super::super::settings::{Address, Host, Settings, SslMode};
+use crate::store::checkup::Check;
+use crate::store::deadline::Activity;
+use crate::store::tls::Insecure;
+
+/// The name of a server, once its addresses are known.
+pub(super) fn name(host: &Host, addresses: &[SocketAddr]) -> Option<Check> {
+    let Address::Tcp(name) = &host.address else {
+        return None;
+    };
+    if name.parse::<IpAddr>().is_ok() {
+        return Some(Check::fine("name", format!("{name} is an address")));
+    }
+    let addresses: Vec<String> = addresses.iter().map(|it| it.ip().to_string()).collect();
+    let found = format!("{name} is {}", addresses.join(", "));
+    (!addresses.is_empty()).then(|| Check::fine("name", found))
+}
+
+/// The check that a connection was made.
+pub(super) fn connected(host: &Host, connection: &Connection) -> Check {
+    let peer = connection.link().and_then(|link| link.peer());
+    let to = peer.map_or_else(|| host.to_string(), |peer| peer.to_string());
+    Check::fine("port", format!("connected to {to}"))
+}
+
+/// Whether others can read the traffic, and who the server is.
+pub(super) fn tls(settings: &Settings, host: &Host, connection: &Connection) -> Check {
+    const STEP: &str = "tls";
+    const VERIFY: &str = "have ssl-mode=VERIFY_IDENTITY with ssl-ca, the file of the authority that \
+                          signed the server's certificate";
+    if matches!(host.address, Address::Unix(_)) {
+        return Check::fine(STEP, "a Unix socket, which no other host can read");
+    }
+    let peer = connection.link().and_then(|link| link.peer());
+    let is_loopback = peer.is_some_and(|peer| peer.ip().is_loopback());
+    let is_secured = connection.link().is_some_and(|link| link.secured);
+    match (is_secured, settings.tls.mode) {
+        (true, SslMode::VerifyCa | SslMode::VerifyIdentity) => {
+            Check::fine(STEP, "on, and the server's certificate is verified")
+        }
+        _ if is_loopback => Check::fine(STEP, "the connection does not leave this host"),
+        (true, _) => Check::warn(
+            STEP,
+            "on, but the server's certificate is not verified: any server in between could read \
+             and change everything",
+            VERIFY,
+        ),
+        (false, _) => Check::warn(
+            STEP,
+            "off: everybody in between can read and change everything",
+            VERIFY,
+        ),
+    }
+}
+
+/// The check that failed, after those that passed: the kind of fault shows how far it got.
+pub(super) fn failed(settings: &Settings, host: &Host, fault: &Fault) -> Vec<Check> {
+    let check = failure(settings, host, fault);
+    let got_far = match fault {
+        Fault::TimedOut(doing, _) | Fault::Io(doing, _) => {
+            !matches!(doing, Activity::LookingUp | Activity::Connecting)
+        }
+        Fault::Settings(_) => false,
+        Fault::Server(_) | Fault::Login(_) | Fault::Tls(..) | Fault::ReadOnly => true,
+    };
+    let connected = got_far.then(|| Check::fine("port", format!("connected to {host}")));
+    connected.into_iter().chain([check]).collect()
+}
+
+fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
+    let words = format!("{host}: {}", fault.words());
+    let (step, remedy) = match fault {
+        Fault::TimedOut(Activity::LookingUp, _) | Fault::Io(Activity::LookingUp, _) => (
+            "name",
+            "correct the host in the store, or see whether this host's name servers know it (getent hosts)",
+        ),
+        Fault::TimedOut(Activity::Connecting, _) => (
+            "port",
+            "see whether the host is up and no firewall in between drops what is sent there",
+        ),
+        Fault::Io(Activity::Connecting, error) => ("port", port_remedy(host, error.kind())),
+        Fault::TimedOut(..) | Fault::Io(..) => (
+            "login",
+            "see whether the server is stopped, overloaded or out of disk, and whether it is MySQL or \
+             MariaDB that listens there",
+        ),
+        Fault::Tls(why, _) => ("tls", tls_remedy(*why)),
+        Fault::Settings(_) => ("tls", "correct the store's settings"),
+        Fault::ReadOnly => ("server", "name the server that accepts writes"),
+        Fault::Login(_) => (
+            "authentication",
+            "connect with TLS (ssl-mode) or over a Unix socket, or have another plugin for the user",
+        ),
+        Fault::Server(said) => match said.code {
+            code::UNKNOWN_DATABASE => (
+                "login",
+                "make the database, or correct its name in the store",
+            ),
+            1044 => ("login", "GRANT the user rights on the database"),
+            1040 | 1203 | 1226 => ("login", "raise max_connections, or the limit of the user"),
+            number if code::DENIED.contains(&number) => (
+                "authentication",
+                "correct the user and the password (~/.my.cnf, MYSQL_PWD, --store-file), or have the \
+                 user let in from this host",
+            ),
+            _ => ("login", "see the server's log"),
+        },
+    };
+    let found = match step {
+        "login" | "authentication" => {
+            format!("as {} to {}: {words}", settings.user, settings.database)
+        }
+        _ => words,
+    };
+    Check::fail(step, fault.trouble(), found, remedy)
+}
+
+fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
+    let is_unix = matches!(host.address, Address::Unix(_));
+    match kind {
+        ErrorKind::PermissionDenied if is_unix => {
+            "let this user search the directory of the socket and write to it"
+        }
+        _ if is_unix => {
+            "see whether the server runs, and has its socket there (socket); a name other than \
+             localhost, or a port, connects by TCP"
+        }
+        ErrorKind::ConnectionRefused => {
+            "see whether the server runs and listens there (bind-address, port)"
+        }
+        _ => "see whether the host is up and reached from here",
+    }
+}
+
+const fn tls_remedy(why: Insecure) -> &'static str {
+    match why {
+        Insecure::NotOffered => {
+            "set ssl_cert and ssl_key on the server; ssl-mode=PREFERRED does without"
+        }
+        Insecure::Name => {
+            "connect by a name that the certificate has, or have one made for this name"
+        }
+        Insecure::Expired => "renew the server's certificate, or correct this host's clock",
+        Insecure::Untrusted => {
+            "give the certificate of the authority that signed the server's as ssl-ca"
+        }
+        Insecure::Other => {
+            "correct the files of ssl-ca, ssl-cert and ssl-key, or the server's TLS versions"
+        }
+    }
+}

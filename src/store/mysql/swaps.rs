@@ -1,0 +1,165 @@
+//! Swaps: one call of a procedure each, retried while the row is locked.
+
+use std::time::{Duration, Instant};
+
+use super::MysqlStore;
+use super::cells::Cells;
+use super::statements::sql;
+use super::tokens::{expiry_values, to_values};
+use super::wire::Answer;
+use crate::store::StoreError;
+use crate::store::sql::cell::Cell;
+use crate::store::sql::table::{ACTS, KEYS, RUNS};
+use crate::token::{
+    GroupName, Recorded, RunRecord, StampOf, State, StoreTime, Swap, Swapped, WallTime,
+};
+
+/// How long a row may be locked before the swap is reported as held: far longer than another
+/// client's swap takes.
+const LOCKED_FOR: Duration = Duration::from_millis(500);
+
+/// The first pause before a locked row is tried again; each is twice the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+
+/// The values of `swap.sql`.
+fn values(swap: &Swap) -> Vec<Cell> {
+    let is_grant = swap.stamp == Some(StampOf::Granted);
+    let act = swap.act.as_deref();
+    let is_raise = act.is_some_and(|act| act.raised_fence());
+    let mut values = vec![
+        Cell::text(swap.group()),
+        Cell::Number(swap.from.map(|version| version.number())),
+    ];
+    values.extend(to_values(swap));
+    values.extend(expiry_values(&swap.expiry));
+    values.push(Cell::Flag(is_grant || is_raise));
+    values.push(Cell::maybe(swap.leaves.as_ref()));
+    let mut of_act = act.map(|act| ACTS.cells(act)).unwrap_or_default();
+    let document = of_act.pop();
+    values.push(of_act.pop().unwrap_or(Cell::Number(None)));
+    values.push(document.unwrap_or(Cell::Text(None)));
+    values.push(Cell::maybe(act.and_then(|act| act.once_key.as_ref())));
+    // The session itself writes its run when it releases the token.
+    let own = !is_grant && act.is_none();
+    values.extend(run_values(swap.ended.as_deref(), own));
+    values
+}
+
+/// A run, whether its own session writes it, and the key that it makes done then.
+fn run_values(run: Option<&RunRecord>, own: bool) -> Vec<Cell> {
+    let none = || {
+        let columns = RUNS.columns.iter().map(|column| column.kind.none());
+        columns.chain([Cell::Text(None)]).collect()
+    };
+    let cells: Vec<Cell> = run.map_or_else(none, |run| RUNS.cells(run));
+    let mut values: Vec<Cell> = cells.into_iter().skip(1).collect();
+    values.push(Cell::Flag(own));
+    // The server sets the time.
+    let mark = run
+        .filter(|_| own)
+        .and_then(|run| run.once_mark(WallTime(0)));
+    values.push(Cell::maybe(mark.as_ref().map(|mark| &mark.key)));
+    let document = mark.and_then(|mark| KEYS.cells(&mark).pop());
+    values.push(document.unwrap_or(Cell::Text(None)));
+    values
+}
+
+/// The answer of a procedure.
+pub(super) enum Outcome {
+    Done(StoreTime),
+    Already,
+    Conflict,
+    Expired(StoreTime),
+    /// Another swap has locked the row. Nothing happened.
+    Locked,
+    /// A job's transaction has locked the fence. Nothing happened.
+    Held,
+}
+
+impl MysqlStore {
+    /// Carries out a swap, with retries for a moment while another transaction has the row locked.
+    pub(super) fn carry_out(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
+        let mut statement = self.statements.of(sql!("swap"), &values(swap));
+        let holds = matches!(swap.to.state, State::Running { .. });
+        if let Some(ring) = self.ringing(holds) {
+            statement = format!("{};\n{ring}", statement.trim_end());
+        }
+        match self.call(&statement)? {
+            Outcome::Done(at) => {
+                self.held_on(swap);
+                Ok(Swapped::Done(at))
+            }
+            Outcome::Conflict | Outcome::Already => Ok(Swapped::Conflict),
+            Outcome::Expired(now) => Ok(Swapped::Expired(now)),
+            Outcome::Locked | Outcome::Held => Err(self.held(swap.group())),
+        }
+    }
+
+    /// Writes a run by itself. Missing tables are made: a finished run is recorded, whatever
+    /// happened to them.
+    pub(super) fn write_run(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
+        let begun = Instant::now();
+        let mut values = vec![Cell::text(&run.group)];
+        values.resize(16, Cell::Number(None));
+        values.extend(run_values(Some(run), true));
+        let statement = self.statements.of(sql!("swap"), &values);
+        let answer = match self.connection.ask(self.timeout, &statement) {
+            Err(failed) if failed.no_schema || failed.no_database => {
+                self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
+                let left = self.timeout.saturating_sub(begun.elapsed());
+                self.connection.ask(left, &statement)
+            }
+            answer => answer,
+        };
+        let answer = answer.map_err(|failed| failed.error)?;
+        Ok(match self.outcome(&answer)? {
+            Outcome::Done(_) => Recorded::Written,
+            _ => Recorded::Already,
+        })
+    }
+
+    /// Calls a procedure, and again for a moment while another transaction is in the way.
+    pub(super) fn call(&mut self, statement: &str) -> Result<Outcome, StoreError> {
+        let begun = Instant::now();
+        let patience = LOCKED_FOR.min(self.timeout / 2);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let left = self.timeout.saturating_sub(begun.elapsed());
+            let answer = self.connection.ask(left, statement);
+            let answer = answer.map_err(|failed| failed.error)?;
+            match self.outcome(&answer)? {
+                Outcome::Locked | Outcome::Held if begun.elapsed() < patience => {
+                    std::thread::sleep(pause);
+                }
+                outcome => return Ok(outcome),
+            }
+            pause = pause.saturating_mul(2);
+        }
+    }
+
+    fn outcome(&mut self, answer: &Answer) -> Result<Outcome, StoreError> {
+        self.waits = Cells::first(answer).is_some_and(|mut cells| cells.waits() > 0);
+        let mut cells = Cells::first(answer).ok_or_else(|| self.no_answer())?;
+        let read = |bad| self.bad_column("tokenrun_tokens", &bad);
+        let what = cells.needed_text().map_err(read)?;
+        let mut time = || cells.time().map_err(read);
+        Ok(match what {
+            "done" => Outcome::Done(time()?),
+            "already" => Outcome::Already,
+            "conflict" => Outcome::Conflict,
+            "expired" => Outcome::Expired(time()?),
+            "locked" => Outcome::Locked,
+            "held" => Outcome::Held,
+            _ => return Err(self.no_answer()),
+        })
+    }
+
+    fn held(&self, group: &GroupName) -> StoreError {
+        StoreError::held(format!(
+            "the token of {:?} in {} is held by a transaction of the earlier run on the server; it \
+             ends with that transaction",
+            group.as_str(),
+            self.connection.store_name()
+        ))
+    }
+}

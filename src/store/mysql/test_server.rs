@@ -1,0 +1,401 @@
+//! A real MariaDB or MySQL server of the tests' own, in a temporary directory. It ends when the process
+//! that started it does, however that ends: another process waits for that.
+//!
+//! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So
+//! it imports nothing of the crate.
+
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, User, geteuid};
+
+/// How long a server may take to start or to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whose server it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// MariaDB, of this host.
+    Mariadb,
+    /// MySQL, in a root of its own, where a newer system's package is unpacked.
+    Mysql,
+}
+
+impl Kind {
+    /// The root that the server sees.
+    fn root(self) -> PathBuf {
+        match self {
+            Self::Mariadb => PathBuf::from("/"),
+            Self::Mysql => {
+                let root = concat!(env!("CARGO_MANIFEST_DIR"), "/target/tools/mysql");
+                let root = std::env::var_os("TOKENRUN_TEST_MYSQL").unwrap_or(root.into());
+                let root = PathBuf::from(root);
+                assert!(
+                    root.join("usr/sbin/mysqld").exists(),
+                    "MySQL is missing: tests/run-all unpacks it into {}",
+                    root.display()
+                );
+                root
+            }
+        }
+    }
+
+    /// A command as the server's user, in the server's root.
+    fn command(self, name: &str) -> Command {
+        match self {
+            Self::Mariadb => server_command(&program(name)),
+            Self::Mysql => {
+                let mut command = Command::new("chroot");
+                command.arg("--userspec=65534:65534").arg(self.root());
+                command.arg(name).env("LC_ALL", "C").stdin(Stdio::null());
+                command
+            }
+        }
+    }
+
+    /// A path as the server sees it.
+    fn seen(self, path: &Path) -> String {
+        let path = path.strip_prefix(self.root()).unwrap();
+        format!("/{}", path.display())
+    }
+}
+
+static STARTED: AtomicUsize = AtomicUsize::new(0);
+
+/// A server that runs.
+pub(crate) struct Server {
+    folder: PathBuf,
+    kind: Kind,
+    port: u16,
+    /// When its other end sees the end of this pipe, the server is stopped.
+    _lifeline: ChildStdin,
+    keeper: Child,
+}
+
+/// A program of MariaDB's: on the PATH, or where Debian has it.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&on_path);
+    let folders = folders.chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/bin")]);
+    folders
+        .map(|folder| folder.join(name))
+        .find(|path| path.exists())
+        .unwrap_or_else(|| {
+            panic!("{name} is missing: install MariaDB 10.6 or newer (tests/run-all does)")
+        })
+}
+
+/// The user that the server runs as, where this is root.
+fn servant() -> Option<User> {
+    if !geteuid().is_root() {
+        return None;
+    }
+    // It is in each host's file: the search for a name that is not crashes a static program.
+    User::from_name("nobody").ok().flatten()
+}
+
+/// A command as that user.
+fn server_command(program: &Path) -> Command {
+    let mut command = match servant() {
+        None => Command::new(program),
+        Some(user) => {
+            let mut command = Command::new("setpriv");
+            command
+                .arg(format!("--reuid={}", user.uid))
+                .arg(format!("--regid={}", user.gid))
+                .arg("--clear-groups")
+                .arg(program);
+            command
+        }
+    };
+    command
+        .current_dir("/")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null());
+    command
+}
+
+fn done(command: &mut Command) -> String {
+    let output = command
+        .output()
+        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {text}{errors}");
+    text
+}
+
+impl Server {
+    /// The one that all tests of a program share.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&[]))
+    }
+
+    /// How many servers this process has started.
+    pub(crate) fn started() -> usize {
+        STARTED.load(Ordering::Relaxed)
+    }
+
+    /// A server of a test's own, with these lines of configuration.
+    pub(crate) fn start(configuration: &[&str]) -> Self {
+        STARTED.fetch_add(1, Ordering::Relaxed);
+        Self::start_of(Kind::Mariadb, configuration)
+    }
+
+    /// A MySQL server that all tests of a program share.
+    pub(crate) fn shared_mysql() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start_of(Kind::Mysql, &[]))
+    }
+
+    fn start_of(kind: Kind, configuration: &[&str]) -> Self {
+        let folder = Self::folder_of(kind);
+        let data = format!("--datadir={}", kind.seen(&folder.join("data")));
+        // A server removes the temporary files of others.
+        let temporary = format!("--tmpdir={}", kind.seen(&folder));
+        match kind {
+            Kind::Mariadb => done(
+                kind.command("mariadb-install-db")
+                    .args(["--no-defaults", &data, &temporary])
+                    .args(["--auth-root-authentication-method=normal", "--skip-test-db"]),
+            ),
+            Kind::Mysql => done(
+                kind.command("/usr/sbin/mysqld")
+                    .args(["--no-defaults", "--initialize-insecure"])
+                    .args([&data, &temporary, "--secure-file-priv=NULL"]),
+            ),
+        };
+        Self::start_kind_in(kind, folder, configuration)
+    }
+
+    /// A folder that the server's user owns.
+    pub(crate) fn folder() -> PathBuf {
+        Self::folder_of(Kind::Mariadb)
+    }
+
+    fn folder_of(kind: Kind) -> PathBuf {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("tokenrun-my-");
+        let folder = match kind {
+            Kind::Mariadb => builder.tempdir(),
+            Kind::Mysql => builder.tempdir_in(kind.root().join("tmp")),
+        };
+        let folder = folder.unwrap().keep();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        if let Some(user) = servant() {
+            chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
+        }
+        folder
+    }
+
+    /// A server on the data that is in this folder.
+    pub(crate) fn start_in(folder: PathBuf, configuration: &[&str]) -> Self {
+        Self::start_kind_in(Kind::Mariadb, folder, configuration)
+    }
+
+    fn start_kind_in(kind: Kind, folder: PathBuf, configuration: &[&str]) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        // Before the server, so that it never outlives this process. The server's own file has its id.
+        let script = format!(
+            "read line; kill -9 $(cat '{folder}/pid'); rm -rf '{folder}'",
+            folder = folder.display()
+        );
+        let mut keeper = server_command(Path::new("/bin/sh"))
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self {
+            _lifeline: keeper.stdin.take().unwrap(),
+            keeper,
+            folder,
+            kind,
+            port,
+        };
+        server.configure(configuration);
+        server.run();
+        server
+    }
+
+    /// Writes the configuration, which counts from the next start.
+    pub(crate) fn configure(&self, own: &[&str]) {
+        let folder = self.kind.seen(&self.folder);
+        let lines = [
+            "[mysqld]".to_owned(),
+            format!("datadir = {folder}/data"),
+            format!("socket = {folder}/socket"),
+            format!("pid-file = {folder}/pid"),
+            format!("log-error = {folder}/log"),
+            format!("tmpdir = {folder}"),
+            format!("port = {}", self.port),
+            "bind-address = 127.0.0.1".into(),
+            "max_connections = 150".into(),
+            "innodb_buffer_pool_size = 32M".into(),
+            "skip-name-resolve".into(),
+            match self.kind {
+                // A killed server loses nothing by that, and no test cuts the power.
+                Kind::Mariadb => "innodb_flush_method = nosync".into(),
+                Kind::Mysql => "mysqlx = OFF\nsecure-file-priv = NULL".into(),
+            },
+        ];
+        let own = own.iter().map(ToString::to_string);
+        let text: Vec<String> = lines.into_iter().chain(own).collect();
+        std::fs::write(self.folder.join("my.cnf"), text.join("\n") + "\n").unwrap();
+    }
+
+    /// Starts the server, and waits until it takes connections.
+    pub(crate) fn run(&self) {
+        self.run_by(match self.kind {
+            Kind::Mariadb => self.kind.command("mariadbd"),
+            Kind::Mysql => self.kind.command("/usr/sbin/mysqld"),
+        });
+    }
+
+    fn run_by(&self, mut command: Command) {
+        let _ = std::fs::remove_file(self.folder.join("pid"));
+        let mut child = command
+            .arg(format!(
+                "--defaults-file={}",
+                self.kind.seen(&self.folder.join("my.cnf"))
+            ))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let begun = Instant::now();
+        while !self.is_ready() {
+            let log = || std::fs::read_to_string(self.log()).unwrap_or_default();
+            let ended = child.try_wait().unwrap();
+            assert!(ended.is_none(), "the server ended: {}", log());
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "the server does not start: {}",
+                log()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // It is waited for, so that it does not stay a zombie.
+        std::thread::spawn(move || child.wait());
+    }
+
+    /// Whether it takes connections.
+    pub(crate) fn is_ready(&self) -> bool {
+        let mut client = self.client();
+        client.args(["-e", "SELECT 1"]);
+        let client = client.stdout(Stdio::null()).stderr(Stdio::null());
+        client.status().unwrap().success()
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> Pid {
+        let text = std::fs::read_to_string(self.folder.join("pid")).unwrap();
+        Pid::from_raw(text.trim().parse().unwrap())
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal).unwrap();
+    }
+
+    /// Ends it with this signal, and waits for its end.
+    pub(crate) fn stop(&self, by: Signal) {
+        let pid = self.pid();
+        kill(pid, by).unwrap();
+        let begun = Instant::now();
+        while kill(pid, None).is_ok() {
+            assert!(begun.elapsed() < PATIENCE, "the server does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// What it has written.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// The path of its Unix socket.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.join("socket")
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The client, as the administrator over the socket.
+    pub(crate) fn client(&self) -> Command {
+        let mut client = Command::new(program("mariadb"));
+        client
+            .env_clear()
+            .arg("--no-defaults")
+            .args(["-N", "-B", "-u", "root"]);
+        client.arg(format!("--socket={}", self.socket().display()));
+        client
+    }
+
+    /// Runs these statements as the administrator.
+    pub(crate) fn sql(&self, database: &str, statements: &str) -> String {
+        let mut client = self.client();
+        client.args(["-D", database, "-e", statements]);
+        done(&mut client).trim().to_owned()
+    }
+
+    /// An empty private database, and its connection string.
+    pub(crate) fn database(&self) -> Database<'_> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("db{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        self.sql("mysql", &format!("CREATE DATABASE {name}"));
+        Database { server: self, name }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The end of the lifeline comes with this process's; a test's own server ends now.
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+        if let Ok(text) = std::fs::read_to_string(self.folder.join("pid"))
+            && let Ok(pid) = text.trim().parse()
+        {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A database of a test's own.
+pub(crate) struct Database<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) name: String,
+}
+
+impl Database<'_> {
+    /// Over the Unix socket.
+    pub(crate) fn url(&self) -> String {
+        let socket = self.server.socket().display().to_string();
+        format!("mysql://root@localhost/{}?socket={socket}", self.name)
+    }
+
+    /// Over TCP.
+    pub(crate) fn tcp_url(&self) -> String {
+        let port = self.server.port();
+        format!("mysql://root@127.0.0.1:{port}/{}", self.name)
+    }
+
+    pub(crate) fn sql(&self, statements: &str) -> String {
+        self.server.sql(&self.name, statements)
+    }
+}

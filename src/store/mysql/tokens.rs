@@ -1,0 +1,163 @@
+//! The table of tokens: conversion of a token's columns.
+
+use std::time::Instant;
+
+use super::cells::Cells;
+use super::statements::sql;
+use super::wire::Answer;
+use super::{MysqlStore, schema};
+use crate::store::sql::cell::{BadColumn, Cell};
+use crate::store::sql::token::Columns;
+use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
+use crate::token::{GroupName, NoteSwap, Row, StoreTime, Swap, Swapped, Until, WallTime};
+
+/// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
+/// reader.
+const IN_ANSWER: usize = 3;
+
+/// How many columns of an answer are the token's.
+const COUNT: usize = 9;
+
+/// Where an answer of `read.sql` goes on after the token.
+pub(super) const AFTER_TOKEN: usize = IN_ANSWER + COUNT;
+
+/// The values of a token: its columns but the group and the stamp.
+pub(super) fn to_values(swap: &Swap) -> [Cell; 7] {
+    let columns = Columns::of(&swap.to);
+    [
+        Cell::number(columns.version),
+        Cell::number(columns.fence),
+        Cell::text(columns.state),
+        Cell::maybe(columns.client_bound),
+        Cell::maybe(columns.expected_client),
+        Cell::Flag(swap.stamp.is_some()),
+        Cell::text(&columns.document),
+    ]
+}
+
+/// The expiry of a statement, and its clock epoch.
+pub(super) fn expiry_values(expiry: &Until) -> [Cell; 2] {
+    [
+        Cell::Time(Some(WallTime(expiry.tick_ms()))),
+        Cell::text(expiry.epoch()),
+    ]
+}
+
+/// The token in a row of `read.sql` or `list.sql`; `None` if there is none.
+pub(super) fn from_row(answer: &Answer, row: &[Option<Vec<u8>>]) -> Result<Option<Row>, BadColumn> {
+    let c = &mut Cells::new(answer, row, IN_ANSWER);
+    let Some(group) = c.text()? else {
+        return Ok(None);
+    };
+    let columns = Columns {
+        group,
+        version: c.needed_number()?,
+        fence: c.needed_number()?,
+        state: c.needed_text()?,
+        client_bound: c.text()?,
+        expected_client: c.text()?,
+        stamped: c.time()?,
+        document: c.needed_text()?.to_owned(),
+    };
+    columns.row().map(Some)
+}
+
+impl MysqlStore {
+    /// The answer of `read.sql` or `list.sql`: the rows, and the time.
+    fn tokens(&mut self, answer: &Answer) -> Result<Listing, StoreError> {
+        let now = self.now(answer)?;
+        if !self.checked {
+            let row = answer.rows.first().map(Vec::as_slice).unwrap_or_default();
+            let oldest = Cells::new(answer, row, IN_ANSWER - 1).text().ok().flatten();
+            schema::check(self.connection.store_name(), oldest)?;
+            self.checked = true;
+        }
+        let mut listing = Listing {
+            rows: Vec::new(),
+            unreadable: Vec::new(),
+            now,
+            queues: Vec::new(),
+        };
+        for row in &answer.rows {
+            match from_row(answer, row) {
+                Ok(token) => listing.rows.extend(token),
+                Err(bad) => listing.unreadable.push(Unreadable {
+                    group: Cells::new(answer, row, IN_ANSWER)
+                        .text()
+                        .ok()
+                        .flatten()
+                        .unwrap_or("?")
+                        .to_owned(),
+                    error: self.bad_column("tokenrun_tokens", &bad),
+                }),
+            }
+        }
+        Ok(listing)
+    }
+
+    /// The server's time, from the first two columns of an answer.
+    pub(super) fn now(&self, answer: &Answer) -> Result<StoreTime, StoreError> {
+        let mut cells = Cells::first(answer).ok_or_else(|| self.no_answer())?;
+        let time = cells.time();
+        time.map_err(|bad| self.bad_column("tokenrun_tokens", &bad))
+    }
+}
+
+impl Tokens for MysqlStore {
+    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+        let begun = Instant::now();
+        self.hear();
+        if self.bell.is_some() {
+            self.listen(group);
+        }
+        let statement = self.statements.of(sql!("read"), &[Cell::text(group)]);
+        let answer = match self.connection.ask(self.timeout, &statement) {
+            // A store without its last row is not complete.
+            Ok(answer) if answer.rows.is_empty() && !self.checked => None,
+            Err(failed) if (failed.no_schema || failed.no_database) && !self.checked => None,
+            answer => Some(answer.map_err(|failed| failed.error)?),
+        };
+        let answer = match answer {
+            Some(answer) => answer,
+            None => {
+                self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
+                let left = self.timeout.saturating_sub(begun.elapsed());
+                let again = self.connection.ask(left, &statement);
+                again.map_err(|failed| failed.error)?
+            }
+        };
+        let mut found = self.tokens(&answer)?;
+        if let Some(unreadable) = found.unreadable.pop() {
+            return Err(unreadable.error);
+        }
+        Ok(Reading {
+            row: found.rows.pop(),
+            queue: self.queue_in_reading(&answer)?,
+            memory: self.memory(&answer, &found.now)?,
+            now: found.now,
+        })
+    }
+
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
+        self.hear();
+        self.carry_out(swap)
+    }
+
+    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
+        self.write_note(swap)
+    }
+
+    fn list(&mut self) -> Result<Listing, StoreError> {
+        let statement = self.statements.of(sql!("list"), &[]);
+        let answer = self.connection.ask(self.timeout, &statement);
+        let answer = answer.map_err(|failed| self.listed(failed))?;
+        if answer.rows.is_empty() {
+            return Err(self.no_store());
+        }
+        let listing = self.tokens(&answer)?;
+        Ok(Listing {
+            queues: self.queues()?,
+            ..listing
+        })
+    }
+}

@@ -1,0 +1,5 @@
+-- The rights that tokenrun needs, and no others, for each user that tokenrun connects as; and for each user of
+-- a job's own transactions the right to call tokenrun_fence alone:
+--
+-- GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON `DATABASE`.* TO 'etl'@'%';
+-- GRANT EXECUTE ON PROCEDURE `DATABASE`.tokenrun_fence TO 'app'@'%';

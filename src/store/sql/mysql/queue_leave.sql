@@ -1,0 +1,1 @@
+DELETE FROM tokenrun_waiters WHERE token_group = $1 AND session = $2

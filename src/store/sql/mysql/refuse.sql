@@ -1,0 +1,1 @@
+CALL tokenrun_refuse($1, $2, $3, $4, $5, $6, $7, $8)

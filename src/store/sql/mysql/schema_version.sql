@@ -1,0 +1,1 @@
+SELECT version, oldest_reader FROM tokenrun_meta WHERE one = 1

@@ -1,0 +1,250 @@
+//! TLS with rules of verification that differ from rustls's own: a chain without the host's name, or
+//! nothing, can be verified, as database clients do.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::version::{TLS12, TLS13};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore,
+    SignatureScheme,
+};
+
+/// Where the certificates of trusted authorities are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Roots {
+    /// In this file.
+    File(PathBuf),
+    /// Where the operating system keeps them.
+    System,
+}
+
+/// The files of the client's own certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCertificate {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+/// What is verified, and by what the client proves who it is.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct Demands<'a> {
+    /// The trusted authorities; `None`: no chain is verified.
+    pub(in crate::store) roots: Option<&'a Roots>,
+    /// Whether the certificate must be for this very host.
+    pub(in crate::store) name: bool,
+    pub(in crate::store) client: Option<&'a ClientCertificate>,
+    /// Whether the handshake contains the host's name.
+    pub(in crate::store) sni: bool,
+    /// Not TLS 1.2.
+    pub(in crate::store) only_13: bool,
+    /// Not TLS 1.3.
+    pub(in crate::store) only_12: bool,
+}
+
+/// The verification of a server's certificate.
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    /// `None`: no verification, without a trusted authority.
+    chain: Option<Arc<WebPkiServerVerifier>>,
+    /// Certificates that are trusted as they are.
+    pinned: Vec<CertificateDer<'static>>,
+    /// Whether the certificate must be for this very host.
+    name: bool,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        server: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let Some(chain) = &self.chain else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match chain.verify_server_cert(certificate, between, server, ocsp, now) {
+            // The name is checked last: the chain is good.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if !self.name => {}
+            // The server's own certificate is among the trusted ones and made as an authority's, as
+            // most self-signed ones are: libpq accepts it. Its expiry was checked before.
+            Err(Error::InvalidCertificate(CertificateError::Other(why)))
+                if is_of_an_authority(&why)
+                    && self.pinned.iter().any(|pinned| pinned == certificate) => {}
+            other => return other,
+        }
+        if self.name {
+            let parsed = ParsedCertificate::try_from(certificate)?;
+            rustls::client::verify_server_name(&parsed, server)?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
+
+/// Reads the certificates and prepares the handshakes.
+///
+/// # Errors
+/// Which file can't be used, and why.
+pub(in crate::store) fn config(demands: Demands<'_>) -> Result<ClientConfig, String> {
+    let provider = Arc::new(ring::default_provider());
+    let pinned = match demands.roots {
+        None => Vec::new(),
+        Some(Roots::File(path)) => certificates(path)?,
+        Some(Roots::System) => rustls_native_certs::load_native_certs().certs,
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(pinned.iter().cloned());
+    let chain = match demands.roots {
+        None => None,
+        Some(_) => Some(
+            WebPkiServerVerifier::builder_with_provider(roots.into(), Arc::clone(&provider))
+                .build()
+                .map_err(|error| format!("no root certificate can be used: {error}"))?,
+        ),
+    };
+    let versions = match demands {
+        Demands { only_12: true, .. } => vec![&TLS12],
+        Demands { only_13: true, .. } => vec![&TLS13],
+        _ => vec![&TLS13, &TLS12],
+    };
+    let verifier = Verifier {
+        provider: Arc::clone(&provider),
+        chain,
+        pinned,
+        name: demands.name,
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&versions)
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match demands.client {
+        None => builder.with_no_client_auth(),
+        Some(ClientCertificate { certificate, key }) => {
+            let own = certificates(certificate)?;
+            let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| {
+                format!("the private key {} can't be used: {error}", key.display())
+            })?;
+            builder
+                .with_client_auth_cert(own, secret)
+                .map_err(|error| {
+                    let shown = certificate.display();
+                    format!("the client certificate {shown} can't be used: {error}")
+                })?
+        }
+    };
+    config.enable_sni = demands.sni;
+    Ok(config)
+}
+
+/// Whether a certificate was refused because it may sign others.
+fn is_of_an_authority(why: &OtherError) -> bool {
+    why.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let failed = |what: &dyn std::fmt::Display| {
+        format!(
+            "the certificate file {} can't be used: {what}",
+            path.display()
+        )
+    };
+    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
+        .map_err(|error| failed(&error))?
+        .collect();
+    let found = found.map_err(|error| failed(&error))?;
+    if found.is_empty() {
+        return Err(failed(&"no certificate is in it"));
+    }
+    Ok(found)
+}
+
+/// The fault of the server's certificate, if that is why a handshake failed.
+pub(in crate::store) fn bad_certificate(error: &std::io::Error) -> Option<&CertificateError> {
+    match error.get_ref()?.downcast_ref() {
+        Some(Error::InvalidCertificate(why)) => Some(why),
+        _ => None,
+    }
+}
+
+/// Why there is no TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Insecure {
+    /// The server does none.
+    NotOffered,
+    /// The certificate has other names.
+    Name,
+    /// It has expired.
+    Expired,
+    /// It is not signed by a trusted authority.
+    Untrusted,
+    /// Another cause, perhaps a local file.
+    Other,
+}
+
+/// The kind of a certificate's fault.
+pub(in crate::store) const fn of_certificate(error: &CertificateError) -> Insecure {
+    use CertificateError as Bad;
+    match error {
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => Insecure::Name,
+        Bad::Expired | Bad::ExpiredContext { .. } => Insecure::Expired,
+        Bad::UnknownIssuer | Bad::BadSignature => Insecure::Untrusted,
+        _ => Insecure::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_certificate_is_recognized_by_its_type() {
+        use CertificateError as Bad;
+        for (error, why) in [
+            (Bad::NotValidForName, Insecure::Name),
+            (Bad::Expired, Insecure::Expired),
+            (Bad::UnknownIssuer, Insecure::Untrusted),
+            (Bad::BadSignature, Insecure::Untrusted),
+            (Bad::Revoked, Insecure::Other),
+        ] {
+            assert_eq!(of_certificate(&error), why, "{error:?}");
+        }
+    }
+}

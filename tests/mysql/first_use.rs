@@ -1,0 +1,133 @@
+//! The first use of a database, and who may make its tables.
+
+use super::server::Server;
+use super::site::Site;
+use crate::support::until;
+
+#[test]
+fn a_run_makes_the_tables_and_leaves_its_history() {
+    let database = Server::shared().database();
+    let site = Site::new(database.url());
+    let ended = site
+        .short("a")
+        .job(&["sh", "-c", "echo $TOKENRUN_FENCE; exit 3"])
+        .end();
+    let fence = ended.with_code(3).stdout;
+    let row = database.sql("SELECT state, fence, last_outcome FROM tokenrun_status");
+    assert_eq!(row, format!("free\t{}\tfailed", fence.trim()));
+    let history = site.verb(&["history", "--json"]).end().with_code(0).json();
+    assert_eq!(history[0]["outcome"], "failed");
+    let status = site.verb(&["status", "--json"]).end().with_code(0).json();
+    assert_eq!(status[0]["state"], "free");
+}
+
+#[test]
+fn listings_make_no_tables() {
+    let database = Server::shared().database();
+    let site = Site::new(database.url());
+    site.verb(&["status"])
+        .end()
+        .with_code(78)
+        .says(&[&database.name, "nothing has run"]);
+    assert_eq!(database.sql("SHOW TABLES"), "");
+}
+
+#[test]
+fn thirty_first_runs_at_once_are_one_run_and_refusals() {
+    let database = Server::shared().database();
+    let site = Site::new(database.url());
+    let mut runs: Vec<_> = (0..30)
+        .map(|n| site.run(&format!("c{n}")).start())
+        .collect();
+    site.store.until_logged("begin ");
+    until("all but one have ended", || {
+        let left = runs
+            .iter_mut()
+            .filter_map(|run| (!run.has_ended()).then_some(()));
+        match left.count() {
+            1 => Ok(()),
+            count => Err(format!("{count} are left")),
+        }
+    });
+    site.store.go(0);
+    let mut codes: Vec<_> = runs
+        .into_iter()
+        .map(|run| run.end().code.unwrap())
+        .collect();
+    codes.retain(|code| *code != 75);
+    assert_eq!(codes, [0]);
+    site.store.assert_no_overlap();
+}
+
+#[test]
+fn the_database_of_the_tables_is_the_users_choice_and_is_made() {
+    let database = Server::shared().database();
+    let own = format!("{}_own", database.name);
+    let site = Site::new(format!("{}&tokenrun_schema={own}", database.url()));
+    site.short("a").end().with_code(0);
+    let count = format!("SELECT count(*) FROM {own}.tokenrun_tokens");
+    assert_eq!(database.sql(&count), "1");
+    assert_eq!(database.sql("SHOW TABLES"), "");
+}
+
+/// The script serves the client, and its rights are all that a run needs.
+#[test]
+fn a_user_with_the_least_rights_runs_on_what_an_administrator_made() {
+    let server = Server::shared();
+    let database = server.database();
+    let user = format!("least_{}", database.name);
+    database.sql(&format!(
+        "CREATE USER {user}; GRANT SELECT ON {}.* TO {user}",
+        database.name
+    ));
+    let site = Site::new(database.url().replace("root@", &format!("{user}@")));
+    let refused = site.short("a").end().with_code(77);
+    refused.says(&["may not make them", "tokenrun init --print-sql"]);
+
+    let script = site
+        .verb(&["init", "--print-sql"])
+        .end()
+        .with_code(0)
+        .stdout;
+    let file = site.file("script.sql");
+    std::fs::write(&file, &script).unwrap();
+    let mut client = server.client();
+    client.args(["-D", &database.name]);
+    client.stdin(std::fs::File::open(&file).unwrap());
+    assert!(client.status().unwrap().success());
+    let grant = script
+        .lines()
+        .find_map(|line| line.strip_prefix("-- GRANT SELECT"))
+        .unwrap();
+    let grant = grant.replace("DATABASE", &database.name);
+    let grant = grant.replace("'etl'@'%'", &user);
+    database.sql(&format!("GRANT SELECT{}", grant.trim_end_matches(';')));
+
+    let key = ["--once", "key", "--capture=1k"];
+    site.short("a").with(&key).end().with_code(0);
+    site.short("a").with(&["--once", "key"]).end().with_code(0);
+    site.verb(&["pause", "-g", "job"]).end().with_code(0);
+    site.short("a").end().with_code(75);
+    site.verb(&["resume", "-g", "job"]).end().with_code(0);
+    let advanced = ["fence", "advance", "r", "7"];
+    site.verb(&advanced).end().with_code(0);
+    site.verb(&["doctor"]).end().with_code(0);
+    database.sql(&format!("REVOKE DELETE ON {}.* FROM {user}", database.name));
+    let lacks = site.verb(&["doctor"]).end().with_code(77);
+    assert!(
+        lacks.stdout.contains("DELETE on tokenrun_runs"),
+        "{lacks:?}"
+    );
+}
+
+#[test]
+fn two_groups_that_differ_in_case_accents_or_blanks_are_two() {
+    let database = Server::shared().database();
+    let site = Site::new(database.url());
+    let groups = ["a", "A", "ä", "a\u{308}", "a b", "a  b"];
+    for group in groups {
+        site.short_in(group).end().with_code(0);
+    }
+    let count = database.sql("SELECT count(*) FROM tokenrun_tokens");
+    assert_eq!(count, groups.len().to_string());
+}
