@@ -10,11 +10,12 @@ use std::time::Duration;
 use redis::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use super::dial::{self, Deadline, Link, dial};
-use super::fault::{Activity, Fault};
+use super::dial::{self, Link, dial};
+use super::fault::Fault;
 use super::login::Login;
 use super::script::{Answered, answered};
 use super::settings::{Host, Settings};
+use crate::store::deadline::{Activity, Deadline};
 use crate::store::kv::{Found, Outcome};
 use crate::store::{StoreError, Trouble};
 
@@ -234,7 +235,10 @@ impl Connection {
         let login = Login::of(&self.settings, &self.application);
         if !command.only_reads {
             let done = deadline.bound(Activity::LoggingIn, self.log_in(link));
-            done.await.and_then(|done| done).map_err(Asked::Before)?;
+            done.await
+                .map_err(Fault::from)
+                .and_then(|done| done)
+                .map_err(Asked::Before)?;
             return bound(deadline, ask(link, command))
                 .await
                 .map_err(Asked::Then);
@@ -326,6 +330,7 @@ async fn bound<T>(
     deadline
         .bound(Activity::Asking, step)
         .await
+        .map_err(Fault::from)
         .and_then(|done| done)
 }
 

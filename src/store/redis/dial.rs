@@ -1,61 +1,27 @@
 //! One connection to one server: every step has the rest of the time.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use bytes::BytesMut;
 use redis::Value;
 use redis::aio::AsyncStream as Wire;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::time::{Instant, timeout_at};
 use tokio_util::codec::Decoder as _;
 
-use super::fault::{Activity, Fault};
+use super::fault::Fault;
 use super::settings::{Host, Settings};
 use super::tls;
+use crate::store::deadline::{Activity, Deadline};
 
 /// An answer of a look fits: it takes one read.
 const CHUNK: usize = 8 * 1024;
-
-/// The time by which a step must be done, and its length at the start.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Deadline {
-    at: Instant,
-    whole: Duration,
-}
-
-impl Deadline {
-    pub(super) fn after(whole: Duration) -> Self {
-        let at = Instant::now() + whole;
-        Self { at, whole }
-    }
-
-    /// An equal share for each of so many remaining servers.
-    pub(super) fn share(self, of: usize) -> Self {
-        if of <= 1 {
-            return self;
-        }
-        let left = self.at.saturating_duration_since(Instant::now());
-        Self::after(left / u32::try_from(of).unwrap_or(u32::MAX))
-    }
-
-    pub(super) async fn bound<T>(
-        self,
-        doing: Activity,
-        step: impl Future<Output = T>,
-    ) -> Result<T, Fault> {
-        timeout_at(self.at, step)
-            .await
-            .map_err(|_| Fault::TimedOut(doing, self.whole))
-    }
-}
 
 pub(super) type Socket = Pin<Box<dyn Wire + Send + Sync>>;
 

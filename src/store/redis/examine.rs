@@ -11,10 +11,11 @@ use redis::Value;
 
 use self::findings::Info;
 use super::connection::Connection;
-use super::fault::{Activity, Fault};
+use super::fault::Fault;
 use super::settings::{Host, Settings};
 use super::{RedisKv, RedisStore};
 use crate::store::checkup::{Check, Tell, advice};
+use crate::store::deadline::{Activity, TimedOut};
 use crate::store::postgres::examine::clock::{Sample, judge};
 use crate::store::{Tokens as _, Trouble};
 use crate::sys::clock::LocalClock;
@@ -144,8 +145,12 @@ impl Server<'_, '_> {
     fn failed(&self, host: &Host, fault: &Fault) -> Check {
         let error = fault.store_error(self.connection.store_name(), &host.to_string());
         let step = match fault {
-            Fault::TimedOut(Activity::LookingUp, _) | Fault::Io(Activity::LookingUp, _) => "name",
-            Fault::Tls(_) | Fault::TimedOut(Activity::Securing, _) => "tls",
+            Fault::TimedOut(TimedOut { doing, .. }) | Fault::Io(doing, _) => match doing {
+                Activity::LookingUp => "name",
+                Activity::Securing => "tls",
+                _ => "port",
+            },
+            Fault::Tls(_) => "tls",
             Fault::Said { .. } => "login",
             _ => "port",
         };

@@ -1,42 +1,20 @@
 //! Faults between this process and a server, and what they mean.
 
 use std::io;
-use std::time::Duration;
 
 use redis::ServerError;
 
+use crate::store::deadline::{Activity, TimedOut};
 use crate::store::error::copy_of;
 use crate::store::{StoreError, Trouble};
 
 const RIGHTS: &str =
     "have an administrator grant this user tokenrun's commands and keys with ACL SETUSER";
 
-/// The activity that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Activity {
-    LookingUp,
-    Connecting,
-    Securing,
-    LoggingIn,
-    Asking,
-}
-
-impl Activity {
-    const fn words(self) -> &'static str {
-        match self {
-            Self::LookingUp => "looking up its address",
-            Self::Connecting => "connecting",
-            Self::Securing => "agreeing on TLS",
-            Self::LoggingIn => "logging in",
-            Self::Asking => "waiting for its answer",
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(super) enum Fault {
     /// It did not happen in time.
-    TimedOut(Activity, Duration),
+    TimedOut(TimedOut),
     /// An error of the operating system.
     Io(Activity, io::Error),
     /// The server has answered with an error.
@@ -56,6 +34,12 @@ pub(super) enum Fault {
     Evicts(String),
     /// The settings require something impossible.
     Settings(String),
+}
+
+impl From<TimedOut> for Fault {
+    fn from(late: TimedOut) -> Self {
+        Self::TimedOut(late)
+    }
 }
 
 impl Fault {
@@ -115,13 +99,7 @@ impl Fault {
     /// The fault in words.
     pub(super) fn words(&self) -> String {
         match self {
-            Self::TimedOut(doing, after) => format!(
-                "no answer within {} while {}",
-                humantime::format_duration(Duration::from_millis(
-                    u64::try_from(after.as_millis()).unwrap_or(u64::MAX)
-                )),
-                doing.words()
-            ),
+            Self::TimedOut(late) => late.words(),
             Self::Io(doing, error) => format!("{error}, while {}", doing.words()),
             Self::Said { text, .. } => text.clone(),
             Self::Nonsense(what) => format!("it does not answer as Redis does: {what}"),

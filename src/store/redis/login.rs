@@ -1,8 +1,9 @@
 //! What a new connection begins with: the password, the number of the database, and a name.
 
 use super::dial::Link;
-use super::fault::{Activity, Fault};
+use super::fault::Fault;
 use super::settings::Settings;
+use crate::store::deadline::Activity;
 
 /// What a new connection begins with.
 pub(super) struct Login {

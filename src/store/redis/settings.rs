@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use percent_encoding::percent_decode_str;
 
 use crate::store::secret::Secret;
+use crate::store::tls::{ClientCertificate, Roots};
 
 /// The schemes, and whether they mean TLS and a Unix socket.
 const SCHEMES: [(&str, bool, bool); 6] = [
@@ -43,12 +44,26 @@ impl fmt::Display for Host {
     }
 }
 
-/// The files of TLS; without one of authorities, those of the system are trusted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The files of TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
-    pub authorities: Option<PathBuf>,
-    /// The client's own certificate, and its key.
-    pub own: Option<(PathBuf, PathBuf)>,
+    pub roots: Roots,
+    pub client: Option<ClientCertificate>,
+}
+
+impl Tls {
+    /// The authorities of the system are trusted.
+    const DEFAULT: Self = Self {
+        roots: Roots::System,
+        client: None,
+    };
+
+    fn client(&mut self) -> &mut ClientCertificate {
+        self.client.get_or_insert_with(|| ClientCertificate {
+            certificate: PathBuf::new(),
+            key: PathBuf::new(),
+        })
+    }
 }
 
 /// Everything that a connection needs.
@@ -160,7 +175,7 @@ pub fn parse(text: &str) -> Result<Settings, BadUrl> {
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
     let mut settings = Settings {
         hosts: Vec::new(),
-        tls: tls.then(Tls::default),
+        tls: tls.then_some(Tls::DEFAULT),
         user: some(decoded(user)?),
         password: some(decoded(password)?).map(Secret),
         database: 0,
@@ -182,7 +197,7 @@ pub fn parse(text: &str) -> Result<Settings, BadUrl> {
 
 fn check(settings: Settings) -> Result<Settings, BadUrl> {
     if let Some(Tls {
-        own: Some((certificate, key)),
+        client: Some(ClientCertificate { certificate, key }),
         ..
     }) = &settings.tls
         && (certificate.as_os_str().is_empty() || key.as_os_str().is_empty())
@@ -260,9 +275,9 @@ fn set(settings: &mut Settings, name: &str, value: String) -> Result<(), BadUrl>
             }
             settings.prefix = format!("{{{value}}}:");
         }
-        ("cacert", Some(tls)) => tls.authorities = Some(value.into()),
-        ("cert", Some(tls)) => tls.own.get_or_insert_default().0 = value.into(),
-        ("key", Some(tls)) => tls.own.get_or_insert_default().1 = value.into(),
+        ("cacert", Some(tls)) => tls.roots = Roots::File(value.into()),
+        ("cert", Some(tls)) => tls.client().certificate = value.into(),
+        ("key", Some(tls)) => tls.client().key = value.into(),
         ("cacert" | "cert" | "key", None) => {
             return bad(format!("has {name}, which needs TLS: write rediss://"));
         }
@@ -324,8 +339,14 @@ mod tests {
     fn tls_has_its_files() {
         let it = parse("rediss://h?cacert=/ca.pem&cert=/c.pem&key=/k.pem").unwrap();
         let tls = it.tls.unwrap();
-        assert_eq!(tls.authorities, Some("/ca.pem".into()));
-        assert_eq!(tls.own, Some(("/c.pem".into(), "/k.pem".into())));
+        assert_eq!(tls.roots, Roots::File("/ca.pem".into()));
+        let client = ClientCertificate {
+            certificate: "/c.pem".into(),
+            key: "/k.pem".into(),
+        };
+        assert_eq!(tls.client, Some(client));
+        let tls = parse("valkeys://h").unwrap().tls.unwrap();
+        assert_eq!(tls.roots, Roots::System);
         assert!(parse("rediss://h?cert=/c.pem").is_err());
         assert!(parse("redis://h?cacert=/ca.pem").is_err());
     }
