@@ -47,7 +47,7 @@ impl Fault {
         let code = error.code().to_owned();
         let text = error.details().unwrap_or_default();
         // Its first sentence, without the place in the script.
-        let text = text.split(" script: ").next().unwrap_or_default();
+        let text = without_place(text);
         let text = text.split(". ").next().unwrap_or_default();
         let text = text.trim_end_matches('.').replace(['\r', '\n'], " ");
         Self::Said {
@@ -119,7 +119,9 @@ impl Fault {
 
     fn remedy(&self) -> Option<&'static str> {
         if matches!(self, Self::Evicts(_)) {
-            return Some("CONFIG SET maxmemory-policy noeviction, and in redis.conf");
+            return Some(
+                "CONFIG SET maxmemory-policy noeviction, and in redis.conf; then tokenrun distrust",
+            );
         }
         let Self::Said { doing, code, text } = self else {
             return None;
@@ -163,9 +165,30 @@ impl Fault {
     }
 }
 
-/// Whether a command in a script was denied, which has no code of its own.
+/// An error without the name of the script and the line: `… script: HASH, on @user_script:4.`
+fn without_place(text: &str) -> &str {
+    let before = text.split_once(" script: ");
+    match before {
+        Some((before, after)) if is_place(after) => before,
+        _ => text,
+    }
+}
+
+fn is_place(text: &str) -> bool {
+    let hash = text.bytes().take_while(u8::is_ascii_hexdigit).count();
+    hash == 40
+}
+
+/// Whether a command in a script was denied. Such an error has no code of its own: in Redis 7.0 it is
+/// `ERR The user executing the script can't run this command or subcommand`, and in newer servers `ERR
+/// ACL failure in script: User etl has no permissions to run the 'hset' command`.
 fn is_denied_in_script(text: &str) -> bool {
-    text.contains("The user executing the script can't")
+    [
+        "The user executing the script can't",
+        "ACL failure in script",
+    ]
+    .iter()
+    .any(|denied| text.contains(denied))
 }
 
 /// What an answer with an error means. A script stops at its first error, and the first write fails
@@ -216,6 +239,25 @@ mod tests {
             let error = fault.store_error("redis://h", "h:6379");
             assert!(error.what.contains(code), "{error}");
         }
+    }
+
+    #[test]
+    fn an_error_in_a_script_is_said_without_its_place() {
+        let place = "script: f8a2aa7f2a3f4a9a3f1e4c5a9a3f1e4c5a9a3f1e, on @user_script:4.";
+        for (text, said) in [
+            (
+                format!("Wrong kind of value {place}"),
+                "Wrong kind of value",
+            ),
+            (
+                "ACL failure in script: User etl has no permissions".into(),
+                "ACL failure in script: User etl has no permissions",
+            ),
+        ] {
+            assert_eq!(without_place(&text), said);
+        }
+        let denied = said("ERR", "ACL failure in script: User etl has no permissions");
+        assert_eq!(denied.trouble(), Trouble::Denied);
     }
 
     #[test]
