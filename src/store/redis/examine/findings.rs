@@ -99,7 +99,7 @@ pub(super) fn primary(masters: &[String]) -> Check {
             STEP,
             Trouble::Misconfigured,
             format!(
-                "{} accept writes: each may grant the same token",
+                "{} accept writes: each can grant the same token",
                 several.join(" and ")
             ),
             "make all but one replicas (REPLICAOF), and set min-replicas-to-write 1",
