@@ -5,6 +5,12 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/guide.rs"]
+#[allow(dead_code)] // the other programs of tests use the rest
+mod blocks;
+#[path = "support/programs.rs"]
+#[allow(dead_code)]
+mod programs;
 #[path = "postgres/proxy.rs"]
 #[allow(dead_code)]
 mod proxy;
@@ -17,6 +23,8 @@ mod site;
 #[allow(dead_code, unused_imports)]
 mod support;
 
+#[path = "redis/clocks.rs"]
+mod clocks;
 #[path = "redis/doctor.rs"]
 mod doctor;
 #[path = "redis/failover.rs"]
@@ -25,6 +33,8 @@ mod failover;
 mod fence;
 #[path = "redis/forgetting.rs"]
 mod forgetting;
+#[path = "redis/guide.rs"]
+mod guide;
 #[path = "redis/running.rs"]
 mod running;
 #[path = "redis/tls.rs"]
@@ -44,6 +54,14 @@ fn settled(server: &Server, url: &str) -> Site {
     let site = Site::new(format!("{url}{joint}prefix={}", Server::prefix()));
     settle(server, &site);
     site
+}
+
+/// A node of a cluster. The port of the cluster is by default 10,000 above the server's, which may be too
+/// high.
+fn clustered() -> [&'static str; 2] {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    ["cluster-enabled yes", format!("cluster-port {port}").leak()]
 }
 
 /// As an operator who knows that nothing was lost.

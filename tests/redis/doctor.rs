@@ -96,3 +96,18 @@ fn a_missing_right_a_wrong_password_and_a_server_that_is_gone_are_found() {
     server.kill();
     says(&found(&site, 69), "port", "FAIL", &["refused"]);
 }
+
+#[test]
+fn a_node_of_a_cluster_is_found() {
+    let server = Server::start(&crate::clustered());
+    server.cli(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    server.wait_until("the slots", || {
+        server
+            .cli(&["CLUSTER", "INFO"])
+            .contains("cluster_state:ok")
+    });
+    let site = Site::new(server.tcp_url());
+    site.short("a").hasty().end().with_code(0);
+    let words = ["one node of a cluster", "min-replicas-to-write 1"];
+    says(&found(&site, 0), "cluster", "warn", &words);
+}

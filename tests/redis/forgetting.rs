@@ -145,6 +145,19 @@ fn the_fence_rises_through_flushall_and_what_was_flushed_is_observed() {
     assert!(after > before, "{after} > {before}");
 }
 
+/// A limit, for which the guide has `distrust`: the server says no more that it was emptied.
+#[test]
+fn what_was_flushed_is_not_seen_after_config_resetstat() {
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.url());
+    site.short("a").hasty().end().with_code(0);
+    until_up_for(&server, 6);
+    server.cli(&["FLUSHALL"]);
+    server.cli(&["CONFIG", "RESETSTAT"]);
+    let run = site.short("b").hasty().end().with_code(0);
+    assert_eq!(run.messages(), [""; 0]);
+}
+
 /// While it runs, a holder finds its token gone at its next heartbeat.
 #[test]
 fn a_holder_whose_token_was_flushed_ends_at_its_next_heartbeat() {

@@ -69,7 +69,7 @@ fn a_password_is_needed_or_wrong_and_is_never_shown() {
 }
 
 /// The least rights, as the guide has them.
-const RIGHTS: [&str; 22] = [
+pub(crate) const RIGHTS: [&str; 22] = [
     "resetkeys",
     "~{tokenrun}:*",
     "resetchannels",
@@ -196,7 +196,7 @@ fn a_server_that_evicts_keys_is_refused() {
     let refused = site.in_group("other", "b").job(&["true"]).hasty().end();
     refused
         .with_code(78)
-        .says(&["allkeys-random", "noeviction"]);
+        .says(&["allkeys-random", "noeviction", "tokenrun distrust"]);
     let verb = site.verb(&["status"]).end().with_code(78);
     verb.says(&["noeviction"]);
     // Keys with a time limit alone: none of tokenrun's has one.
@@ -227,7 +227,7 @@ fn a_server_that_is_loading_is_said() {
 
 #[test]
 fn a_cluster_without_its_slots_is_said() {
-    let server = Server::start(&["cluster-enabled yes"]);
+    let server = Server::start(&crate::clustered());
     let site = Site::new(server.url());
     site.short("a").end().with_code(69).says(&["CLUSTERDOWN"]);
     // With the one that tokenrun's keys are in, it is a store.

@@ -30,7 +30,7 @@ pub(crate) struct Server {
 }
 
 /// A program of Redis's or Valkey's on the PATH; `TOKENRUN_TEST_REDIS` names another folder.
-fn program(name: &str) -> PathBuf {
+pub(crate) fn program(name: &str) -> PathBuf {
     let folder = std::env::var_os("TOKENRUN_TEST_REDIS").into_iter();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = folder
