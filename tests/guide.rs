@@ -1,5 +1,5 @@
 //! Every command of README.md and the guide (`docs/`) is run, and prints what the page shows. What needs
-//! PostgreSQL is run in `tests/postgres/guide.rs`, the recipes in `tests/packaging/`.
+//! PostgreSQL is run in `tests/postgres/guide.rs`, MariaDB in `tests/mysql/guide.rs`, the recipes in `tests/packaging/`.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 

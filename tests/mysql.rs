@@ -5,6 +5,9 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/guide.rs"]
+#[allow(dead_code)]
+mod blocks;
 #[path = "postgres/proxy.rs"]
 #[allow(dead_code)]
 mod proxy;
@@ -29,5 +32,9 @@ mod faults;
 mod fence;
 #[path = "mysql/first_use.rs"]
 mod first_use;
+#[path = "mysql/guide.rs"]
+mod guide;
+#[path = "mysql/guide_sentences.rs"]
+mod guide_sentences;
 #[path = "mysql/odd_settings.rs"]
 mod odd_settings;

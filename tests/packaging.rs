@@ -16,6 +16,9 @@ mod blocks;
 mod document;
 #[path = "packaging/machine.rs"]
 mod machine;
+#[path = "../src/store/mysql/test_server.rs"]
+#[allow(dead_code)]
+mod mysql_server;
 #[path = "support/programs.rs"]
 #[allow(dead_code)]
 mod programs;
@@ -32,6 +35,8 @@ mod typing;
 mod completions;
 #[path = "packaging/container.rs"]
 mod container;
+#[path = "packaging/container_mariadb.rs"]
+mod container_mariadb;
 #[path = "packaging/cron.rs"]
 mod cron;
 #[path = "packaging/hooks.rs"]

@@ -86,11 +86,13 @@ fn texts(file: &str) -> Vec<String> {
 }
 
 /// The fault suite has one test for each store, with locks and without.
-const FAULTS: [&str; 4] = [
+const FAULTS: [&str; 6] = [
     "faults_on_sqlite",
     "faults_on_sqlite_by_the_lease_alone",
     "faults_on_postgres",
     "faults_on_postgres_by_the_lease_alone",
+    "faults_on_mysql",
+    "faults_on_mysql_by_the_lease_alone",
 ];
 
 fn is_test(file: &str, name: &str) -> bool {

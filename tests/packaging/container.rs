@@ -41,12 +41,12 @@ exec setpriv --no-new-privs chroot --userspec=65532:65532 --groups=65532 . "$@"
 "#;
 
 /// A name server that knows one name, as a cluster's does.
-struct NameServer {
+pub(crate) struct NameServer {
     address: String,
 }
 
 impl NameServer {
-    fn start(name: &'static str) -> Self {
+    pub(crate) fn start(name: &'static str) -> Self {
         // Addresses of this host are plenty: tests may run beside each other.
         let id = std::process::id();
         let address = format!("127.53.{}.{}", id >> 8 & 255, id & 255);
@@ -61,7 +61,7 @@ impl NameServer {
     }
 
     /// As the kubelet writes it.
-    fn resolv_conf(&self) -> String {
+    pub(crate) fn resolv_conf(&self) -> String {
         let search = "default.svc.cluster.local svc.cluster.local cluster.local";
         format!(
             "search {search}\nnameserver {}\noptions ndots:5\n",
@@ -105,7 +105,7 @@ fn answer(query: &[u8], name: &str) -> Vec<u8> {
 }
 
 /// An authority, and the server's certificate for this name.
-fn certificates(folder: &Path, name: &str) {
+pub(crate) fn certificates(folder: &Path, name: &str) {
     let script = format!(
         "openssl req -x509 -newkey rsa:2048 -nodes -days 9 -subj /CN=ca -keyout ca.key -out ca.crt
          openssl req -newkey rsa:2048 -nodes -subj /CN=db -keyout server.key -out server.csr

@@ -142,7 +142,7 @@ fn manifests_are_valid_by_the_published_schemas() {
         let output = output_of(&mut validate);
         assert_eq!(
             output.matches(" passed for resource ").count(),
-            6,
+            7,
             "{output}"
         );
     }
@@ -206,9 +206,13 @@ fn a_night_has_the_same_key_in_every_cluster_and_clients_have_not_the_pods_name(
     assert_eq!(wait, Some("10m"));
 }
 
-#[test]
-fn the_manifests_fit_each_other() {
-    let secret = manifest("store.yaml");
+/// The address in a Secret.
+pub(crate) fn address(store: &str) -> String {
+    text(&manifest(store)["stringData"]["store"])
+}
+
+/// Every container finds its store in this Secret.
+fn fits(secret: &Value) {
     for (pod, container) in containers() {
         assert_eq!(pod["volumes"][0]["name"], "store");
         let name = &pod["volumes"][0]["secret"]["secretName"];
@@ -218,6 +222,13 @@ fn the_manifests_fit_each_other() {
         let mount = text(&container["volumeMounts"][0]["mountPath"]);
         let key = file.strip_prefix(&mount).unwrap().trim_start_matches('/');
         assert!(secret["stringData"][key].is_string());
+    }
+}
+
+#[test]
+fn the_manifests_fit_each_other() {
+    for store in ["store.yaml", "store-mysql.yaml"] {
+        fits(&manifest(store));
     }
     for cluster in ["east", "west"] {
         let map = manifest(&format!("cluster-{cluster}.yaml"));

@@ -252,7 +252,7 @@ fn is_static_pie(headers: &str) {
     );
 }
 
-/// What the program may weigh, with both stores, TLS and the manual's text in it.
+/// What the program may weigh, with every store, TLS and the manual's text in it.
 const LARGEST: u64 = 8_000_000;
 
 #[test]

@@ -52,6 +52,7 @@ impl<'a> Place<'a> {
     fn shell(&self, script: &str) -> Line {
         let here = format!("127.0.0.1:{}", self.server.port());
         let script = script
+            .replace(" -h db.example.org", "")
             .replace("@db.example.org", &format!("@{here}"))
             .replace("/opt/etl/run.sh", "./run.sh");
         let own = self.site.store.path().display();

@@ -11,6 +11,8 @@ pub(crate) enum By {
     Commands,
     /// `tests/postgres/guide.rs`: on real servers.
     Postgres,
+    /// `tests/mysql/guide.rs`: on real servers of MariaDB.
+    Mysql,
     /// `tests/redis/guide.rs`: on real servers.
     Redis,
     /// `tests/packaging/recipes.rs`: it is this example's text, which cron, systemd or a
@@ -64,6 +66,16 @@ const RUN: &[(&str, By)] = &[
     ("```sh\ncargo install ", By::Release),
     ("```sh\ngroupadd jobs\n", By::Shared),
     ("```toml\n[defaults]\n", By::Commands),
+    ("```sh\nmariadb ", By::Mysql),
+    ("```ini\n[client]\n", By::Mysql),
+    ("```console\n$ export TOKENRUN_STORE=mysql://", By::Mysql),
+    (
+        "```sh\ntokenrun init --print-sql --store mysql://",
+        By::Mysql,
+    ),
+    ("```console\n$ tokenrun doctor --store mysql://", By::Mysql),
+    ("```console\n$ tokenrun --store mysql://", By::Mysql),
+    ("```sql\nSTART TRANSACTION;\nCALL ", By::Mysql),
     ("```sh\ntokenrun --store postgres://", By::Postgres),
     ("```sh\ntokenrun init --print-sql ", By::Postgres),
     ("```console\n$ tokenrun doctor ", By::Postgres),

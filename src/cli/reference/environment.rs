@@ -50,7 +50,7 @@ const READ: [(&str, &str); 15] = [
     ),
     (
         "SSL_CERT_FILE, SSL_CERT_DIR",
-        "The certificates that a PostgreSQL server's certificate is checked against, instead of those of the system.",
+        "The certificates that a database server's certificate is checked against, instead of those of the system.",
     ),
     (
         "NOTIFY_SOCKET",
@@ -60,6 +60,24 @@ const READ: [(&str, &str); 15] = [
         "WATCHDOG_USEC, WATCHDOG_PID",
         "systemd's watchdog gets its signs of life.",
     ),
+];
+
+/// Variables of the clients of MySQL and MariaDB.
+const OF_MYSQL: [(&str, &str); 5] = [
+    ("MYSQL_HOST", "The host, if the URL names none."),
+    (
+        "MYSQL_TCP_PORT",
+        "The port of each host without one. Without it the port is 3306.",
+    ),
+    (
+        "MYSQL_UNIX_PORT",
+        "The Unix socket, for `localhost` without a port. Without it the socket is /run/mysqld/mysqld.sock.",
+    ),
+    (
+        "MYSQL_PWD",
+        "The password. Other processes of the user can read it.",
+    ),
+    ("HOME", "The option file ~/.my.cnf is there."),
 ];
 
 /// In the order of [`JOB_VARIABLES`].
@@ -108,6 +126,11 @@ pub(super) fn topic(command: &Command) -> Topic {
                 of_postgres(Fate::Harmless),
                 of_postgres(Fate::Refused)
             )),
+            heading("MySQL and MariaDB"),
+            paragraph(
+                "A store of MySQL or MariaDB is found with the option files and variables of the database's own client. The connection string wins over the files, and the files win over these variables.",
+            ),
+            Table::of(["variable", "effect"], OF_MYSQL),
             heading("Variables of the job"),
             paragraph(
                 "The job finds these in its environment. `tokenrun fence` and `tokenrun check` read them.",

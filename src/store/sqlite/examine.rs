@@ -143,7 +143,7 @@ fn on_file_system(location: &Location, parent: &Path, is_there: bool) -> Check {
         Ok(file_system) if file_system.is_overlay() => Check::warn(
             STEP,
             format!("{file_system}: it excludes only runs in this container"),
-            "mount a directory of the host, or use --store postgres://…",
+            "mount a directory of the host, or use --store postgres://… or mysql://…",
         ),
         Ok(file_system) => Check::fine(STEP, format!("{file_system}, which is local")),
     }
