@@ -28,12 +28,12 @@ const UNSUPPORTED: [&str; 6] = ["mongodb", "etcd", "consul", "zookeeper", "mssql
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error(
-        "the store {0:?} has an unknown scheme: write postgres://user@host/database, mysql://user@host/database, sqlite:///absolute/path or a plain path of a file"
+        "the store {0:?} has an unknown scheme: write postgres://user@host/database, mysql://user@host/database, redis://user@host, sqlite:///absolute/path or a plain path of a file"
     )]
     UnknownScheme(String),
     /// A database that other tools of this kind use.
     #[error(
-        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database), MySQL or MariaDB (mysql://user@host/database) or a SQLite file (sqlite:///absolute/path)"
+        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database), MySQL or MariaDB (mysql://user@host/database), Redis or Valkey (redis://user@host) or a SQLite file (sqlite:///absolute/path)"
     )]
     Unsupported(String),
     /// `sqlite://` without an absolute path.
@@ -41,14 +41,14 @@ pub enum UrlError {
     NotAbsolute(String),
     /// A file of such a name would be a private one, relative to this process's directory.
     #[error(
-        "the store {0:?} is no path that can be meant: write postgres://user@host/database, mysql://user@host/database, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
+        "the store {0:?} is no path that can be meant: write postgres://user@host/database, mysql://user@host/database, redis://user@host, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
     )]
     Unlikely(String),
     /// The rest of the text may hold a password.
     #[error("the store {0}://… {1}")]
     Redis(String, BadUrl),
     #[error(
-        "the store is empty: write postgres://user@host/database, mysql://user@host/database, sqlite:///absolute/path or a plain path of a file"
+        "the store is empty: write postgres://user@host/database, mysql://user@host/database, redis://user@host, sqlite:///absolute/path or a plain path of a file"
     )]
     Empty,
     /// No default where a private file would exclude no other node.
