@@ -3,10 +3,14 @@
 //!
 //! `cargo bench --bench redis` prints two tables. Each line of the first is the median of interleaved
 //! turns: what else the machine does slows all sides of a turn. The server keeps nothing on a disk.
+//! Then a thousand runs hold a token each for two minutes (`-- holders 100 30`: this alone, with a
+//! hundred, for 30 seconds).
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod common;
+#[path = "redis/holders.rs"]
+mod holders;
 // The fixture for the tests; not all of it is used here.
 #[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../src/store/redis/test_server.rs"]
@@ -31,17 +35,25 @@ fn main() {
     let folder = Folder::new("redis");
     let server = Server::start(&[]);
     settle(&folder, &server);
+    if !std::env::args().any(|word| word == "holders") {
+        measure_one(&folder, &server);
+    }
+    holders::hold(&folder, &server);
+}
+
+/// A run, a refusal and a hand-over.
+fn measure_one(folder: &Folder, server: &Server) {
     println!("{TURNS} interleaved turns each; medians in ms\n");
     println!(
         "| what | tokenrun | flock | ratio | bound | aim | redis-cli ping and `true` | ratio | bound |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
-    wrapping_true(&folder, &server);
-    being_refused(&folder, &server);
+    wrapping_true(folder, server);
+    being_refused(folder, server);
     println!("\n{TIMES} hand-overs each, in ms\n");
     println!("| from one job to the next | median | p95 | bound |");
     println!("|---|---|---|---|");
-    handing_over(&folder, &server);
+    handing_over(folder, server);
 }
 
 /// An operator says that nothing was lost: the server has been up for a moment only.
