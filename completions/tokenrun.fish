@@ -53,7 +53,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l log-format -d 'The fo
 json\t'One JSON object per line'"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l client-id -d 'The name of this node [default: $CLIENT_ID, else the host name]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l expected -d 'The client that gets the token first; recorded when the group is first used [default: none: the first client that comes gets the token]' -r
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l close-lock -d 'Do not let the job inherit the lock that shows other runs on this host that it is alive'
@@ -88,7 +88,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Pri
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "help" -d 'Explain a command or a topic: exit-codes, environment, json, configuration, options, metrics'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l state -d 'Only groups in one of these states' -r -f -a "running\t''
@@ -109,7 +109,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l utc -d 'Tim
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l color -d 'When to show colours; auto: on a terminal, unless NO_COLOR is set' -r -f -a "auto\t'On a terminal, unless the environment says otherwise'
@@ -134,13 +134,13 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l json -d 'A
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l run -d 'The run with this fencing token, as history shows it [default: the newest run with stored output]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l json -d 'An array with one JSON object instead of the plain output'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l client-id -d 'Explain it for this client [default: $CLIENT_ID, else the host name]' -r
@@ -152,7 +152,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l utc -d 'Ti
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l json -d 'An array of one JSON object instead of sentences'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l for -d 'The lease must be good for this much longer [default: 0]' -r
@@ -178,7 +178,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l log-format -d
 json\t'One JSON object per line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l client-id -d 'The name of this node [default: $CLIENT_ID, else the host name]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l expected -d 'The client that gets the token first; recorded when the group is first used [default: none: the first client that comes gets the token]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
@@ -186,7 +186,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s v -l verbose 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l failback -d 'If this node is the expected client, take the token back when it is idle'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -200,7 +200,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s q -l quiet -
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -213,7 +213,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s q -l quiet 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -227,7 +227,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s q -l quiet
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -243,7 +243,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s v -l verbose 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l no-wait -d 'Do not wait, even on a terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -255,7 +255,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s v -l verbos
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l clear -d 'Expect no client'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -269,7 +269,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s q -l quiet 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -282,7 +282,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s q -l quiet
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l force -d 'Free the token although a job holds it: that job can go on for a while, beside the next one'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -292,7 +292,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l json -d 'Pr
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -303,14 +303,14 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s q -l quie
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l textfile -d 'Write the metrics to this file instead of stdout, for the textfile collector; the file is replaced as a whole' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s o -l output -d 'The file to write; it is replaced as a whole; - for stdout' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l title -d 'The heading of the page' -r
@@ -321,7 +321,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_s
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "list" -d 'List the keys that are done'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "forget" -d 'Forget a key: the next run with it runs the job again'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l color -d 'When to show colours; auto: on a terminal, unless NO_COLOR is set' -r -f -a "auto\t'On a terminal, unless the environment says otherwise'
@@ -331,7 +331,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -347,7 +347,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -f -a "raise" -d 'Raise the fencing token of a group that no run holds'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s f -l fence -d 'The fencing token' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
@@ -356,7 +356,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
@@ -366,7 +366,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -377,7 +377,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l print-sql -d 'Print the SQL that makes the store, and a role with no more rights than tokenrun needs'
@@ -410,7 +410,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l log-format 
 json\t'One JSON object per line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l client-id -d 'The name of this node [default: $CLIENT_ID, else the host name]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l expected -d 'The client that gets the token first; recorded when the group is first used [default: none: the first client that comes gets the token]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l close-lock -d 'Do not let the job inherit the lock that shows other runs on this host that it is alive'
@@ -420,7 +420,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l failback -d
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s g -l group -d 'Also compare the durations with those of this group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l heartbeat -d 'Time between two heartbeats [default: 10s]' -r

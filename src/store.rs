@@ -13,6 +13,7 @@ pub mod mysql;
 pub mod open;
 pub mod postgres;
 pub mod pruning;
+pub mod redis;
 pub mod sql;
 pub mod sqlite;
 pub mod url;

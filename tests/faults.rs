@@ -1,10 +1,10 @@
 //! Nodes contend on one store while wrappers, guards and jobs are killed, stopped,
 //! continued and asked to end at random, and the store is hindered: a SQLite file by
-//! writers, a PostgreSQL and a MariaDB server by crashes, freezes and their networks. Afterwards the
-//! jobs' own evidence is held against what is promised.
+//! writers, a PostgreSQL, a MariaDB and a Redis server by crashes, freezes and their networks.
+//! Afterwards the jobs' own evidence is held against what is promised.
 //!
-//! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres`,
-//! `--store mysql` or `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
+//! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres`, `--store mysql`,
+//! `--store redis` or `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
 //! `--groups` and `--program` as they say.
 //!
 //! This program is also the job, its grandchildren, a writer that is in the way, and
@@ -42,6 +42,11 @@ mod postgres;
 mod proxy;
 #[path = "faults/random.rs"]
 mod random;
+#[path = "faults/redis.rs"]
+mod redis;
+#[path = "../src/store/redis/test_server.rs"]
+#[allow(dead_code)]
+mod redis_server;
 #[path = "../src/store/postgres/test_server.rs"]
 #[allow(dead_code)]
 mod server;
@@ -64,6 +69,7 @@ fn main() {
     database::run_as_writer(&words);
     troubles::cause_faults(&words);
     mysql::cause_faults(&words);
+    redis::cause_faults(&words);
     let mut options = options::Options::parse(&words);
     let mut failed = 0;
     let mut passed = 0;

@@ -1,5 +1,5 @@
 //! What operators and scripts ask of tokenrun, as stories of two nodes, each on a SQLite
-//! file, on a real PostgreSQL server and on a real MariaDB server.
+//! file, on a real PostgreSQL server, on a real MariaDB server and on a real Redis server.
 
 // clippy.toml allows these in tests, and knows a test by an attribute that the
 // helpers lack.
@@ -8,6 +8,9 @@
 #[path = "../src/store/mysql/test_server.rs"]
 #[allow(dead_code)]
 mod mysql_server;
+#[path = "../src/store/redis/test_server.rs"]
+#[allow(dead_code)]
+mod redis_server;
 #[path = "../src/store/postgres/test_server.rs"]
 #[allow(dead_code)]
 mod server;
@@ -17,6 +20,7 @@ mod site;
 #[allow(dead_code, unused_imports)]
 mod support;
 
+use self::redis_server::Server as RedisServer;
 use self::server::Server;
 use self::site::Site;
 use self::support::Store;
@@ -40,17 +44,43 @@ fn on_mariadb(story: fn(&Site)) {
     story(&Site::new(database.url()));
 }
 
-/// Three tests for each story.
+/// Tells it on a Redis server, with a prefix of its own. The server has been up for a moment only, and
+/// a note says that nothing was lost.
+fn on_redis(story: fn(&Site)) {
+    let server = RedisServer::shared();
+    let prefix = RedisServer::prefix();
+    let site = Site::new(format!("{}?prefix={prefix}", server.url()));
+    let info = server.cli(&["INFO", "server"]);
+    let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
+    let run = &run.unwrap()[..16];
+    let note = serde_json::json!({
+        "version": 1, "incarnation": run, "epoch": run, "durable_then": false,
+        "first_seen": { "tick_ms": 1, "wall_ms": 1 }, "served": "everything", "why": "new",
+    });
+    let key = format!("{{{prefix}}}:incarnation");
+    let words = ["HSET", &key, "version", "1", "document", &note.to_string()];
+    server.cli(&words);
+    story(&site);
+}
+
+/// A test for each story on each store. Those about tables, which change them by SQL, are of no
+/// other store.
 macro_rules! stories {
-    ($($story:ident),+ $(,)?) => {
+    ($($story:ident),* $(,)? $(; about tables: $($table:ident),+ $(,)?)?) => {
         mod sqlite {
-            $(#[test] fn $story() { crate::on_sqlite(super::$story); })+
+            $(#[test] fn $story() { crate::on_sqlite(super::$story); })*
+            $($(#[test] fn $table() { crate::on_sqlite(super::$table); })+)?
         }
         mod postgres {
-            $(#[test] fn $story() { crate::on_postgres(super::$story); })+
+            $(#[test] fn $story() { crate::on_postgres(super::$story); })*
+            $($(#[test] fn $table() { crate::on_postgres(super::$table); })+)?
+        }
+        mod redis {
+            $(#[test] fn $story() { crate::on_redis(super::$story); })*
         }
         mod mariadb {
-            $(#[test] fn $story() { crate::on_mariadb(super::$story); })+
+            $(#[test] fn $story() { crate::on_mariadb(super::$story); })*
+            $($(#[test] fn $table() { crate::on_mariadb(super::$table); })+)?
         }
     };
 }

@@ -16,8 +16,8 @@ pub(super) const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600)
 #[derive(Debug, Args)]
 pub(super) struct StoreFlags {
     /// Where the tokens are: postgres://user@host/database or another connection string of libpq,
-    /// mysql://user@host/database, sqlite:///absolute/path, or the path of a file [default: a SQLite file
-    /// of this user]
+    /// mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file
+    /// [default: a SQLite file of this user]
     ///
     /// The default file is tokenrun.db in the state directory: /var/lib/tokenrun for root,
     /// $XDG_STATE_HOME/tokenrun or ~/.local/state/tokenrun for other users. Several users of a host

@@ -10,7 +10,7 @@ use toml::de::{DeInteger, DeString, DeTable, DeValue};
 use super::Refusal;
 use super::file::{FileText, at_line};
 use super::keys::{Key, Kind, REFUSED, find, nearest};
-use crate::store::open::has_password;
+use crate::store::open::{has_password, password_place};
 use crate::token::GroupName;
 
 /// A table of keys, each with its place.
@@ -206,8 +206,9 @@ impl Reader<'_> {
         if self.contents.is_shared && key.kind == Kind::Store && has_password(text) {
             return Err(wrong(format!(
                 "holds a password, and others may read this file: chmod 600 {}, or put the \
-                 password into ~/.pgpass, ~/.my.cnf or a file for store-file",
-                self.path.display()
+                 password into {} or a file for store-file",
+                self.path.display(),
+                password_place(text)
             )));
         }
         Ok(Setting {

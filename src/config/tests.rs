@@ -260,7 +260,7 @@ fn an_error_in_a_file_is_one_line_with_its_place() {
         ("[defaults]\nstore-file = \"/a\\u0000\"", 2, vec!["NUL"]),
         ("[defaults]\nstore = 'tokens.db'", 2, vec!["absolute path"]),
         ("[defaults]\nstore = ''", 2, vec!["store", "empty"]),
-        ("[defaults]\nstore = 'redis://x'", 2, vec!["redis://"]),
+        ("[defaults]\nstore = 'mongodb://x'", 2, vec!["mongodb://"]),
         (
             "[defaults]\nstore = 'postgres://h/d?hots=x'",
             2,

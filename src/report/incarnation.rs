@@ -13,9 +13,11 @@ use crate::token::{Doubt, Incarnation, Observation, StoreTime};
 pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::New => "is new: it is younger than the longest takeover-after of this group",
-        Doubt::Unnoted => "has tokens, but no record of its age",
+        Doubt::Unnoted => {
+            "has no record that it is older than the longest takeover-after of this group"
+        }
         Doubt::Another => {
-            "is not the one that was seen before (a promoted server, or a restored or copied store)"
+            "is not the one that was seen before (a promoted server, a restored or copied store, or a Redis server that was restarted)"
         }
         Doubt::Restarted => "was restarted, and its settings do not protect its last commits",
         Doubt::Unknown => "does not say which one it is",

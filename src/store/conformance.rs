@@ -36,6 +36,9 @@ use super::model::ModelStore;
 use super::mysql::{self, MysqlStore};
 use super::postgres::test_server::{Database, Server};
 use super::postgres::{PostgresStore, settings};
+use super::redis::settings::Settings as RedisSettings;
+use super::redis::test_server::Server as RedisServer;
+use super::redis::{RedisKv, RedisStore};
 use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;
 use super::{ActQuery, Advanced, Retention, RunQuery, Store, history};
@@ -43,9 +46,9 @@ use crate::token::operator::{Act, Effect, perform};
 use crate::token::record::fixture::{run_of, unheld_run};
 use crate::token::swap::{creation, grant, heartbeat, release};
 use crate::token::{
-    About, ActRecord, Actor, Claim, ClientId, ClockEpoch, Fence, GrantKind, GroupName, Others,
-    Outcome, Pause, Recorded, ResourceName, Row, RunEnd, RunRecord, SessionId, Stamp, State,
-    StoreTime, Swap, Swapped, Timing, Until, Version, Wishes,
+    About, ActRecord, Actor, Claim, ClientId, ClockEpoch, Doubt, Fence, GrantKind, GroupName,
+    Others, Outcome, Pause, Recorded, ResourceName, Row, RunEnd, RunRecord, Served, SessionId,
+    Stamp, State, StoreTime, Swap, Swapped, Timing, Until, Version, Wishes,
 };
 
 /// A store for a test, with its own data and a clock that the test sets.
@@ -62,6 +65,11 @@ pub(crate) trait Fixture: Sync {
     /// The stamp as the store keeps it: a store with a single clock keeps only the wall time.
     fn as_kept(&self, stamp: Stamp) -> Stamp {
         stamp
+    }
+
+    /// How long a new store counts as observed, and why.
+    fn when_new(&self) -> (Served, Doubt) {
+        (Served::Everything, Doubt::New)
     }
 
     /// Lets time pass.
@@ -158,6 +166,7 @@ on_store!(model, InModel::new());
 on_store!(memory, InMemory::new());
 on_store!(sqlite, InSqlite::new());
 on_store!(postgres, InPostgres::new());
+on_store!(redis, InRedis::new());
 on_store!(mariadb, InMysql::on(mysql::test_server::Server::shared()));
 on_store!(
     needs_root_mysql,

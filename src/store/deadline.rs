@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 pub(in crate::store) enum Activity {
     LookingUp,
     Connecting,
+    Securing,
     LoggingIn,
     Asking,
 }
@@ -19,6 +20,7 @@ impl Activity {
         match self {
             Self::LookingUp => "looking up its address",
             Self::Connecting => "connecting",
+            Self::Securing => "agreeing on TLS",
             Self::LoggingIn => "logging in",
             Self::Asking => "waiting for its answer",
         }

@@ -17,7 +17,7 @@ fn objection(file_system: FileSystem) -> Option<String> {
         format!(
             "lies on {file_system}, whose locks and shared memory can't be trusted to exclude \
              others; put it on a local file system (ext4, XFS, Btrfs, ZFS, F2FS, tmpfs), \
-             or use --store postgres://… or mysql://… for several hosts"
+             or use --store postgres://…, mysql://… or redis://… for several hosts"
         )
     })
 }

@@ -1,26 +1,28 @@
 //! Stores that keep keys and values: the whole protocol over a small [`Kv`].
 //!
-//! A back end only compares and writes. Each entry has a *tag*, which a commit compares: a token's
-//! tag is its version. The time comes from the store: an entry keeps the stamp of the last commit
-//! that stamped it, and the revision of its creation, which orders the queue. The contents of an
-//! entry are JSON. Names have no control characters, so one of those separates the parts of a key.
+//! A back end compares, writes and lists, and decides nothing. An *entry* has a key and a few fields
+//! of text. Its *version* is the field that a commit compares. The time comes from the store: an
+//! entry keeps the stamp of the last commit that stamped it. *Lists* order entries by a rank, so
+//! that the newest ones are found without reading the others. Keys are readable texts: `:` separates
+//! their parts, and is escaped in names.
 
 pub mod memory;
 
 mod entries;
+mod keys;
 mod marks;
 mod outputs;
+mod pruning;
 mod queue;
 mod records;
 mod refusals;
 mod tokens;
 
 use std::collections::BTreeMap;
-
-use serde::Serialize;
+use std::sync::Arc;
 
 use super::sql::cell::BadColumn;
-use super::{Notifier, Store, StoreError};
+use super::{Lookout, Notifier, Store, StoreError};
 use crate::token::{Incarnation, Served, StoreTime, Until};
 
 /// The operations of a key-value database for [`KvStore`]. Calls block, each for a bounded time.
@@ -28,43 +30,73 @@ pub trait Kv: Send {
     /// The store's name in messages. It never holds a password.
     fn name(&self) -> &str;
 
-    /// The entries of these keys and the store's time, in one snapshot.
+    /// Whether the ticks of its time come from a clock that nobody can set.
+    fn has_ticks(&self) -> bool;
+
+    /// Reads entries and the store's time, in one snapshot.
     ///
     /// # Errors
     /// If the store can't be read.
-    fn get(&mut self, keys: &[Keys]) -> Result<Found, StoreError>;
+    fn get(&mut self, asked: &[Ask]) -> Result<Found, StoreError>;
 
-    /// Compares and writes, as one transaction.
+    /// Compares and writes, as one transaction, and reads in the same one.
     ///
     /// # Errors
     /// If it is unknown whether the commit happened, or will.
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError>;
 
-    /// The notifier of changed entries ([`super::Queue::notifier`]).
+    /// The check for another server that accepts writes ([`super::Store::lookout`]).
+    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
+        None
+    }
+
+    /// Makes this channel's announcements reach [`Self::notifier`], and clears the notifier.
+    fn subscribe(&mut self, channel: &str) {
+        let _ = channel;
+    }
+
+    /// The notifier of announcements ([`super::Queue::notifier`]).
     fn notifier(&mut self) -> Option<Notifier> {
         None
     }
 }
 
-/// The entries to read.
+/// Entries to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Keys {
-    /// One key.
+pub enum Ask {
+    /// The entry with this key.
     One(String),
-    /// Every key with this prefix.
-    Under(String),
+    /// Entries of a list.
+    Part(Part),
 }
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub list: String,
+    /// The lowest and the highest rank.
+    pub ranks: (i64, i64),
+    /// Whether the highest rank comes first.
+    pub newest_first: bool,
+    /// How many are left out at first.
+    pub skip: u32,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// The fields of an entry, by name.
+pub type Fields = BTreeMap<String, String>;
 
 /// An entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    pub value: String,
     /// The text that a commit compares.
-    pub tag: String,
+    pub version: String,
     /// The time of its last stamp, by the store's clock.
     pub stamp: StoreTime,
-    /// The revision of its creation. Revisions rise.
-    pub created: i64,
+    /// Its number, if its writer asked for one; else 0. Numbers rise.
+    pub number: i64,
+    pub fields: Fields,
 }
 
 /// The result of a read.
@@ -85,42 +117,87 @@ pub struct Server {
     pub incarnation: Option<Incarnation>,
     /// Whether the store's commits survive a crash, by its present settings.
     pub durable: bool,
-    /// What counts as served without a note: nothing, unless the store certainly has no past.
+    /// What counts as served without a note: nothing, unless the store certainly has no past, or has
+    /// certainly kept it for so long.
     pub unnoted: Served,
 }
 
 /// A conditional write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commit {
-    /// The required tags of these keys; `None`: the key must be absent.
+    /// The required versions of these keys; `None`: the key must be absent.
     pub compare: Vec<(String, Option<String>)>,
-    /// The entries to write.
+    /// The entries to write. One that was compared comes last: a back end that can't take a part of
+    /// a commit back writes in this order.
     pub puts: Vec<Put>,
-    /// The keys to remove, if present.
-    pub deletes: Vec<String>,
+    /// The entries to remove, if present.
+    pub deletes: Vec<Delete>,
     /// After this time, and in another clock epoch, nothing happens.
     pub until: Option<Until>,
+    /// What is announced if it happens.
+    pub announces: Option<Announcement>,
+    /// What is read afterwards, whether it happened or not.
+    pub then: Vec<Ask>,
 }
 
 /// An entry to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Put {
     pub key: String,
-    pub value: String,
-    pub tag: String,
+    pub version: String,
+    /// Its fields; those of another name stay as they are.
+    pub fields: Fields,
     /// Whether it is stamped. A new one always is.
     pub stamps: bool,
+    /// Whether a new one gets a number. An old one keeps its own.
+    pub numbered: bool,
+    /// The lists that it is in, with its rank there.
+    pub lists: Vec<(String, Rank)>,
+}
+
+/// An entry's place in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    At(i64),
+    /// The store's wall time at the commit, in milliseconds.
+    Now,
+    /// The entry's number.
+    Number,
+}
+
+/// An entry to remove.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delete {
+    pub key: String,
+    /// The lists that it is in.
+    pub lists: Vec<String>,
+}
+
+/// A message on a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announcement {
+    pub channel: String,
+    /// Only if this list has entries.
+    pub if_any_in: String,
 }
 
 /// The answer to a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Committed {
-    /// It happened, at this time.
-    Done(StoreTime),
-    /// A tag differed: nothing happened.
+pub struct Committed {
+    pub outcome: Outcome,
+    /// What was asked for, with the time of the commit.
+    pub found: Found,
+}
+
+/// Whether a commit happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It happened.
+    Done,
+    /// A version differed: nothing happened.
     Conflict,
     /// It came too late: nothing happened.
-    Expired(StoreTime),
+    Expired,
 }
 
 /// How often an operation is retried after another writer interfered.
@@ -139,7 +216,6 @@ impl<K: Kv> KvStore<K> {
     }
 
     fn bad(&self, key: &str, bad: &BadColumn) -> StoreError {
-        let key = key.replace(PART, "/");
         StoreError::misconfigured(format!(
             "the store {} can't be used: in the entry {key:?}, {} {}",
             self.kv.name(),
@@ -159,16 +235,12 @@ impl<K: Kv> KvStore<K> {
     }
 }
 
-/// Separates the parts of a key. No name contains it.
-const PART: char = '\u{1f}';
-
-/// The values have texts as keys and whole numbers: nothing in them can fail.
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
-}
-
 impl<K: Kv> Store for KvStore<K> {
     fn name(&self) -> &str {
         self.kv.name()
+    }
+
+    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
+        self.kv.lookout()
     }
 }

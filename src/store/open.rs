@@ -2,22 +2,26 @@
 //! the script that makes it, examining it, and showing its URL. The only place that distinguishes
 //! the kinds.
 
+mod text;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
-use super::mysql::conninfo::text::is_url;
 use super::mysql::{self, MysqlStore};
 use super::postgres::conninfo::ConninfoError;
 use super::postgres::conninfo::settings::Settings;
-use super::postgres::conninfo::text::{is_conninfo, parse};
 use super::postgres::{self, PostgresStore};
+use super::redis::settings as redis_settings;
+use super::redis::{self, RedisKv, RedisStore};
 use super::secret::Secret;
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
-use super::{Store, StoreError, Trouble};
+use super::{Store, StoreError, Tokens as _, Trouble};
 use crate::sys::process;
 use crate::token::{GroupName, Timing};
+
+pub use self::text::{check, has_password, password_place, without_password};
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +89,7 @@ impl StoreUrl {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => Some(path),
-            Self::Postgres(_) | Self::Mysql(_) => None,
+            Self::Postgres(_) | Self::Mysql(_) | Self::Redis(_) => None,
         }
     }
 
@@ -94,7 +98,9 @@ impl StoreUrl {
     pub fn shown(&self) -> String {
         match self {
             Self::Sqlite(path) => format!("sqlite://{}", path.display()),
-            Self::Postgres(text) | Self::Mysql(text) => without_password(&text.0),
+            Self::Postgres(text) | Self::Mysql(text) | Self::Redis(text) => {
+                without_password(&text.0)
+            }
         }
     }
 
@@ -124,6 +130,10 @@ impl StoreUrl {
                 store: Box::new(mysql_store(text, opening, warn)?),
                 locks: opening.state.map(locks_in),
             }),
+            Self::Redis(text) => Ok(Opened {
+                store: Box::new(redis_store(text, opening)?),
+                locks: opening.state.map(locks_in),
+            }),
         }
     }
 
@@ -148,6 +158,12 @@ impl StoreUrl {
                 store.init()?;
                 Ok(store.name().to_owned())
             }
+            // There is nothing to make. The server must be usable.
+            Self::Redis(text) => {
+                let mut store = redis_store(text, opening)?;
+                store.list()?;
+                Ok(store.name().to_owned())
+            }
         }
     }
 
@@ -170,6 +186,11 @@ impl StoreUrl {
                 mysql_settings(text, opening.application, warn)?;
                 Ok(mysql::schema::creation())
             }
+            Self::Redis(_) => Err(StoreError::misconfigured(
+                "there is no SQL for a Redis or Valkey store, which needs no tables",
+            )
+            .remedy("run it without --print-sql")
+            .into()),
         }
     }
 
@@ -214,6 +235,11 @@ impl StoreUrl {
                     tell(directory::locks(locks.as_deref()));
                 }
             },
+            Self::Redis(text) => {
+                examine_redis(text, timing, group, tell);
+                let locks = examination.state.map(locks_in);
+                tell(directory::locks(locks.as_deref()));
+            }
         }
     }
 }
@@ -228,6 +254,34 @@ fn sqlite_store(path: &Path, opening: &Opening<'_>) -> Result<SqliteStore, Store
         store.set_timeout(opening.timeout)?;
     }
     Ok(store)
+}
+
+fn redis_store(text: &Secret, opening: &Opening<'_>) -> Result<RedisStore, StoreError> {
+    // As for PostgreSQL.
+    let _ = process::forbid_core_dumps();
+    let settings = settings_of_redis(text)?;
+    let kv = RedisKv::new(settings, opening.timeout, opening.application);
+    Ok(RedisStore::new(kv))
+}
+
+fn settings_of_redis(text: &Secret) -> Result<redis_settings::Settings, StoreError> {
+    let read = redis_settings::Settings::read(&text.0, |name| std::env::var(name).ok());
+    read.map_err(|bad| StoreError::misconfigured(format!("the store's URL {bad}")))
+}
+
+fn examine_redis(text: &Secret, timing: &Timing, group: Option<&GroupName>, tell: &mut Tell<'_>) {
+    match settings_of_redis(text) {
+        Err(error) => tell(Check::fail(
+            "store",
+            Trouble::Misconfigured,
+            error.to_string(),
+            "correct it in the URL",
+        )),
+        Ok(settings) => {
+            tell(Check::fine("store", settings.name()));
+            redis::examine::examine(&settings, timing, group, tell);
+        }
+    }
 }
 
 fn postgres_store(
@@ -285,115 +339,9 @@ fn mysql_settings(
     Ok(settings)
 }
 
-/// Whether a text names a store, as far as the text alone shows; and the file, if the store is one.
-///
-/// # Errors
-/// What is wrong with it; reads after its name.
-pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
-    if is_conninfo(text) {
-        return match parse(text) {
-            Ok(_) => Ok(None),
-            Err(error) => Err(error.to_string()),
-        };
-    }
-    if is_url(text) {
-        return match mysql::conninfo::text::parse(text) {
-            Ok(_) => Ok(None),
-            Err(error) => Err(error.to_string()),
-        };
-    }
-    match StoreUrl::parse(text) {
-        Ok(url) => Ok(url.file().map(Path::to_owned)),
-        Err(error) => Err(format!("is not good: {error}")),
-    }
-}
-
-/// Whether a store's URL holds a password.
-#[must_use]
-pub fn has_password(text: &str) -> bool {
-    if is_url(text) {
-        return mysql::conninfo::text::has_password(text);
-    }
-    is_conninfo(text)
-        && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| is_secret(name)))
-}
-
-fn is_secret(name: &str) -> bool {
-    name == "password" || name == "sslpassword"
-}
-
-/// A store's URL without its password.
-#[must_use]
-pub fn without_password(text: &str) -> String {
-    if is_url(text) {
-        return mysql::conninfo::text::without_password(text);
-    }
-    if !is_conninfo(text) {
-        return match StoreUrl::parse(text) {
-            Ok(_) => text.to_owned(),
-            Err(_) => "(what can't be read is not shown)".to_owned(),
-        };
-    }
-    let Ok(pairs) = parse(text) else {
-        return "(what can't be read is not shown)".to_owned();
-    };
-    if !pairs.iter().any(|(name, _)| is_secret(name)) {
-        return text.to_owned();
-    }
-    let shown = pairs.iter().map(|(name, value)| match is_secret(name) {
-        true => format!("{name}=***"),
-        false => format!("{name}={value}"),
-    });
-    shown.collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_store_is_shown_without_its_password() {
-        for (store, shown) in [
-            ("/var/x.db", "/var/x.db"),
-            ("postgres://etl@db/jobs", "postgres://etl@db/jobs"),
-            (
-                "postgres://etl:s%40cret@db/jobs",
-                "user=etl password=*** host=db dbname=jobs",
-            ),
-            ("password=secret host=db", "password=*** host=db"),
-        ] {
-            let text = without_password(store);
-            assert!(!text.contains("cret"), "{text}");
-            let sorted = |text: &str| {
-                let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-                words.sort_unstable();
-                words.retain(|word| !word.starts_with("port="));
-                words
-            };
-            assert_eq!(sorted(&text), sorted(shown));
-        }
-        for unreadable in [
-            "postgres://u:secret@[h/d",
-            "mysql://u:secret@h/d?secret",
-            "password='secret",
-        ] {
-            assert!(
-                !without_password(unreadable).contains("secret"),
-                "{unreadable}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_text_names_a_file_a_server_or_nothing() {
-        assert_eq!(check("/var/x.db"), Ok(Some(PathBuf::from("/var/x.db"))));
-        assert_eq!(check("postgres://etl@db/jobs"), Ok(None));
-        assert_eq!(check("host=db dbname=jobs"), Ok(None));
-        let unknown = check("redis://u:secret@h").unwrap_err();
-        assert!(unknown.starts_with("is not good: "), "{unknown}");
-        assert!(!unknown.contains("secret"), "{unknown}");
-        assert!(check("postgres://h/d?hots=x").unwrap_err().contains("hots"));
-    }
 
     #[test]
     fn a_url_is_shown_as_it_can_be_written() {

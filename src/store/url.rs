@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::mysql::conninfo::text::is_url;
 use super::postgres::conninfo::text::is_conninfo;
+use super::redis::settings::{BadUrl, is_scheme, parse};
 use super::secret::Secret;
 
 /// A store that can be opened.
@@ -16,32 +17,23 @@ pub enum StoreUrl {
     Postgres(Secret),
     /// A database of MySQL or MariaDB: a URL. It may hold a password.
     Mysql(Secret),
+    /// A Redis or Valkey server: its URL. It may hold a password.
+    Redis(Secret),
 }
 
 /// The schemes of databases that users of other lock tools may try.
-const UNSUPPORTED: [&str; 10] = [
-    "redis",
-    "rediss",
-    "valkey",
-    "valkeys",
-    "mongodb",
-    "etcd",
-    "consul",
-    "zookeeper",
-    "mssql",
-    "oracle",
-];
+const UNSUPPORTED: [&str; 6] = ["mongodb", "etcd", "consul", "zookeeper", "mssql", "oracle"];
 
 /// Why a text names no store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error(
-        "the store {0:?} has an unknown scheme: write postgres://user@host/database, mysql://user@host/database, sqlite:///absolute/path or a plain path of a file"
+        "the store {0:?} has an unknown scheme: write postgres://user@host/database, mysql://user@host/database, redis://user@host, sqlite:///absolute/path or a plain path of a file"
     )]
     UnknownScheme(String),
     /// A database that other tools of this kind use.
     #[error(
-        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database), MySQL or MariaDB (mysql://user@host/database) or a SQLite file (sqlite:///absolute/path)"
+        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database), MySQL or MariaDB (mysql://user@host/database), Redis or Valkey (redis://user@host) or a SQLite file (sqlite:///absolute/path)"
     )]
     Unsupported(String),
     /// `sqlite://` without an absolute path.
@@ -49,11 +41,14 @@ pub enum UrlError {
     NotAbsolute(String),
     /// A file of such a name would be a private one, relative to this process's directory.
     #[error(
-        "the store {0:?} is no path that can be meant: write postgres://user@host/database, mysql://user@host/database, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
+        "the store {0:?} is no path that can be meant: write postgres://user@host/database, mysql://user@host/database, redis://user@host, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
     )]
     Unlikely(String),
+    /// The rest of the text may hold a password.
+    #[error("the store {0}://… {1}")]
+    Redis(String, BadUrl),
     #[error(
-        "the store is empty: write postgres://user@host/database, mysql://user@host/database, sqlite:///absolute/path or a plain path of a file"
+        "the store is empty: write postgres://user@host/database, mysql://user@host/database, redis://user@host, sqlite:///absolute/path or a plain path of a file"
     )]
     Empty,
     /// No default where a private file would exclude no other node.
@@ -88,6 +83,10 @@ impl StoreUrl {
             _ if is_url(trimmed) => Ok(Self::Mysql(Secret(trimmed.to_owned()))),
             "sqlite" if rest.starts_with('/') => Ok(Self::Sqlite(PathBuf::from(rest))),
             "sqlite" => Err(UrlError::NotAbsolute(text.to_owned())),
+            of_redis if is_scheme(of_redis) => match parse(trimmed) {
+                Ok(_) => Ok(Self::Redis(Secret(trimmed.to_owned()))),
+                Err(bad) => Err(UrlError::Redis(of_redis.to_owned(), bad)),
+            },
             other if UNSUPPORTED.contains(&other) => Err(UrlError::Unsupported(other.to_owned())),
             // The rest may hold a password: it is not repeated.
             other => Err(UrlError::UnknownScheme(format!("{other}://…"))),
@@ -204,7 +203,8 @@ mod tests {
     fn other_schemes_are_refused_without_repeating_what_may_be_a_password() {
         for (text, says) in [
             ("ftp://:secret@h/", "unknown scheme"),
-            ("redis://:secret@h/", "does not support redis:// stores"),
+            ("mongodb://:secret@h/", "does not support mongodb:// stores"),
+            ("redis://:secret@h/x", "no number of a database"),
         ] {
             let message = StoreUrl::parse(text).unwrap_err().to_string();
             assert!(message.contains(says), "{message}");

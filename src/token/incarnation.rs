@@ -274,6 +274,7 @@ impl Memory {
         version: impl FnOnce() -> Version,
     ) -> Option<IncarnationNote> {
         let incarnation = self.incarnation.as_ref()?;
+        let mut first_seen = now.stamp;
         let (served, why, other) = match &self.note {
             Some(note) if note.names(incarnation, now) => return None,
             Some(note) => {
@@ -285,6 +286,10 @@ impl Memory {
             }
             None => {
                 let (served, why) = self.observed(now);
+                if let Served::For(served) = served {
+                    // A store that has existed for so long goes on to.
+                    first_seen = first_seen.minus(served);
+                }
                 (served, why, Others::new())
             }
         };
@@ -292,7 +297,7 @@ impl Memory {
             version: version(),
             incarnation: incarnation.clone(),
             epoch: now.epoch.clone(),
-            first_seen: now.stamp,
+            first_seen,
             durable_then: self.durable,
             served,
             why,

@@ -245,3 +245,22 @@ fn an_unknown_doubt_of_a_newer_program_is_read() {
     assert_eq!(read.why, Doubt::Newer, "{newer}");
     assert_eq!(read.incarnation, note.incarnation);
 }
+
+/// A store without a past that it could tell, which has existed for some time, goes on to exist.
+#[test]
+fn a_store_that_reports_its_age_is_observed_from_its_start_on() {
+    let memory = Memory {
+        note: None,
+        unnoted: Served::For(s(30)),
+        ..noted(Served::NOTHING)
+    };
+    let noted = after(&memory, &at("d", 100));
+    assert_eq!(observed(&noted, &at("d", 100)), Served::For(s(30)));
+    assert_eq!(observed(&noted, &at("d", 120)), Served::For(s(50)));
+    let without = Memory {
+        unnoted: Served::NOTHING,
+        ..memory
+    };
+    let noted = after(&without, &at("d", 100));
+    assert_eq!(observed(&noted, &at("d", 120)), Served::For(s(20)));
+}

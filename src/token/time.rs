@@ -62,6 +62,17 @@ pub struct Stamp {
     pub wall: WallTime,
 }
 
+impl Stamp {
+    /// The stamp of the same clock that lies `by` before this one.
+    #[must_use]
+    pub fn minus(self, by: Duration) -> Self {
+        Self {
+            tick_ms: self.tick_ms.saturating_sub(in_millis(by)),
+            wall: self.wall.minus(by),
+        }
+    }
+}
+
 /// The store's time at one instant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StoreTime {

@@ -11,7 +11,7 @@ use crate::report::log::Log;
 use crate::report::message::{Level, Message};
 use crate::run::environment;
 use crate::store::filesystem;
-use crate::store::open::has_password;
+use crate::store::open::{has_password, password_place};
 use crate::store::url::StoreUrl;
 
 /// Warns of a password on the command line, which is in every listing of processes, and of one in a
@@ -29,10 +29,13 @@ pub(crate) fn warn_of_visible_password(arguments: &[OsString], request: &Request
             .any(|word| word.to_string_lossy().contains(text.as_str()))
     };
     let visible = store.as_ref().filter(visible);
-    if visible.is_some_and(|text| has_password(text)) {
-        let text = "the password on the command line can be read by every user of this host; \
-                    give TOKENRUN_STORE, --store-file, ~/.pgpass or ~/.my.cnf instead";
-        warn(log, "visible_password", text.into());
+    if let Some(text) = visible.filter(|text| has_password(text)) {
+        let place = password_place(text);
+        let text = format!(
+            "the password on the command line can be read by every user of this host; give \
+             TOKENRUN_STORE, --store-file or {place} instead"
+        );
+        warn(log, "visible_password", text);
     }
 }
 

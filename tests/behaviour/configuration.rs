@@ -13,7 +13,7 @@ fn run_on(store: &Store, url: &str) -> crate::support::Line {
 fn a_store_that_tokenrun_does_not_know_is_named() {
     let store = Store::new();
     for (url, says) in [
-        ("redis://host/0", "redis://"),
+        ("mongodb://host/0", "mongodb://"),
         ("sqlite://relative/path", "sqlite:///absolute/path"),
         ("sqlite:/absolute/path", "sqlite:///absolute/path"),
         ("~/tokens.db", "is no path that can be meant"),

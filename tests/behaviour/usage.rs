@@ -188,9 +188,13 @@ fn options_may_stand_before_the_verb_and_help_is_a_verb_too() {
 #[test]
 fn a_store_of_another_kind_is_named_as_unsupported() {
     let store = Store::new();
-    let run = store.bare(&["-g", "x", "-s", "redis://etl:secret@db/jobs"]);
+    let run = store.bare(&["-g", "x", "-s", "mongodb://etl:secret@db/jobs"]);
     let ended = run.job(&["true"]).end().with_code(78);
-    ended.says(&["does not support redis:// stores", "postgres://"]);
+    ended.says(&[
+        "does not support mongodb:// stores",
+        "postgres://",
+        "redis://",
+    ]);
     assert!(!ended.stderr.contains("secret"), "{}", ended.stderr);
 }
 

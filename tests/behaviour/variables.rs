@@ -36,7 +36,7 @@ fn a_flag_beats_a_variable() {
     let line = line
         .env("TOKENRUN_KEEP", "2h")
         .env("TOKENRUN_CLIENT_ID", "node-e");
-    line.env("TOKENRUN_STORE", "redis://x").end().with_code(0);
+    line.env("TOKENRUN_STORE", "mongodb://x").end().with_code(0);
     assert_eq!(store.field::<i64>("keep_ms"), 3_600_000);
     assert_eq!(store.status()["client"], "node-a");
 }
@@ -57,9 +57,9 @@ fn a_flag_beats_the_variable_of_another_option() {
     std::fs::write(&file, store.database().as_os_str().as_encoded_bytes()).unwrap();
     let words = ["-g", "job", "--store-file", "store", "--client-id=node-a"];
     let line = store.bare(&words).job(&["true"]);
-    line.env("TOKENRUN_STORE", "redis://x").end().with_code(0);
+    line.env("TOKENRUN_STORE", "mongodb://x").end().with_code(0);
     let words = ["config", "-g", "job", "--store-file", "store", "--json"];
-    let line = store.bare(&words).env("TOKENRUN_STORE", "redis://x");
+    let line = store.bare(&words).env("TOKENRUN_STORE", "mongodb://x");
     let settings = line.end().with_code(0).json();
     assert_eq!(settings[0]["value"], serde_json::Value::Null);
     assert_eq!(settings[1]["origin"], "flag");
@@ -108,7 +108,7 @@ const BAD: [(&str, &str); 29] = [
     ("TOKENRUN_ONCE_RETAIN", "soon"),
     ("TOKENRUN_QUIET", "maybe"),
     ("TOKENRUN_REPORT", "/nowhere/report"),
-    ("TOKENRUN_STORE", "redis://x"),
+    ("TOKENRUN_STORE", "mongodb://x"),
     ("TOKENRUN_STORE_FILE", "/nowhere"),
     ("TOKENRUN_STORE_TIMEOUT", "1h"),
     ("TOKENRUN_TAKEOVER_AFTER", "20s"),

@@ -23,6 +23,12 @@ pub(crate) trait Database {
         None
     }
 
+    /// Whether everything before such a fault is lost too.
+    fn forgets(&self, fault: &str) -> bool {
+        let _ = fault;
+        false
+    }
+
     /// How many of a hundred faults are its own.
     fn share(&self) -> u64;
 

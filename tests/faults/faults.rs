@@ -111,7 +111,11 @@ impl Faults {
         if let Some(lost) = world.database.loses(fault, Duration::from_millis(length)) {
             let lost = u64::try_from(lost.as_nanos()).unwrap();
             // What came back to a server that had been replaced is older than this.
-            let since = self.lost.last().map_or(now(), |(since, _)| *since);
+            let since = match self.lost.last() {
+                _ if world.database.forgets(fault) => 0,
+                Some((since, _)) => *since,
+                None => now(),
+            };
             self.lost.push((since.min(now()), now() + lost));
             self.note_hindrance(lost);
         }

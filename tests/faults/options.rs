@@ -38,7 +38,9 @@ impl Options {
             seed: seed(),
             nodes: 4,
             groups: 4,
-            stores: ["sqlite", "postgres", "mysql"].map(str::to_owned).to_vec(),
+            stores: ["sqlite", "postgres", "mysql", "redis"]
+                .map(str::to_owned)
+                .to_vec(),
             locks: true,
             program: env!("CARGO_BIN_EXE_tokenrun").into(),
             list: false,

@@ -103,14 +103,14 @@ pub(crate) fn cause_faults(words: &[String]) {
     exit(0);
 }
 
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let mut stdout = std::io::stdout();
     writeln!(stdout, "{line}").unwrap();
     stdout.flush().unwrap();
 }
 
 /// The lines of standard input, as they come.
-fn lines() -> Receiver<String> {
+pub(crate) fn lines() -> Receiver<String> {
     let (sender, lines) = channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {

@@ -13,6 +13,8 @@ pub(crate) enum By {
     Postgres,
     /// `tests/mysql/guide.rs`: on real servers of MariaDB.
     Mysql,
+    /// `tests/redis/guide.rs`: on real servers.
+    Redis,
     /// `tests/packaging/recipes.rs`: it is this example's text, which cron, systemd or a
     /// container runs in a test.
     Example(&'static str),
@@ -79,6 +81,12 @@ const RUN: &[(&str, By)] = &[
     ("```console\n$ tokenrun doctor ", By::Postgres),
     ("```sh\ntokenrun hold ", By::Commands),
     ("```text\n0 2 * * *  tokenrun ", By::Commands),
+    ("```sh\ntokenrun --store redis://", By::Redis),
+    ("```sh\nredis-cli ", By::Redis),
+    ("```console\n$ redis-cli ", By::Redis),
+    ("```text\nredis://", By::Redis),
+    ("```text\nmaxmemory-policy ", By::Redis),
+    ("```lua\n", By::Redis),
     ("```sql\nSELECT tokenrun.tokenrun_fence(", By::Postgres),
     ("```sql\nALTER ROLE app ", By::Postgres),
 ];

@@ -13,12 +13,19 @@ pub(crate) fn unruly() -> &'static Path {
 
 /// Builds one of them. Not to be called twice at once for the same.
 pub(crate) fn build(name: &str) -> PathBuf {
+    build_as(name, &["-static"])
+}
+
+/// The same, of another kind than a static program.
+pub(crate) fn build_as(name: &str, kind: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     // Several test programs may build it at once.
     let new = folder.join(format!("{name}-{}", std::process::id()));
     let built = Command::new("cc")
-        .args(["-O2", "-Wall", "-Werror", "-static", "-o"])
+        .args(["-O2", "-Wall", "-Werror"])
+        .args(kind)
+        .arg("-o")
         .arg(&new)
         .arg(source.join(format!("{name}.c")))
         .status();

@@ -157,7 +157,7 @@ fn other_files_and_urls_are_distinguished_from_a_store() {
         "FAIL",
         &["not a file but a directory"],
     );
-    let line = site.store.bare(&["doctor", "-s", "redis://u:s3cret@h"]);
+    let line = site.store.bare(&["doctor", "-s", "mongodb://u:s3cret@h"]);
     let ended = line.end().with_code(78);
     assert!(
         ended.stdout.contains("FAIL  store") && !ended.stdout.contains("s3cret"),

@@ -10,8 +10,10 @@ stories!(
     a_job_need_not_name_its_group_or_fence,
     an_invalid_fence_is_a_usage_error,
     a_resource_takes_no_lower_fence_than_it_has_seen,
-    where_nothing_has_run_no_store_is_made,
     an_operator_raises_the_fence_while_no_job_runs,
+    ;
+    about tables:
+    where_nothing_has_run_no_store_is_made,
 );
 
 fn fence_of(site: &Site, client: &str) -> i64 {

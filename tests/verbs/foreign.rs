@@ -4,6 +4,8 @@
 use crate::site::{GROUP, Site};
 
 stories!(
+    ;
+    about tables:
     foreign_text_is_harmless_where_a_person_reads_it,
     an_invisible_name_is_escaped_and_distinguished_from_another,
 );

@@ -16,7 +16,6 @@ stories!(
     the_second_gets_the_token_as_soon_as_the_first_is_stopped,
     the_second_has_it_when_the_first_is_killed,
     a_stopped_agent_reports_the_loss_and_waits_again,
-    a_store_that_hangs_is_a_loss_that_is_reported_in_time,
     a_handoff_is_obeyed_at_once,
     a_revoked_agent_goes_to_the_end_of_the_queue,
     a_service_manager_gets_status_messages,
@@ -24,6 +23,9 @@ stories!(
     killing_the_stand_in_only_moves_the_token,
     two_agents_do_not_share_a_runtime_file,
     a_runtime_file_that_was_removed_is_written_again,
+    ;
+    about tables:
+    a_store_that_hangs_is_a_loss_that_is_reported_in_time,
 );
 
 /// An agent that writes down what it has and loses.

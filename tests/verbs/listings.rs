@@ -10,11 +10,13 @@ stories!(
     a_group_is_shown_in_detail,
     status_is_shown_anew_until_it_is_interrupted,
     the_timeline_shows_each_run_and_each_failover,
-    a_row_that_can_not_be_read_hides_no_other,
     a_run_that_vanished_is_found_as_unknown_and_not_as_running,
     groups_are_chosen_by_patterns_and_states,
     history_has_several_outcomes_and_an_end,
     waiters_are_listed_in_their_order,
+    ;
+    about tables:
+    a_row_that_can_not_be_read_hides_no_other,
 );
 
 fn history(site: &Site, words: &[&str]) -> Vec<Value> {
@@ -117,7 +119,7 @@ fn a_group_is_shown_in_detail(site: &Site) {
     };
     assert!(line("state").ends_with("running, paused"), "{text}");
     assert!(
-        ["state/tokens.db", "postgres", "mysql"]
+        ["state/tokens.db", "postgres", "mysql", "redis"]
             .iter()
             .any(|it| line("store").contains(it)),
         "{text}"

@@ -11,13 +11,15 @@ stories!(
     two_nodes_with_late_clocks_make_one_run,
     a_key_can_be_listed_and_forgotten,
     a_session_that_lost_its_token_marks_its_key_late,
+    old_history_goes_and_keys_stay,
+    a_key_must_be_a_name,
+    ;
+    about tables:
     a_success_that_can_not_be_recorded_is_reported_as_such,
     a_success_whose_record_was_deleted_is_written_whole,
     a_success_after_the_store_was_put_back_under_the_job_is_written_whole,
-    old_history_goes_and_keys_stay,
     records_that_a_leap_of_the_clock_makes_look_old_stay,
     a_store_without_a_place_for_the_note_is_not_pruned,
-    a_key_must_be_a_name,
 );
 
 /// A run with a key, whose job appends a line to `ran`.

@@ -9,8 +9,10 @@ stories!(
     a_page_shows_what_happened,
     it_replaces_a_file_as_a_whole,
     groups_are_chosen_by_name_and_pattern,
-    a_row_that_can_not_be_read_hides_no_other,
     what_makes_no_sense_is_refused_with_what_to_write,
+    ;
+    about tables:
+    a_row_that_can_not_be_read_hides_no_other,
 );
 
 /// The page on stdout.

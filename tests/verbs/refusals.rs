@@ -8,11 +8,13 @@ use crate::support::Line;
 stories!(
     each_refusal_is_recorded_with_its_reason,
     a_wait_that_ends_in_vain_is_recorded,
+    the_story_says_that_no_client_came,
+    a_time_that_makes_no_sense_is_a_usage_error,
+    ;
+    about tables:
     a_loop_is_recorded_once_a_minute_and_counted_for_good,
     a_refusal_that_can_not_be_recorded_is_a_refusal,
     the_story_says_whether_the_job_ran,
-    the_story_says_that_no_client_came,
-    a_time_that_makes_no_sense_is_a_usage_error,
 );
 
 fn run(site: &Site, client: &str) -> Line {

@@ -11,8 +11,6 @@ stories!(
     clause_0_a_store_that_may_have_forgotten_is_observed_first,
     clause_1_a_run_inside_of_a_run_has_its_lease,
     clause_2_a_dead_run_is_taken_over_at_once_on_its_host,
-    clause_3_a_stamp_of_another_clock_is_watched,
-    clause_3_a_wait_that_ends_within_the_observation_is_a_refusal,
     clause_4_a_holder_with_recent_heartbeats_is_left_alone,
     clause_4_two_sessions_of_one_client_do_not_both_run,
     clause_4_the_primary_that_comes_into_a_running_job_has_the_next_slot,
@@ -33,6 +31,10 @@ stories!(
     clause_15_the_primary_takes_back_what_is_open,
     clause_16_another_leaves_a_head_start_and_takes_over,
     clause_16_a_run_during_the_head_start_begins_it_anew,
+    ;
+    about tables:
+    clause_3_a_stamp_of_another_clock_is_watched,
+    clause_3_a_wait_that_ends_within_the_observation_is_a_refusal,
 );
 
 /// A short run that says how it came to the token.

@@ -9,11 +9,13 @@ stories!(
     several_groups_are_acted_on_one_after_the_other,
     an_unknown_name_keeps_the_others_from_being_changed,
     all_and_patterns_need_yes_where_no_person_can_be_asked,
-    the_exit_status_is_the_worst,
     a_person_is_asked_before_an_act_on_several_groups,
     a_client_that_was_never_seen_is_warned_of,
     a_person_is_asked_before_a_token_goes_to_a_stranger,
     the_clients_of_the_store_are_listed_for_a_shell,
+    ;
+    about tables:
+    the_exit_status_is_the_worst,
 );
 
 /// A site with these groups, each of which has run on node "b".

@@ -4,6 +4,8 @@ use crate::site::{GROUP, Site};
 use crate::support::until;
 
 stories!(
+    ;
+    about tables:
     fields_of_the_future_survive_every_swap,
     a_token_for_newer_programs_is_neither_granted_nor_acted_on,
     a_holder_goes_on_with_a_token_for_newer_programs,

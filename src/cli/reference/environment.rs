@@ -80,6 +80,12 @@ const OF_MYSQL: [(&str, &str); 5] = [
     ("HOME", "The option file ~/.my.cnf is there."),
 ];
 
+/// Variables of the clients of Redis and Valkey.
+const OF_REDIS: [(&str, &str); 1] = [(
+    "REDISCLI_AUTH, VALKEYCLI_AUTH",
+    "The password, if the URL has none. If both are set, the one of the URL's own name counts. Other processes of the user can read it.",
+)];
+
 /// In the order of [`JOB_VARIABLES`].
 const OF_THE_JOB: [&str; JOB_VARIABLES.len()] = [
     "The group.",
@@ -131,6 +137,8 @@ pub(super) fn topic(command: &Command) -> Topic {
                 "A store of MySQL or MariaDB is found with the option files and variables of the database's own client. The connection string wins over the files, and the files win over these variables.",
             ),
             Table::of(["variable", "effect"], OF_MYSQL),
+            heading("Redis and Valkey"),
+            Table::of(["variable", "effect"], OF_REDIS),
             heading("Variables of the job"),
             paragraph(
                 "The job finds these in its environment. `tokenrun fence` and `tokenrun check` read them.",

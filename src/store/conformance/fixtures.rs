@@ -207,3 +207,70 @@ impl Fixture for InMysql {
         }
     }
 }
+
+pub(super) struct InRedis {
+    prefix: String,
+    clock: TurnedClock,
+}
+
+/// A clock that a key sets.
+const TURNED_IN_REDIS: &str = "
+local function clock()
+  local turned = redis.call('HMGET', ARGV[1] .. 'turned', 'now', 'epoch')
+  return turned[1], turned[2]
+end
+";
+
+impl InRedis {
+    pub(super) fn new() -> Self {
+        let this = Self {
+            prefix: RedisServer::prefix(),
+            clock: TurnedClock::new(),
+        };
+        this.set_clock(this.clock.now());
+        this
+    }
+}
+
+impl Fixture for InRedis {
+    fn store(&self) -> Box<dyn Store> {
+        let url = format!("{}?prefix={}", RedisServer::shared().url(), self.prefix);
+        let settings = RedisSettings::read(&url, |_| None).unwrap();
+        let kv = RedisKv::new(settings, Duration::from_secs(10), "conformance");
+        Box::new(RedisStore::new(kv.with_clock(TURNED_IN_REDIS)))
+    }
+
+    fn now(&self) -> StoreTime {
+        self.clock.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        let key = format!("{{{}}}:turned", self.prefix);
+        let wall = to.stamp.wall.0.to_string();
+        let words = ["HSET", &key, "now", &wall, "epoch", &to.epoch.0];
+        RedisServer::shared().cli(&words);
+        self.clock.set(StoreTime {
+            stamp: self.as_kept(to.stamp),
+            ..to
+        });
+    }
+
+    fn as_kept(&self, stamp: Stamp) -> Stamp {
+        Stamp {
+            tick_ms: stamp.wall.0,
+            ..stamp
+        }
+    }
+
+    /// As long as the server has been up.
+    fn when_new(&self) -> (Served, Doubt) {
+        let info = RedisServer::shared().cli(&[
+            "HGET",
+            &format!("{{{}}}:incarnation", self.prefix),
+            "document",
+        ]);
+        let note: serde_json::Value = serde_json::from_str(&info).unwrap();
+        let served = Duration::from_millis(note["served"].as_u64().unwrap());
+        (Served::For(served), Doubt::Unnoted)
+    }
+}

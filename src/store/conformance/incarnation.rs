@@ -34,7 +34,7 @@ pub(super) fn a_new_store_is_trusted_and_says_which_it_is(fixture: &dyn Fixture)
     assert!(memory.incarnation.is_some());
     assert_eq!(memory.next_note(&now, || version(2)), None);
     let (served, why) = memory.observed(&now);
-    assert_eq!((served, why), (Served::Everything, Doubt::New));
+    assert_eq!((served, why), fixture.when_new());
     let again = self::memory(fixture.store().as_mut()).0;
     assert_eq!(again, memory, "as another handle sees it");
 }

@@ -1,38 +1,123 @@
-//! Keys and values of the entries of records.
+//! Reading and writing entries.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Entry, Keys, Kv, KvStore, PART, Put};
+use super::keys::{self, PAGE};
+use super::{Ask, Delete, Entry, Fields, Kv, KvStore, Part, Put, Rank};
 use crate::store::StoreError;
 use crate::store::sql::cell::BadColumn;
 use crate::token::GroupName;
 
-pub(super) fn under(kind: &str, group: Option<&GroupName>) -> String {
-    group.map_or_else(|| kind.to_owned(), |group| format!("{kind}{group}{PART}"))
-}
+/// The field with everything that only programs read, in JSON.
+pub(super) const DOCUMENT: &str = "document";
+/// The field with the group's name.
+pub(super) const GROUP: &str = "token_group";
 
-pub(super) fn put(key: String, value: String, tag: &str) -> Put {
+/// An entry of a group's.
+pub(super) fn put(key: String, version: &str, group: &GroupName, document: String) -> Put {
     Put {
         key,
-        value,
-        tag: tag.to_owned(),
+        version: version.to_owned(),
+        fields: fields([(GROUP, group.as_str()), (DOCUMENT, &document)]),
         stamps: true,
+        numbered: false,
+        lists: Vec::new(),
     }
 }
 
-/// The values under a prefix, with their entries. The store's time is in the entries alone.
-pub(super) fn values<K: Kv, T: DeserializeOwned>(
-    of: &mut KvStore<K>,
-    keys: Keys,
-) -> Result<Vec<(T, Entry)>, StoreError> {
-    let found = of.kv.get(&[keys])?;
-    let mut values = Vec::with_capacity(found.entries.len());
-    for (key, entry) in found.entries {
-        let value = serde_json::from_str(&entry.value);
-        let wrong = |why| of.bad(&key, &BadColumn::of("value", format!("is wrong: {why}")));
-        values.push((value.map_err(wrong)?, entry));
+impl Put {
+    /// The same, in the lists of this kind: that of all groups with this rank, that of its group
+    /// with the other one.
+    pub(super) fn listed(mut self, kind: &str, group: &GroupName, ranks: [Rank; 2]) -> Self {
+        self.lists = keys::lists(kind, group).into_iter().zip(ranks).collect();
+        self
     }
-    Ok(values)
+}
+
+/// The removal of an entry of this kind.
+pub(super) fn delete(key: String, kind: &str, group: &GroupName) -> Delete {
+    Delete {
+        key,
+        lists: keys::lists(kind, group),
+    }
+}
+
+pub(super) fn fields<const N: usize>(from: [(&str, &str); N]) -> Fields {
+    let owned = from.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    BTreeMap::from(owned)
+}
+
+impl Entry {
+    /// A field; an absent one is empty.
+    pub(super) fn field(&self, name: &str) -> &str {
+        self.fields.get(name).map_or("", String::as_str)
+    }
+
+    /// A name that may be missing.
+    pub(super) fn maybe(&self, name: &str) -> Option<&str> {
+        Some(self.field(name)).filter(|text| !text.is_empty())
+    }
+
+    /// The group's name.
+    pub(super) fn group(&self) -> Result<GroupName, BadColumn> {
+        GroupName::new(self.field(GROUP)).map_err(|why| BadColumn::of(GROUP, why))
+    }
+
+    /// The value of the document, if it is readable.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(self.field(DOCUMENT)).ok()
+    }
+}
+
+/// The values have texts as keys and whole numbers: nothing in them can fail.
+pub(super) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+impl<K: Kv> KvStore<K> {
+    /// The values of these entries.
+    pub(super) fn values<T: DeserializeOwned>(
+        &self,
+        entries: BTreeMap<String, Entry>,
+    ) -> Result<Vec<(T, Entry)>, StoreError> {
+        let mut values = Vec::with_capacity(entries.len());
+        for (key, entry) in entries {
+            let value = serde_json::from_str(entry.field(DOCUMENT));
+            let wrong = |why| self.bad(&key, &BadColumn::of(DOCUMENT, format!("is wrong: {why}")));
+            values.push((value.map_err(wrong)?, entry));
+        }
+        Ok(values)
+    }
+
+    /// The newest values of a list that `of` turns into something, at least so many if there are;
+    /// page by page.
+    pub(super) fn newest<T: DeserializeOwned, U>(
+        &mut self,
+        part: Part,
+        limit: Option<u32>,
+        of: impl Fn(T, Entry) -> Option<U>,
+    ) -> Result<Vec<U>, StoreError> {
+        let enough = limit.and_then(|limit| usize::try_from(limit).ok());
+        let mut found = Vec::new();
+        let mut asked = Part {
+            newest_first: true,
+            limit: PAGE,
+            ..part
+        };
+        loop {
+            let page = self.kv.get(&[Ask::Part(asked.clone())])?.entries;
+            let is_last = page.len() < PAGE as usize;
+            let values = self.values(page)?.into_iter();
+            found.extend(values.filter_map(|(value, entry)| of(value, entry)));
+            if is_last || enough.is_some_and(|enough| found.len() >= enough) {
+                return Ok(found);
+            }
+            asked.skip = asked.skip.saturating_add(PAGE);
+        }
+    }
 }
 
 pub(super) fn limited<T>(mut values: Vec<T>, limit: Option<u32>) -> Vec<T> {

@@ -1,34 +1,35 @@
-//! The entries of resources' marks: the highest fence that has used each. It is the entry's tag.
+//! The entries of resources' marks: the highest fence that has used each. It is the entry's version.
 
-use super::{Commit, Committed, Keys, Kv, KvStore, Put, TRIES};
+use super::keys::key;
+use super::{Ask, Commit, Fields, Kv, KvStore, Outcome, Put, TRIES};
 use crate::store::sql::cell::BadColumn;
 use crate::store::{Advanced, Marks, StoreError};
 use crate::token::{Fence, ResourceName};
 
-const MARK: &str = "mark\u{1f}";
-
 impl<K: Kv> Marks for KvStore<K> {
     fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
-        let key = format!("{MARK}{resource}");
+        let key = key([&"mark", resource]);
         for _ in 0..TRIES {
-            let found = self.kv.get(&[Keys::One(key.clone())])?;
-            let tag = found.entries.get(&key).map(|entry| entry.tag.clone());
-            let mark = tag.as_deref().map(str::parse::<i64>).transpose();
-            let mark = mark.map_err(|why| self.bad(&key, &BadColumn::of("tag", why)))?;
+            let found = self.kv.get(&[Ask::One(key.clone())])?;
+            let version = found.entries.get(&key).map(|entry| entry.version.clone());
+            let mark = version.as_deref().map(str::parse::<i64>).transpose();
+            let mark = mark.map_err(|why| self.bad(&key, &BadColumn::of("version", why)))?;
             if let Some(mark) = mark.filter(|mark| *mark > fence.0) {
                 return Ok(Advanced::Behind(Fence(mark)));
             }
             let commit = Commit {
-                compare: vec![(key.clone(), tag)],
+                compare: vec![(key.clone(), version)],
                 puts: vec![Put {
                     key: key.clone(),
-                    value: String::new(),
-                    tag: fence.0.to_string(),
+                    version: fence.0.to_string(),
+                    fields: Fields::new(),
                     stamps: true,
+                    numbered: false,
+                    lists: Vec::new(),
                 }],
                 ..Commit::default()
             };
-            if let Committed::Done(_) = self.kv.commit(&commit)? {
+            if self.kv.commit(&commit)?.outcome == Outcome::Done {
                 return Ok(Advanced::Stored);
             }
         }

@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Commit, Committed, Entry, Found, Keys, Kv, Server};
+use super::{
+    Ask, Commit, Committed, Delete, Entry, Fields, Found, Kv, Outcome, Part, Put, Rank, Server,
+};
 use crate::store::StoreError;
 use crate::token::{Incarnation, Served, StoreTime};
 
 #[derive(Debug)]
 struct Inner {
     entries: BTreeMap<String, Entry>,
-    revision: i64,
+    /// The ranks of the keys in each list.
+    lists: BTreeMap<String, BTreeMap<String, i64>>,
+    last_number: i64,
     clock: StoreTime,
     server: Server,
 }
@@ -28,7 +32,8 @@ impl MemoryKv {
         Self {
             inner: Arc::new(Mutex::new(Inner {
                 entries: BTreeMap::new(),
-                revision: 0,
+                lists: BTreeMap::new(),
+                last_number: 0,
                 clock,
                 // A new store has no past, and exists until it is dropped.
                 server: Server {
@@ -61,62 +66,121 @@ impl MemoryKv {
     }
 }
 
+impl Inner {
+    fn found(&self, asked: &[Ask]) -> Found {
+        let keys = asked.iter().flat_map(|asked| match asked {
+            Ask::One(key) => vec![key],
+            Ask::Part(part) => self.part(part),
+        });
+        let entries = keys.filter_map(|key| Some((key.clone(), self.entries.get(key)?.clone())));
+        Found {
+            entries: entries.collect(),
+            now: self.clock.clone(),
+            server: self.server.clone(),
+        }
+    }
+
+    fn part(&self, part: &Part) -> Vec<&String> {
+        let (from, to) = part.ranks;
+        let list = self.lists.get(&part.list).into_iter().flatten();
+        let mut keys: Vec<(i64, &String)> = list
+            .map(|(key, rank)| (*rank, key))
+            .filter(|(rank, _)| (from..=to).contains(rank))
+            .collect();
+        keys.sort_unstable();
+        if part.newest_first {
+            keys.reverse();
+        }
+        let keys = keys.into_iter().map(|(_, key)| key);
+        keys.skip(part.skip as usize)
+            .take(part.limit as usize)
+            .collect()
+    }
+
+    fn put(&mut self, put: &Put) {
+        let before = self.entries.get(&put.key);
+        let stamp = before
+            .filter(|_| !put.stamps)
+            .map(|entry| entry.stamp.clone());
+        let number = match before {
+            Some(entry) => entry.number,
+            None if put.numbered => {
+                self.last_number += 1;
+                self.last_number
+            }
+            None => 0,
+        };
+        let mut fields = before.map_or_else(Fields::new, |entry| entry.fields.clone());
+        fields.extend(put.fields.clone());
+        let entry = Entry {
+            version: put.version.clone(),
+            stamp: stamp.unwrap_or_else(|| self.clock.clone()),
+            number,
+            fields,
+        };
+        self.entries.insert(put.key.clone(), entry);
+        for (list, rank) in &put.lists {
+            let rank = match rank {
+                Rank::At(rank) => *rank,
+                Rank::Now => self.clock.stamp.wall.0,
+                Rank::Number => number,
+            };
+            let list = self.lists.entry(list.clone()).or_default();
+            list.insert(put.key.clone(), rank);
+        }
+    }
+
+    fn delete(&mut self, delete: &Delete) {
+        self.entries.remove(&delete.key);
+        for list in &delete.lists {
+            if let Some(list) = self.lists.get_mut(list) {
+                list.remove(&delete.key);
+            }
+        }
+    }
+
+    fn outcome(&self, commit: &Commit) -> Outcome {
+        let holds = |(key, version): &(String, Option<String>)| {
+            self.entries.get(key).map(|entry| &entry.version) == version.as_ref()
+        };
+        let is_late = |until| self.clock.is_past(until);
+        if !commit.compare.iter().all(holds) {
+            return Outcome::Conflict;
+        }
+        match commit.until.as_ref().is_some_and(is_late) {
+            true => Outcome::Expired,
+            false => Outcome::Done,
+        }
+    }
+}
+
 impl Kv for MemoryKv {
     fn name(&self) -> &'static str {
         "memory"
     }
 
-    fn get(&mut self, keys: &[Keys]) -> Result<Found, StoreError> {
-        let inner = self.inner();
-        let is_asked = |key: &String| {
-            keys.iter().any(|asked| match asked {
-                Keys::One(one) => one == key,
-                Keys::Under(prefix) => key.starts_with(prefix),
-            })
-        };
-        let entries = inner.entries.iter().filter(|(key, _)| is_asked(key));
-        Ok(Found {
-            entries: entries
-                .map(|(key, entry)| (key.clone(), entry.clone()))
-                .collect(),
-            now: inner.clock.clone(),
-            server: inner.server.clone(),
-        })
+    fn has_ticks(&self) -> bool {
+        true
+    }
+
+    fn get(&mut self, asked: &[Ask]) -> Result<Found, StoreError> {
+        Ok(self.inner().found(asked))
     }
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
         let mut inner = self.inner();
-        let now = inner.clock.clone();
-        let holds = |(key, tag): &(String, Option<String>)| {
-            inner.entries.get(key).map(|entry| &entry.tag) == tag.as_ref()
-        };
-        if !commit.compare.iter().all(holds) {
-            return Ok(Committed::Conflict);
+        let outcome = inner.outcome(commit);
+        if outcome == Outcome::Done {
+            for put in &commit.puts {
+                inner.put(put);
+            }
+            for delete in &commit.deletes {
+                inner.delete(delete);
+            }
         }
-        if commit
-            .until
-            .as_ref()
-            .is_some_and(|until| now.is_past(until))
-        {
-            return Ok(Committed::Expired(now));
-        }
-        inner.revision += 1;
-        for put in &commit.puts {
-            let before = inner.entries.get(&put.key);
-            let stamp = before
-                .filter(|_| !put.stamps)
-                .map(|entry| entry.stamp.clone());
-            let entry = Entry {
-                value: put.value.clone(),
-                tag: put.tag.clone(),
-                stamp: stamp.unwrap_or_else(|| now.clone()),
-                created: before.map_or(inner.revision, |entry| entry.created),
-            };
-            inner.entries.insert(put.key.clone(), entry);
-        }
-        for key in &commit.deletes {
-            inner.entries.remove(key);
-        }
-        Ok(Committed::Done(now))
+        Ok(Committed {
+            outcome,
+            found: inner.found(&commit.then),
+        })
     }
 }

@@ -1,48 +1,69 @@
 //! The entries of waiters.
 
-use super::{Commit, Entry, Found, Keys, Kv, KvStore, PART, Put};
+use super::entries::{delete, put};
+use super::keys::{self, WAITERS};
+use super::{Commit, Entry, Kv, KvStore, Put, Rank};
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::waiter;
-use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
+use crate::store::{Notifier, Queue, Reading, StoreError};
 use crate::token::queue::FORGOTTEN;
 use crate::token::{GroupName, QueueEntry, SessionId, Until, Waiter};
 
-pub(super) const WAITER: &str = "waiter\u{1f}";
+const SESSION: &str = "session";
 
-pub(super) fn queue_of(group: &GroupName) -> String {
-    format!("{WAITER}{group}{PART}")
+/// The channel of a group's releases.
+pub(super) fn channel(group: &GroupName) -> String {
+    keys::key([&"released", group])
 }
 
-pub(super) fn waiter_key(group: &GroupName, session: &SessionId) -> String {
-    format!("{}{session}", queue_of(group))
+fn put_waiter(group: &GroupName, waiter: &Waiter) -> Put {
+    let key = keys::waiter(group, &waiter.session);
+    let mut put = put(key, "", group, waiter::document(waiter));
+    put.fields
+        .insert(SESSION.into(), waiter.session.to_string());
+    Put {
+        numbered: true,
+        ..put.listed(WAITERS, group, [Rank::Number; 2])
+    }
 }
 
-fn queue_entry(rest: &str, entry: &Entry) -> Result<(GroupName, QueueEntry), BadColumn> {
-    let (group, session) = rest.split_once(PART).unwrap_or((rest, ""));
-    let group = GroupName::new(group).map_err(|why| BadColumn::of("key", why))?;
+fn queue_entry(entry: &Entry) -> Result<(GroupName, QueueEntry), BadColumn> {
     let seen = entry.stamp.clone();
-    Ok((
-        group,
-        waiter::entry(entry.created, session, seen, &entry.value)?,
-    ))
+    let document = entry.field(super::entries::DOCUMENT);
+    let place = waiter::entry(entry.number, entry.field(SESSION), seen, document)?;
+    Ok((entry.group()?, place))
 }
 
 impl<K: Kv> KvStore<K> {
-    /// The waiters, by arrival, with their groups.
-    pub(super) fn entries(
+    /// The waiters among these entries, by arrival, with their groups.
+    pub(super) fn waiters<'a>(
         &self,
-        found: &Found,
+        entries: impl Iterator<Item = (&'a String, &'a Entry)>,
     ) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
-        let mut entries = Vec::new();
-        for (key, entry) in &found.entries {
-            let Some(rest) = key.strip_prefix(WAITER) else {
-                continue;
-            };
-            let entry = queue_entry(rest, entry).map_err(|bad| self.bad(key, &bad))?;
-            entries.push(entry);
+        let mut waiters = Vec::new();
+        for (key, entry) in entries.filter(|(key, _)| key.starts_with("waiter:")) {
+            let waiter = queue_entry(entry).map_err(|bad| self.bad(key, &bad))?;
+            waiters.push(waiter);
         }
-        entries.sort_by_key(|(_, entry)| entry.number);
-        Ok(entries)
+        waiters.sort_by_key(|(_, entry)| entry.number);
+        Ok(waiters)
+    }
+
+    /// Removes waiters and reads.
+    fn forget(
+        &mut self,
+        group: &GroupName,
+        sessions: &[SessionId],
+        until: &Until,
+    ) -> Result<Reading, StoreError> {
+        let delete = |session| delete(keys::waiter(group, session), WAITERS, group);
+        let committed = self.kv.commit(&Commit {
+            deletes: sessions.iter().map(delete).collect(),
+            until: Some(until.clone()),
+            then: Self::asked(group),
+            ..Commit::default()
+        })?;
+        self.reading(group, committed.found)
     }
 }
 
@@ -53,31 +74,34 @@ impl<K: Kv> Queue for KvStore<K> {
         waiter: &Waiter,
         expiry: &Until,
     ) -> Result<Reading, StoreError> {
-        let found = self.kv.get(&[Keys::Under(queue_of(group))])?;
-        let forgotten = self.entries(&found)?.into_iter().filter(|(_, entry)| {
-            let age = found.now.calendar_age_of(entry.seen_at, Some(&entry.epoch));
-            age >= FORGOTTEN && entry.waiter.session != waiter.session
-        });
-        let sign = Put {
-            key: waiter_key(group, &waiter.session),
-            value: waiter::document(waiter),
-            tag: String::new(),
-            stamps: true,
-        };
-        self.kv.commit(&Commit {
-            puts: vec![sign],
-            deletes: forgotten
-                .map(|(_, entry)| waiter_key(group, &entry.waiter.session))
-                .collect(),
+        // Before the read: a release in between is announced.
+        self.kv.subscribe(&channel(group));
+        let committed = self.kv.commit(&Commit {
+            puts: vec![put_waiter(group, waiter)],
             until: Some(expiry.clone()),
+            then: Self::asked(group),
             ..Commit::default()
         })?;
-        self.read(group)
+        let reading = self.reading(group, committed.found)?;
+        let is_forgotten = |entry: &&QueueEntry| {
+            let age = reading
+                .now
+                .calendar_age_of(entry.seen_at, Some(&entry.epoch));
+            age >= FORGOTTEN && entry.waiter.session != waiter.session
+        };
+        let forgotten = reading.queue.iter().filter(is_forgotten);
+        let forgotten: Vec<SessionId> = forgotten
+            .map(|entry| entry.waiter.session.clone())
+            .collect();
+        if forgotten.is_empty() || reading.now.is_past(expiry) {
+            return Ok(reading);
+        }
+        self.forget(group, &forgotten, expiry)
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
         let commit = Commit {
-            deletes: vec![waiter_key(group, session)],
+            deletes: vec![delete(keys::waiter(group, session), WAITERS, group)],
             ..Commit::default()
         };
         self.kv.commit(&commit).map(drop)

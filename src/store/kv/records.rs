@@ -3,46 +3,32 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::de::DeserializeOwned;
-
-use super::entries::{limited, put, under, values};
-use super::outputs::{self, OUTPUT};
-use super::refusals::{self, REFUSAL};
-use super::{Commit, Committed, Entry, Found, Keys, Kv, KvStore, PART, TRIES, json};
-use crate::store::pruning::{Note, Seen};
-use crate::store::{ActQuery, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery, StoreError};
+use super::entries::{delete, json, limited, put};
+use super::keys::{self, ACTS, KEYS, RUNS, list, part};
+use super::{Ask, Commit, Entry, Kv, KvStore, Outcome, Part, Rank, TRIES};
+use super::{outputs, pruning, refusals};
+use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
 use crate::token::{
-    ActRecord, Fence, GroupName, OnceMark, Outcome, OutputRecord, Recorded, RefusalRecord,
-    RefusalTotal, RunRecord, WallTime,
+    ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RefusalTotal,
+    RunRecord, WallTime,
 };
 
-const RUN: &str = "run\u{1f}";
-const ACT: &str = "act\u{1f}";
-const KEY: &str = "key\u{1f}";
-const NOTE: &str = "note\u{1f}";
-
-/// The tag of a run whose own session has reported the end.
+/// The version of a run whose own session has reported the end.
 const FINAL: &str = "final";
-/// The tag of a run that another session recorded as unknown.
+/// The version of a run that another session recorded as unknown.
 const UNKNOWN: &str = "unknown";
 
-/// Fences are padded, so that they sort as texts.
 fn run_key(run: &RunRecord) -> String {
-    let prefix = under(RUN, Some(&run.group));
-    format!("{prefix}{:020}{PART}{}", run.fence.0, run.session)
-}
-
-fn once_key(group: &GroupName, key: &str) -> String {
-    format!("{}{key}", under(KEY, Some(group)))
+    keys::run(&run.group, run.fence, &run.session)
 }
 
 /// What must be read before a run is written.
-pub(super) fn keys_of(run: &RunRecord) -> Vec<Keys> {
+fn keys_of(run: &RunRecord) -> Vec<Ask> {
     let key = run
         .once_mark(WallTime(0))
-        .map(|mark| once_key(&mark.group, &mark.key));
+        .map(|mark| keys::once(&mark.group, &mark.key));
     let keys = [Some(run_key(run)), key].into_iter().flatten();
-    keys.map(Keys::One).collect()
+    keys.map(Ask::One).collect()
 }
 
 /// Adds a finished run, and the key that it makes done, to a commit: nothing, if its own session's
@@ -51,18 +37,23 @@ pub(super) fn add_run(
     commit: &mut Commit,
     run: &RunRecord,
     known: &BTreeMap<String, Entry>,
-) -> Vec<Keys> {
+) -> Vec<Ask> {
     let key = run_key(run);
-    let before = known.get(&key).map(|entry| entry.tag.clone());
-    let tag = if run.is_final() { FINAL } else { UNKNOWN };
+    let before = known.get(&key).map(|entry| entry.version.clone());
+    let version = if run.is_final() { FINAL } else { UNKNOWN };
     if before.is_none() || (before.as_deref() == Some(UNKNOWN) && run.is_final()) {
         commit.compare.push((key.clone(), before));
-        commit.puts.push(put(key, json(run), tag));
+        let put_run = put(key, version, &run.group, json(run));
+        // Across groups by start, within a group by fence.
+        let ranks = [Rank::At(run.started_at.0), Rank::At(run.fence.0)];
+        commit.puts.push(put_run.listed(RUNS, &run.group, ranks));
         if let Some(mark) = run.once_mark(WallTime(0)) {
-            let key = once_key(&mark.group, &mark.key);
+            let key = keys::once(&mark.group, &mark.key);
             if !known.contains_key(&key) {
                 commit.compare.push((key.clone(), None));
-                commit.puts.push(put(key, json(&mark), ""));
+                let put_mark = put(key, "", &run.group, json(&mark));
+                let ranks = [Rank::Now; 2];
+                commit.puts.push(put_mark.listed(KEYS, &run.group, ranks));
             }
         }
     }
@@ -71,19 +62,34 @@ pub(super) fn add_run(
 
 /// Adds an act, and the key that it forgets, to a commit.
 pub(super) fn add_act(commit: &mut Commit, act: &ActRecord) {
-    let prefix = under(ACT, Some(&act.group));
-    let key = format!("{prefix}{}", act.version.number());
-    commit.puts.push(put(key, json(act), ""));
+    let put_act = put(keys::act(act), "", &act.group, json(act));
+    commit
+        .puts
+        .push(put_act.listed(ACTS, &act.group, [Rank::Now; 2]));
     if let Some(key) = &act.once_key {
-        commit.deletes.push(once_key(&act.group, key));
+        let key = keys::once(&act.group, key);
+        commit.deletes.push(delete(key, KEYS, &act.group));
     }
 }
 
+/// The part of a list with these wall times as ranks.
+fn between(list: String, since: Option<WallTime>, until: Option<WallTime>) -> Part {
+    let from = since.map_or(i64::MIN, |since| since.0);
+    let to = until.map_or(i64::MAX, |until| until.0);
+    part(list, from, to)
+}
+
 fn runs<K: Kv>(of: &mut KvStore<K>, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
-    let found = values(of, Keys::Under(under(RUN, query.group.as_ref())))?;
-    let runs = found.into_iter();
-    let runs = runs.map(|(run, entry): (RunRecord, Entry)| run.written(&entry.stamp));
-    let mut runs: Vec<RunRecord> = runs.filter(|run| query.wants(run)).collect();
+    let list = list(RUNS, query.group.as_ref());
+    let part = match query.group {
+        Some(_) => part(list, i64::MIN, i64::MAX),
+        None => between(list, query.since, query.until),
+    };
+    let wanted = |run: RunRecord, entry: Entry| {
+        let run = run.written(&entry.stamp);
+        query.wants(&run).then_some(run)
+    };
+    let mut runs = of.newest(part, query.limit, wanted)?;
     if query.group.is_some() {
         runs.sort_by_key(|run| Reverse(run.fence));
     } else {
@@ -93,23 +99,23 @@ fn runs<K: Kv>(of: &mut KvStore<K>, query: &RunQuery) -> Result<Vec<RunRecord>, 
 }
 
 fn acts<K: Kv>(of: &mut KvStore<K>, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
-    let found = values(of, Keys::Under(under(ACT, query.group.as_ref())))?;
-    let acts = found.into_iter().map(|(act, entry)| ActRecord {
-        at: entry.stamp.stamp.wall,
-        ..act
-    });
-    let mut acts: Vec<ActRecord> = acts.filter(|act| query.wants(act)).collect();
+    let part = between(list(ACTS, query.group.as_ref()), query.since, query.until);
+    let wanted = |act: ActRecord, entry: Entry| {
+        let at = entry.stamp.stamp.wall;
+        let act = ActRecord { at, ..act };
+        query.wants(&act).then_some(act)
+    };
+    let mut acts = of.newest(part, query.limit, wanted)?;
     acts.sort_by_key(|act| (Reverse(act.at), act.version));
     Ok(limited(acts, query.limit))
 }
 
-fn marks<K: Kv>(of: &mut KvStore<K>, keys: Keys) -> Result<Vec<OnceMark>, StoreError> {
-    let found = values(of, keys)?.into_iter();
-    let marks = found.map(|(mark, entry)| OnceMark {
+/// The key, with the time of the store.
+fn mark_of(mark: OnceMark, entry: &Entry) -> OnceMark {
+    OnceMark {
         done_at: entry.stamp.stamp.wall,
         ..mark
-    });
-    Ok(marks.collect())
+    }
 }
 
 fn mark<K: Kv>(
@@ -117,113 +123,23 @@ fn mark<K: Kv>(
     group: &GroupName,
     key: &str,
 ) -> Result<Option<OnceMark>, StoreError> {
-    Ok(marks(of, Keys::One(once_key(group, key)))?.pop())
+    let found = of.kv.get(&[Ask::One(keys::once(group, key))])?;
+    let marks = of.values(found.entries)?.into_iter();
+    let mut marks = marks.map(|(mark, entry)| mark_of(mark, &entry));
+    Ok(marks.next())
 }
 
-fn keys<K: Kv>(
+fn marks<K: Kv>(
     of: &mut KvStore<K>,
     group: Option<&GroupName>,
 ) -> Result<Vec<OnceMark>, StoreError> {
-    let mut found = marks(of, Keys::Under(under(KEY, group)))?;
+    let part = part(list(KEYS, group), i64::MIN, i64::MAX);
+    let mut found = of.newest(part, None, |mark, entry| Some(mark_of(mark, &entry)))?;
     found.sort_by(|one, other| {
         let newest_first = other.done_at.cmp(&one.done_at);
         newest_first.then_with(|| one.key.cmp(&other.key))
     });
     Ok(found)
-}
-
-/// Removes old records, and leaves a note for the next pruning.
-fn prune<K: Kv>(
-    of: &mut KvStore<K>,
-    group: &GroupName,
-    retention: Retention,
-) -> Result<(), StoreError> {
-    let note_key = format!("{NOTE}{group}");
-    let found = of.kv.get(&[
-        Keys::One(note_key.clone()),
-        Keys::Under(under(RUN, Some(group))),
-        Keys::Under(under(ACT, Some(group))),
-        Keys::Under(under(REFUSAL, Some(group))),
-        Keys::Under(under(OUTPUT, Some(group))),
-        Keys::Under(under(KEY, Some(group))),
-    ])?;
-    let runs: Vec<RunRecord> = read_as(&found, RUN).map(|(_, _, run)| run).collect();
-    let mut seen: Vec<Seen> = runs.iter().map(Seen::of).collect();
-    let last = found.entries.get(&note_key);
-    let before = last.and_then(|entry| Note::from_text(&entry.value));
-    let note = Note::next(before, &found.now, true, &mut seen, retention);
-    let mut deletes = old_runs(&found, &runs, note.outlived(retention).history, retention);
-    deletes.extend(old_rest(&found, &note, retention));
-    let commit = Commit {
-        // Of two simultaneous prunings one leaves its note.
-        compare: vec![(note_key.clone(), last.map(|entry| entry.tag.clone()))],
-        puts: vec![put(note_key, note.to_text(), &note.to_text())],
-        deletes,
-        ..Commit::default()
-    };
-    of.kv.commit(&commit).map(drop)
-}
-
-/// The entries of a kind, except malformed ones, which stay.
-fn read_as<'a, T: DeserializeOwned>(
-    found: &'a Found,
-    kind: &'a str,
-) -> impl Iterator<Item = (&'a String, &'a Entry, T)> {
-    let of_kind = found
-        .entries
-        .iter()
-        .filter(move |(key, _)| key.starts_with(kind));
-    of_kind.filter_map(|(key, entry)| {
-        let value = serde_json::from_str(&entry.value).ok()?;
-        Some((key, entry, value))
-    })
-}
-
-/// The old runs to remove, a batch at most. The newest run and the newest success stay.
-fn old_runs(
-    found: &Found,
-    runs: &[RunRecord],
-    outlived: Option<Fence>,
-    retention: Retention,
-) -> Vec<String> {
-    let before = found.now.wall_before(retention.history);
-    let newest = runs.iter().map(|run| run.fence).max();
-    let succeeded = runs.iter().filter(|run| run.outcome == Outcome::Succeeded);
-    let success = succeeded.map(|run| run.fence).max();
-    let old = read_as(found, RUN).filter(|(_, entry, run): &(_, &Entry, RunRecord)| {
-        let stays = Some(run.fence) == newest || Some(run.fence) == success;
-        was_written_before(entry, before) && Some(run.fence) <= outlived && !stays
-    });
-    let batch = usize::try_from(PRUNE_BATCH).unwrap_or(usize::MAX);
-    old.take(batch).map(|(key, ..)| key.clone()).collect()
-}
-
-/// The old acts, refusals, outputs and keys to remove.
-fn old_rest(found: &Found, note: &Note, retention: Retention) -> Vec<String> {
-    let outlived = note.outlived(retention);
-    let history = found.now.wall_before(retention.history);
-    let once = found.now.wall_before(retention.once);
-    let acts = read_as(found, ACT).filter(|(_, entry, act): &(_, &Entry, ActRecord)| {
-        was_written_before(entry, history) && Some(act.fence) <= outlived.history
-    });
-    let keys = read_as(found, KEY).filter(|(_, entry, mark): &(_, &Entry, OnceMark)| {
-        was_written_before(entry, once) && Some(mark.fence) <= outlived.once
-    });
-    let refusals = read_as(found, REFUSAL).filter(|(_, _, it): &(_, &Entry, RefusalRecord)| {
-        it.last_at < history && Some(it.fence) <= outlived.history
-    });
-    let outputs = read_as(found, OUTPUT).filter(|(_, entry, it): &(_, &Entry, OutputRecord)| {
-        was_written_before(entry, history) && Some(it.fence) <= outlived.history
-    });
-    let acts = acts.map(|(key, ..)| key.clone());
-    let others = refusals.map(|(key, ..)| key.clone());
-    let others = others.chain(outputs.map(|(key, ..)| key.clone()));
-    let others = others.chain(keys.map(|(key, ..)| key.clone()));
-    acts.chain(others).collect()
-}
-
-fn was_written_before(entry: &Entry, wall: WallTime) -> bool {
-    entry.stamp.stamp.wall < wall
 }
 
 impl<K: Kv> Records for KvStore<K> {
@@ -235,7 +151,7 @@ impl<K: Kv> Records for KvStore<K> {
             if commit.puts.is_empty() {
                 return Ok(Recorded::Already);
             }
-            if let Committed::Done(_) = self.kv.commit(&commit)? {
+            if self.kv.commit(&commit)?.outcome == Outcome::Done {
                 return Ok(Recorded::Written);
             }
         }
@@ -279,10 +195,10 @@ impl<K: Kv> Records for KvStore<K> {
     }
 
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
-        keys(self, group)
+        marks(self, group)
     }
 
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
-        prune(self, group, retention)
+        pruning::prune(self, group, retention)
     }
 }

@@ -2,29 +2,72 @@
 
 use std::cmp::Reverse;
 
-use super::entries::{limited, put, under, values};
-use super::{Commit, Committed, Entry, Keys, Kv, KvStore, PART, TRIES, json};
-use crate::store::sql::cell::BadColumn;
+use super::entries::{fields, json, limited, put};
+use super::keys::{REFUSALS, TOTALS, key, list, part, whole};
+use super::{Ask, Commit, Entry, Kv, KvStore, Outcome, Part, Put, Rank, TRIES};
 use crate::store::{RefusalQuery, StoreError};
-use crate::token::{GroupName, RefusalRecord, RefusalTotal, WallTime};
+use crate::token::{RefusalRecord, RefusalTotal, WallTime};
 
-pub(super) const REFUSAL: &str = "refusal\u{1f}";
-const TOTAL: &str = "refusals\u{1f}";
+const REASON: &str = "reason";
+const TOTAL: &str = "total";
 
-/// The entries of one client and one cause begin with this.
+/// The list of the records of one client and one cause.
 fn of_client(refusal: &RefusalRecord) -> String {
     let RefusalRecord { client, cause, .. } = refusal;
-    let group = under(REFUSAL, Some(&refusal.group));
-    format!("{group}{client}{PART}{cause}{PART}")
+    key([&REFUSALS, &refusal.group, client, cause])
 }
 
 fn total_key(refusal: &RefusalRecord) -> String {
-    format!("{}{}", under(TOTAL, Some(&refusal.group)), refusal.reason)
+    key([&TOTAL, &refusal.group, &refusal.reason])
+}
+
+/// The key of a record.
+pub(super) fn refusal_key(refusal: &RefusalRecord) -> String {
+    let RefusalRecord { client, cause, .. } = refusal;
+    let first = refusal.first_at.0;
+    key([&"refusal", &refusal.group, client, cause, &first])
+}
+
+/// The lists that a record is in.
+pub(super) fn lists_of(refusal: &RefusalRecord) -> Vec<String> {
+    let group = &refusal.group;
+    vec![
+        list(REFUSALS, None),
+        list(REFUSALS, Some(group)),
+        of_client(refusal),
+    ]
+}
+
+fn put_record(refusal: &RefusalRecord) -> Put {
+    let key = refusal_key(refusal);
+    let version = refusal.count.to_string();
+    let lists = lists_of(refusal).into_iter();
+    Put {
+        lists: lists
+            .map(|list| (list, Rank::At(refusal.last_at.0)))
+            .collect(),
+        ..put(key, &version, &refusal.group, json(refusal))
+    }
 }
 
 /// A malformed number counts as none.
 fn number_in(entry: &Entry) -> u64 {
-    entry.value.parse().unwrap_or_default()
+    entry.version.parse().unwrap_or_default()
+}
+
+fn put_total(refusal: &RefusalRecord, total: u64) -> Put {
+    let group = refusal.group.as_str();
+    let put = put(
+        total_key(refusal),
+        &total.to_string(),
+        &refusal.group,
+        String::new(),
+    );
+    Put {
+        fields: fields([(super::entries::GROUP, group), (REASON, &refusal.reason)]),
+        lists: vec![(TOTALS.to_owned(), Rank::At(0))],
+        ..put
+    }
 }
 
 /// Records a refusal, unless it is too close to the one before.
@@ -32,36 +75,32 @@ pub(super) fn refuse<K: Kv>(
     of: &mut KvStore<K>,
     refusal: &RefusalRecord,
 ) -> Result<(), StoreError> {
-    let prefix = of_client(refusal);
     for _ in 0..TRIES {
         let counted = total_key(refusal);
-        let keys = [Keys::Under(prefix.clone()), Keys::One(counted.clone())];
-        let mut found = of.kv.get(&keys)?;
+        let newest = Part {
+            newest_first: true,
+            limit: 2,
+            ..part(of_client(refusal), i64::MIN, i64::MAX)
+        };
+        let mut found = of.kv.get(&[Ask::Part(newest), Ask::One(counted.clone())])?;
         let total = found.entries.remove(&counted);
         let now = found.now.stamp.wall;
-        let known = found.entries.values();
         // A malformed record counts as none.
-        let known = known.filter_map(|entry| serde_json::from_str(&entry.value).ok());
+        let known = found.entries.values().filter_map(Entry::read);
         let earlier = known.filter(|it: &RefusalRecord| it.last_at <= now);
         let before = earlier.max_by_key(|it| it.last_at);
         let Some(next) = refusal.after(before.as_ref().map(RefusalRecord::repeats), now) else {
             return Ok(());
         };
-        let key = format!("{prefix}{:020}", next.first_at.0);
-        let tag = found.entries.get(&key).map(|entry| entry.tag.clone());
-        let number: u64 = total.as_ref().map_or(0, number_in) + 1;
+        let key = refusal_key(&next);
+        let version = found.entries.get(&key).map(|entry| entry.version.clone());
+        let number = total.as_ref().map_or(0, number_in).saturating_add(1);
         let commit = Commit {
-            compare: vec![
-                (key.clone(), tag),
-                (counted.clone(), total.map(|it| it.tag)),
-            ],
-            puts: vec![
-                put(key, json(&next), &next.count.to_string()),
-                put(counted, number.to_string(), &number.to_string()),
-            ],
+            compare: vec![(key, version), (counted, total.map(|it| it.version))],
+            puts: vec![put_record(&next), put_total(&next, number)],
             ..Commit::default()
         };
-        if let Committed::Done(_) = of.kv.commit(&commit)? {
+        if of.kv.commit(&commit)?.outcome == Outcome::Done {
             return Ok(());
         }
     }
@@ -70,15 +109,12 @@ pub(super) fn refuse<K: Kv>(
 
 /// The numbers of refusals, by group and reason.
 pub(super) fn totals<K: Kv>(of: &mut KvStore<K>) -> Result<Vec<RefusalTotal>, StoreError> {
-    let found = of.kv.get(&[Keys::Under(TOTAL.to_owned())])?;
+    let found = of.kv.get(&[whole(TOTALS.to_owned())])?;
     let mut totals = Vec::with_capacity(found.entries.len());
     for (key, entry) in &found.entries {
-        let names = key.strip_prefix(TOTAL).and_then(|key| key.split_once(PART));
-        let (group, reason) = names.unwrap_or((key, ""));
-        let wrong = |why| of.bad(key, &BadColumn::of("key", format!("is wrong: {why}")));
         totals.push(RefusalTotal {
-            group: GroupName::new(group).map_err(wrong)?,
-            reason: reason.to_owned(),
+            group: entry.group().map_err(|bad| of.bad(key, &bad))?,
+            reason: entry.field(REASON).to_owned(),
             total: number_in(entry),
         });
     }
@@ -91,9 +127,10 @@ pub(super) fn refusals<K: Kv>(
     of: &mut KvStore<K>,
     query: &RefusalQuery,
 ) -> Result<Vec<RefusalRecord>, StoreError> {
-    let found = values(of, Keys::Under(under(REFUSAL, query.group.as_ref())))?;
-    let found = found.into_iter().map(|(it, _): (RefusalRecord, Entry)| it);
-    let mut found: Vec<RefusalRecord> = found.filter(|it| query.wants(it)).collect();
+    let from = query.since.map_or(i64::MIN, |since| since.0);
+    let part = part(list(REFUSALS, query.group.as_ref()), from, i64::MAX);
+    let wanted = |it: RefusalRecord, _| query.wants(&it).then_some(it);
+    let mut found = of.newest(part, query.limit, wanted)?;
     let by = |it: &RefusalRecord| -> (Reverse<WallTime>, String) {
         (Reverse(it.last_at), of_client(it))
     };

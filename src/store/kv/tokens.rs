@@ -2,81 +2,154 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::queue::{WAITER, queue_of, waiter_key};
-use super::{Commit, Committed, Entry, Found, Keys, Kv, KvStore, Put, TRIES, json, records};
+use super::entries::{DOCUMENT, GROUP, delete, fields};
+use super::keys::{self, INCARNATION, TOKENS, WAITERS, list, whole};
+use super::queue::channel;
+use super::{
+    Announcement, Ask, Commit, Committed, Entry, Found, Kv, KvStore, Outcome, Put, Rank, TRIES,
+    records,
+};
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::token::Columns;
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
-use crate::token::{GroupName, IncarnationNote, Memory, NoteSwap, Row, Swap, Swapped, Version};
+use crate::token::{
+    GroupName, IncarnationNote, Memory, NoteSwap, Row, StampOf, Swap, Swapped, Version,
+};
 
-const TOKEN: &str = "token\u{1f}";
-/// The key of the incarnation's note.
-const INCARNATION: &str = "incarnation";
+const FENCE: &str = "fence";
+const STATE: &str = "state";
+const CLIENT_BOUND: &str = "client_bound";
+const EXPECTED_CLIENT: &str = "expected_client";
 
-fn token_key(group: &GroupName) -> String {
-    format!("{TOKEN}{group}")
-}
-
-/// A token's value: its columns except the key, the version and the stamp.
-#[derive(Serialize, Deserialize)]
-struct Token {
-    fence: i64,
-    state: String,
-    client_bound: Option<String>,
-    expected_client: Option<String>,
-    document: String,
-}
-
-fn token(key: &str, entry: &Entry) -> Result<Row, BadColumn> {
-    let wrong = |what: String| BadColumn::of("value", what);
-    let version = entry.tag.parse().map_err(|why| BadColumn::of("tag", why))?;
-    let value: Token =
-        serde_json::from_str(&entry.value).map_err(|why| wrong(format!("is wrong: {why}")))?;
+fn token(entry: &Entry) -> Result<Row, BadColumn> {
+    let number = |column, text: &str| {
+        let number = text.parse::<i64>();
+        number.map_err(|why| BadColumn::of(column, why))
+    };
     let columns = Columns {
-        group: key.strip_prefix(TOKEN).unwrap_or(key),
-        version,
-        fence: value.fence,
-        state: &value.state,
-        client_bound: value.client_bound.as_deref(),
-        expected_client: value.expected_client.as_deref(),
+        group: entry.field(GROUP),
+        version: number("version", &entry.version)?,
+        fence: number(FENCE, entry.field(FENCE))?,
+        state: entry.field(STATE),
+        client_bound: entry.maybe(CLIENT_BOUND),
+        expected_client: entry.maybe(EXPECTED_CLIENT),
         stamped: entry.stamp.clone(),
-        document: value.document,
+        document: entry.field(DOCUMENT).to_owned(),
     };
     columns.row()
 }
 
 fn put_token(swap: &Swap) -> Put {
     let columns = Columns::of(&swap.to);
-    let value = Token {
-        fence: columns.fence,
-        state: columns.state.to_owned(),
-        client_bound: columns.client_bound.map(str::to_owned),
-        expected_client: columns.expected_client.map(str::to_owned),
-        document: columns.document,
-    };
     Put {
-        key: token_key(swap.group()),
-        value: json(&value),
-        tag: columns.version.to_string(),
+        key: keys::token(swap.group()),
+        version: columns.version.to_string(),
+        fields: fields([
+            (GROUP, columns.group),
+            (FENCE, &columns.fence.to_string()),
+            (STATE, columns.state),
+            (CLIENT_BOUND, columns.client_bound.unwrap_or_default()),
+            (EXPECTED_CLIENT, columns.expected_client.unwrap_or_default()),
+            (DOCUMENT, &columns.document),
+        ]),
         stamps: swap.stamp.is_some(),
+        numbered: false,
+        // A known token is in its list.
+        lists: match swap.from {
+            None => vec![(TOKENS.to_owned(), Rank::At(0))],
+            Some(_) => Vec::new(),
+        },
     }
 }
 
-fn tag_of(version: Version) -> String {
+fn put_note(note: &IncarnationNote) -> Put {
+    Put {
+        key: INCARNATION.into(),
+        version: text_of(note.version),
+        fields: fields([(DOCUMENT, &note.to_json())]),
+        stamps: true,
+        numbered: false,
+        lists: Vec::new(),
+    }
+}
+
+fn text_of(version: Version) -> String {
     version.number().to_string()
 }
 
+/// Whether waiters must look again after this swap: not after a grant or a heartbeat.
+const fn may_free(swap: &Swap) -> bool {
+    !matches!(
+        swap.stamp,
+        Some(StampOf::Created | StampOf::Granted | StampOf::Heartbeat)
+    )
+}
+
+fn announcement(group: &GroupName) -> Announcement {
+    Announcement {
+        channel: channel(group),
+        if_any_in: list(WAITERS, Some(group)),
+    }
+}
+
+fn swapped(committed: Committed) -> Swapped {
+    match committed.outcome {
+        Outcome::Done => Swapped::Done(committed.found.now),
+        Outcome::Conflict => Swapped::Conflict,
+        Outcome::Expired => Swapped::Expired(committed.found.now),
+    }
+}
+
+/// A swap, except for the run that it ends.
+fn commit_of(swap: &Swap) -> Commit {
+    let group = swap.group();
+    let mut commit = Commit {
+        compare: vec![(keys::token(group), swap.from.map(text_of))],
+        until: Some(swap.expiry.clone()),
+        announces: may_free(swap).then(|| announcement(group)),
+        ..Commit::default()
+    };
+    if let Some(session) = &swap.leaves {
+        let key = keys::waiter(group, session);
+        commit.deletes.push(delete(key, WAITERS, group));
+    }
+    if let Some(act) = &swap.act {
+        records::add_act(&mut commit, act);
+    }
+    commit
+}
+
 impl<K: Kv> KvStore<K> {
+    /// What a look at a group needs.
+    pub(super) fn asked(group: &GroupName) -> Vec<Ask> {
+        vec![
+            Ask::One(keys::token(group)),
+            whole(list(WAITERS, Some(group))),
+            Ask::One(INCARNATION.into()),
+        ]
+    }
+
+    /// The reading in the answer to [`Self::asked`].
+    pub(super) fn reading(&self, group: &GroupName, found: Found) -> Result<Reading, StoreError> {
+        let key = keys::token(group);
+        let row = found.entries.get(&key).map(|entry| self.row(&key, entry));
+        let waiters = self.waiters(found.entries.iter())?.into_iter();
+        Ok(Reading {
+            row: row.transpose()?,
+            queue: waiters.map(|(_, entry)| entry).collect(),
+            memory: self.memory(&found)?,
+            now: found.now,
+        })
+    }
+
     /// What a read reports of the store's memory.
     fn memory(&self, found: &Found) -> Result<Memory, StoreError> {
         let note = found.entries.get(INCARNATION);
         let note = note.map(|entry| {
-            let version = entry.tag.parse().map(Version::from_stored);
-            version.map(|version| IncarnationNote::from_json(&entry.value, version))
+            let version = entry.version.parse().map(Version::from_stored);
+            version.map(|version| IncarnationNote::from_json(entry.field(DOCUMENT), version))
         });
-        let wrong = |why| self.bad(INCARNATION, &BadColumn::of("tag", why));
+        let wrong = |why| self.bad(INCARNATION, &BadColumn::of("version", why));
         Ok(Memory {
             incarnation: found.server.incarnation.clone(),
             durable: found.server.durable,
@@ -86,59 +159,34 @@ impl<K: Kv> KvStore<K> {
     }
 
     fn row(&self, key: &str, entry: &Entry) -> Result<Row, StoreError> {
-        token(key, entry).map_err(|bad| self.bad(key, &bad))
+        token(entry).map_err(|bad| self.bad(key, &bad))
     }
 }
 
 impl<K: Kv> Tokens for KvStore<K> {
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
-        let key = token_key(group);
-        let found = self.kv.get(&[
-            Keys::One(key.clone()),
-            Keys::Under(queue_of(group)),
-            Keys::One(INCARNATION.into()),
-        ])?;
-        let row = found.entries.get(&key).map(|entry| self.row(&key, entry));
-        let entries = self.entries(&found)?.into_iter();
-        Ok(Reading {
-            row: row.transpose()?,
-            queue: entries.map(|(_, entry)| entry).collect(),
-            memory: self.memory(&found)?,
-            now: found.now,
-        })
+        let found = self.kv.get(&Self::asked(group))?;
+        self.reading(group, found)
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        let token = token_key(swap.group());
-        let from = swap.from.map(tag_of);
-        let mut commit = Commit {
-            compare: vec![(token.clone(), from.clone())],
-            puts: vec![put_token(swap)],
-            until: Some(swap.expiry.clone()),
-            ..Commit::default()
-        };
-        if let Some(session) = &swap.leaves {
-            commit.deletes.push(waiter_key(swap.group(), session));
-        }
-        if let Some(act) = &swap.act {
-            records::add_act(&mut commit, act);
-        }
+        let token = keys::token(swap.group());
         // Its record exists only if another session has recorded it as unknown.
         let mut known = BTreeMap::new();
         for _ in 0..TRIES {
-            let mut commit = commit.clone();
-            let mut keys = vec![Keys::One(token.clone())];
+            let mut commit = commit_of(swap);
+            let mut asked = vec![Ask::One(token.clone())];
             if let Some(run) = &swap.ended {
-                keys.extend(records::add_run(&mut commit, run, &known));
+                asked.extend(records::add_run(&mut commit, run, &known));
             }
-            match self.kv.commit(&commit)? {
-                Committed::Done(now) => return Ok(Swapped::Done(now)),
-                Committed::Expired(now) => return Ok(Swapped::Expired(now)),
-                Committed::Conflict => {}
+            commit.puts.push(put_token(swap));
+            let committed = self.kv.commit(&commit)?;
+            if committed.outcome != Outcome::Conflict || swap.ended.is_none() {
+                return Ok(swapped(committed));
             }
-            known = self.kv.get(&keys)?.entries;
-            let found = known.get(&token).map(|entry| entry.tag.clone());
-            if found != from {
+            known = self.kv.get(&asked)?.entries;
+            let found = known.get(&token).map(|entry| entry.version.clone());
+            if found != swap.from.map(text_of) {
                 return Ok(Swapped::Conflict);
             }
         }
@@ -147,50 +195,41 @@ impl<K: Kv> Tokens for KvStore<K> {
 
     fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
         let mut commit = Commit {
-            compare: vec![(INCARNATION.into(), swap.from.map(tag_of))],
-            puts: vec![Put {
-                key: INCARNATION.into(),
-                value: swap.to.to_json(),
-                tag: tag_of(swap.to.version),
-                stamps: true,
-            }],
+            compare: vec![(INCARNATION.into(), swap.from.map(text_of))],
             until: Some(swap.expiry.clone()),
             ..Commit::default()
         };
         if let Some(act) = &swap.act {
             records::add_act(&mut commit, act);
         }
-        Ok(match self.kv.commit(&commit)? {
-            Committed::Done(now) => Swapped::Done(now),
-            Committed::Conflict => Swapped::Conflict,
-            Committed::Expired(now) => Swapped::Expired(now),
-        })
+        commit.puts.push(put_note(&swap.to));
+        self.kv.commit(&commit).map(swapped)
     }
 
     fn list(&mut self) -> Result<Listing, StoreError> {
-        let asked = [Keys::Under(TOKEN.into()), Keys::Under(WAITER.into())];
+        let asked = [whole(TOKENS.into()), whole(WAITERS.into())];
         let found = self.kv.get(&asked)?;
         let mut listing = Listing {
             rows: Vec::new(),
             unreadable: Vec::new(),
-            queues: self.entries(&found)?,
+            queues: self.waiters(found.entries.iter())?,
             now: found.now,
         };
-        listing
-            .queues
-            .sort_by(|(one, _), (other, _)| one.cmp(other));
-        for (key, entry) in &found.entries {
-            let Some(group) = key.strip_prefix(TOKEN) else {
-                continue;
-            };
+        let by_group = |(one, _): &(GroupName, _), (other, _): &(GroupName, _)| one.cmp(other);
+        listing.queues.sort_by(by_group);
+        let tokens = found.entries.iter();
+        for (key, entry) in tokens.filter(|(key, _)| key.starts_with("token:")) {
             match self.row(key, entry) {
                 Ok(row) => listing.rows.push(row),
                 Err(error) => listing.unreadable.push(Unreadable {
-                    group: group.to_owned(),
+                    group: entry.field(GROUP).to_owned(),
                     error,
                 }),
             }
         }
+        listing
+            .rows
+            .sort_by(|one, other| one.group.cmp(&other.group));
         Ok(listing)
     }
 }

@@ -1,7 +1,7 @@
 //! Examining a PostgreSQL store for `doctor`: each server of it, step by step, over the kind of
 //! connection that a run makes. Every step has the time of a store's call, and nothing is written.
 
-mod clock;
+pub(in crate::store) mod clock;
 mod connecting;
 mod failover;
 mod limits;

@@ -61,7 +61,7 @@ pub(super) fn failed(
         Fault::TimedOut(Activity::LookingUp | Activity::Connecting, _)
         | Fault::Io(..)
         | Fault::Settings(_) => vec![check],
-        Fault::TimedOut(Activity::LoggingIn | Activity::Asking, _)
+        Fault::TimedOut(Activity::Securing | Activity::LoggingIn | Activity::Asking, _)
         | Fault::Driver(_)
         | Fault::Unable(_)
         | Fault::Tls(..)

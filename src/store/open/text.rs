@@ -1,0 +1,139 @@
+//! What the text of a store's URL says by itself: whether it names a store, and its password.
+
+use std::path::{Path, PathBuf};
+
+use crate::store::mysql::conninfo::text as mysql;
+use crate::store::postgres::conninfo::text::{is_conninfo, parse};
+use crate::store::redis::settings as redis;
+use crate::store::url::StoreUrl;
+
+/// Whether a text names a store, as far as the text alone shows; and the file, if the store is one.
+///
+/// # Errors
+/// What is wrong with it; reads after its name.
+pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
+    if is_conninfo(text) {
+        return match parse(text) {
+            Ok(_) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        };
+    }
+    if mysql::is_url(text) {
+        return match mysql::parse(text) {
+            Ok(_) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        };
+    }
+    match StoreUrl::parse(text) {
+        Ok(url) => Ok(url.file().map(Path::to_owned)),
+        Err(error) => Err(format!("is not good: {error}")),
+    }
+}
+
+/// Whether a store's URL holds a password.
+#[must_use]
+pub fn has_password(text: &str) -> bool {
+    if let Ok(settings) = redis::parse(text.trim()) {
+        return settings.password.is_some();
+    }
+    if mysql::is_url(text) {
+        return mysql::has_password(text);
+    }
+    is_conninfo(text)
+        && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| is_secret(name)))
+}
+
+/// Where the password of this store's URL may be kept instead.
+#[must_use]
+pub fn password_place(text: &str) -> &'static str {
+    if mysql::is_url(text) {
+        return "~/.my.cnf";
+    }
+    match redis::parse(text.trim()) {
+        Ok(_) => "REDISCLI_AUTH",
+        Err(_) => "~/.pgpass",
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    name == "password" || name == "sslpassword"
+}
+
+/// A store's URL without its password.
+#[must_use]
+pub fn without_password(text: &str) -> String {
+    if let Ok(settings) = redis::parse(text.trim()) {
+        return settings.name();
+    }
+    if mysql::is_url(text) {
+        return mysql::without_password(text);
+    }
+    if !is_conninfo(text) {
+        return match StoreUrl::parse(text) {
+            Ok(_) => text.to_owned(),
+            Err(_) => "(what can't be read is not shown)".to_owned(),
+        };
+    }
+    let Ok(pairs) = parse(text) else {
+        return "(what can't be read is not shown)".to_owned();
+    };
+    if !pairs.iter().any(|(name, _)| is_secret(name)) {
+        return text.to_owned();
+    }
+    let shown = pairs.iter().map(|(name, value)| match is_secret(name) {
+        true => format!("{name}=***"),
+        false => format!("{name}={value}"),
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_shown_without_its_password() {
+        for (store, shown) in [
+            ("/var/x.db", "/var/x.db"),
+            ("postgres://etl@db/jobs", "postgres://etl@db/jobs"),
+            (
+                "postgres://etl:s%40cret@db/jobs",
+                "user=etl password=*** host=db dbname=jobs",
+            ),
+            ("password=secret host=db", "password=*** host=db"),
+            ("rediss://etl:s%40cret@db/3", "rediss://etl@db:6379/3"),
+        ] {
+            let text = without_password(store);
+            assert!(!text.contains("cret"), "{text}");
+            let sorted = |text: &str| {
+                let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+                words.sort_unstable();
+                words.retain(|word| !word.starts_with("port="));
+                words
+            };
+            assert_eq!(sorted(&text), sorted(shown));
+        }
+        for unreadable in [
+            "postgres://u:secret@[h/d",
+            "mysql://u:secret@h/d?secret",
+            "password='secret",
+        ] {
+            assert!(
+                !without_password(unreadable).contains("secret"),
+                "{unreadable}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_text_names_a_file_a_server_or_nothing() {
+        assert_eq!(check("/var/x.db"), Ok(Some(PathBuf::from("/var/x.db"))));
+        assert_eq!(check("postgres://etl@db/jobs"), Ok(None));
+        assert_eq!(check("host=db dbname=jobs"), Ok(None));
+        assert_eq!(check("redis://u:secret@h"), Ok(None));
+        let unknown = check("mongodb://u:secret@h").unwrap_err();
+        assert!(unknown.starts_with("is not good: "), "{unknown}");
+        assert!(!unknown.contains("secret"), "{unknown}");
+        assert!(check("postgres://h/d?hots=x").unwrap_err().contains("hots"));
+    }
+}

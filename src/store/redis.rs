@@ -1,0 +1,118 @@
+//! Redis and Valkey: tokens for many hosts, as keys and values.
+//!
+//! Each look and each swap is one script, which the server carries out by itself. Every script asks
+//! the server which incarnation it is, and whether it is a master; only a master answers. All keys
+//! begin with one prefix, whose hash tag keeps them on one node of a cluster. An entry is a hash, a
+//! list is a sorted set with the keys of its entries.
+//!
+//! The clock is the server's wall clock. The clock epoch is the incarnation: the server's process
+//! (`run_id`), and after a promotion the history that it took over. A process that has started anew
+//! may have forgotten a grant, whatever it is set to now.
+
+pub mod examine;
+pub mod settings;
+
+mod connection;
+mod dial;
+mod fault;
+mod login;
+mod lookout;
+mod notify;
+mod script;
+mod tls;
+
+#[cfg(test)]
+// Shared with the integration tests, which use more of it.
+#[allow(dead_code)]
+pub(crate) mod test_server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::connection::{Command, Connection};
+use self::lookout::OtherServers;
+use self::notify::Subscription;
+use self::script::Scripts;
+use self::settings::Settings;
+use super::kv::{Ask, Commit, Committed, Found, Kv, KvStore};
+use super::{Lookout, Notifier, StoreError};
+
+/// A token store in a Redis or Valkey server.
+pub type RedisStore = KvStore<RedisKv>;
+
+/// Keys and values in a Redis or Valkey server.
+pub struct RedisKv {
+    connection: Connection,
+    scripts: Scripts,
+    subscription: Option<Subscription>,
+    timeout: Duration,
+}
+
+impl RedisKv {
+    /// Keys and values of a server that is connected to at the first request. A call takes at most
+    /// `timeout`. `application`: the connection's name on the server.
+    #[must_use]
+    pub fn new(settings: Settings, timeout: Duration, application: &str) -> Self {
+        Self {
+            connection: Connection::new(settings, application),
+            scripts: Scripts::new(),
+            subscription: None,
+            timeout,
+        }
+    }
+
+    /// The same, with another clock than the server's: a function `clock` of Lua's.
+    #[cfg(test)]
+    pub(crate) fn with_clock(self, clock: &str) -> Self {
+        Self {
+            scripts: Scripts::with_clock(clock),
+            ..self
+        }
+    }
+}
+
+impl Kv for RedisKv {
+    fn name(&self) -> &str {
+        self.connection.store_name()
+    }
+
+    fn has_ticks(&self) -> bool {
+        false
+    }
+
+    fn get(&mut self, asked: &[Ask]) -> Result<Found, StoreError> {
+        let command = Command {
+            bytes: self.scripts.read(&self.connection.settings, asked),
+            only_reads: true,
+        };
+        let (_, found) = self.connection.script(self.timeout, &command)?;
+        Ok(*found)
+    }
+
+    fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
+        let command = Command {
+            bytes: self.scripts.commit(&self.connection.settings, commit),
+            only_reads: false,
+        };
+        let (outcome, found) = self.connection.script(self.timeout, &command)?;
+        Ok(Committed {
+            outcome,
+            found: *found,
+        })
+    }
+
+    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
+        let (settings, in_use) = self.connection.servers();
+        Some(Arc::new(OtherServers::of(settings, in_use, self.timeout)?))
+    }
+
+    fn subscribe(&mut self, channel: &str) {
+        let kept = self.subscription.take();
+        self.subscription =
+            Subscription::renewed(kept, &mut self.connection, self.timeout, channel);
+    }
+
+    fn notifier(&mut self) -> Option<Notifier> {
+        self.subscription.as_ref().map(Subscription::notifier)
+    }
+}

@@ -1,0 +1,71 @@
+-- Every key begins with ARGV[1]; ARGV[2] is the request, in JSON. Versions are texts: 63 bits do not
+-- fit a number of Lua's. Documents are never decoded.
+local prefix = ARGV[1]
+local request = cjson.decode(ARGV[2])
+
+local info = redis.call('INFO', 'server', 'replication')
+local role = info:match('role:(%a+)')
+if role ~= 'master' then
+  return {'replica', info:match('master_host:([^\r\n]*)') or '', info:match('master_port:(%d+)') or ''}
+end
+-- The incarnation: the process, and the history that it had taken over when it was promoted.
+local incarnation = info:match('run_id:(%x+)'):sub(1, 16)
+local before = info:match('master_replid2:(%x+)')
+local was_replica = before and before:find('[^0]') ~= nil
+if was_replica then
+  incarnation = incarnation .. '-' .. before:sub(1, 8)
+end
+local now, epoch = clock(incarnation)
+
+-- How long the server has certainly kept what was written, in seconds: nothing, if it was promoted,
+-- or if a command or the limit of its memory has removed keys since it started.
+local function kept()
+  if was_replica then
+    return '0'
+  end
+  local past = redis.call('INFO', 'commandstats', 'stats')
+  for _, command in ipairs({'flushall', 'flushdb', 'swapdb', 'restore', 'migrate'}) do
+    if past:find('cmdstat_' .. command .. ':calls=[1-9]') then
+      return '0'
+    end
+  end
+  if past:find('evicted_keys:[1-9]') then
+    return '0'
+  end
+  return info:match('uptime_in_seconds:(%d+)')
+end
+
+local entries, seen = {}, {}
+
+local function add(key)
+  if not seen[key] then
+    seen[key] = true
+    local fields = redis.call('HGETALL', prefix .. key)
+    if #fields > 0 then
+      entries[#entries + 1] = key
+      entries[#entries + 1] = fields
+    elseif key == 'incarnation' then
+      entries[#entries + 1] = ''
+      entries[#entries + 1] = kept()
+    end
+  end
+end
+
+local function answer(outcome, asked)
+  for _, ask in ipairs(asked or {}) do
+    if ask.one then
+      add(ask.one)
+    else
+      local keys
+      if ask.newest_first then
+        keys = redis.call('ZRANGE', prefix .. ask.list, ask.to, ask.from, 'BYSCORE', 'REV', 'LIMIT', ask.skip, ask.limit)
+      else
+        keys = redis.call('ZRANGE', prefix .. ask.list, ask.from, ask.to, 'BYSCORE', 'LIMIT', ask.skip, ask.limit)
+      end
+      for _, key in ipairs(keys) do
+        add(key)
+      end
+    end
+  end
+  return {outcome, now, epoch, incarnation, entries}
+end

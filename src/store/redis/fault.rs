@@ -1,0 +1,270 @@
+//! Faults between this process and a server, and what they mean.
+
+use std::io;
+
+use redis::ServerError;
+
+use crate::store::deadline::{Activity, TimedOut};
+use crate::store::error::copy_of;
+use crate::store::{StoreError, Trouble};
+
+const RIGHTS: &str =
+    "have an administrator grant this user tokenrun's commands and keys with ACL SETUSER";
+
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It did not happen in time.
+    TimedOut(TimedOut),
+    /// An error of the operating system.
+    Io(Activity, io::Error),
+    /// The server has answered with an error.
+    Said {
+        doing: Activity,
+        /// Its first word.
+        code: String,
+        text: String,
+    },
+    /// The server has answered something else than was asked for.
+    Nonsense(String),
+    /// An error of TLS, in words.
+    Tls(String),
+    /// The server follows another one, whose address this is.
+    Replica(String),
+    /// The server removes tokens by this policy when its memory is full.
+    Evicts(String),
+    /// The settings require something impossible.
+    Settings(String),
+}
+
+impl From<TimedOut> for Fault {
+    fn from(late: TimedOut) -> Self {
+        Self::TimedOut(late)
+    }
+}
+
+impl Fault {
+    pub(super) fn said(doing: Activity, error: &ServerError) -> Self {
+        let code = error.code().to_owned();
+        let text = error.details().unwrap_or_default();
+        // Its first sentence, without the place in the script.
+        let text = without_place(text);
+        let text = text.split(". ").next().unwrap_or_default();
+        let text = text.trim_end_matches('.').replace(['\r', '\n'], " ");
+        Self::Said {
+            doing,
+            text: format!("{code} {text}"),
+            code,
+        }
+    }
+
+    /// Whether another server may be the one that accepts writes: nothing has happened.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        match self {
+            Self::Replica(_) => true,
+            Self::Said { code, .. } => matches!(
+                code.as_str(),
+                "READONLY" | "MOVED" | "ASK" | "MASTERDOWN" | "LOADING" | "CLUSTERDOWN"
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether the server has refused the request: it has not happened, and the connection stays
+    /// usable.
+    pub(super) const fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Said {
+                doing: Activity::Asking,
+                ..
+            } | Self::Replica(_)
+                | Self::Evicts(_)
+        )
+    }
+
+    fn trouble(&self) -> Trouble {
+        match self {
+            Self::TimedOut(..) | Self::Nonsense(_) => Trouble::Unavailable,
+            Self::Replica(_) => Trouble::Refused,
+            Self::Io(_, error) => match error.kind() {
+                io::ErrorKind::PermissionDenied => Trouble::Denied,
+                io::ErrorKind::InvalidInput => Trouble::Misconfigured,
+                _ => Trouble::Unavailable,
+            },
+            Self::Tls(_) | Self::Settings(_) | Self::Evicts(_) => Trouble::Misconfigured,
+            Self::Said { doing, code, text } => said_trouble(*doing, code, text),
+        }
+    }
+
+    /// The fault in words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::TimedOut(late) => late.words(),
+            Self::Io(doing, error) => format!("{error}, while {}", doing.words()),
+            Self::Said { text, .. } => text.clone(),
+            Self::Nonsense(what) => format!("it does not answer as Redis does: {what}"),
+            Self::Tls(what) | Self::Settings(what) => what.clone(),
+            Self::Evicts(policy) => format!(
+                "its memory is full, and it has removed keys (maxmemory-policy {policy}): a token \
+                 that is removed lets two nodes run the job"
+            ),
+            Self::Replica(master) if master.len() < 2 => {
+                "it is a replica, and tokens are written on a master".into()
+            }
+            Self::Replica(master) => {
+                format!("it is a replica of {master}, and tokens are written on a master")
+            }
+        }
+    }
+
+    fn remedy(&self) -> Option<&'static str> {
+        if matches!(self, Self::Evicts(_)) {
+            return Some(
+                "CONFIG SET maxmemory-policy noeviction, and in redis.conf; then tokenrun distrust",
+            );
+        }
+        let Self::Said { doing, code, text } = self else {
+            return None;
+        };
+        if *doing == Activity::LoggingIn && text.contains("AUTH") {
+            return Some("correct the user and the password in the URL, or REDISCLI_AUTH");
+        }
+        if is_denied_in_script(text) {
+            return Some(RIGHTS);
+        }
+        Some(match code.as_str() {
+            "NOAUTH" => "give a password: in the URL, or by REDISCLI_AUTH",
+            "WRONGPASS" => "correct the user and the password in the URL, or REDISCLI_AUTH",
+            "NOPERM" => RIGHTS,
+            "MISCONF" => "see the server's log: it can't write its data to the disk",
+            "OOM" => "raise maxmemory, or remove what another program has stored there",
+            "NOREPLICAS" => "see why its replicas do not follow (min-replicas-to-write)",
+            "MOVED" | "ASK" | "CROSSSLOT" => {
+                "name the node of the cluster that has tokenrun's keys, and its replicas"
+            }
+            "WRONGTYPE" => {
+                "another program uses a key of tokenrun's: remove it, or give another ?prefix="
+            }
+            _ => return None,
+        })
+    }
+
+    /// The fault as a store's error: `place` is the store, `host` the server.
+    pub(super) fn store_error(&self, place: &str, host: &str) -> StoreError {
+        let words = self.words();
+        let error = StoreError {
+            trouble: self.trouble(),
+            what: format!("the store {place} can't be used: server {host}: {words}"),
+            remedy: self.remedy().map(str::to_owned),
+            source: None,
+        };
+        match self {
+            Self::Io(_, cause) => error.caused_by(copy_of(cause)),
+            _ => error,
+        }
+    }
+}
+
+/// An error without the name of the script and the line: `… script: HASH, on @user_script:4.`
+fn without_place(text: &str) -> &str {
+    let before = text.split_once(" script: ");
+    match before {
+        Some((before, after)) if is_place(after) => before,
+        _ => text,
+    }
+}
+
+fn is_place(text: &str) -> bool {
+    let hash = text.bytes().take_while(u8::is_ascii_hexdigit).count();
+    hash == 40
+}
+
+/// Whether a command in a script was denied. Such an error has no code of its own: in Redis 7.0 it is
+/// `ERR The user executing the script can't run this command or subcommand`, and in newer servers `ERR
+/// ACL failure in script: User etl has no permissions to run the 'hset' command`.
+fn is_denied_in_script(text: &str) -> bool {
+    [
+        "The user executing the script can't",
+        "ACL failure in script",
+    ]
+    .iter()
+    .any(|denied| text.contains(denied))
+}
+
+/// What an answer with an error means. A script stops at its first error, and the first write fails
+/// if any does: nothing has happened.
+fn said_trouble(doing: Activity, code: &str, text: &str) -> Trouble {
+    match code {
+        "NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED" => Trouble::Denied,
+        "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "MISCONF" | "OOM"
+        | "NOREPLICAS" | "READONLY" | "MOVED" | "ASK" | "NOSCRIPT" | "UNKILLABLE" | "UNBLOCKED" => {
+            Trouble::Refused
+        }
+        _ if text.contains("max number of clients") => Trouble::Refused,
+        _ if doing == Activity::LoggingIn && text.contains("AUTH") => Trouble::Denied,
+        _ if is_denied_in_script(text) => Trouble::Denied,
+        _ => Trouble::Misconfigured,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(code: &str, text: &str) -> Fault {
+        Fault::Said {
+            doing: Activity::Asking,
+            code: code.into(),
+            text: format!("{code} {text}"),
+        }
+    }
+
+    #[test]
+    fn each_refusal_has_its_kind() {
+        for (code, trouble) in [
+            ("NOAUTH", Trouble::Denied),
+            ("NOPERM", Trouble::Denied),
+            ("MISCONF", Trouble::Refused),
+            ("OOM", Trouble::Refused),
+            ("LOADING", Trouble::Refused),
+            ("CLUSTERDOWN", Trouble::Refused),
+            ("NOREPLICAS", Trouble::Refused),
+            ("NOSCRIPT", Trouble::Refused),
+            ("READONLY", Trouble::Refused),
+            ("WRONGTYPE", Trouble::Misconfigured),
+            ("ERR", Trouble::Misconfigured),
+        ] {
+            let fault = said(code, "x");
+            assert_eq!(fault.trouble(), trouble, "{code}");
+            let error = fault.store_error("redis://h", "h:6379");
+            assert!(error.what.contains(code), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_a_script_is_said_without_its_place() {
+        let place = "script: f8a2aa7f2a3f4a9a3f1e4c5a9a3f1e4c5a9a3f1e, on @user_script:4.";
+        for (text, said) in [
+            (
+                format!("Wrong kind of value {place}"),
+                "Wrong kind of value",
+            ),
+            (
+                "ACL failure in script: User etl has no permissions".into(),
+                "ACL failure in script: User etl has no permissions",
+            ),
+        ] {
+            assert_eq!(without_place(&text), said);
+        }
+        let denied = said("ERR", "ACL failure in script: User etl has no permissions");
+        assert_eq!(denied.trouble(), Trouble::Denied);
+    }
+
+    #[test]
+    fn only_a_server_that_can_have_another_in_its_place_leads_to_the_next() {
+        assert!(said("READONLY", "").is_elsewhere());
+        assert!(Fault::Replica("h:1".into()).is_elsewhere());
+        assert!(!said("OOM", "").is_elsewhere());
+        assert!(!said("NOPERM", "").is_elsewhere());
+    }
+}

@@ -1,0 +1,58 @@
+//! What a new connection begins with: the password, the number of the database, and a name.
+
+use super::dial::Link;
+use super::fault::Fault;
+use super::settings::Settings;
+use crate::store::deadline::Activity;
+
+/// What a new connection begins with.
+pub(super) struct Login {
+    needed: Vec<redis::Cmd>,
+    /// The connection's name, which the server may refuse.
+    name: redis::Cmd,
+}
+
+impl Login {
+    /// The commands for these settings. `application`: the connection's name.
+    pub(super) fn of(settings: &Settings, application: &str) -> Self {
+        let mut needed = Vec::new();
+        if let Some(password) = &settings.password {
+            let mut command = redis::cmd("AUTH");
+            if let Some(user) = &settings.user {
+                command.arg(user);
+            }
+            command.arg(&password.0);
+            needed.push(command);
+        }
+        if settings.database != 0 {
+            let mut command = redis::cmd("SELECT");
+            command.arg(settings.database);
+            needed.push(command);
+        }
+        let mut name = redis::cmd("CLIENT");
+        name.arg("SETNAME").arg(application);
+        Self { needed, name }
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let commands = self.needed.iter().chain([&self.name]);
+        commands.flat_map(redis::Cmd::get_packed_command).collect()
+    }
+
+    /// Receives all answers, and reports the first error.
+    pub(super) async fn receive(&self, link: &mut Link) -> Result<(), Fault> {
+        let mut failed = None;
+        for _ in &self.needed {
+            match link.receive(Activity::LoggingIn).await {
+                Ok(_) => {}
+                Err(fault @ Fault::Said { .. }) => failed = failed.or(Some(fault)),
+                Err(fault) => return Err(fault),
+            }
+        }
+        match link.receive(Activity::LoggingIn).await {
+            Ok(_) | Err(Fault::Said { .. }) => {}
+            Err(fault) => return Err(fault),
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}

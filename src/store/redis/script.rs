@@ -1,0 +1,395 @@
+//! The two scripts: one reads, one compares and writes. Each is one command, and the server carries
+//! nothing else out meanwhile.
+
+use redis::Value;
+use serde::Serialize;
+
+use super::settings::Settings;
+use crate::store::kv::{Ask, Commit, Entry, Fields, Found, Outcome, Part, Put, Rank, Server};
+use crate::token::{ClockEpoch, Incarnation, Served, Stamp, StoreTime, WallTime};
+
+/// The scripts' texts.
+pub(super) struct Scripts {
+    read: String,
+    commit: String,
+}
+
+impl Scripts {
+    pub(super) fn new() -> Self {
+        Self::with_clock(include_str!("clock.lua"))
+    }
+
+    /// The same with another function `clock`.
+    pub(super) fn with_clock(clock: &str) -> Self {
+        let common = concat!(include_str!("common.lua"), "\n");
+        let script = |own: &str| without_comments(&format!("{clock}\n{common}{own}"));
+        Self {
+            read: script(include_str!("read.lua")),
+            commit: script(include_str!("commit.lua")),
+        }
+    }
+
+    /// The command that reads.
+    pub(super) fn read(&self, settings: &Settings, asked: &[Ask]) -> Vec<u8> {
+        let asked: Vec<AskText<'_>> = asked.iter().map(AskText::of).collect();
+        command(&self.read, settings, &json(&asked))
+    }
+
+    /// The command that commits.
+    pub(super) fn commit(&self, settings: &Settings, commit: &Commit) -> Vec<u8> {
+        command(&self.commit, settings, &json(&CommitText::of(commit)))
+    }
+}
+
+fn without_comments(script: &str) -> String {
+    let lines = script
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("--") && !line.is_empty());
+    lines.map(str::trim_start).collect::<Vec<_>>().join("\n")
+}
+
+/// A cluster finds the node by the key, which all others share a hash tag with.
+fn command(script: &str, settings: &Settings, request: &str) -> Vec<u8> {
+    let mut command = redis::cmd("EVAL");
+    let prefix = &settings.prefix;
+    command.arg(script).arg(1).arg(format!("{prefix}tokens"));
+    command.arg(prefix).arg(request);
+    command.get_packed_command()
+}
+
+/// Texts and flags: nothing in it can fail.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AskText<'a> {
+    One {
+        one: &'a str,
+    },
+    Part {
+        list: &'a str,
+        from: String,
+        to: String,
+        newest_first: bool,
+        skip: u32,
+        /// A negative number is no limit.
+        limit: i64,
+    },
+}
+
+impl<'a> AskText<'a> {
+    fn of(ask: &'a Ask) -> Self {
+        match ask {
+            Ask::One(key) => Self::One { one: key },
+            Ask::Part(part) => {
+                let Part { list, .. } = part;
+                let (from, to) = part.ranks;
+                Self::Part {
+                    list,
+                    from: bound(from),
+                    to: bound(to),
+                    newest_first: part.newest_first,
+                    skip: part.skip,
+                    limit: match part.limit {
+                        u32::MAX => -1,
+                        limit => i64::from(limit),
+                    },
+                }
+            }
+        }
+    }
+}
+
+fn bound(rank: i64) -> String {
+    match rank {
+        i64::MIN => "-inf".to_owned(),
+        i64::MAX => "+inf".to_owned(),
+        rank => rank.to_string(),
+    }
+}
+
+/// A key, and its version; `false`: there must be no such entry.
+#[derive(Serialize)]
+struct CompareText<'a>(&'a str, VersionText<'a>);
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum VersionText<'a> {
+    Is(&'a str),
+    Absent(bool),
+}
+
+#[derive(Serialize)]
+struct PutText<'a> {
+    key: &'a str,
+    fields: Vec<&'a str>,
+    stamps: bool,
+    numbered: bool,
+    lists: Vec<(&'a str, String)>,
+}
+
+impl<'a> PutText<'a> {
+    fn of(put: &'a Put) -> Self {
+        let fields = put.fields.iter();
+        let fields = fields.flat_map(|(name, value)| [name.as_str(), value]);
+        let rank = |rank: &Rank| match rank {
+            Rank::At(rank) => rank.to_string(),
+            Rank::Now => "now".to_owned(),
+            Rank::Number => "number".to_owned(),
+        };
+        let lists = put.lists.iter();
+        Self {
+            key: &put.key,
+            fields: ["version", &put.version]
+                .into_iter()
+                .chain(fields)
+                .collect(),
+            stamps: put.stamps,
+            numbered: put.numbered,
+            lists: lists.map(|(list, at)| (list.as_str(), rank(at))).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CommitText<'a> {
+    compare: Vec<CompareText<'a>>,
+    puts: Vec<PutText<'a>>,
+    deletes: Vec<(&'a str, &'a [String])>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<(&'a str, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    announces: Option<(&'a str, &'a str)>,
+    then: Vec<AskText<'a>>,
+}
+
+impl<'a> CommitText<'a> {
+    fn of(commit: &'a Commit) -> Self {
+        let compare = commit.compare.iter().map(|(key, version)| {
+            let version = version.as_deref();
+            CompareText(
+                key,
+                version.map_or(VersionText::Absent(false), VersionText::Is),
+            )
+        });
+        let until = commit.until.as_ref();
+        let told = commit.announces.as_ref();
+        let deletes = commit.deletes.iter();
+        Self {
+            compare: compare.collect(),
+            puts: commit.puts.iter().map(PutText::of).collect(),
+            deletes: deletes.map(|it| (it.key.as_str(), &it.lists[..])).collect(),
+            until: until.map(|it| (it.epoch().0.as_str(), it.tick_ms().to_string())),
+            announces: told.map(|it| (it.channel.as_str(), it.if_any_in.as_str())),
+            then: commit.then.iter().map(AskText::of).collect(),
+        }
+    }
+}
+
+/// A script's answer.
+#[derive(Debug)]
+pub(super) enum Answered {
+    By(Outcome, Box<Found>),
+    /// The server follows this other one.
+    Replica(String),
+    /// The server removes tokens by this policy.
+    Evicts(String),
+}
+
+/// Reads a script's answer; `None` if it is none.
+pub(super) fn answered(value: &Value) -> Option<Answered> {
+    let parts = array(value)?;
+    let outcome = match text(parts.first()?)? {
+        "done" => Outcome::Done,
+        "conflict" => Outcome::Conflict,
+        "expired" => Outcome::Expired,
+        "replica" => {
+            let master = [text(parts.get(1)?)?, text(parts.get(2)?)?];
+            return Some(Answered::Replica(master.join(":")));
+        }
+        "evicts" => return Some(Answered::Evicts(text(parts.get(1)?)?.to_owned())),
+        _ => return None,
+    };
+    let now = number(parts.get(1)?)?;
+    let epoch = text(parts.get(2)?)?;
+    let mut server = Server {
+        incarnation: Some(Incarnation(text(parts.get(3)?)?.to_owned())),
+        // Whatever is set now: what counts is what was set when the last commits were made.
+        durable: false,
+        unnoted: Served::NOTHING,
+    };
+    let mut entries = std::collections::BTreeMap::new();
+    for pair in array(parts.get(4)?)?.chunks_exact(2) {
+        let key = text(&pair[0])?;
+        if key.is_empty() {
+            let seconds = u64::try_from(number(&pair[1])?).ok()?;
+            server.unnoted = Served::For(std::time::Duration::from_secs(seconds));
+        } else {
+            entries.insert(key.to_owned(), entry(array(&pair[1])?)?);
+        }
+    }
+    let found = Found {
+        entries,
+        now: time(epoch, now),
+        server,
+    };
+    Some(Answered::By(outcome, Box::new(found)))
+}
+
+/// The server has one clock.
+fn time(epoch: &str, ms: i64) -> StoreTime {
+    StoreTime {
+        epoch: ClockEpoch(epoch.to_owned()),
+        stamp: Stamp {
+            tick_ms: ms,
+            wall: WallTime(ms),
+        },
+    }
+}
+
+/// An entry of a hash. A malformed number counts as 0: only people write one.
+fn entry(fields: &[Value]) -> Option<Entry> {
+    let mut all = Fields::new();
+    for pair in fields.chunks_exact(2) {
+        all.insert(text(&pair[0])?.to_owned(), lossy(&pair[1])?);
+    }
+    let mut take = |name: &str| all.remove(name).unwrap_or_default();
+    let version = take("version");
+    let number = take("number").parse().unwrap_or_default();
+    let epoch = take("clock_epoch");
+    // A malformed stamp belongs to no clock: its age is unknown.
+    let stamp = match take("stamped_at_ms").parse() {
+        Ok(ms) => time(&epoch, ms),
+        Err(_) => time("", 0),
+    };
+    Some(Entry {
+        version,
+        stamp,
+        number,
+        fields: all,
+    })
+}
+
+fn array(value: &Value) -> Option<&[Value]> {
+    match value {
+        Value::Array(values) => Some(values),
+        _ => None,
+    }
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
+        Value::SimpleString(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn lossy(value: &Value) -> Option<String> {
+    match value {
+        Value::BulkString(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        other => text(other).map(str::to_owned),
+    }
+}
+
+fn number(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(number) => Some(*number),
+        other => text(other)?.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Value {
+        Value::BulkString(text.as_bytes().to_vec())
+    }
+
+    fn list(texts: &[&str]) -> Value {
+        Value::Array(texts.iter().map(|text| bulk(text)).collect())
+    }
+
+    fn answer(outcome: &str, entries: Vec<Value>) -> Value {
+        let head = [outcome, "1700", "e1", "i1"].map(bulk);
+        let all = head.into_iter().chain([Value::Array(entries)]);
+        Value::Array(all.collect())
+    }
+
+    fn found(value: &Value) -> Found {
+        match answered(value) {
+            Some(Answered::By(_, found)) => *found,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_answer_has_the_time_the_server_and_its_entries() {
+        let fields = [
+            "version",
+            "7",
+            "stamped_at_ms",
+            "1600",
+            "clock_epoch",
+            "e0",
+            "state",
+            "free",
+        ];
+        let found = found(&answer("done", vec![bulk("token:g"), list(&fields)]));
+        assert_eq!(found.now, time("e1", 1700));
+        assert_eq!(found.server.incarnation, Some(Incarnation("i1".into())));
+        assert_eq!(
+            found.server.unnoted,
+            Served::NOTHING,
+            "the note was not asked for"
+        );
+        let entry = &found.entries["token:g"];
+        assert_eq!((entry.version.as_str(), entry.number), ("7", 0));
+        assert_eq!(entry.stamp, time("e0", 1600));
+        assert_eq!(entry.fields["state"], "free");
+    }
+
+    #[test]
+    fn without_a_note_it_says_how_long_the_server_has_kept_everything() {
+        let found = found(&answer("done", vec![bulk(""), bulk("12")]));
+        let twelve = std::time::Duration::from_secs(12);
+        assert_eq!(found.server.unnoted, Served::For(twelve));
+    }
+
+    /// A time that can't be read must not look old: its holder would be taken over.
+    #[test]
+    fn a_malformed_stamp_has_no_age() {
+        for stamp in ["", "x", "1e3"] {
+            let fields = ["version", "7", "stamped_at_ms", stamp, "clock_epoch", "e1"];
+            let found = found(&answer("done", vec![bulk("token:g"), list(&fields)]));
+            let StoreTime { epoch, stamp } = &found.entries["token:g"].stamp;
+            assert_eq!(found.now.age_of(*stamp, Some(epoch)), None);
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_none() {
+        for value in [
+            Value::Nil,
+            Value::Okay,
+            list(&["done"]),
+            list(&["else", "1", "e", "i"]),
+            answer("done", vec![bulk("token:g"), bulk("x")]),
+        ] {
+            assert!(answered(&value).is_none(), "{value:?}");
+        }
+        let replica = list(&["replica", "db1", "6379"]);
+        let said = answered(&replica);
+        assert!(matches!(said, Some(Answered::Replica(of)) if of == "db1:6379"));
+    }
+
+    #[test]
+    fn a_script_is_sent_without_its_comments() {
+        let Scripts { read, commit } = Scripts::new();
+        assert!(!read.contains("--") && !commit.contains("--"));
+        assert!(read.len() < 3_000, "{}", read.len());
+    }
+}

@@ -1,0 +1,389 @@
+//! The settings of a connection, from a URL and this process's environment. Pure.
+//!
+//! `redis://[user[:password]@]host[:port][,host[:port]…][/database][?prefix=NAME]`, `rediss://` for
+//! TLS, `redis+unix://[user[:password]@]/path[?db=N]` for a Unix socket; `valkey` in place of
+//! `redis` means the same.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use percent_encoding::percent_decode_str;
+
+use crate::store::secret::Secret;
+use crate::store::tls::{ClientCertificate, Roots};
+
+/// The schemes, and whether they mean TLS and a Unix socket.
+const SCHEMES: [(&str, bool, bool); 6] = [
+    ("redis", false, false),
+    ("rediss", true, false),
+    ("redis+unix", false, true),
+    ("valkey", false, false),
+    ("valkeys", true, false),
+    ("valkey+unix", false, true),
+];
+
+const PORT: u16 = 6379;
+
+/// The prefix of keys, without the braces that keep them on one node of a cluster.
+const PREFIX: &str = "tokenrun";
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Host {
+    Unix(PathBuf),
+    Tcp { name: String, port: u16 },
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "{}", path.display()),
+            Self::Tcp { name, port } if name.contains(':') => write!(f, "[{name}]:{port}"),
+            Self::Tcp { name, port } => write!(f, "{name}:{port}"),
+        }
+    }
+}
+
+/// The files of TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    pub roots: Roots,
+    pub client: Option<ClientCertificate>,
+}
+
+impl Tls {
+    /// The authorities of the system are trusted.
+    const DEFAULT: Self = Self {
+        roots: Roots::System,
+        client: None,
+    };
+
+    fn client(&mut self) -> &mut ClientCertificate {
+        self.client.get_or_insert_with(|| ClientCertificate {
+            certificate: PathBuf::new(),
+            key: PathBuf::new(),
+        })
+    }
+}
+
+/// Everything that a connection needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    pub hosts: Vec<Host>,
+    /// Whether the connection goes by TLS, and how.
+    pub tls: Option<Tls>,
+    pub user: Option<String>,
+    pub password: Option<Secret>,
+    pub database: u32,
+    /// All keys begin with this.
+    pub prefix: String,
+    scheme: &'static str,
+}
+
+/// What is wrong with a URL. It repeats no password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadUrl(String);
+
+fn bad<T>(what: impl Into<String>) -> Result<T, BadUrl> {
+    Err(BadUrl(what.into()))
+}
+
+/// Whether a URL's scheme is one of Redis's or Valkey's.
+#[must_use]
+pub fn is_scheme(scheme: &str) -> bool {
+    SCHEMES.iter().any(|(known, ..)| *known == scheme)
+}
+
+impl Settings {
+    /// Reads a URL. `variable` looks an environment variable up.
+    ///
+    /// # Errors
+    /// What is wrong with the URL.
+    pub fn read(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, BadUrl> {
+        let mut settings = parse(text)?;
+        if settings.password.is_none() {
+            let mut names = ["REDISCLI_AUTH", "VALKEYCLI_AUTH"];
+            if settings.scheme.starts_with("valkey") {
+                names.reverse();
+            }
+            let given = names.into_iter().find_map(variable);
+            settings.password = given.filter(|text| !text.is_empty()).map(Secret);
+        }
+        Ok(settings)
+    }
+
+    /// The same with this server alone.
+    #[must_use]
+    pub(super) fn only(&self, host: &Host) -> Self {
+        Self {
+            hosts: vec![host.clone()],
+            ..self.clone()
+        }
+    }
+
+    /// The URL without its password and the files of TLS.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let user = self.user.as_ref().map(|user| format!("{user}@"));
+        let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
+        let is_unix = matches!(self.hosts.first(), Some(Host::Unix(_)));
+        let database = match self.database {
+            0 => String::new(),
+            number if is_unix => format!("?db={number}"),
+            number => format!("/{number}"),
+        };
+        let name = format!(
+            "{}://{}{}{database}",
+            self.scheme,
+            user.unwrap_or_default(),
+            hosts.join(",")
+        );
+        let joint = if name.contains('?') { '&' } else { '?' };
+        match self.prefix_name() {
+            PREFIX => name,
+            other => format!("{name}{joint}prefix={other}"),
+        }
+    }
+
+    fn prefix_name(&self) -> &str {
+        let inner = self.prefix.strip_prefix('{');
+        inner
+            .and_then(|it| it.strip_suffix("}:"))
+            .unwrap_or(&self.prefix)
+    }
+}
+
+/// Reads a URL alone.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse(text: &str) -> Result<Settings, BadUrl> {
+    let (scheme, rest) = text.split_once("://").unwrap_or((text, ""));
+    let Some((scheme, tls, unix)) = SCHEMES.into_iter().find(|(known, ..)| *known == scheme) else {
+        return bad("is no URL of Redis or Valkey");
+    };
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (place, path) = match rest.split_once('/') {
+        Some((place, path)) => (place, Some(path)),
+        None => (rest, None),
+    };
+    let (login, hosts) = match place.rsplit_once('@') {
+        Some((login, hosts)) => (login, hosts),
+        None => ("", place),
+    };
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    let mut settings = Settings {
+        hosts: Vec::new(),
+        tls: tls.then_some(Tls::DEFAULT),
+        user: some(decoded(user)?),
+        password: some(decoded(password)?).map(Secret),
+        database: 0,
+        prefix: format!("{{{PREFIX}}}:"),
+        scheme,
+    };
+    if unix {
+        settings.hosts.push(socket(hosts, path)?);
+    } else {
+        settings.hosts = hosts.split(',').map(host).collect::<Result<_, _>>()?;
+        settings.database = path.map_or(Ok(0), database)?;
+    }
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        set(&mut settings, name, decoded(value)?)?;
+    }
+    check(settings)
+}
+
+fn check(settings: Settings) -> Result<Settings, BadUrl> {
+    if let Some(Tls {
+        client: Some(ClientCertificate { certificate, key }),
+        ..
+    }) = &settings.tls
+        && (certificate.as_os_str().is_empty() || key.as_os_str().is_empty())
+    {
+        return bad("has one of cert and key: give both");
+    }
+    Ok(settings)
+}
+
+fn some(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn decoded(text: &str) -> Result<String, BadUrl> {
+    let text = percent_decode_str(text).decode_utf8();
+    match text {
+        Ok(text) if !text.contains('\0') => Ok(text.into_owned()),
+        _ => bad("has a %-escape that is no text in UTF-8"),
+    }
+}
+
+fn socket(hosts: &str, path: Option<&str>) -> Result<Host, BadUrl> {
+    match path {
+        Some(path) if hosts.is_empty() && !path.is_empty() => {
+            Ok(Host::Unix(PathBuf::from(format!("/{}", decoded(path)?))))
+        }
+        _ => bad("names no socket by an absolute path: write redis+unix:///run/redis.sock"),
+    }
+}
+
+fn host(text: &str) -> Result<Host, BadUrl> {
+    let (name, port) = match text.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((name, after)) => (name, after.strip_prefix(':')),
+        None => match text.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        },
+    };
+    let name = if name.is_empty() { "127.0.0.1" } else { name };
+    let port = match port {
+        None | Some("") => PORT,
+        Some(port) => match port.parse() {
+            Ok(port) if port != 0 => port,
+            // It may be a part of a password that has not been escaped.
+            _ => {
+                return bad(
+                    "has a port that is no number from 1 to 65535 (in a password, write / as %2F, @ as %40, : as %3A)",
+                );
+            }
+        },
+    };
+    let name = decoded(name)?;
+    Ok(Host::Tcp { name, port })
+}
+
+fn database(text: &str) -> Result<u32, BadUrl> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    match text.parse() {
+        Ok(number) => Ok(number),
+        Err(_) => bad("has a path that is no number of a database"),
+    }
+}
+
+fn set(settings: &mut Settings, name: &str, value: String) -> Result<(), BadUrl> {
+    match (name, &mut settings.tls) {
+        ("db", _) => settings.database = database(&value)?,
+        ("prefix", _) => {
+            let is_wrong = |c: char| c.is_control() || c.is_whitespace() || "{}:*?[]".contains(c);
+            if value.is_empty() || value.len() > 100 || value.contains(is_wrong) {
+                return bad(
+                    "has a prefix that is empty, too long, or has a blank or one of {}:*?[]",
+                );
+            }
+            settings.prefix = format!("{{{value}}}:");
+        }
+        ("cacert", Some(tls)) => tls.roots = Roots::File(value.into()),
+        ("cert", Some(tls)) => tls.client().certificate = value.into(),
+        ("key", Some(tls)) => tls.client().key = value.into(),
+        ("cacert" | "cert" | "key", None) => {
+            return bad(format!("has {name}, which needs TLS: write rediss://"));
+        }
+        _ => {
+            let shown: String = name.chars().take(40).collect();
+            return bad(format!(
+                "has an unknown parameter {shown:?}: known are db, prefix, cacert, cert, key"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(name: &str, port: u16) -> Host {
+        Host::Tcp {
+            name: name.into(),
+            port,
+        }
+    }
+
+    #[test]
+    fn a_url_names_servers_a_database_a_user_and_a_prefix() {
+        let it = parse("redis://etl:s%40cret@db1,db2:7000,[::1]:7001/3?prefix=jobs").unwrap();
+        assert_eq!(
+            it.hosts,
+            [tcp("db1", 6379), tcp("db2", 7000), tcp("::1", 7001)]
+        );
+        assert_eq!(it.user.as_deref(), Some("etl"));
+        assert_eq!(it.password, Some(Secret("s@cret".into())));
+        assert_eq!((it.database, it.prefix.as_str()), (3, "{jobs}:"));
+        assert_eq!(
+            it.name(),
+            "redis://etl@db1:6379,db2:7000,[::1]:7001/3?prefix=jobs"
+        );
+        let least = parse("valkey://").unwrap();
+        assert_eq!(least.hosts, [tcp("127.0.0.1", 6379)]);
+        assert_eq!((least.tls, least.prefix.as_str()), (None, "{tokenrun}:"));
+        let only_password = parse("redis://:secret@h").unwrap();
+        assert_eq!(only_password.user, None);
+        assert_eq!(only_password.password, Some(Secret("secret".into())));
+    }
+
+    #[test]
+    fn a_socket_has_an_absolute_path() {
+        let it = parse("redis+unix:///run/a%20b.sock?db=2").unwrap();
+        assert_eq!(it.hosts, [Host::Unix("/run/a b.sock".into())]);
+        assert_eq!(it.database, 2);
+        assert_eq!(it.name(), "redis+unix:///run/a b.sock?db=2");
+        assert!(parse("redis+unix://run/x.sock").is_err());
+        assert!(parse("redis+unix://").is_err());
+        assert!(parse("valkey+unix://u:p@/run/x.sock").is_ok());
+    }
+
+    #[test]
+    fn tls_has_its_files() {
+        let it = parse("rediss://h?cacert=/ca.pem&cert=/c.pem&key=/k.pem").unwrap();
+        let tls = it.tls.unwrap();
+        assert_eq!(tls.roots, Roots::File("/ca.pem".into()));
+        let client = ClientCertificate {
+            certificate: "/c.pem".into(),
+            key: "/k.pem".into(),
+        };
+        assert_eq!(tls.client, Some(client));
+        let tls = parse("valkeys://h").unwrap().tls.unwrap();
+        assert_eq!(tls.roots, Roots::System);
+        assert!(parse("rediss://h?cert=/c.pem").is_err());
+        assert!(parse("redis://h?cacert=/ca.pem").is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_the_password() {
+        for url in [
+            "redis://u:secret/more@h",
+            "redis://h:secret",
+            "redis://h/secret",
+            "redis://u:secret@h?passwd=secret",
+            "redis://u:%ff@h",
+            "redis://h?prefix=a:b",
+            "redis://h?prefix=",
+        ] {
+            let error = parse(url).unwrap_err().to_string();
+            assert!(!error.contains("secret"), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_password_of_the_environment_is_taken_where_the_url_has_none() {
+        let both = |name: &str| match name {
+            "REDISCLI_AUTH" => Some("red".to_owned()),
+            "VALKEYCLI_AUTH" => Some("valk".to_owned()),
+            _ => None,
+        };
+        let password = |url: &str| Settings::read(url, both).unwrap().password.unwrap().0;
+        assert_eq!(password("redis://h"), "red");
+        assert_eq!(password("valkeys://h"), "valk");
+        assert_eq!(password("redis://:own@h"), "own");
+        let valkey = |name: &str| (name == "VALKEYCLI_AUTH").then(|| "v".to_owned());
+        let found = Settings::read("redis://h", valkey).unwrap().password;
+        assert_eq!(found, Some(Secret("v".into())));
+        assert_eq!(
+            Settings::read("redis://h", |_| None).unwrap().password,
+            None
+        );
+    }
+}

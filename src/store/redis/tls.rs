@@ -1,0 +1,40 @@
+//! TLS: the server's certificate is always verified, for the host of the URL.
+
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::fault::Fault;
+use super::settings::Tls;
+use crate::store::deadline::Activity;
+use crate::store::tls::{Demands, config};
+
+/// Makes a connection secure.
+pub(super) async fn secure(
+    files: &Tls,
+    name: &str,
+    stream: TcpStream,
+) -> Result<TlsStream<TcpStream>, Fault> {
+    let config = config(Demands {
+        roots: Some(&files.roots),
+        name: true,
+        client: files.client.as_ref(),
+        sni: true,
+        only_13: false,
+        only_12: false,
+    })
+    .map_err(Fault::Tls)?;
+    let name = ServerName::try_from(name.to_owned())
+        .map_err(|_| Fault::Tls(format!("{name:?} is no name that a certificate can have")))?;
+    let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
+    connecting.await.map_err(|error| {
+        let is_of_tls = error.get_ref().is_some_and(|it| it.is::<rustls::Error>());
+        match is_of_tls {
+            true => Fault::Tls(format!("no TLS with it: {error}")),
+            false => Fault::Io(Activity::Securing, error),
+        }
+    })
+}

@@ -1,0 +1,113 @@
+//! `doctor` on a Redis server.
+
+use serde_json::Value;
+
+use crate::server::Server;
+use crate::settled;
+use crate::site::{GROUP, Site};
+
+#[track_caller]
+fn found(site: &Site, code: i32) -> Vec<Value> {
+    let ended = site.verb(&["doctor", "--json", "-g", GROUP]).end();
+    ended.with_code(code).json().as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn says(found: &[Value], step: &str, verdict: &str, words: &[&str]) {
+    let check = found.iter().find(|check| check["step"] == step);
+    let check = check.unwrap_or_else(|| panic!("no {step}: {found:#?}"));
+    assert_eq!(check["verdict"], verdict, "{check:#}");
+    for word in words {
+        assert!(check.to_string().contains(word), "{word:?}: {check:#}");
+    }
+}
+
+#[test]
+fn a_server_that_keeps_every_write_is_fine_and_left_as_it_is() {
+    let server = Server::start(&["appendonly yes", "appendfsync always"]);
+    let site = settled(&server, &server.tcp_url());
+    site.short("a").end().with_code(0);
+    let before = server.cli(&["DBSIZE"]);
+    let all = found(&site, 0);
+    let fine = |check: &Value| check["verdict"] == "ok";
+    assert!(all.iter().all(fine), "{all:#?}");
+    says(&all, "server", "ok", &["a master"]);
+    says(&all, "durability", "ok", &["each write is on the disk"]);
+    says(&all, "rights", "ok", &[]);
+    says(&all, "group", "ok", &["free"]);
+    assert_eq!(server.cli(&["DBSIZE"]), before);
+}
+
+#[test]
+fn what_loses_tokens_is_found() {
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.url());
+    site.short("a").end().with_code(0);
+    says(&found(&site, 0), "durability", "warn", &["appendonly"]);
+    server.cli(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    says(&found(&site, 78), "memory", "FAIL", &["removes tokens"]);
+    server.cli(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    server.cli(&["CONFIG", "SET", "appendonly", "yes"]);
+    says(&found(&site, 0), "durability", "warn", &["everysec"]);
+}
+
+#[test]
+fn replicas_without_which_the_master_goes_on_are_found() {
+    let master = Server::start(&[]);
+    let replica = Server::start(&[]);
+    replica.follow(&master);
+    let site = settled(&master, &master.tcp_url());
+    site.short("a").end().with_code(0);
+    let words = ["min-replicas-to-write 1"];
+    says(&found(&site, 0), "replicas", "warn", &words);
+    master.cli(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    says(&found(&site, 0), "replicas", "ok", &[]);
+    let alone = Site::new(replica.tcp_url());
+    says(&found(&alone, 69), "server", "FAIL", &["a replica of"]);
+    replica.promote();
+    let both = format!(
+        "redis://127.0.0.1:{},127.0.0.1:{}",
+        master.port(),
+        replica.port()
+    );
+    says(
+        &found(&Site::new(both), 78),
+        "primary",
+        "FAIL",
+        &["accept writes"],
+    );
+}
+
+#[test]
+fn a_missing_right_a_wrong_password_and_a_server_that_is_gone_are_found() {
+    let server = Server::start(&[]);
+    let words = "ACL SETUSER etl reset on >pw ~{tokenrun}:* &{tokenrun}:* +@all -hset -config";
+    server.cli(&words.split(' ').collect::<Vec<_>>());
+    let site = Site::new(server.tcp_url().replace("://", "://etl:pw@"));
+    says(
+        &found(&site, 77),
+        "rights",
+        "FAIL",
+        &["HSET", "ACL SETUSER"],
+    );
+    let wrong = Site::new(server.tcp_url().replace("://", "://etl:no@"));
+    let all = found(&wrong, 77);
+    says(&all, "login", "FAIL", &["WRONGPASS"]);
+    server.kill();
+    says(&found(&site, 69), "port", "FAIL", &["refused"]);
+}
+
+#[test]
+fn a_node_of_a_cluster_is_found() {
+    let server = Server::start(&crate::clustered());
+    server.cli(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    server.wait_until("the slots", || {
+        server
+            .cli(&["CLUSTER", "INFO"])
+            .contains("cluster_state:ok")
+    });
+    let site = Site::new(server.tcp_url());
+    site.short("a").hasty().end().with_code(0);
+    let words = ["one node of a cluster", "min-replicas-to-write 1"];
+    says(&found(&site, 0), "cluster", "warn", &words);
+}

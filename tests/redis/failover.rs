@@ -1,0 +1,156 @@
+//! A master with a replica: only the master answers, and a promoted replica is observed.
+
+use crate::server::Server;
+use crate::site::Site;
+use crate::{field, incarnation, settled};
+
+fn both(first: &Server, second: &Server) -> String {
+    format!(
+        "redis://127.0.0.1:{},127.0.0.1:{}",
+        first.port(),
+        second.port()
+    )
+}
+
+#[test]
+fn a_replica_does_not_answer_and_the_next_server_of_the_list_does() {
+    let master = Server::start(&[]);
+    let replica = Server::start(&[]);
+    replica.follow(&master);
+    let site = settled(&master, &both(&replica, &master));
+    site.short("a").end().with_code(0);
+    let prefix = site.url.rsplit_once('?').unwrap().1;
+    let alone = Site::new(format!("{}?{prefix}", replica.tcp_url()));
+    let says = format!("it is a replica of 127.0.0.1:{}", master.port());
+    alone.short("a").end().with_code(69).says(&[&says]);
+    for verb in [&["once", "list"][..], &["history"], &["status"]] {
+        alone.verb(verb).end().with_code(69).says(&["replica"]);
+    }
+}
+
+/// The holder is on the old master, which has lost its replica and refuses writes. The replica is
+/// promoted without the grant, and grants nothing until the holder must have ended.
+#[test]
+fn a_holder_whose_master_refuses_writes_ends_before_the_promoted_replica_grants() {
+    let master = Server::start(&["min-replicas-to-write 1", "min-replicas-max-lag 1"]);
+    let replica = Server::start(&[]);
+    replica.follow(&master);
+    let old = settled(&master, &master.tcp_url());
+    let prefix = old.url.rsplit_once('?').unwrap().1;
+    let new = Site::new(format!("{}?{prefix}", replica.tcp_url()));
+    let holder = old.run("a").hasty().start();
+    old.store.until_begun("a");
+    replica.promote();
+    let next = new.run("b").hasty().start();
+    next.until_says("may have forgotten a grant");
+    assert!(old.store.is_job_alive(), "else this shows nothing");
+    new.store.until_begun("b");
+    assert!(!old.store.is_job_alive());
+    holder.end().with_code(76).tells(&["NOREPLICAS"]);
+    new.store.go(0);
+    next.end().with_code(0);
+}
+
+/// The same with a holder that can't reach its master any more.
+#[test]
+fn a_holder_that_is_cut_off_ends_before_the_promoted_replica_grants() {
+    let master = Server::start(&[]);
+    let replica = Server::start(&[]);
+    let proxy = crate::proxy::Proxy::to(master.port());
+    let old = settled(&master, &format!("redis://127.0.0.1:{}", proxy.port));
+    let prefix = old.url.rsplit_once('?').unwrap().1;
+    let new = Site::new(format!("{}?{prefix}", replica.tcp_url()));
+    // It has nothing of the master's: the grant is lost.
+    replica.follow(&Server::start(&[]));
+    let holder = old.run("a").hasty().start();
+    old.store.until_begun("a");
+    proxy.hole(true);
+    master.kill();
+    replica.promote();
+    let next = new.run("b").hasty().start();
+    next.until_says("may have forgotten a grant");
+    assert!(old.store.is_job_alive(), "else this shows nothing");
+    new.store.until_begun("b");
+    assert!(!old.store.is_job_alive());
+    holder.end().with_code(76);
+    new.store.go(0);
+    next.end().with_code(0);
+}
+
+/// The grant is on the replica too: the holder goes on there.
+#[test]
+fn a_run_goes_on_at_the_promoted_replica() {
+    let master = Server::start(&[]);
+    let replica = Server::start(&[]);
+    replica.follow(&master);
+    let site = settled(&master, &both(&master, &replica));
+    let holder = site.run("a").hasty().start();
+    site.store.until_begun("a");
+    replica.wait_until("the grant at the replica", || {
+        field(&replica, &site, "state") == "running"
+    });
+    master.kill();
+    replica.promote();
+    let now = incarnation(&replica);
+    crate::until_field(&replica, &site, "clock_epoch", &now);
+    site.store.go(0);
+    holder.end().with_code(0);
+    assert_eq!(field(&replica, &site, "state"), "free");
+}
+
+/// A master that followed another for a while may have missed what happened there.
+#[test]
+fn a_master_that_was_demoted_and_promoted_again_is_observed() {
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.url());
+    site.short("a").hasty().end().with_code(0);
+    let before = incarnation(&server);
+    server.cli(&["REPLICAOF", "127.0.0.1", "1"]);
+    server.promote();
+    assert_ne!(incarnation(&server), before);
+    let run = site.short("a").hasty().end().with_code(0);
+    run.says(&["may have forgotten a grant"]);
+}
+
+/// No client can prevent that: it is said, once.
+#[test]
+fn a_holder_tells_that_another_server_is_a_master_as_well() {
+    let master = Server::start(&[]);
+    let replica = Server::start(&[]);
+    replica.follow(&master);
+    let site = settled(&master, &both(&master, &replica));
+    let holder = site.run("a").hasty().start();
+    site.store.until_begun("a");
+    replica.promote();
+    let said = holder.until_says("which can all be written to");
+    for server in [&master, &replica] {
+        assert!(said.contains(&server.port().to_string()), "{said}");
+    }
+    site.store.go(0);
+    holder.end().with_code(0);
+}
+
+/// Each server of the list has its share of a call's time.
+#[test]
+fn a_hung_master_does_not_hide_a_promoted_replica() {
+    let master = Server::start(&[]);
+    let replica = Server::start(&[]);
+    replica.follow(&master);
+    let site = settled(&master, &both(&master, &replica));
+    site.short("a").end().with_code(0);
+    replica.wait_until("the run at the replica", || {
+        field(&replica, &site, "state") == "free"
+    });
+    master.freeze();
+    replica.promote();
+    let prefix = site.url.rsplit_once('?').unwrap().1;
+    let alone = Site::new(format!("{}?{prefix}", replica.tcp_url()));
+    // Nothing was lost.
+    crate::settle(&replica, &alone);
+    let run = site.short("a").with(&["--store-timeout=4s"]).end();
+    run.with_code(0);
+    assert_eq!(field(&replica, &site, "state"), "free");
+    let history = alone.verb(&["history", "--json"]).end().with_code(0).json();
+    let runs = history.as_array().unwrap().iter();
+    assert_eq!(runs.filter(|it| it["outcome"] == "succeeded").count(), 2);
+}

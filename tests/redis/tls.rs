@@ -1,0 +1,105 @@
+//! TLS: the certificate is verified, for this very host.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::server::Server;
+use crate::settled;
+use crate::site::Site;
+
+fn openssl(folder: &Path, words: &str) {
+    let output = Command::new("openssl")
+        .args(words.split(' '))
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .expect("openssl is missing: install it (tests/run-all does)");
+    assert!(output.status.success(), "{words}: {output:?}");
+}
+
+/// Makes ca.crt, other.crt, server.crt for localhost, client.crt, and their keys.
+fn certificates(folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    for ca in ["ca", "other"] {
+        let words = format!(
+            "req -x509 -newkey rsa:2048 -nodes -days 9 -subj /CN={ca} -keyout {ca}.key -out {ca}.crt"
+        );
+        openssl(folder, &words);
+    }
+    for (name, alt) in [("server", "DNS:localhost"), ("client", "DNS:client")] {
+        fs::write(folder.join("ext"), format!("subjectAltName={alt}\n")).unwrap();
+        let request = format!(
+            "req -newkey rsa:2048 -nodes -subj /CN={name} -keyout {name}.key -out {name}.csr"
+        );
+        openssl(folder, &request);
+        let sign = format!(
+            "x509 -req -days 9 -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -extfile ext -out {name}.crt"
+        );
+        openssl(folder, &sign);
+        let key = folder.join(format!("{name}.key"));
+        fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap();
+    }
+}
+
+#[test]
+fn a_server_is_trusted_by_its_certificate_alone_and_asks_for_the_clients() {
+    let place = Site::new("");
+    let folder = place.file("certificates");
+    certificates(&folder);
+    let file = |name: &str| folder.join(name).display().to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let server = Server::start(&[
+        &format!("tls-port {port}"),
+        &format!("tls-cert-file {}", file("server.crt")),
+        &format!("tls-key-file {}", file("server.key")),
+        &format!("tls-ca-cert-file {}", file("ca.crt")),
+        "tls-auth-clients no",
+    ]);
+    let known = format!("rediss://localhost:{port}?cacert={}", file("ca.crt"));
+    let site = settled(&server, &known);
+    let holder = site.run("a").start();
+    site.store.until_begun("a");
+    // With a subscription.
+    let next = site.run("b").with(&["--wait"]).start();
+    let list = crate::key(&site, "waiters:job");
+    server.wait_until("the waiter", || server.cli(&["ZCARD", &list]) == "1");
+    site.store.go(0);
+    site.store.until_begun("b");
+    site.store.go(0);
+    holder.end().with_code(0);
+    next.end().with_code(0);
+    for (url, says) in [
+        (format!("rediss://localhost:{port}"), "UnknownIssuer"),
+        (
+            format!("rediss://localhost:{port}?cacert={}", file("other.crt")),
+            "UnknownIssuer",
+        ),
+        (
+            known.replace("localhost", "127.0.0.1"),
+            "not valid for name",
+        ),
+        (known.replace("ca.crt", "nowhere.crt"), "nowhere.crt"),
+        (
+            known
+                .replace("rediss:", "redis:")
+                .replace("?cacert", "?prefix=x&cacert"),
+            "needs TLS",
+        ),
+    ] {
+        let refused = Site::new(url).short("a").end().with_code(78);
+        refused.says(&[says]);
+    }
+    server.cli(&["CONFIG", "SET", "tls-auth-clients", "yes"]);
+    let refused = site.short("a").end();
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    let own = format!("&cert={}&key={}", file("client.crt"), file("client.key"));
+    Site::new(format!("{}{own}", site.url))
+        .short("a")
+        .end()
+        .with_code(0);
+}

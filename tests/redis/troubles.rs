@@ -1,0 +1,270 @@
+//! Servers that refuse or do not answer: a clear line, the right exit code, and jobs that end in
+//! time.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::server::Server;
+use crate::site::Site;
+use crate::{incarnation, key, settled};
+
+#[test]
+fn a_server_that_does_not_answer_ends_the_run_in_time_and_others_do_not_wait_for_it() {
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.url());
+    let holder = site.run("a").hasty().start();
+    site.store.until_begun("a");
+    server.freeze();
+    let refused = Site::new(site.url.clone());
+    let refused = refused.short("b").hasty().end().with_code(69);
+    refused.says(&["no answer within 500ms"]);
+    holder.end().with_code(76);
+    site.store.until_job_gone();
+    server.thaw();
+    // What was sent meanwhile arrives now, and has expired.
+    site.short("a").hasty().with(&["--wait"]).end().with_code(0);
+}
+
+#[test]
+fn a_short_freeze_is_outlasted() {
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.tcp_url());
+    let holder = site.run("a").hasty().start();
+    site.store.until_begun("a");
+    server.freeze();
+    holder.until_says("no answer within");
+    server.thaw();
+    holder.until_says("again");
+    site.store.go(0);
+    holder.end().with_code(0);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said() {
+    let server = Server::start(&[]);
+    let site = Site::new(server.tcp_url());
+    server.kill();
+    let gone = site.short("a").end().with_code(69);
+    gone.says(&["Connection refused"]);
+    let nowhere = Site::new("redis+unix:///nowhere/at/all");
+    let nowhere = nowhere.short("a").end().with_code(69);
+    nowhere.says(&["No such file or directory"]);
+}
+
+#[test]
+fn a_password_is_needed_or_wrong_and_is_never_shown() {
+    let server = Server::start(&["requirepass secret-1"]);
+    let without = Site::new(server.url());
+    without.short("a").end().with_code(77).says(&["NOAUTH"]);
+    let place = server.url().replace("://", "://:secret-2@");
+    let wrong = Site::new(place).short("a").end().with_code(77);
+    wrong.tells(&["WRONGPASS", "REDISCLI_AUTH"]);
+    assert!(!wrong.stderr.contains("secret"), "{wrong:?}");
+    let right = Site::new(server.url().replace("://", "://:secret-1@"));
+    let run = right.short("a").hasty().end().with_code(0);
+    assert!(!run.stderr.contains("secret"), "{run:?}");
+    let of_variable = without.verb(&["status"]).env("REDISCLI_AUTH", "secret-1");
+    of_variable.end().with_code(0);
+    let of_valkey = without.verb(&["status"]).env("VALKEYCLI_AUTH", "secret-1");
+    of_valkey.end().with_code(0);
+}
+
+/// The least rights, as the guide has them.
+pub(crate) const RIGHTS: [&str; 22] = [
+    "resetkeys",
+    "~{tokenrun}:*",
+    "resetchannels",
+    "&{tokenrun}:*",
+    "-@all",
+    "+eval",
+    "+info",
+    "+time",
+    "+hget",
+    "+hgetall",
+    "+hset",
+    "+exists",
+    "+del",
+    "+incr",
+    "+zadd",
+    "+zrem",
+    "+zrange",
+    "+zcard",
+    "+publish",
+    "+subscribe",
+    "+select",
+    "+client|setname",
+];
+
+fn with_user(server: &Server, without: Option<&str>) -> Site {
+    let rights = RIGHTS.iter().filter(|right| Some(**right) != without);
+    let words = ["ACL", "SETUSER", "etl", "reset", "on", ">pw"];
+    let words: Vec<&str> = words.into_iter().chain(rights.copied()).collect();
+    assert_eq!(server.cli(&words), "OK");
+    Site::new(server.tcp_url().replace("://", "://etl:pw@"))
+}
+
+#[test]
+fn a_user_with_the_least_rights_runs_waits_and_keeps_records() {
+    let server = Server::start(&[]);
+    let site = with_user(&server, None);
+    let settled = site.verb(&["settle", &incarnation(&server)]).end();
+    settled.with_code(0);
+    let holder = site.run("a").with(&["--capture"]).start();
+    site.store.until_begun("a");
+    site.short("c").end().with_code(75);
+    let next = site.run("b").with(&["--wait"]).start();
+    let list = key(&site, "waiters:job");
+    server.wait_until("the waiter", || server.cli(&["ZCARD", &list]) == "1");
+    site.verb(&["pause", "--group=job"]).end().with_code(0);
+    site.verb(&["resume", "--group=job"]).end().with_code(0);
+    site.store.go(0);
+    site.store.until_begun("b");
+    site.store.go(0);
+    holder.end().with_code(0);
+    next.end().with_code(0);
+    for verb in [&["status"][..], &["history"], &["doctor"]] {
+        site.verb(verb).end().with_code(0);
+    }
+}
+
+#[test]
+fn a_user_without_a_right_is_told_which_and_nothing_is_half_done() {
+    let server = Server::start(&[]);
+    let whole = with_user(&server, None);
+    whole
+        .verb(&["settle", &incarnation(&server)])
+        .end()
+        .with_code(0);
+    whole.short("a").end().with_code(0);
+    let before = server.cli(&["HGETALL", &key(&whole, "token:job")]);
+    for right in ["+eval", "+info", "+hget", "+hset", "~{tokenrun}:*"] {
+        let site = with_user(&server, Some(right));
+        let refused = site.short("a").end().with_code(77);
+        refused.tells(&["ACL SETUSER"]);
+        let after = server.cli(&["HGETALL", &key(&whole, "token:job")]);
+        assert_eq!(after, before, "without {right}");
+    }
+}
+
+/// The test takes the right to write from the server's own directory.
+#[test]
+fn a_server_that_cannot_write_its_data_refuses_and_ends_the_run_in_time() {
+    let server = Server::start(&["save 3600 1000000", "stop-writes-on-bgsave-error yes"]);
+    let site = settled(&server, &server.url());
+    let holder = site.run("a").hasty().start();
+    site.store.until_begun("a");
+    let closed = std::fs::Permissions::from_mode(0o555);
+    std::fs::set_permissions(server.folder(), closed).unwrap();
+    server.wait_until("a failed save", || {
+        let _ = server.try_cli(&["BGSAVE"]);
+        server
+            .cli(&["INFO", "persistence"])
+            .contains("rdb_last_bgsave_status:err")
+    });
+    let other = Site::new(site.url.clone());
+    // It reads, and can't keep the refusal on record.
+    other.short("b").hasty().end().with_code(75);
+    let elsewhere = other.in_group("other", "b").job(&["true"]).hasty().end();
+    elsewhere.with_code(69).says(&["MISCONF"]);
+    holder.end().with_code(76).tells(&["MISCONF"]);
+}
+
+#[test]
+fn a_server_whose_memory_is_full_refuses_and_ends_the_run_in_time() {
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.url());
+    let holder = site.run("a").hasty().start();
+    site.store.until_begun("a");
+    server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    let other = site.in_group("other", "b").job(&["true"]).hasty().end();
+    other.with_code(69).says(&["OOM"]);
+    holder.end().with_code(76).tells(&["OOM"]);
+}
+
+/// It has removed keys of others, and may remove tokens.
+#[test]
+fn a_server_that_evicts_keys_is_refused() {
+    let server = Server::start(&["maxmemory-policy allkeys-random"]);
+    let site = settled(&server, &server.url());
+    let holder = site.run("a").hasty().start();
+    site.store.until_begun("a");
+    server.cli(&["DEBUG", "POPULATE", "20000", "other", "500"]);
+    server.cli(&["CONFIG", "SET", "maxmemory", "8mb"]);
+    server.wait_until("evictions", || {
+        let stats = server.cli(&["INFO", "stats"]);
+        stats.contains("evicted_keys:") && !stats.contains("evicted_keys:0")
+    });
+    let refused = site.in_group("other", "b").job(&["true"]).hasty().end();
+    refused
+        .with_code(78)
+        .says(&["allkeys-random", "noeviction", "tokenrun distrust"]);
+    let verb = site.verb(&["status"]).end().with_code(78);
+    verb.says(&["noeviction"]);
+    // Keys with a time limit alone: none of tokenrun's has one.
+    server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+    server.cli(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
+    let other = site.in_group("third", "b").job(&["true"]).hasty();
+    other.with(&["--wait"]).end().with_code(0);
+    site.store.go(0);
+    let _ = holder.end();
+}
+
+#[test]
+fn a_server_that_is_loading_is_said() {
+    let server = Server::start(&[
+        "key-load-delay 100000",
+        "loading-process-events-interval-bytes 1024",
+    ]);
+    let site = settled(&server, &server.url());
+    server.cli(&["DEBUG", "POPULATE", "1000", "key", "100"]);
+    server.cli(&["SAVE"]);
+    server.kill();
+    server.launch_without_waiting();
+    server.wait_until("it loads", || {
+        server.try_cli(&["PING"]).starts_with("LOADING")
+    });
+    site.short("a").end().with_code(69).says(&["LOADING"]);
+}
+
+#[test]
+fn a_cluster_without_its_slots_is_said() {
+    let server = Server::start(&crate::clustered());
+    let site = Site::new(server.url());
+    site.short("a").end().with_code(69).says(&["CLUSTERDOWN"]);
+    // With the one that tokenrun's keys are in, it is a store.
+    let slot = server.cli(&["CLUSTER", "KEYSLOT", "{tokenrun}:tokens"]);
+    server.cli(&["CLUSTER", "ADDSLOTS", &slot]);
+    server.cli(&["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
+    server.wait_until("the slot", || {
+        !server
+            .try_cli(&["HGET", "{tokenrun}:incarnation", "x"])
+            .contains("CLUSTERDOWN")
+    });
+    site.short("a").hasty().end().with_code(0);
+}
+
+#[test]
+fn a_key_of_another_program_is_said() {
+    let server = Server::shared();
+    let site = settled(server, &server.url());
+    server.cli(&["SET", &key(&site, "token:job"), "mine"]);
+    site.short("a").end().with_code(78).says(&["WRONGTYPE"]);
+}
+
+#[test]
+fn a_server_that_is_no_redis_is_said() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        use std::io::Write as _;
+        for client in listener.incoming() {
+            let _ = client
+                .unwrap()
+                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    let site = Site::new(format!("redis://127.0.0.1:{port}"));
+    site.short("a")
+        .end()
+        .with_code(69)
+        .says(&["does not answer as Redis"]);
+}

@@ -1,0 +1,100 @@
+//! `--wait`: the queue, and the release that wakes it.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::server::Server;
+use crate::site::Site;
+use crate::support::{Run, until, until_dead, within};
+use crate::{key, settled};
+
+fn waits(site: &Site, server: &Server, client: &str) -> Run {
+    let run = site.run(client).with(&["--wait"]).start();
+    let list = key(site, "waiters:job");
+    until("it is in the queue", || {
+        let waiters = server.cli(&["ZRANGE", &list, "0", "-1"]);
+        let names: Vec<String> = waiters
+            .lines()
+            .map(|waiter| server.cli(&["HGET", &key(site, waiter), "document"]))
+            .collect();
+        let is_there = |name: &String| name.contains(&format!("\"client\":\"{client}\""));
+        match names.iter().any(is_there) {
+            true => Ok(()),
+            false => Err(format!("{names:?}, {}", run.stderr())),
+        }
+    });
+    run
+}
+
+#[test]
+fn waiters_run_in_the_order_of_arrival_and_dead_ones_are_skipped() {
+    let server = Server::shared();
+    let site = settled(server, &server.url());
+    let mut runs = vec![site.run("holder").start()];
+    site.store.until_begun("holder");
+    for name in ["c", "dead", "a", "b"] {
+        runs.push(waits(&site, server, name));
+    }
+    let dead = runs.remove(2);
+    dead.signal(Signal::SIGKILL);
+    until_dead(dead.pid());
+    for name in ["holder", "c", "a", "b"] {
+        site.store.until_begun(name);
+        site.short("late").end().with_code(75);
+        site.store.go(0);
+    }
+    for run in runs {
+        run.end().with_code(0);
+    }
+    site.store.assert_no_overlap();
+    let left = server.cli(&["ZCARD", &key(&site, "waiters:job")]);
+    assert!(["0", "1"].contains(&left.as_str()), "{left}");
+}
+
+/// Much sooner than by the next regular look, which comes after 0.8 s.
+#[test]
+fn a_release_wakes_a_waiter_at_once() {
+    let server = Server::shared();
+    within(Duration::from_millis(200), || {
+        let site = settled(server, &server.url());
+        let holder = site.run("holder").start();
+        site.store.until_begun("holder");
+        let run = waits(&site, server, "b");
+        let channel = key(&site, "released:job");
+        until("it has subscribed", || {
+            let said = server.cli(&["PUBSUB", "NUMSUB", &channel]);
+            if said.ends_with('1') {
+                Ok(())
+            } else {
+                Err(said)
+            }
+        });
+        let begun = Instant::now();
+        site.store.go(0);
+        site.store.until_begun("b");
+        let took = begun.elapsed();
+        site.store.go(0);
+        holder.end().with_code(0);
+        run.end().with_code(0);
+        took
+    });
+}
+
+/// The subscription is lost with the server's end of it; regular looks go on.
+#[test]
+fn a_waiter_whose_subscription_was_cut_waits_all_the_same() {
+    let server = Server::shared();
+    let site = settled(server, &server.url());
+    let holder = site.run("holder").start();
+    site.store.until_begun("holder");
+    let run = waits(&site, server, "b");
+    for _ in 0..3 {
+        server.cli(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    }
+    site.store.go(0);
+    site.store.until_begun("b");
+    site.store.go(0);
+    holder.end().with_code(0);
+    run.end().with_code(0);
+}
