@@ -12,8 +12,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::version::{TLS12, TLS13};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore,
-    SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError,
+    RootCertStore, SignatureScheme,
 };
 
 /// Where the certificates of trusted authorities are.
@@ -204,6 +204,33 @@ pub(in crate::store) fn bad_certificate(error: &std::io::Error) -> Option<&Certi
     }
 }
 
+/// Whether a failed handshake shows that these two ends do no TLS with each other. Bytes that were cut short or
+/// damaged show nothing: the next attempt may succeed.
+pub(in crate::store) fn is_certain(error: &std::io::Error) -> bool {
+    use AlertDescription as Alert;
+    match error.get_ref().and_then(|cause| cause.downcast_ref()) {
+        Some(
+            Error::InvalidMessage(_)
+            | Error::InappropriateMessage { .. }
+            | Error::InappropriateHandshakeMessage { .. }
+            | Error::DecryptError
+            | Error::PeerSentOversizedRecord
+            | Error::AlertReceived(
+                Alert::CloseNotify
+                | Alert::UnexpectedMessage
+                | Alert::BadRecordMac
+                | Alert::RecordOverflow
+                | Alert::DecodeError
+                | Alert::DecryptError
+                | Alert::InternalError
+                | Alert::UserCanceled,
+            ),
+        )
+        | None => false,
+        Some(_) => true,
+    }
+}
+
 /// Why there is no TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Insecure {
@@ -232,7 +259,29 @@ pub(in crate::store) const fn of_certificate(error: &CertificateError) -> Insecu
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
+
+    #[test]
+    fn a_handshake_that_is_cut_short_shows_nothing() {
+        for (error, certain) in [
+            (Error::AlertReceived(AlertDescription::DecodeError), false),
+            (
+                Error::AlertReceived(AlertDescription::HandshakeFailure),
+                true,
+            ),
+            (
+                Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType),
+                false,
+            ),
+            (Error::InvalidCertificate(CertificateError::Expired), true),
+        ] {
+            let error = io::Error::new(io::ErrorKind::InvalidData, error);
+            assert_eq!(is_certain(&error), certain, "{error}");
+        }
+        assert!(!is_certain(&io::ErrorKind::UnexpectedEof.into()));
+    }
 
     #[test]
     fn a_bad_certificate_is_recognized_by_its_type() {

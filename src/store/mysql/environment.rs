@@ -1,5 +1,6 @@
 //! This process's environment, as a client of MySQL would read it.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +16,23 @@ impl Environment for ProcessEnvironment {
         std::env::var(name).ok()
     }
 
-    fn text(&self, path: &Path) -> Option<String> {
-        std::fs::read_to_string(path).ok()
+    fn text(&self, path: &Path) -> Result<Option<String>, String> {
+        let found = std::fs::metadata(path);
+        // A pipe would be waited for.
+        if found.is_ok_and(|found| !found.is_file()) {
+            return Ok(None);
+        }
+        match std::fs::read(path) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            // The files of the system may be for others alone; this user's own is meant for it.
+            Err(error) if self.home().is_some_and(|home| path.starts_with(home)) => {
+                match error.kind() {
+                    ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
+                    _ => Err(error.to_string()),
+                }
+            }
+            Err(_) => Ok(None),
+        }
     }
 
     fn is_for_all(&self, path: &Path) -> bool {

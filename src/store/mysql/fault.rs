@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::store::deadline::{Activity, TimedOut};
 use crate::store::error::copy_of;
-use crate::store::tls::{Insecure, bad_certificate, of_certificate};
+use crate::store::tls::{Insecure, bad_certificate, is_certain, of_certificate};
 use crate::store::{StoreError, Trouble};
 
 /// An error that a server has answered.
@@ -196,8 +196,7 @@ impl Fault {
 
 /// The fault of a TLS handshake that failed.
 pub(super) fn of_handshake(error: io::Error) -> Fault {
-    let is_tls = error.get_ref().is_some_and(|it| it.is::<rustls::Error>());
-    if !is_tls {
+    if !is_certain(&error) {
         return Fault::Io(Activity::LoggingIn, error);
     }
     let why = bad_certificate(&error).map_or(Insecure::Other, of_certificate);

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::MysqlStore;
 use super::cells::Cells;
+use super::fault::code;
 use super::statements::sql;
 use super::tokens::{expiry_values, to_values};
 use super::wire::Answer;
@@ -20,6 +21,12 @@ const LOCKED_FOR: Duration = Duration::from_millis(500);
 
 /// The first pause before a locked row is tried again; each is twice the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
+
+/// Who has the row of a token, or that of its fence.
+const LOCKED_ROW: &str = "locked by another session on the server, which SHOW PROCESSLIST shows; it ends \
+                          with that session's transaction";
+const LOCKED_FENCE: &str = "held by a transaction of the earlier run on the server; it ends with that \
+                            transaction";
 
 /// The values of `swap.sql`.
 fn values(swap: &Swap) -> Vec<Cell> {
@@ -91,7 +98,8 @@ impl MysqlStore {
             }
             Outcome::Conflict | Outcome::Already => Ok(Swapped::Conflict),
             Outcome::Expired(now) => Ok(Swapped::Expired(now)),
-            Outcome::Locked | Outcome::Held => Err(self.held(swap.group())),
+            Outcome::Locked => Err(self.held(swap.group(), LOCKED_ROW)),
+            Outcome::Held => Err(self.held(swap.group(), LOCKED_FENCE)),
         }
     }
 
@@ -125,14 +133,17 @@ impl MysqlStore {
         let mut pause = FIRST_PAUSE;
         loop {
             let left = self.timeout.saturating_sub(begun.elapsed());
-            let answer = self.connection.ask(left, statement);
-            let answer = answer.map_err(|failed| failed.error)?;
-            match self.outcome(&answer)? {
-                Outcome::Locked | Outcome::Held if begun.elapsed() < patience => {
-                    std::thread::sleep(pause);
-                }
-                outcome => return Ok(outcome),
+            let is_early = begun.elapsed() < patience;
+            match self.connection.ask(left, statement) {
+                // An administrator's script that is run again makes the procedures anew in MySQL.
+                Err(failed) if failed.code() == Some(code::NO_PROCEDURE) && is_early => {}
+                Err(failed) => return Err(failed.error),
+                Ok(answer) => match self.outcome(&answer)? {
+                    Outcome::Locked | Outcome::Held if is_early => {}
+                    outcome => return Ok(outcome),
+                },
             }
+            std::thread::sleep(pause);
             pause = pause.saturating_mul(2);
         }
     }
@@ -154,12 +165,11 @@ impl MysqlStore {
         })
     }
 
-    fn held(&self, group: &GroupName) -> StoreError {
+    fn held(&self, group: &GroupName, by: &str) -> StoreError {
+        let place = self.connection.store_name();
         StoreError::held(format!(
-            "the token of {:?} in {} is held by a transaction of the earlier run on the server; it \
-             ends with that transaction",
-            group.as_str(),
-            self.connection.store_name()
+            "the token of {:?} in {place} is {by}",
+            group.as_str()
         ))
     }
 }

@@ -199,7 +199,10 @@ pub(super) fn of_login(error: tokio_postgres::Error, tls: bool, agreed: bool) ->
         let why = handshake
             .certificate()
             .map_or(Insecure::Other, of_certificate);
-        return Fault::Tls(why, chain(&error));
+        return match handshake.is_certain() {
+            true => Fault::Tls(why, chain(&error)),
+            false => Fault::Driver(error),
+        };
     }
     // An error without a cause means nonsense or silence. A cut connection has an error of the
     // operating system as its cause. The driver's own refusals are what is left.

@@ -39,6 +39,11 @@ impl HandshakeError {
     pub(super) fn certificate(&self) -> Option<&CertificateError> {
         tls::bad_certificate(&self.0)
     }
+
+    /// Whether another attempt would fail too.
+    pub(super) fn is_certain(&self) -> bool {
+        tls::is_certain(&self.0)
+    }
 }
 
 /// Makes a TLS connection at the driver's request, once the server has agreed.

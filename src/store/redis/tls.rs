@@ -10,7 +10,7 @@ use tokio_rustls::client::TlsStream;
 use super::fault::Fault;
 use super::settings::Tls;
 use crate::store::deadline::Activity;
-use crate::store::tls::{Demands, config};
+use crate::store::tls::{Demands, config, is_certain};
 
 /// Makes a connection secure.
 pub(super) async fn secure(
@@ -30,11 +30,8 @@ pub(super) async fn secure(
     let name = ServerName::try_from(name.to_owned())
         .map_err(|_| Fault::Tls(format!("{name:?} is no name that a certificate can have")))?;
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    connecting.await.map_err(|error| {
-        let is_of_tls = error.get_ref().is_some_and(|it| it.is::<rustls::Error>());
-        match is_of_tls {
-            true => Fault::Tls(format!("no TLS with it: {error}")),
-            false => Fault::Io(Activity::Securing, error),
-        }
+    connecting.await.map_err(|error| match is_certain(&error) {
+        true => Fault::Tls(format!("no TLS with it: {error}")),
+        false => Fault::Io(Activity::Securing, error),
     })
 }

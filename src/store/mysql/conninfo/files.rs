@@ -16,12 +16,15 @@ pub enum Line {
     IncludeDirectory(String),
 }
 
-/// Reads the text of an option file. What can't be read is left out, as the clients do.
-#[must_use]
-pub fn lines(text: &str) -> Vec<Line> {
-    let mut group = String::new();
+/// Reads the text of an option file.
+///
+/// # Errors
+/// What the clients refuse, with the number of its line.
+pub fn lines(text: &str) -> Result<Vec<Line>, String> {
+    let mut group = None;
     let mut found = Vec::new();
-    for line in text.lines().map(str::trim) {
+    for (number, line) in text.lines().map(str::trim).enumerate() {
+        let number = number + 1;
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
@@ -30,44 +33,55 @@ pub fn lines(text: &str) -> Vec<Line> {
         } else if let Some(file) = line.strip_prefix("!include") {
             found.push(Line::Include(file.trim().to_owned()));
         } else if let Some(name) = line.strip_prefix('[') {
-            let name = name.split_once(']').map_or(name, |(name, _)| name);
-            name.trim().clone_into(&mut group);
+            let Some((name, _)) = name.split_once(']') else {
+                return Err(format!("line {number}: the name of a group has no ]"));
+            };
+            group = Some(name.trim_end().to_owned());
         } else {
+            let Some(group) = group.clone() else {
+                return Err(format!(
+                    "line {number}: an option stands before the first group"
+                ));
+            };
+            let line = without_comment(line);
             let (name, value) = match line.split_once('=') {
                 Some((name, value)) => (name, Some(value_of(value.trim()))),
-                None => (without_comment(line), None),
+                None => (line, None),
             };
-            let name = name.trim().replace('_', "-");
-            let name = name.strip_prefix("loose-").unwrap_or(&name).to_owned();
-            let group = group.clone();
+            let name = name_of(name.trim());
             found.push(Line::Option { group, name, value });
         }
     }
-    found
+    Ok(found)
 }
 
-/// A comment begins with a `#` after a blank.
+/// The name of an option: clients take `_` for `-`, capitals, and the beginning of this name.
+fn name_of(text: &str) -> String {
+    let name = text.to_ascii_lowercase().replace('_', "-");
+    let name = name.strip_prefix("loose-").unwrap_or(&name);
+    let is_password = name.len() >= 4 && "password".starts_with(name);
+    if is_password { "password" } else { name }.to_owned()
+}
+
+/// A comment begins with a `#` outside quotation marks.
 fn without_comment(text: &str) -> &str {
-    let ends = text.match_indices('#').map(|(at, _)| at);
-    let is_comment = |at: &usize| {
-        let before = text.get(..*at).unwrap_or_default();
-        before.is_empty() || before.ends_with(char::is_whitespace)
-    };
-    let end = ends.into_iter().find(is_comment);
-    text.get(..end.unwrap_or(text.len())).unwrap_or(text).trim()
+    let (mut mark, mut escaped) = (None, false);
+    for (at, c) in text.char_indices() {
+        match mark {
+            None if c == '#' => return text.get(..at).unwrap_or_default().trim_end(),
+            None if matches!(c, '\'' | '"') && !escaped => mark = Some(c),
+            Some(open) if c == open && !escaped => mark = None,
+            _ => {}
+        }
+        escaped = mark.is_some() && c == '\\' && !escaped;
+    }
+    text
 }
 
 /// A value without its quotation marks, and with its escapes replaced.
 fn value_of(text: &str) -> String {
-    let mut marks = text.chars();
-    let inner = match marks.next() {
-        Some(mark @ ('\'' | '"')) => {
-            let rest = marks.as_str();
-            rest.find(mark).and_then(|end| rest.get(..end))
-        }
-        _ => None,
-    };
-    let text = inner.unwrap_or_else(|| without_comment(text));
+    let quoted = |mark: char| text.strip_prefix(mark)?.strip_suffix(mark);
+    let text = quoted('\'').or_else(|| quoted('"')).unwrap_or(text);
     let mut value = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -81,7 +95,7 @@ fn value_of(text: &str) -> String {
             Some('n') => value.push('\n'),
             Some('r') => value.push('\r'),
             Some('s') => value.push(' '),
-            Some('\\') => value.push('\\'),
+            Some(mark @ ('\\' | '\'' | '"')) => value.push(mark),
             Some(other) => value.extend(['\\', other]),
             None => value.push('\\'),
         }
@@ -104,19 +118,38 @@ mod tests {
     #[test]
     fn a_file_has_groups_options_and_other_files() {
         let text = "# a\n; b\n[client]\nuser = etl # who\npassword=\"a b#c\"\nssl_ca=/x\n\
-                    loose-foo\n[ mysqld ]\nport=1\n!include /etc/x.cnf\n!includedir /etc/d\n";
+                    loose-foo\n[mysqld ]\nPASS=1\n!include /etc/x.cnf\n!includedir /etc/d\n";
         assert_eq!(
-            lines(text),
+            lines(text).unwrap(),
             [
                 option("client", "user", Some("etl")),
                 option("client", "password", Some("a b#c")),
                 option("client", "ssl-ca", Some("/x")),
                 option("client", "foo", None),
-                option("mysqld", "port", Some("1")),
+                option("mysqld", "password", Some("1")),
                 Line::Include("/etc/x.cnf".into()),
                 Line::IncludeDirectory("/etc/d".into()),
             ]
         );
+    }
+
+    #[test]
+    fn a_comment_begins_outside_quotation_marks() {
+        for (text, left) in [
+            ("a#b", "a"),
+            ("a # b", "a"),
+            ("a='b#c' #d", "a='b#c'"),
+            (r##"a="b\"#c""##, r##"a="b\"#c""##),
+        ] {
+            assert_eq!(without_comment(text), left, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_the_clients_refuse_is_an_error() {
+        assert!(lines("[client").is_err());
+        assert!(lines("user=etl\n[client]\n").is_err());
+        assert!(lines("\u{feff}[client]\n").is_err());
     }
 
     #[test]
@@ -126,8 +159,10 @@ mod tests {
             (r"a\\b", r"a\b"),
             (r"C:\x", r"C:\x"),
             ("'it#s'", "it#s"),
-            ("a#b", "a#b"),
-            ("a #b", "a"),
+            (r#""x\"y""#, "x\"y"),
+            (r"'x\'y'", "x'y"),
+            (r#"x\"y"#, "x\"y"),
+            ("'open", "'open"),
             ("", ""),
         ] {
             assert_eq!(value_of(text), value, "{text}");

@@ -29,8 +29,12 @@ pub trait Environment {
     /// The value of a variable.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// The text of an option file; `None` if there is none that can be read.
-    fn text(&self, path: &Path) -> Option<String>;
+    /// The text of an option file, a character U+FFFD in the place of bytes that are not UTF-8; `None` if
+    /// there is no such file.
+    ///
+    /// # Errors
+    /// Why it can't be read.
+    fn text(&self, path: &Path) -> Result<Option<String>, String>;
 
     /// Whether everybody may write a file: such a file is not believed.
     fn is_for_all(&self, path: &Path) -> bool;
@@ -53,36 +57,53 @@ struct Filed {
 }
 
 impl Filed {
-    fn read(&mut self, path: &Path, environment: &dyn Environment, depth: u32) {
-        let Some(text) = environment.text(path) else {
-            return;
+    fn read(
+        &mut self,
+        path: &Path,
+        environment: &dyn Environment,
+        depth: u32,
+    ) -> Result<(), ConninfoError> {
+        let shown = path.display();
+        let text = match environment.text(path) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(()),
+            Err(why) => {
+                let warning = format!("the option file {shown} is left out: {why}");
+                self.warnings.push(warning);
+                return Ok(());
+            }
         };
         if environment.is_for_all(path) {
-            let shown = path.display();
             self.warnings.push(format!(
                 "the option file {shown} is left out: everybody may write it"
             ));
-            return;
+            return Ok(());
         }
-        for line in lines(&text) {
+        let wrong = |what: &str| ConninfoError::new(format!("the option file {shown}: {what}"));
+        for line in lines(&text).map_err(|why| wrong(&why))? {
             match line {
                 Line::Option { group, name, value }
                     if GROUPS.contains(&group.as_str()) && OPTIONS.contains(&name.as_str()) =>
                 {
-                    self.options.push((name, value.unwrap_or_default()));
+                    let value = value.unwrap_or_default();
+                    if value.contains(char::REPLACEMENT_CHARACTER) {
+                        return Err(wrong(&format!("the value of {name} is not UTF-8")));
+                    }
+                    self.options.push((name, value));
                 }
                 Line::Include(file) if depth < DEEPEST => {
-                    self.read(Path::new(&file), environment, depth + 1);
+                    self.read(Path::new(&file), environment, depth + 1)?;
                 }
                 Line::IncludeDirectory(directory) if depth < DEEPEST => {
                     let files = environment.files(Path::new(&directory)).into_iter();
                     for file in files.filter(|it| it.extension().is_some_and(|it| it == "cnf")) {
-                        self.read(&file, environment, depth + 1);
+                        self.read(&file, environment, depth + 1)?;
                     }
                 }
                 Line::Option { .. } | Line::Include(_) | Line::IncludeDirectory(_) => {}
             }
         }
+        Ok(())
     }
 }
 
@@ -157,11 +178,15 @@ impl Sources<'_> {
         };
         let ca = self.stated("ssl-ca").filter(|path| !path.is_empty());
         let verifies = is_on("ssl-verify-server-cert") == Some(true);
+        let skips = is_on("skip-ssl") == Some(true) || is_on("ssl") == Some(false);
         let mode = match self.stated("ssl-mode") {
             Some(mode) => mode_of(&mode)?,
-            None if is_on("skip-ssl") == Some(true) || is_on("ssl") == Some(false) => {
-                SslMode::Disabled
+            None if skips && verifies => {
+                return Err(ConninfoError::new(
+                    "skip-ssl and ssl-verify-server-cert exclude each other: leave one out",
+                ));
             }
+            None if skips => SslMode::Disabled,
             None if verifies => SslMode::VerifyIdentity,
             None if ca.is_some() => SslMode::VerifyCa,
             None if is_on("ssl") == Some(true) => SslMode::Required,
@@ -226,7 +251,7 @@ pub fn resolve(
     let mut filed = Filed::default();
     let home = environment.home().map(|home| home.join(".my.cnf"));
     for path in FILES.iter().map(PathBuf::from).chain(home) {
-        filed.read(&path, environment, 0);
+        filed.read(&path, environment, 0)?;
     }
     let sources = Sources {
         given,

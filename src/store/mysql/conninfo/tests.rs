@@ -20,8 +20,8 @@ impl Environment for World {
         self.variables.get(name).map(ToString::to_string)
     }
 
-    fn text(&self, path: &Path) -> Option<String> {
-        self.files.get(path).map(ToString::to_string)
+    fn text(&self, path: &Path) -> Result<Option<String>, String> {
+        Ok(self.files.get(path).map(ToString::to_string))
     }
 
     fn is_for_all(&self, path: &Path) -> bool {
@@ -148,6 +148,31 @@ fn a_file_that_everybody_may_write_is_left_out() {
     let found = settings("mysql://h/d", &world);
     assert_eq!(found.user, "me");
     assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+}
+
+#[test]
+fn a_file_counts_although_a_comment_is_not_utf_8_and_a_value_that_counts_must_be() {
+    let path = PathBuf::from("/home/me/.my.cnf");
+    let with = |text| World {
+        files: HashMap::from([(path.clone(), text)]),
+        ..World::default()
+    };
+    let found = settings("mysql://h/d", &with("# f\u{fffd}r\n[client]\nuser=etl\n"));
+    assert_eq!(found.user, "etl");
+    for text in ["[client]\nuser=\u{fffd}", "[client", "user=x\n"] {
+        let error = resolve(&parse("mysql://h/d").unwrap(), &with(text), "test");
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.starts_with("the option file /home/me/.my.cnf: "),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn tls_is_not_verified_and_left_out_at_once() {
+    let given = parse("mysql://h/d?skip-ssl=1&ssl-verify-server-cert=1").unwrap();
+    assert!(resolve(&given, &World::default(), "test").is_err());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 -- For a job's own transaction. It holds off a takeover until the transaction ends, and no heartbeat. It raises
 -- an error if the fence is stale. It runs with its owner's rights, so a job's role needs EXECUTE alone.
-CREATE PROCEDURE tokenrun_fence(
+CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_fence(
     IN p_group varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_fence bigint
 )
@@ -16,7 +16,8 @@ BEGIN
     WHERE token_group = p_group AND fence = p_fence AND state = 'running';
     IF v_fence IS NULL OR v_running = 0 THEN
         SET v_text = CONCAT(
-            'the fence ', p_fence, ' of group ', LEFT(p_group, 40), ' is stale: end this job'
+            'the fence ', COALESCE(p_fence, 'NULL'), ' of group ', COALESCE(LEFT(p_group, 40), 'NULL'),
+            ' is stale: end this job'
         );
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
     END IF;

@@ -1,7 +1,7 @@
 -- Writes the note of the incarnation, unless it has changed since it was read. p_from: the version that was
 -- read, p_version: the next version. After p_expiry, or in another clock epoch than p_epoch, it has no effect.
 -- p_group, p_fence, p_act: the act of an operator, if it is one. Its answer is that of tokenrun_swap.
-CREATE PROCEDURE tokenrun_note(
+CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_note(
     IN p_from bigint,
     IN p_version bigint,
     IN p_note longtext CHARACTER SET utf8mb4 COLLATE {binary},

@@ -1,6 +1,6 @@
 -- Records a refused run. p_pause, p_same: within how many milliseconds of the last refusal nothing is written,
 -- and the newest record grows.
-CREATE PROCEDURE tokenrun_refuse(
+CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_refuse(
     IN p_group varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_client varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_reason varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},

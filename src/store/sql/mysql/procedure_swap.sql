@@ -15,7 +15,7 @@
 --
 -- Its answer: done, already (a run is recorded already), conflict, expired, locked (by another swap), held (by
 -- a job's transaction); the time; and how many sessions wait for the token that is held now.
-CREATE PROCEDURE tokenrun_swap(
+CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_swap(
     IN p_group varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_from bigint,
     IN p_version bigint,

@@ -2,7 +2,7 @@
 -- the token's row or its fence is locked, changed or not there yet, or the swap has expired. The parameters are
 -- those of tokenrun_swap, with the version and the fence that it has locked (NULL: none). p_what: what the swap
 -- has come to; "done" if the token is made now, or if it may be replaced all the same.
-CREATE PROCEDURE tokenrun_swap_unusual(
+CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_swap_unusual(
     IN p_group varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_from bigint,
     IN p_version bigint,

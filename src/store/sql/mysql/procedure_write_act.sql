@@ -1,6 +1,6 @@
 -- The step of tokenrun_swap, in its transaction, for an act of an operator. p_act: the act; p_forgets: the key
 -- that it forgets.
-CREATE PROCEDURE tokenrun_write_act(
+CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_write_act(
     IN p_group varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_version bigint,
     IN p_fence bigint,

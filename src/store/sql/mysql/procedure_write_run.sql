@@ -1,7 +1,7 @@
 -- The step of tokenrun_swap, in its transaction, for a run that ends. p_final: the run replaces a record of it
 -- whose outcome is unknown. p_key, p_key_document: the key that it makes done. p_written: whether the run was
 -- written.
-CREATE PROCEDURE tokenrun_write_run(
+CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_write_run(
     IN p_group varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_fence bigint,
     IN p_session varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
