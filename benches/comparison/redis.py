@@ -2,9 +2,11 @@
 """What tools on Redis do when something goes wrong: two nodes want the same job, and each fault comes
 once while the first one runs it.
 
-    benches/comparison/redis.py --tokenrun PATH [--fredlock PATH] [--redlock PATH] [--cronlock PATH]
+    benches/comparison/redis.py --tokenrun PATH [--fredlock PATH] [--redlock PATH] [--redlock-cli PATH]
+        [--cronlock PATH]
 
-fredlock and redlock (of redlock-py) come from PyPI, cronlock is a script of kvz/cronlock. It prints a
+fredlock and redlock (of redlock-py) come from PyPI, redlock-cli is the program of boxdot/redlock-cli,
+cronlock the script of kvz/cronlock. It prints a
 table for docs/comparison.md. The servers are Redis servers of its own, without persistence, on
 127.0.0.1; all ends with it. It has to be run as root, or where user namespaces are allowed.
 """
@@ -238,6 +240,15 @@ def redlock(program):
     return command
 
 
+def redlock_cli(program):
+    def command(port, name, job):
+        return [program, "--server", f"127.0.0.1:{port}", "--lock-name", "job", "--ttl", "60", "--timeout", "600",
+                "--", *job]
+
+    command.settle = None
+    return command
+
+
 def cronlock(program):
     # It is refused, and comes again, as from cron.
     script = 'until "$0" "$@"; do sleep 0.3; done'
@@ -253,7 +264,8 @@ def cronlock(program):
 
 def main():
     parser = argparse.ArgumentParser()
-    tools = {"tokenrun": tokenrun, "fredlock": fredlock, "redlock": redlock, "cronlock": cronlock}
+    tools = {"tokenrun": tokenrun, "fredlock": fredlock, "redlock": redlock,
+             "redlock-cli": redlock_cli, "cronlock": cronlock}
     for name in tools:
         parser.add_argument(f"--{name}")
     parser.add_argument("--fault", type=int, help="only this one, from 0")
@@ -262,7 +274,7 @@ def main():
     print("| | " + " | ".join(name for name, _ in faults) + " |")
     print("|---" * (len(faults) + 1) + "|")
     for name, tool in tools.items():
-        program = getattr(asked, name)
+        program = getattr(asked, name.replace("-", "_"))
         if not program:
             continue
         cells = []

@@ -198,6 +198,8 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
         "/usr/share/doc/tokenrun/examples/kubernetes/nightly.yaml",
         "/usr/share/doc/tokenrun/examples/hooks/ping.sh",
         "/usr/share/doc/tokenrun/examples/prometheus/alerts.yml",
+        "/usr/share/doc/tokenrun/examples/redis/fenced-set.lua",
+        "/usr/share/doc/tokenrun/examples/kubernetes/store-mysql.yaml",
     ] {
         assert!(
             installed.iter().any(|it| it == file),

@@ -2,11 +2,13 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use nix::pty::{Winsize, openpty};
+use nix::fcntl::OFlag;
+use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
 use rustix::termios::tcsetwinsize;
 
 use super::run::MARK;
@@ -38,14 +40,8 @@ impl Terminal {
         fs::write(&t, format!("#!/bin/sh\nexec {script} \"$@\"\n")).unwrap();
         fs::set_permissions(&t, Permissions::from_mode(0o755)).unwrap();
 
-        let size = Winsize {
-            ws_row: 24,
-            ws_col: 80,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        let pty = openpty(&size, None).unwrap();
-        let end = || Stdio::from(pty.slave.try_clone().unwrap());
+        let (keyboard, other_end) = pseudo_terminal();
+        let end = || Stdio::from(other_end.try_clone().unwrap());
         let path = std::env::var("PATH").unwrap_or_default();
         // The caller of the tests may ignore INT; setsid(1) makes the shell the leader
         // of a session whose terminal this is.
@@ -64,7 +60,6 @@ impl Terminal {
             .stderr(end())
             .spawn()
             .unwrap();
-        let keyboard = File::from(pty.master);
         let screen = Arc::default();
         watch(keyboard.try_clone().unwrap(), Arc::clone(&screen));
         let mut terminal = Self {
@@ -72,6 +67,7 @@ impl Terminal {
             screen,
             shell,
         };
+        terminal.resize(24, 80);
         // In two parts, so that its echo is not taken for it.
         terminal.line(&format!("stty -echo; PS1='READ''{}'", &PROMPT[4..]));
         terminal.until(PROMPT);
@@ -142,6 +138,19 @@ impl Terminal {
         };
         tcsetwinsize(&self.keyboard, size).unwrap();
     }
+}
+
+/// Both ends. No process that another test starts at this moment inherits one.
+fn pseudo_terminal() -> (File, File) {
+    let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let master = posix_openpt(flags).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let mut options = fs::OpenOptions::new();
+    let options = options.read(true).write(true);
+    let options = options.custom_flags(OFlag::O_NOCTTY.bits());
+    let other_end = options.open(ptsname_r(&master).unwrap()).unwrap();
+    (File::from(OwnedFd::from(master)), other_end)
 }
 
 fn watch(mut master: File, screen: Arc<Mutex<String>>) {
