@@ -33,7 +33,10 @@ pub(super) const PROCEDURES: [(&str, &str); 7] = [
     ("tokenrun_swap", sql!("procedure_swap")),
     ("tokenrun_swap_unusual", sql!("procedure_swap_unusual")),
     ("tokenrun_write_act", sql!("procedure_write_act")),
-    ("tokenrun_write_run", sql!("procedure_write_run")),
+    (
+        "tokenrun_write_run_unusual",
+        sql!("procedure_write_run_unusual"),
+    ),
     ("tokenrun_note", sql!("procedure_note")),
     ("tokenrun_refuse", sql!("procedure_refuse")),
     ("tokenrun_fence", sql!("procedure_fence")),

@@ -31,7 +31,7 @@ const PROCEDURES: [&str; 6] = [
     "tokenrun_swap",
     "tokenrun_swap_unusual",
     "tokenrun_write_act",
-    "tokenrun_write_run",
+    "tokenrun_write_run_unusual",
     "tokenrun_note",
     "tokenrun_refuse",
 ];

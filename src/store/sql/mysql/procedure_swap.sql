@@ -97,11 +97,20 @@ BEGIN
         SET v_now = SYSDATE(6);
     END IF;
     IF v_what = 'done' AND p_run_session IS NOT NULL THEN
-        CALL tokenrun_write_run(
+        INSERT INTO tokenrun_runs (
+            token_group, fence, session, client, outcome, started_at, ended_at, document, written_at
+        ) VALUES (
             p_group, p_run_fence, p_run_session, p_run_client, p_run_outcome, p_run_started_at,
-            COALESCE(p_run_ended_at, v_now), p_run_document, p_own AND p_run_outcome <> 'unknown', p_key,
-            p_key_document, v_now, v_written
-        );
+            COALESCE(p_run_ended_at, v_now), p_run_document, v_now
+        )
+        ON DUPLICATE KEY UPDATE outcome = outcome;
+        SET v_written = ROW_COUNT();
+        IF v_written = 0 OR p_key IS NOT NULL THEN
+            CALL tokenrun_write_run_unusual(
+                p_group, p_run_fence, p_run_session, p_run_outcome, COALESCE(p_run_ended_at, v_now),
+                p_run_document, p_own AND p_run_outcome <> 'unknown', p_key, p_key_document, v_now, v_written
+            );
+        END IF;
         IF p_version IS NULL AND v_written = 0 THEN
             SET v_what = 'already';
         END IF;

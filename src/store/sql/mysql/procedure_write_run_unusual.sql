@@ -1,30 +1,21 @@
--- The step of tokenrun_swap, in its transaction, for a run that ends. p_final: the run replaces a record of it
--- whose outcome is unknown. p_key, p_key_document: the key that it makes done. p_written: whether the run was
--- written.
-CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_write_run(
+-- The step of tokenrun_swap, in its transaction, for a run that is recorded already, or that makes a key done.
+-- p_final: the run replaces a record of it whose outcome is unknown. p_key, p_key_document: the key that it makes
+-- done. p_written: whether the run was written.
+CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_write_run_unusual(
     IN p_group varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_fence bigint,
     IN p_session varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
-    IN p_client varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_outcome varchar(20) CHARACTER SET utf8mb4 COLLATE {binary},
-    IN p_started_at datetime(6),
     IN p_ended_at datetime(6),
     IN p_document longtext CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_final tinyint,
     IN p_key varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_key_document longtext CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_now datetime(6),
-    OUT p_written int
+    INOUT p_written int
 )
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
-    INSERT INTO tokenrun_runs (
-        token_group, fence, session, client, outcome, started_at, ended_at, document, written_at
-    ) VALUES (
-        p_group, p_fence, p_session, p_client, p_outcome, p_started_at, p_ended_at, p_document, p_now
-    )
-    ON DUPLICATE KEY UPDATE outcome = outcome;
-    SET p_written = ROW_COUNT();
     IF p_written = 0 AND p_final THEN
         UPDATE tokenrun_runs SET
             outcome = p_outcome, ended_at = p_ended_at, document = p_document, written_at = p_now
