@@ -15,7 +15,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A session as this user, who has no password.
+    /// A session as this user, without a password.
     pub(crate) fn of(database: &Database<'_>, user: &str) -> Self {
         let client = program("mariadb").display().to_string();
         let words = format!(

@@ -165,7 +165,7 @@ fn a_killed_server_that_comes_back_is_another_epoch_and_the_run_goes_on(kind: Ki
         .start();
     site.store.until_begun("a");
     let before = epoch(&database);
-    // An epoch is told by the second in which the server was started.
+    // The epoch contains the second in which the server was started.
     until("the second of its start is over", || {
         match database.sql("SHOW GLOBAL STATUS LIKE 'Uptime'").as_str() {
             "Uptime\t0" => Err("0".to_owned()),

@@ -97,7 +97,7 @@ fn a_holder_that_was_taken_over_by_a_leap_ends_at_its_next_heartbeat() {
     taken.end().with_code(0);
 }
 
-/// Stamps from the future have no known age: nobody is let in by them.
+/// Stamps from the future have no known age: no takeover follows from them.
 #[test]
 fn a_clock_that_is_set_back_lets_the_holder_go_on() {
     let leaping = Leaping::start();

@@ -22,7 +22,7 @@ const LOCKED_FOR: Duration = Duration::from_millis(500);
 /// The first pause before a locked row is tried again; each is twice the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 
-/// Who has the row of a token, or that of its fence.
+/// Why a swap can't have the row of a token, or that of its fence.
 const LOCKED_ROW: &str = "locked by another session on the server, which SHOW PROCESSLIST shows; it ends \
                           with that session's transaction";
 const LOCKED_FENCE: &str = "held by a transaction of the earlier run on the server; it ends with that \
