@@ -21,6 +21,7 @@ pub mod worker;
 
 mod deadline;
 mod error;
+mod first_look;
 mod marks;
 mod queue;
 mod records;
@@ -35,6 +36,7 @@ pub(crate) mod conformance;
 pub(crate) mod model;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use self::error::{StoreError, Trouble};
 pub use self::marks::{Advanced, Marks};
@@ -64,9 +66,28 @@ pub trait Store: Tokens + Queue + Records + Marks + Send {
         None
     }
 
+    /// The longest time of a call, to be changed, if the only servers are on this host and found
+    /// without a thread.
+    fn limit_of_near(&mut self) -> Option<&mut Duration> {
+        None
+    }
+
+    /// Carries a process's first request out if that takes no waiting, or none but a moment's.
+    /// `None`: it would have to wait, and nothing happened.
+    fn at_first(&mut self, request: &Request) -> Option<Answer> {
+        match self.limit_of_near() {
+            Some(_) => first_look::ask(self, request),
+            None => self.at_once(request),
+        }
+    }
+
     /// The check for another server of this store that accepts writes. `None`: there is no other
     /// server.
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
         None
     }
+
+    /// Called once when no request has come for a second: gives back what the next request can do
+    /// without, such as a connection that others need.
+    fn idle(&mut self) {}
 }

@@ -123,7 +123,7 @@ pub fn drive(
     ending.map(|ending| (ending, captured))
 }
 
-/// Delivers the notes of a run that ends with its first look, and records that it is refused: at once
+/// Delivers the notes of a run that ends with its first look, and records that it is refused: soon
 /// or not at all, because a record delays no exit, and a refusal without one is still one.
 fn hear_end(
     actions: &[Action],
@@ -140,7 +140,7 @@ fn hear_end(
         }
     }
     if let Some(refusal) = refusing.record(claim, ending) {
-        let _ = store.at_once(&Request::Refuse(Box::new(refusal)));
+        let _ = store.at_first(&Request::Refuse(Box::new(refusal)));
     }
 }
 
@@ -178,7 +178,7 @@ impl First<'_, '_> {
             }
             match read {
                 None => return rest,
-                Some(request) => match self.store.at_once(&request) {
+                Some(request) => match self.store.at_first(&request) {
                     None => {
                         rest.push(Action::Send(request));
                         return rest;

@@ -20,6 +20,7 @@ mod tokens;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::sql::cell::BadColumn;
 use super::{Lookout, Notifier, Store, StoreError};
@@ -44,6 +45,11 @@ pub trait Kv: Send {
     /// # Errors
     /// If it is unknown whether the commit happened, or will.
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError>;
+
+    /// The longest time of a call, if the server is on this host ([`super::Store::limit_of_near`]).
+    fn limit_of_near(&mut self) -> Option<&mut Duration> {
+        None
+    }
 
     /// The check for another server that accepts writes ([`super::Store::lookout`]).
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
@@ -238,6 +244,10 @@ impl<K: Kv> KvStore<K> {
 impl<K: Kv> Store for KvStore<K> {
     fn name(&self) -> &str {
         self.kv.name()
+    }
+
+    fn limit_of_near(&mut self) -> Option<&mut Duration> {
+        self.kv.limit_of_near()
     }
 
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {

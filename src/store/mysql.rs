@@ -58,7 +58,7 @@ use self::schema::Found;
 use self::settings::Settings;
 use self::statements::Statements;
 use super::sql::cell::BadColumn;
-use super::{Lookout, Store, StoreError};
+use super::{Lookout, Store, StoreError, first_look};
 
 /// A token store in a database of MySQL or MariaDB.
 pub struct MysqlStore {
@@ -130,6 +130,7 @@ impl MysqlStore {
     }
 
     fn init_within(&mut self, limit: Duration) -> Result<(), StoreError> {
+        first_look::check_time(limit, self.name())?;
         let begun = Instant::now();
         let found = schema::look(&mut self.connection, limit);
         match found.map_err(|failed| failed.error)? {
@@ -183,9 +184,21 @@ impl Store for MysqlStore {
         self.connection.store_name()
     }
 
+    fn limit_of_near(&mut self) -> Option<&mut Duration> {
+        let is_near = self.connection.settings().is_near();
+        is_near.then_some(&mut self.timeout)
+    }
+
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
         let settings = self.connection.settings();
         let others = OtherServers::of(settings, self.connection.in_use(), self.timeout)?;
         Some(Arc::new(others))
+    }
+
+    /// A holder without waiters needs no connection until its next heartbeat.
+    fn idle(&mut self) {
+        if self.rings.is_none() && self.bell.is_none() {
+            self.connection.close();
+        }
     }
 }

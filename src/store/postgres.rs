@@ -57,7 +57,7 @@ use self::conninfo::text::parse;
 use self::examine::lookout::OtherServers;
 use self::statements::Statements;
 use super::sql::cell::BadColumn;
-use super::{Lookout, Store, StoreError};
+use super::{Lookout, Store, StoreError, first_look};
 use crate::token::StoreTime;
 
 /// A token store in a PostgreSQL database.
@@ -128,6 +128,7 @@ impl PostgresStore {
     }
 
     fn init_within(&mut self, limit: Duration) -> Result<(), StoreError> {
+        first_look::check_time(limit, self.name())?;
         let begun = Instant::now();
         let statement = self.statements.schema_version();
         let found = self.connection.ask(limit, &statement, &[]);
@@ -187,6 +188,11 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn name(&self) -> &str {
         self.connection.store_name()
+    }
+
+    fn limit_of_near(&mut self) -> Option<&mut Duration> {
+        let (settings, _) = self.connection.servers();
+        settings.is_near().then_some(&mut self.timeout)
     }
 
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {

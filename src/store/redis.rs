@@ -101,6 +101,11 @@ impl Kv for RedisKv {
         })
     }
 
+    fn limit_of_near(&mut self) -> Option<&mut Duration> {
+        let is_near = self.connection.settings.is_near();
+        is_near.then_some(&mut self.timeout)
+    }
+
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
         let (settings, in_use) = self.connection.servers();
         Some(Arc::new(OtherServers::of(settings, in_use, self.timeout)?))

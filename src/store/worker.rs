@@ -3,12 +3,17 @@
 //! the caller's thread, so that a short run needs no second thread.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use super::{Answer, Notifier, Request, Store, StoreError};
 use crate::sys::eventfd::EventFlag;
+
+/// After how long without a request a store is idle. A short run ends earlier, with the connection that
+/// it began with.
+const IDLE_AFTER: Duration = Duration::from_secs(1);
 
 /// A store, and the thread that it moves to when a request might have to wait. Dropping it does not
 /// wait for the store.
@@ -129,7 +134,7 @@ impl Thread {
                 let Ok(mut store) = entrance.recv() else {
                     return;
                 };
-                while let Ok(request) = inbox.recv() {
+                while let Some(request) = next(&inbox, store.as_mut()) {
                     let answer = request.carry_out(store.as_mut());
                     update_notifier(&queue, &request, store.as_mut());
                     // The caller may be gone by now.
@@ -170,6 +175,17 @@ impl Thread {
                 self.out.take().map(|request| request.failed(error))
             }
         }
+    }
+}
+
+/// The next request; `None` if no more can come. The store learns once that it is idle.
+fn next(inbox: &Receiver<Request>, store: &mut dyn Store) -> Option<Request> {
+    match inbox.recv_timeout(IDLE_AFTER) {
+        Err(RecvTimeoutError::Timeout) => {
+            store.idle();
+            inbox.recv().ok()
+        }
+        request => request.ok(),
     }
 }
 

@@ -84,6 +84,12 @@ fn a_job_for_whose_token_no_run_waits_keeps_no_connection() {
             }
         });
     };
+    // The first connection is gone long before the first heartbeat.
+    let quiet = site.run("q").with(&["--keep=0", "--heartbeat=2m"]).start();
+    site.store.until_begun("q");
+    wait_for(&|found| found == 0);
+    site.store.go(0);
+    quiet.end().with_code(0);
     let held = site.run("a").with(&["--heartbeat=3s"]).start();
     site.store.until_begun("a");
     wait_for(&|found| found == 0);

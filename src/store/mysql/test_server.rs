@@ -87,13 +87,17 @@ impl Server {
             Kind::Mariadb => done(
                 kind.command("mariadb-install-db")
                     .args(["--no-defaults", &data, &temporary])
-                    .args(["--auth-root-authentication-method=normal", "--skip-test-db"]),
+                    .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
+                    .arg("--innodb-log-file-size=16M"),
             ),
             Kind::Mysql => done(
                 kind.command("/usr/sbin/mysqld")
                     .args(["--no-defaults", "--initialize-insecure"])
                     .args([&data, &temporary, "--secure-file-priv=NULL"])
-                    .arg("--innodb-flush-method=nosync"),
+                    .args([
+                        "--innodb-flush-method=nosync",
+                        "--innodb-redo-log-capacity=16M",
+                    ]),
             ),
         };
         let server = Self::start_in(kind, folder, configuration);
@@ -175,6 +179,11 @@ impl Server {
                 Kind::Mysql => {
                     "innodb_flush_method = nosync\nmysqlx = OFF\nsecure-file-priv = NULL".into()
                 }
+            },
+            // Many servers run at once: their files are small.
+            match self.kind {
+                Kind::Mariadb => "innodb_log_file_size = 16M".into(),
+                Kind::Mysql => "innodb_redo_log_capacity = 16M".into(),
             },
         ];
         let own = own.iter().map(ToString::to_string);

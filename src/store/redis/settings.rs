@@ -96,6 +96,12 @@ pub fn is_scheme(scheme: &str) -> bool {
 }
 
 impl Settings {
+    /// Whether all servers are on this host, by their sockets.
+    pub(super) fn is_near(&self) -> bool {
+        let mut hosts = self.hosts.iter();
+        hosts.all(|host| matches!(host, Host::Unix(_)))
+    }
+
     /// Reads a URL. `variable` looks an environment variable up.
     ///
     /// # Errors

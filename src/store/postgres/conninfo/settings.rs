@@ -124,6 +124,13 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether all servers are on this host, by their sockets.
+    #[must_use]
+    pub fn is_near(&self) -> bool {
+        let mut hosts = self.hosts.iter();
+        hosts.all(|host| matches!(host.address, Address::Unix(_)))
+    }
+
     /// The store's name in messages.
     #[must_use]
     pub fn name(&self) -> String {

@@ -1,0 +1,132 @@
+//! The first requests of a process, on its only thread. It has no deadline, no job and no children
+//! yet, so it may wait for a server of this host for a moment. A refused run ends with that.
+
+use std::time::Duration;
+
+use super::{Answer, Request, Store, StoreError, Trouble};
+
+/// How long a look may take. Meanwhile a stop signal just ends this process, which holds nothing.
+pub(super) const LOOK: Duration = Duration::from_millis(50);
+
+/// The same for the record of a refusal, which waits for the server's disk.
+const RECORD: Duration = Duration::from_secs(1);
+
+/// Whether there is time for making a store's tables: a first look leaves that to the call that comes
+/// after it.
+///
+/// # Errors
+/// If there is not.
+pub(super) fn check_time(limit: Duration, store: &str) -> Result<(), StoreError> {
+    if limit <= LOOK {
+        return Err(StoreError::unavailable(format!(
+            "there was too little time to make the tables of the store {store}"
+        )));
+    }
+    Ok(())
+}
+
+/// Carries a request out; `None`: the store gave no answer in time, and nothing happened that
+/// matters.
+pub(super) fn ask<S: Store + ?Sized>(store: &mut S, request: &Request) -> Option<Answer> {
+    let most = match request {
+        Request::Read(_) | Request::Once { .. } => LOOK,
+        Request::Refuse(_) => RECORD,
+        // Whether a write happened must not stay unknown.
+        _ => return None,
+    };
+    let usual = *store.limit_of_near()?;
+    *store.limit_of_near()? = usual.min(most);
+    let answer = request.carry_out(store);
+    *store.limit_of_near()? = usual;
+    let may_succeed_later = answer.error().is_some_and(|error| {
+        let trouble = error.trouble;
+        matches!(
+            trouble,
+            Trouble::Unavailable | Trouble::Refused | Trouble::Locked
+        )
+    });
+    (!may_succeed_later).then_some(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::store::mysql::test_server::{Kind, Server as MysqlServer};
+    use crate::store::mysql::{self, MysqlStore};
+    use crate::store::postgres::test_server::Server as PostgresServer;
+    use crate::store::postgres::{self, PostgresStore};
+    use crate::store::redis::settings::Settings as RedisSettings;
+    use crate::store::redis::test_server::Server as RedisServer;
+    use crate::store::redis::{RedisKv, RedisStore};
+    use crate::store::{Retention, Tokens as _};
+    use crate::token::GroupName;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn group() -> GroupName {
+        GroupName::new("g").unwrap()
+    }
+
+    fn redis(url: &str) -> RedisStore {
+        let settings = RedisSettings::read(url, |_| None).unwrap();
+        RedisStore::new(RedisKv::new(settings, LIMIT, "test"))
+    }
+
+    #[test]
+    fn a_server_of_this_host_is_asked_at_once_and_a_remote_one_never() {
+        let server = RedisServer::shared();
+        let prefix = RedisServer::prefix();
+        let ask = |url: &str| {
+            let mut store = redis(&format!("{url}?prefix={prefix}"));
+            store.at_first(&Request::Read(group()))
+        };
+        assert!(matches!(ask(&server.url()), Some(Answer::Read(Ok(_)))));
+        assert!(ask(&server.tcp_url()).is_none());
+    }
+
+    #[test]
+    fn a_server_that_is_silent_is_left_to_a_thread_with_the_time_that_it_had() {
+        let server = RedisServer::start(&[]);
+        let mut store = redis(&server.url());
+        server.freeze();
+        let begun = Instant::now();
+        assert!(store.at_first(&Request::Read(group())).is_none());
+        assert!(begun.elapsed() < LIMIT / 2);
+        assert_eq!(store.limit_of_near(), Some(&mut { LIMIT }));
+        server.thaw();
+        assert!(store.read(&group()).is_ok());
+    }
+
+    #[test]
+    fn nothing_is_written_but_a_refusal() {
+        let mut store = redis(&RedisServer::shared().url());
+        let group = group();
+        let retention = Retention {
+            history: LIMIT,
+            once: LIMIT,
+        };
+        assert!(
+            store
+                .at_first(&Request::Prune { group, retention })
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn no_tables_are_made() {
+        let database = PostgresServer::shared().database();
+        let settings = postgres::settings(&database.url(), "test").unwrap();
+        let mut store = PostgresStore::new(settings, LIMIT);
+        assert!(store.at_first(&Request::Read(group())).is_none());
+        let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'tokenrun'";
+        assert_eq!(database.sql(schemas).trim(), "0");
+
+        let database = MysqlServer::shared_of(Kind::Mariadb).database();
+        let settings = mysql::settings(&database.url(), "test").unwrap();
+        let mut store = MysqlStore::new(settings, LIMIT);
+        assert!(store.at_first(&Request::Read(group())).is_none());
+        assert_eq!(database.sql("SHOW TABLES").trim(), "");
+    }
+}
