@@ -7,6 +7,7 @@
 
 pub mod checkup;
 pub mod filesystem;
+pub mod first_look;
 pub mod history;
 pub mod kv;
 pub mod mysql;
@@ -21,7 +22,6 @@ pub mod worker;
 
 mod deadline;
 mod error;
-mod first_look;
 mod marks;
 mod queue;
 mod records;
@@ -70,15 +70,6 @@ pub trait Store: Tokens + Queue + Records + Marks + Send {
     /// without a thread.
     fn limit_of_near(&mut self) -> Option<&mut Duration> {
         None
-    }
-
-    /// Carries a process's first request out if that takes no waiting, or none but a moment's.
-    /// `None`: it would have to wait, and nothing happened.
-    fn at_first(&mut self, request: &Request) -> Option<Answer> {
-        match self.limit_of_near() {
-            Some(_) => first_look::ask(self, request),
-            None => self.at_once(request),
-        }
     }
 
     /// The check for another server of this store that accepts writes. `None`: there is no other

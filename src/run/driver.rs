@@ -23,16 +23,17 @@ use super::watch::Watch;
 use crate::job::Captured;
 use crate::job::ancestry::is_inside;
 use crate::moment::Moment;
+use crate::store::first_look;
 use crate::store::worker::Worker;
-use crate::store::{Answer, Request, Store};
+use crate::store::{Answer, Reading, Request, Store};
 use crate::sys::clock::LocalClock;
 use crate::sys::poll::Sources;
 use crate::sys::procfs;
 use crate::sys::random;
 use crate::sys::signal_numbers::{SIGCHLD, asks_for_end};
-use crate::sys::signals::SignalFd;
+use crate::sys::signals::{Inherited, SignalFd};
 use crate::sys::timer::Timer;
-use crate::token::{Claim, Evidence, Row};
+use crate::token::{Claim, Evidence, Row, SessionId};
 
 /// Deadlines are checked at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -72,6 +73,7 @@ pub fn drive(
         clock: outside.clock,
         store: store.as_mut(),
         locking: &mut locking,
+        inherited: outside.inherited,
     };
     let mut pending = first.look();
     if let Some(ending) = machine.ending() {
@@ -140,7 +142,7 @@ fn hear_end(
         }
     }
     if let Some(refusal) = refusing.record(claim, ending) {
-        let _ = store.at_first(&Request::Refuse(Box::new(refusal)));
+        let _ = first_look::ask(store, &Request::Refuse(Box::new(refusal)));
     }
 }
 
@@ -157,6 +159,7 @@ struct First<'a, 'b> {
     clock: LocalClock,
     store: &'a mut dyn Store,
     locking: &'a mut Locking<'b>,
+    inherited: Inherited,
 }
 
 impl First<'_, '_> {
@@ -178,14 +181,17 @@ impl First<'_, '_> {
             }
             match read {
                 None => return rest,
-                Some(request) => match self.store.at_first(&request) {
+                Some(request) => match first_look::ask(self.store, &request) {
                     None => {
                         rest.push(Action::Send(request));
                         return rest;
                     }
                     Some(answer) => {
                         prove_nesting(self.machine, &answer);
-                        event = event_of(answer, self.machine, self.locking);
+                        let (locking, inherited) = (&mut *self.locking, self.inherited);
+                        event = event_of(answer, self.machine, |reading, own| {
+                            locking.first_evidence(reading, own, inherited)
+                        });
                     }
                 },
             }
@@ -212,12 +218,16 @@ fn prove_nesting(machine: &mut Machine, answer: &Answer) {
 
 /// The locks are checked for the row that was just read: an earlier check would prove nothing about
 /// a run that was granted since.
-fn event_of(answer: Answer, machine: &Machine, locking: &mut Locking<'_>) -> Event {
+fn event_of(
+    answer: Answer,
+    machine: &Machine,
+    evidence_of: impl FnOnce(&Reading, &SessionId) -> Evidence,
+) -> Event {
     match answer {
         Answer::Read(result) => Event::Looked(result.map(|reading| {
             // With the token held there is a deadline, and the evidence is not needed.
             let evidence = match machine.seeks() {
-                true => locking.evidence(&reading, &machine.claim().session),
+                true => evidence_of(&reading, &machine.claim().session),
                 false => Evidence::None,
             };
             (reading, evidence)
@@ -373,7 +383,10 @@ impl Driver<'_> {
         match self.worker.answer() {
             Some(answer) => {
                 prove_nesting(&mut self.machine, &answer);
-                let event = event_of(answer, &self.machine, &mut self.locking);
+                let locking = &mut self.locking;
+                let event = event_of(answer, &self.machine, |reading, own| {
+                    locking.evidence(reading, own)
+                });
                 self.tell(event)
             }
             None => Ok(()),

@@ -9,6 +9,7 @@ use super::guarding::Guarding;
 use super::outside::LockSettings;
 use crate::job::locks::{self, Clerk, JobLock, LockName, Probed, RunLock};
 use crate::store::Reading;
+use crate::sys::procfs::is_namesake;
 use crate::sys::random;
 use crate::sys::signals::Inherited;
 use crate::token::{Evidence, Row, SessionId, StoreTime};
@@ -26,6 +27,8 @@ enum Hands {
     /// No process: the clerk is not there yet, has left, or could not be forked; with the reason.
     None(&'static str),
 }
+
+const NOT_YET: Hands = Hands::None("it was not asked yet");
 
 /// This run's own lock, and checks of others.
 #[derive(Debug)]
@@ -52,7 +55,7 @@ impl<'a> Locking<'a> {
     pub(super) const fn new(settings: &'a LockSettings) -> Self {
         let hands = match settings.patience {
             None => Hands::Own,
-            Some(_) => Hands::None("it was not asked yet"),
+            Some(_) => NOT_YET,
         };
         Self {
             settings,
@@ -118,13 +121,7 @@ impl<'a> Locking<'a> {
     /// running and names a file costs a check.
     pub(super) fn evidence(&mut self, reading: &Reading, own: &SessionId) -> Evidence {
         self.dead = None;
-        let Some(row) = &reading.row else {
-            return Evidence::None;
-        };
-        let file = row
-            .run()
-            .and_then(|run| LockName::parse(run.lock_file.as_deref()?));
-        let (Some(session), Some(file)) = (row.session().filter(|it| *it != own), file) else {
+        let Some((row, session, file)) = another(reading, own) else {
             return Evidence::None;
         };
         let Some(probed) = self.probe(&file) else {
@@ -133,6 +130,34 @@ impl<'a> Locking<'a> {
         let evidence = judge(probed, &file, || is_young(row, &reading.now));
         if evidence == Evidence::Dead {
             self.dead = Some((session.clone(), file));
+        }
+        evidence
+    }
+
+    /// The same, while this process has no children yet: a clerk that it needs is there for this
+    /// check alone. A clerk for the run is forked after the guard. Without a check, a run whose
+    /// heartbeats arrive counts as alive, as long as a process of its number seems to be its
+    /// supervisor.
+    pub(super) fn first_evidence(
+        &mut self,
+        reading: &Reading,
+        own: &SessionId,
+        inherited: Inherited,
+    ) -> Evidence {
+        let Some((row, ..)) = another(reading, own) else {
+            return Evidence::None;
+        };
+        if matches!(self.hands, Hands::Own) {
+            return self.evidence(reading, own);
+        }
+        if is_young(row, &reading.now) && row.document.pid.is_some_and(is_namesake) {
+            return Evidence::None;
+        }
+        self.fork_clerk(inherited);
+        let evidence = self.evidence(reading, own);
+        if let Hands::Clerk(clerk) = std::mem::replace(&mut self.hands, NOT_YET) {
+            // One that hangs is a child that this process had before its guard.
+            let _ = clerk.dismiss();
         }
         evidence
     }
@@ -213,6 +238,17 @@ pub fn evidence_of(directory: PathBuf, reading: &Reading, own: &SessionId) -> Ev
         patience: None,
     };
     Locking::new(&settings).evidence(reading, own)
+}
+
+/// The row of a run of another session, its session, and the file that it names.
+fn another<'a>(
+    reading: &'a Reading,
+    own: &SessionId,
+) -> Option<(&'a Row, &'a SessionId, LockName)> {
+    let row = reading.row.as_ref()?;
+    let session = row.session().filter(|it| *it != own)?;
+    let file = LockName::parse(row.run()?.lock_file.as_deref()?)?;
+    Some((row, session, file))
 }
 
 /// Whether the row may still contain this session.

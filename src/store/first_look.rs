@@ -25,16 +25,18 @@ pub(super) fn check_time(limit: Duration, store: &str) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Carries a request out; `None`: the store gave no answer in time, and nothing happened that
-/// matters.
-pub(super) fn ask<S: Store + ?Sized>(store: &mut S, request: &Request) -> Option<Answer> {
+/// Carries a request out if that takes no waiting, or a moment's. `None`: the store gave no answer in
+/// time, and nothing happened that matters.
+pub fn ask(store: &mut dyn Store, request: &Request) -> Option<Answer> {
+    let Some(&mut usual) = store.limit_of_near() else {
+        return store.at_once(request);
+    };
     let most = match request {
         Request::Read(_) | Request::Once { .. } => LOOK,
         Request::Refuse(_) => RECORD,
         // Whether a write happened must not stay unknown.
         _ => return None,
     };
-    let usual = *store.limit_of_near()?;
     *store.limit_of_near()? = usual.min(most);
     let answer = request.carry_out(store);
     *store.limit_of_near()? = usual;
@@ -78,12 +80,12 @@ mod tests {
     fn a_server_of_this_host_is_asked_at_once_and_a_remote_one_never() {
         let server = RedisServer::shared();
         let prefix = RedisServer::prefix();
-        let ask = |url: &str| {
+        let look = |url: &str| {
             let mut store = redis(&format!("{url}?prefix={prefix}"));
-            store.at_first(&Request::Read(group()))
+            ask(&mut store, &Request::Read(group()))
         };
-        assert!(matches!(ask(&server.url()), Some(Answer::Read(Ok(_)))));
-        assert!(ask(&server.tcp_url()).is_none());
+        assert!(matches!(look(&server.url()), Some(Answer::Read(Ok(_)))));
+        assert!(look(&server.tcp_url()).is_none());
     }
 
     #[test]
@@ -92,7 +94,7 @@ mod tests {
         let mut store = redis(&server.url());
         server.freeze();
         let begun = Instant::now();
-        assert!(store.at_first(&Request::Read(group())).is_none());
+        assert!(ask(&mut store, &Request::Read(group())).is_none());
         assert!(begun.elapsed() < LIMIT / 2);
         assert_eq!(store.limit_of_near(), Some(&mut { LIMIT }));
         server.thaw();
@@ -119,14 +121,14 @@ mod tests {
         let database = PostgresServer::shared().database();
         let settings = postgres::settings(&database.url(), "test").unwrap();
         let mut store = PostgresStore::new(settings, LIMIT);
-        assert!(store.at_first(&Request::Read(group())).is_none());
+        assert!(ask(&mut store, &Request::Read(group())).is_none());
         let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'tokenrun'";
         assert_eq!(database.sql(schemas).trim(), "0");
 
         let database = MysqlServer::shared_of(Kind::Mariadb).database();
         let settings = mysql::settings(&database.url(), "test").unwrap();
         let mut store = MysqlStore::new(settings, LIMIT);
-        assert!(store.at_first(&Request::Read(group())).is_none());
+        assert!(ask(&mut store, &Request::Read(group())).is_none());
         assert_eq!(database.sql("SHOW TABLES").trim(), "");
     }
 }

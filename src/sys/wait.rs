@@ -3,12 +3,16 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::libc;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
+
+use super::poll::wait_readable;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -86,14 +90,23 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 pub fn ends_within(pid: i32, limit: Duration) -> bool {
     let started = Instant::now();
     let mut pause = FIRST_PAUSE;
+    // It stays a child until it is reaped here, so that its number is no other's.
+    let number = Pid::from_raw(pid.max(0));
+    let notifier = number.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     loop {
-        match try_wait(pid) {
-            Ok(Waited::Running) if started.elapsed() < limit => {
+        let left = limit.saturating_sub(started.elapsed());
+        match (try_wait(pid), &notifier) {
+            (Ok(Waited::Running), _) if left.is_zero() => return false,
+            (Ok(Waited::Running), Some(notifier)) => {
+                // Whatever this returns, the child is asked next.
+                let _ = wait_readable(notifier.as_fd(), Some(left));
+            }
+            // The kernel or a sandbox has no pidfds.
+            (Ok(Waited::Running), None) => {
                 thread::sleep(pause);
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
-            Ok(Waited::Running) => return false,
-            Ok(Waited::Ended { .. } | Waited::NoChild) | Err(_) => return true,
+            (Ok(Waited::Ended { .. } | Waited::NoChild) | Err(_), _) => return true,
         }
     }
 }
