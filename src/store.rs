@@ -29,6 +29,7 @@ mod request;
 mod secret;
 mod tls;
 mod tokens;
+mod unix_socket;
 
 #[cfg(test)]
 pub(crate) mod conformance;

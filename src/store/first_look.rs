@@ -109,11 +109,8 @@ mod tests {
             history: LIMIT,
             once: LIMIT,
         };
-        assert!(
-            store
-                .at_first(&Request::Prune { group, retention })
-                .is_none()
-        );
+        let request = Request::Prune { group, retention };
+        assert!(ask(&mut store, &request).is_none());
     }
 
     #[test]

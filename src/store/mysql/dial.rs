@@ -6,13 +6,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 
 use super::fault::Fault;
 use super::login::log_in;
 use super::settings::{Address, Host, Settings};
 use super::wire::{Stream, Wire};
 use crate::store::deadline::{Activity, Deadline};
+use crate::store::unix_socket;
 use crate::sys::poll::Sources;
 use crate::sys::tcp::{self, Keepalive};
 
@@ -73,7 +74,7 @@ pub(super) async fn dial(
     let connecting = |error| Fault::Io(Activity::Connecting, error);
     if let Address::Unix(path) = &host.address {
         let deadline = deadline.at_most(settings.connect_timeout);
-        let stream = deadline.bound(Activity::Connecting, UnixStream::connect(path));
+        let stream = deadline.bound(Activity::Connecting, unix_socket::connect(path));
         let stream = stream.await?.map_err(connecting)?;
         let socket = copy_of(&stream)?;
         let stream = Box::new(stream);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 
@@ -19,6 +19,7 @@ use super::fault::{Fault, of_login};
 use super::tls;
 use crate::store::deadline::{Activity, Deadline};
 use crate::store::tls::Insecure;
+use crate::store::unix_socket;
 use crate::sys::tcp::{self, Keepalive};
 
 pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -122,7 +123,7 @@ pub(super) async fn dial(
         let path = socket_path(directory, host.port);
         let deadline = deadline.at_most(settings.connect_timeout);
         let stream = deadline
-            .bound(Activity::Connecting, UnixStream::connect(&path))
+            .bound(Activity::Connecting, unix_socket::connect(&path))
             .await?
             .map_err(|error| Fault::Io(Activity::Connecting, error))?;
         let fd = copy_of(&stream)?;

@@ -12,13 +12,14 @@ use bytes::BytesMut;
 use redis::Value;
 use redis::aio::AsyncStream as Wire;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio_util::codec::Decoder as _;
 
 use super::fault::Fault;
 use super::settings::{Host, Settings};
 use super::tls;
 use crate::store::deadline::{Activity, Deadline};
+use crate::store::unix_socket;
 
 /// An answer of a look fits: it takes one read.
 const CHUNK: usize = 8 * 1024;
@@ -135,7 +136,7 @@ pub(super) async fn dial(
     let name = match host {
         Host::Unix(path) => {
             let stream = deadline
-                .bound(Activity::Connecting, UnixStream::connect(path))
+                .bound(Activity::Connecting, unix_socket::connect(path))
                 .await?
                 .map_err(|error| Fault::Io(Activity::Connecting, error))?;
             let socket = copy_of(&stream)?;
