@@ -88,12 +88,14 @@ pub fn process(pid: i32) -> Option<Process> {
     Process::parse(line.get(..length)?)
 }
 
-/// Whether another process runs a program of this one's name. `false` also if it is hidden.
+/// Whether another process is alive that has this one's name. `false` also if it is hidden.
 #[must_use]
 pub fn is_namesake(pid: i32) -> bool {
-    let name = |process: &str| read_short(&format!("/proc/{process}/comm")).ok();
-    pid != super::process::pid()
-        && name(&pid.to_string()).is_some_and(|other| Some(other) == name("self"))
+    let own = super::process::pid();
+    let Some(other) = process(pid).filter(|other| other.is_alive() && other.pid != own) else {
+        return false;
+    };
+    process(own).is_some_and(|own| own.name == other.name)
 }
 
 /// How long a process has run on a processor since it began. `None` if there is no such process, or
