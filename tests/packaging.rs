@@ -22,6 +22,9 @@ mod mysql_server;
 #[path = "support/programs.rs"]
 #[allow(dead_code)]
 mod programs;
+#[path = "../src/store/redis/test_server.rs"]
+#[allow(dead_code)]
+mod redis_server;
 #[path = "../src/store/postgres/test_server.rs"]
 #[allow(dead_code)]
 mod server;
@@ -37,6 +40,8 @@ mod completions;
 mod container;
 #[path = "packaging/container_mariadb.rs"]
 mod container_mariadb;
+#[path = "packaging/container_redis.rs"]
+mod container_redis;
 #[path = "packaging/cron.rs"]
 mod cron;
 #[path = "packaging/hooks.rs"]

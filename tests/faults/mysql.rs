@@ -12,7 +12,7 @@ use tokenrun::sys::wait;
 
 use super::database::Database;
 use super::log::Log;
-use super::mysql_server::Server;
+use super::mysql_server::{Kind, Server};
 use super::postgres::Postgres;
 use super::proxy::Proxy;
 use super::troubles::SETTLE;
@@ -142,7 +142,37 @@ pub(crate) fn cause_faults(words: &[String]) {
 fn start() -> Server {
     let folder_number = std::process::id() + u32::try_from(Server::started()).unwrap();
     let id = format!("server_id = {folder_number}");
-    Server::start(&[&id, "log_bin", "log_slave_updates", "sync_binlog = 1"])
+    let log = ["log_bin", "log_slave_updates", "sync_binlog = 1"];
+    let gtids = ["gtid_mode = ON", "enforce_gtid_consistency = ON"];
+    match Kind::usual() {
+        Kind::Mariadb => Server::start(&[&[id.as_str()], &log[..]].concat()),
+        Kind::Mysql => Server::start(&[&[id.as_str()], &log[..], &gtids].concat()),
+    }
+}
+
+/// How a replica is made: what it follows, what the source has, what the replica waits for, and what it forgets.
+fn replication(port: u16) -> [String; 4] {
+    let source = "source_host = '127.0.0.1', source_user = 'root'";
+    match Kind::usual() {
+        Kind::Mariadb => [
+            format!(
+                "CHANGE MASTER TO {}, master_port = {port}, master_use_gtid = slave_pos; START SLAVE",
+                source.replace("source_", "master_")
+            ),
+            "SELECT @@gtid_binlog_pos".into(),
+            "SELECT MASTER_GTID_WAIT".into(),
+            "STOP SLAVE; RESET SLAVE ALL".into(),
+        ],
+        Kind::Mysql => [
+            format!(
+                "CHANGE REPLICATION SOURCE TO {source}, source_port = {port}, source_auto_position = 1, \
+                 get_source_public_key = 1; START REPLICA"
+            ),
+            "SELECT @@gtid_executed".into(),
+            "SELECT WAIT_FOR_EXECUTED_GTID_SET".into(),
+            "STOP REPLICA; RESET REPLICA ALL".into(),
+        ],
+    }
 }
 
 fn say(line: &str) {
@@ -252,21 +282,17 @@ impl Keeper {
     /// A replica has everything until now, and receives nothing more.
     fn make_a_replica(&mut self) {
         let replica = start();
-        let from = format!(
-            "CHANGE MASTER TO master_host = '127.0.0.1', master_port = {}, master_user = 'root', \
-             master_use_gtid = slave_pos; START SLAVE",
-            self.server.port()
-        );
+        let [follow, position, wait, forget] = replication(self.server.port());
         // The server lets it in as the administrator, whose tables it takes over too.
-        replica.sql("mysql", &from);
-        let have = self.server.sql("mysql", "SELECT @@gtid_binlog_pos");
-        let wait = format!("SELECT MASTER_GTID_WAIT('{have}', {})", PATIENCE.as_secs());
+        replica.sql("mysql", &follow);
+        let have = self.server.sql("mysql", &position).replace("\\n", "");
+        let wait = format!("{wait}('{have}', {})", PATIENCE.as_secs());
         assert_eq!(
             replica.sql("mysql", &wait),
             "0",
             "the replica does not come"
         );
-        replica.sql("mysql", "STOP SLAVE; RESET SLAVE ALL");
+        replica.sql("mysql", &forget);
         self.replica = Some(replica);
     }
 

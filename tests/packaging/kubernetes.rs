@@ -227,7 +227,7 @@ fn fits(secret: &Value) {
 
 #[test]
 fn the_manifests_fit_each_other() {
-    for store in ["store.yaml", "store-mysql.yaml"] {
+    for store in ["store.yaml", "store-mysql.yaml", "store-redis.yaml"] {
         fits(&manifest(store));
     }
     for cluster in ["east", "west"] {

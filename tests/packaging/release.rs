@@ -200,6 +200,7 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
         "/usr/share/doc/tokenrun/examples/prometheus/alerts.yml",
         "/usr/share/doc/tokenrun/examples/redis/fenced-set.lua",
         "/usr/share/doc/tokenrun/examples/kubernetes/store-mysql.yaml",
+        "/usr/share/doc/tokenrun/examples/kubernetes/store-redis.yaml",
     ] {
         assert!(
             installed.iter().any(|it| it == file),

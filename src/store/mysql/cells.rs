@@ -1,7 +1,7 @@
 //! The cells of one row, in order, and values as they are sent. The contents of a table are never
 //! trusted: an administrator may have changed them.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
@@ -141,9 +141,9 @@ fn literal(cell: &Cell) -> String {
         Cell::Text(Some(text)) => {
             let mut digits = String::with_capacity(text.len() * 2 + 12);
             digits.push_str("_utf8mb4 X'");
+            let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
             for byte in text.bytes() {
-                // A String takes everything.
-                let _ = write!(digits, "{byte:02x}");
+                digits.extend([digit(byte >> 4), digit(byte & 15)]);
             }
             digits.push('\'');
             Some(digits)

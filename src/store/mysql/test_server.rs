@@ -65,16 +65,16 @@ impl Server {
     /// A server of a test's own, with these lines of configuration.
     pub(crate) fn start(configuration: &[&str]) -> Self {
         STARTED.fetch_add(1, Ordering::Relaxed);
-        Self::start_of(Kind::Mariadb, configuration)
+        Self::start_of(Kind::usual(), configuration)
     }
 
     /// The one of this kind that all tests of a program share.
     pub(crate) fn shared_of(kind: Kind) -> &'static Self {
-        static MYSQL: OnceLock<Server> = OnceLock::new();
-        match kind {
-            Kind::Mariadb => Self::shared(),
-            Kind::Mysql => MYSQL.get_or_init(|| Self::start_of(kind, &[])),
+        static OTHER: OnceLock<Server> = OnceLock::new();
+        if kind == Kind::usual() {
+            return Self::shared();
         }
+        OTHER.get_or_init(|| Self::start_of(kind, &[]))
     }
 
     /// The same, of this kind.
@@ -102,11 +102,9 @@ impl Server {
         };
         let server = Self::start_in(kind, folder, configuration);
         if kind == Kind::Mysql {
-            // As in MariaDB.
-            server.sql(
-                "mysql",
-                &format!("CREATE USER {BY_TCP}; GRANT ALL ON *.* TO {BY_TCP}"),
-            );
+            // As in MariaDB. A replica has one of its own.
+            let user = format!("CREATE USER {BY_TCP}; GRANT ALL ON *.* TO {BY_TCP}");
+            server.sql("mysql", &format!("SET sql_log_bin = 0; {user}"));
         }
         server
     }

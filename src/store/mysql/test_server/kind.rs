@@ -15,6 +15,14 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// The kind of the tests that need only one: MariaDB, unless `TOKENRUN_TEST_SERVER` is `mysql`.
+    pub(crate) fn usual() -> Self {
+        match std::env::var("TOKENRUN_TEST_SERVER").as_deref() {
+            Ok("mysql") => Self::Mysql,
+            _ => Self::Mariadb,
+        }
+    }
+
     /// The root that the server sees.
     pub(crate) fn root(self) -> PathBuf {
         match self {
