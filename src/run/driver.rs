@@ -68,6 +68,12 @@ pub fn drive(
     listener: &mut dyn Listener,
 ) -> io::Result<(Ending, Option<Captured>)> {
     let mut locking = Locking::new(&outside.locks);
+    // A look at a server takes longer than one at a file. A signal that comes meanwhile waits for its
+    // end: a container's first process would lose it.
+    let is_near = store.limit_of_near().is_some();
+    if is_near {
+        outside.inherited.block()?;
+    }
     let mut first = First {
         machine: &mut machine,
         clock: outside.clock,
@@ -77,6 +83,9 @@ pub fn drive(
     };
     let mut pending = first.look();
     if let Some(ending) = machine.ending() {
+        if is_near {
+            outside.inherited.unblock()?;
+        }
         hear_end(&pending, ending, machine.claim(), store.as_mut(), listener);
         return Ok((ending.clone(), None));
     }

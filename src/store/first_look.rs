@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Answer, Request, Store, StoreError, Trouble};
 
-/// How long a look may take. Meanwhile a stop signal just ends this process, which holds nothing.
+/// How long a look may take: for so long a stop signal may have to wait.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// The same for the record of a refusal, which waits for the server's disk.

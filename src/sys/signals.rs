@@ -97,6 +97,14 @@ impl Inherited {
         Ok(taken.thread_set_mask()?)
     }
 
+    /// Takes [`Inherited::block`] back: a stop signal that has come meanwhile ends this process now.
+    ///
+    /// # Errors
+    /// Those of pthread_sigmask(3), which has no reason to fail.
+    pub fn unblock(&self) -> io::Result<()> {
+        Ok(self.mask.thread_set_mask()?)
+    }
+
     /// [`Inherited::look`] and [`Inherited::block`] in one.
     ///
     /// # Errors
