@@ -33,7 +33,7 @@ use crate::sys::random;
 use crate::sys::signal_numbers::{SIGCHLD, asks_for_end};
 use crate::sys::signals::{Inherited, SignalFd};
 use crate::sys::timer::Timer;
-use crate::token::{Claim, Evidence, Row, SessionId};
+use crate::token::{Claim, Evidence, RefusalRecord, Row, SessionId};
 
 /// Deadlines are checked at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -86,7 +86,14 @@ pub fn drive(
         if is_near {
             outside.inherited.unblock()?;
         }
-        hear_end(&pending, ending, machine.claim(), store.as_mut(), listener);
+        let refusal = hear_end(&pending, ending, machine.claim(), listener);
+        if is_near && refusal.is_some() {
+            // Nothing more is said: from here on a signal changes nothing.
+            outside.inherited.block()?;
+        }
+        if let Some(refusal) = refusal {
+            let _ = first_look::ask(store.as_mut(), &Request::Refuse(Box::new(refusal)));
+        }
         return Ok((ending.clone(), None));
     }
     if !procfs::is_ours() {
@@ -134,15 +141,14 @@ pub fn drive(
     ending.map(|ending| (ending, captured))
 }
 
-/// Delivers the notes of a run that ends with its first look, and records that it is refused: soon
-/// or not at all, because a record delays no exit, and a refusal without one is still one.
+/// Delivers the notes of a run that ends with its first look. Returns the record if it is refused, which
+/// is written soon or not at all: a record delays no exit, and a refusal without one is still one.
 fn hear_end(
     actions: &[Action],
     ending: &Ending,
     claim: &Claim,
-    store: &mut dyn Store,
     listener: &mut dyn Listener,
-) {
+) -> Option<RefusalRecord> {
     let mut refusing = Refusing::default();
     for action in actions {
         if let Action::Say(note) = action {
@@ -150,9 +156,7 @@ fn hear_end(
             listener.hear(note, false);
         }
     }
-    if let Some(refusal) = refusing.record(claim, ending) {
-        let _ = first_look::ask(store, &Request::Refuse(Box::new(refusal)));
-    }
+    refusing.record(claim, ending)
 }
 
 /// The random bits that a driver takes from the kernel.

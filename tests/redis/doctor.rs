@@ -61,7 +61,13 @@ fn replicas_without_which_the_master_goes_on_are_found() {
     let words = ["min-replicas-to-write 1"];
     says(&found(&site, 0), "replicas", "warn", &words);
     master.cli(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    master.until_a_replica_is_near();
     says(&found(&site, 0), "replicas", "ok", &[]);
+    master.cli(&["CONFIG", "SET", "min-replicas-to-write", "2"]);
+    let refuses = ["1 of 2 replicas", "refuses writes"];
+    says(&found(&site, 69), "replicas", "FAIL", &refuses);
+    site.short("a").end().with_code(69).says(&["NOREPLICAS"]);
+    master.cli(&["CONFIG", "SET", "min-replicas-to-write", "0"]);
     let alone = Site::new(replica.tcp_url());
     says(&found(&alone, 69), "server", "FAIL", &["a replica of"]);
     replica.promote();
@@ -76,6 +82,44 @@ fn replicas_without_which_the_master_goes_on_are_found() {
         "FAIL",
         &["accept writes"],
     );
+}
+
+/// Each makes every run end with this code.
+#[test]
+fn what_refuses_every_run_fails() {
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.url());
+    let words = "ACL SETUSER etl reset on >pw ~* &* +@all -time";
+    server.cli(&words.split(' ').collect::<Vec<_>>());
+    let etl = Site::new(server.tcp_url().replace("://", "://etl:pw@"));
+    says(&found(&etl, 77), "rights", "FAIL", &["TIME"]);
+    // Without a password, it is that user all the same.
+    let open = Site::new(server.tcp_url().replace("://", "://etl@"));
+    says(&found(&open, 77), "login", "FAIL", &["WRONGPASS"]);
+    open.short("a").end().with_code(77).says(&["WRONGPASS"]);
+    server.cli(&[
+        "ACL", "SETUSER", "free", "on", "nopass", "~*", "&*", "+@all",
+    ]);
+    let free = Site::new(server.tcp_url().replace("://", "://free@"));
+    says(&found(&free, 0), "login", "ok", &["as free"]);
+    server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    says(&found(&site, 69), "memory", "FAIL", &["refuses writes"]);
+    server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+    let note = server.cli(&["KEYS", "*:incarnation"]);
+    server.cli(&["DEL", note.trim()]);
+    server.cli(&["SET", note.trim(), "mine"]);
+    says(&found(&site, 78), "group", "FAIL", &["WRONGTYPE"]);
+    let any = site.verb(&["doctor"]).end().with_code(78);
+    assert!(any.stdout.contains("FAIL  read"), "{any:?}");
+}
+
+#[test]
+fn two_names_of_one_server_are_one() {
+    let server = Server::start(&[]);
+    let port = server.port();
+    let twice = format!("redis://127.0.0.1:{port},localhost:{port}");
+    let site = settled(&server, &twice);
+    says(&found(&site, 0), "primary", "ok", &["the only master"]);
 }
 
 #[test]

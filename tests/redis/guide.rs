@@ -124,6 +124,7 @@ fn the_settings_of_the_guide_are_fine() {
     let master = Server::start(&lines);
     let replica = Server::start(&lines);
     replica.follow(&master);
+    master.until_a_replica_is_near();
     let both = format!(
         "redis://127.0.0.1:{},127.0.0.1:{}",
         master.port(),

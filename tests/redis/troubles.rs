@@ -250,6 +250,29 @@ fn a_key_of_another_program_is_said() {
     site.short("a").end().with_code(78).says(&["WRONGTYPE"]);
 }
 
+/// A swap of such a token would conflict for ever.
+#[test]
+fn a_token_that_was_renamed_or_has_an_odd_version_is_said() {
+    let server = Server::shared();
+    let site = settled(server, &server.url());
+    let token = key(&site, "token:job");
+    site.short("a").end().with_code(0);
+    let version = server.cli(&["HGET", &token, "version"]);
+    server.cli(&[
+        "HSET",
+        &token,
+        "version",
+        &format!("+{}", version.trim().trim_start_matches('-')),
+    ]);
+    site.short("a")
+        .end()
+        .with_code(78)
+        .says(&["version", "in place of"]);
+    server.cli(&["HSET", &token, "version", version.trim()]);
+    server.cli(&["HSET", &token, "token_group", "other"]);
+    site.short("a").end().with_code(78).says(&["was renamed"]);
+}
+
 #[test]
 fn a_server_that_is_no_redis_is_said() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -21,11 +21,19 @@ const STATE: &str = "state";
 const CLIENT_BOUND: &str = "client_bound";
 const EXPECTED_CLIENT: &str = "expected_client";
 
-fn token(entry: &Entry) -> Result<Row, BadColumn> {
-    let number = |column, text: &str| {
-        let number = text.parse::<i64>();
-        number.map_err(|why| BadColumn::of(column, why))
-    };
+/// A number as it is written here: a commit compares versions as texts.
+fn number(column: &str, text: &str) -> Result<i64, BadColumn> {
+    let number: i64 = text.parse().map_err(|why| BadColumn::of(column, why))?;
+    match number.to_string() == text {
+        true => Ok(number),
+        false => Err(BadColumn::of(
+            column,
+            format!("is {text:?} in place of {number}"),
+        )),
+    }
+}
+
+fn token(key: &str, entry: &Entry) -> Result<Row, BadColumn> {
     let columns = Columns {
         group: entry.field(GROUP),
         version: number("version", &entry.version)?,
@@ -36,7 +44,11 @@ fn token(entry: &Entry) -> Result<Row, BadColumn> {
         stamped: entry.stamp.clone(),
         document: entry.field(DOCUMENT).to_owned(),
     };
-    columns.row()
+    let row = columns.row()?;
+    if keys::token(&row.group) != key {
+        return Err(BadColumn::of(GROUP, "is another's: the entry was renamed"));
+    }
+    Ok(row)
 }
 
 fn put_token(swap: &Swap) -> Put {
@@ -146,10 +158,10 @@ impl<K: Kv> KvStore<K> {
     fn memory(&self, found: &Found) -> Result<Memory, StoreError> {
         let note = found.entries.get(INCARNATION);
         let note = note.map(|entry| {
-            let version = entry.version.parse().map(Version::from_stored);
+            let version = number("version", &entry.version).map(Version::from_stored);
             version.map(|version| IncarnationNote::from_json(entry.field(DOCUMENT), version))
         });
-        let wrong = |why| self.bad(INCARNATION, &BadColumn::of("version", why));
+        let wrong = |bad| self.bad(INCARNATION, &bad);
         Ok(Memory {
             incarnation: found.server.incarnation.clone(),
             durable: found.server.durable,
@@ -159,7 +171,7 @@ impl<K: Kv> KvStore<K> {
     }
 
     fn row(&self, key: &str, entry: &Entry) -> Result<Row, StoreError> {
-        token(entry).map_err(|bad| self.bad(key, &bad))
+        token(key, entry).map_err(|bad| self.bad(key, &bad))
     }
 }
 

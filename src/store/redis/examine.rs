@@ -23,9 +23,9 @@ use crate::token::{GroupName, Timing};
 const APPLICATION: &str = "tokenrun doctor";
 
 /// What the scripts call, and what a waiter does besides.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 13] = [
     "HGET", "HGETALL", "HSET", "EXISTS", "DEL", "INCR", "ZADD", "ZREM", "ZRANGE", "ZCARD",
-    "PUBLISH",
+    "PUBLISH", "TIME", "INFO",
 ];
 
 /// Examines every server that the settings name.
@@ -50,13 +50,17 @@ pub fn examine(
         };
         if let Some(info) = server.examine(host, group) {
             has_replicas |= info.number("connected_slaves") > 0;
-            if info.is_master() {
-                masters.push(name);
+            let process = info.process().to_owned();
+            // Two names may be of one server.
+            let is_known = masters.iter().any(|(_, other)| *other == process);
+            if info.is_master() && !is_known {
+                masters.push((name, process));
             }
         }
     }
     if several {
-        tell(findings::primary(&masters));
+        let names: Vec<String> = masters.into_iter().map(|(name, _)| name).collect();
+        tell(findings::primary(&names));
     }
     tell(advice::timing(timing, several || has_replicas));
 }
@@ -126,15 +130,15 @@ impl Server<'_, '_> {
             fsync.as_deref(),
             rewrite.as_deref(),
         ));
-        for check in [findings::replicas(info), findings::cluster(info)] {
+        let needed = self.setting("min-replicas-to-write");
+        let needed = needed.and_then(|needed| needed.parse().ok());
+        for check in [findings::replicas(info, needed), findings::cluster(info)] {
             check.into_iter().for_each(&mut *self.tell);
         }
         if self.has_sentinel() {
             self.tell(findings::sentinel(info));
         }
-        if let Some(group) = group {
-            self.group(host, group);
-        }
+        self.read(host, group);
     }
 
     fn failed(&self, host: &Host, fault: &Fault) -> Check {
@@ -224,14 +228,19 @@ impl Server<'_, '_> {
         pair.get(1).is_some_and(|count| *count != Value::Int(0))
     }
 
-    fn group(&mut self, host: &Host, group: &GroupName) {
+    /// Reads a token as a run does: this group's, or any.
+    fn read(&mut self, host: &Host, group: Option<&GroupName>) {
+        let Ok(any) = GroupName::new("doctor") else {
+            return;
+        };
         let only = self.connection.settings.only(host);
         let timeout = self.timing.store_timeout;
         let mut store = RedisStore::new(RedisKv::new(only, timeout, APPLICATION));
-        let check = match store.read(group) {
-            Ok(reading) => advice::group(group, reading.row.as_ref(), self.timing),
-            Err(error) => Check::fail(
-                "group",
+        let check = match (store.read(group.unwrap_or(&any)), group) {
+            (Ok(_), None) => return,
+            (Ok(reading), Some(group)) => advice::group(group, reading.row.as_ref(), self.timing),
+            (Err(error), group) => Check::fail(
+                if group.is_some() { "group" } else { "read" },
                 error.trouble,
                 error.what.clone(),
                 error

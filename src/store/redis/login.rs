@@ -16,12 +16,14 @@ impl Login {
     /// The commands for these settings. `application`: the connection's name.
     pub(super) fn of(settings: &Settings, application: &str) -> Self {
         let mut needed = Vec::new();
-        if let Some(password) = &settings.password {
+        let password = settings.password.as_ref().map(|it| it.0.as_str());
+        if settings.user.is_some() || password.is_some() {
             let mut command = redis::cmd("AUTH");
             if let Some(user) = &settings.user {
                 command.arg(user);
             }
-            command.arg(&password.0);
+            // A user without a password takes any. Without this the run would have another user's rights.
+            command.arg(password.unwrap_or_default());
             needed.push(command);
         }
         if settings.database != 0 {

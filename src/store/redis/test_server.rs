@@ -238,6 +238,14 @@ impl Server {
         });
     }
 
+    /// Waits until this master counts a replica as near enough for `min-replicas-to-write`.
+    pub(crate) fn until_a_replica_is_near(&self) {
+        self.wait_until("a replica that is near", || {
+            self.cli(&["INFO", "replication"])
+                .contains("min_slaves_good_slaves:1")
+        });
+    }
+
     /// Ends its following: it accepts writes from now on.
     pub(crate) fn promote(&self) {
         self.cli(&["REPLICAOF", "NO", "ONE"]);

@@ -21,6 +21,11 @@ impl Info {
         self.text(name).parse().unwrap_or_default()
     }
 
+    /// The id of the server's process.
+    pub(super) fn process(&self) -> &str {
+        self.text("run_id")
+    }
+
     pub(super) fn is_master(&self) -> bool {
         self.text("role") == "master"
     }
@@ -127,6 +132,14 @@ pub(super) fn memory(info: &Info) -> Check {
             "CONFIG SET maxmemory-policy noeviction, and in redis.conf",
         );
     }
+    if most > 0 && used >= most && policy == "noeviction" {
+        return Check::fail(
+            STEP,
+            Trouble::Unavailable,
+            format!("{found}: the server refuses writes, so nothing is granted and jobs are ended"),
+            "raise maxmemory, or remove other data",
+        );
+    }
     if most > 0 && used.saturating_mul(10) > most.saturating_mul(9) {
         return Check::warn(
             STEP,
@@ -181,14 +194,23 @@ pub(super) fn durability(info: &Info, fsync: Option<&str>, on_rewrite: Option<&s
     }
 }
 
-/// Whether a master that has lost its replicas stops.
-pub(super) fn replicas(info: &Info) -> Option<Check> {
+/// Whether a master that has lost its replicas stops. `needed`: `min-replicas-to-write`, if this user may
+/// read it.
+pub(super) fn replicas(info: &Info, needed: Option<u64>) -> Option<Check> {
     const STEP: &str = "replicas";
     let count = info.number("connected_slaves");
     // The server tells it only if the setting is not 0.
     let needs_them = !info.text("min_slaves_good_slaves").is_empty();
+    let near = info.number("min_slaves_good_slaves");
+    let needed = needed.unwrap_or(1);
     match (count, needs_them) {
         (0, false) => None,
+        (_, true) if near < needed => Some(Check::fail(
+            STEP,
+            Trouble::Unavailable,
+            format!("{near} of {needed} replicas are there: the server refuses writes"),
+            "start the replicas, or see why they lag (min-replicas-to-write, min-replicas-max-lag)",
+        )),
         (count, true) => Some(Check::fine(
             STEP,
             format!("{count} replicas, without which it refuses writes"),
@@ -275,11 +297,18 @@ mod tests {
 
     #[test]
     fn replicas_are_warned_of_unless_the_master_needs_them() {
-        assert_eq!(replicas(&info(&[])), None);
-        let loose = replicas(&info(&[("connected_slaves", "1")])).unwrap();
+        assert_eq!(replicas(&info(&[]), None), None);
+        let loose = replicas(&info(&[("connected_slaves", "1")]), None).unwrap();
         assert_eq!(loose.verdict, Verdict::Warn);
         let tight = [("connected_slaves", "1"), ("min_slaves_good_slaves", "1")];
-        assert_eq!(replicas(&info(&tight)).unwrap().verdict, Verdict::Fine);
+        let verdict = |needed| replicas(&info(&tight), needed).unwrap().verdict;
+        assert_eq!(
+            (verdict(None), verdict(Some(1))),
+            (Verdict::Fine, Verdict::Fine)
+        );
+        assert!(matches!(verdict(Some(2)), Verdict::Fail(_)));
+        let none = [("connected_slaves", "1"), ("min_slaves_good_slaves", "0")];
+        assert!(is_fail(&replicas(&info(&none), None).unwrap()));
         assert_eq!(sentinel(&info(&tight)).verdict, Verdict::Fine);
         assert_eq!(sentinel(&info(&[])).verdict, Verdict::Warn);
     }
