@@ -6,6 +6,8 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
 COPY . .
+# musl, with which a process starts in half the time.
+RUN apt-get update && apt-get install -y --no-install-recommends musl-tools && rustup target add "$(uname -m)-unknown-linux-musl"
 RUN packaging/static-binary /out
 
 FROM scratch

@@ -37,6 +37,8 @@ mod mysql_server;
 mod options;
 #[path = "faults/postgres.rs"]
 mod postgres;
+#[path = "support/program.rs"]
+mod program;
 #[path = "postgres/proxy.rs"]
 #[allow(dead_code)]
 mod proxy;

@@ -70,6 +70,8 @@ pub struct MysqlStore {
     checked: bool,
     /// The last list failed because the tables do not exist.
     lacks_tables: bool,
+    /// Whether the server has read the procedure of swaps for this session's connection.
+    is_prepared: bool,
     /// The name of the lock that this session holds while others wait for its token.
     rings: Option<String>,
     /// Whether others waited for the token at the last swap.
@@ -107,6 +109,7 @@ impl MysqlStore {
             timeout,
             checked: false,
             lacks_tables: false,
+            is_prepared: false,
             rings: None,
             waits: false,
             bell: None,
@@ -198,6 +201,7 @@ impl Store for MysqlStore {
     /// A holder without waiters needs no connection until its next heartbeat.
     fn idle(&mut self) {
         if self.rings.is_none() && self.bell.is_none() {
+            self.is_prepared = false;
             self.connection.close();
         }
     }

@@ -1,10 +1,17 @@
-//! What a file system keeps about an open file: statx(2).
+//! What a file system keeps about a file: statx(2).
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use nix::libc;
-use rustix::fs::{AtFlags, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
+
+/// What is asked for. The standard library asks for the birth time only where it is linked with glibc.
+const WANTED: StatxFlags = StatxFlags::TYPE
+    .union(StatxFlags::MODE)
+    .union(StatxFlags::INO)
+    .union(StatxFlags::BTIME);
 
 /// A file, under any name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,17 +42,36 @@ pub struct Birth {
     pub nanos: u32,
 }
 
+impl Birth {
+    /// Nanoseconds since 1970; 0 before that.
+    #[must_use]
+    pub fn nanos_since_1970(self) -> u128 {
+        let seconds = u128::try_from(self.seconds).unwrap_or_default();
+        seconds * 1_000_000_000 + u128::from(self.nanos)
+    }
+}
+
 impl Inode {
     /// That of an open file.
     ///
     /// # Errors
     /// What statx(2) says; it has no reason to.
     pub fn of(file: impl AsFd) -> io::Result<Self> {
-        let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::BTIME;
-        let found = statx(file, "", AtFlags::EMPTY_PATH, wanted)?;
+        Ok(Self::read(&statx(file, "", AtFlags::EMPTY_PATH, WANTED)?))
+    }
+
+    /// That of the file with this path, behind links.
+    ///
+    /// # Errors
+    /// What statx(2) says.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self::read(&statx(CWD, path, AtFlags::empty(), WANTED)?))
+    }
+
+    fn read(found: &Statx) -> Self {
         let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
         let kind = u32::from(found.stx_mode) & libc::S_IFMT;
-        Ok(Self {
+        Self {
             device: Device {
                 major: found.stx_dev_major,
                 minor: found.stx_dev_minor,
@@ -57,7 +83,7 @@ impl Inode {
             }),
             mode: found.stx_mode & 0o7777,
             is_file: kind == libc::S_IFREG,
-        })
+        }
     }
 }
 
@@ -66,6 +92,7 @@ mod tests {
     use super::*;
     use std::fs::{self, File, Permissions};
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::time::SystemTime;
 
     #[test]
     fn it_says_what_stat_says() {
@@ -76,6 +103,15 @@ mod tests {
         let inode = Inode::of(File::open(&path).unwrap()).unwrap();
         assert_eq!(inode.number, fs::metadata(&path).unwrap().ino());
         assert_eq!((inode.mode, inode.is_file), (0o640, true));
+        assert_eq!(Inode::at(&path).unwrap(), inode);
+        // The standard library has no birth times with musl.
+        if let Ok(born) = fs::metadata(&path).unwrap().created() {
+            let since_1970 = born.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+            assert_eq!(
+                inode.born.unwrap().nanos_since_1970(),
+                since_1970.as_nanos()
+            );
+        }
         let directory = Inode::of(File::open(folder.path()).unwrap()).unwrap();
         assert!(!directory.is_file);
         assert_eq!(directory.device, inode.device);

@@ -57,22 +57,28 @@ fn highest_real_time() -> i32 {
 }
 
 fn run_in_real_time(priority: i32) -> bool {
-    let wanted = libc::sched_param {
-        sched_priority: priority,
-    };
-    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: sched_setscheduler(2) reads a struct that is ours.
-    unsafe { libc::sched_setscheduler(0, policy, &wanted) == 0 }
+    schedule(&Attributes {
+        policy: libc::SCHED_RR.cast_unsigned(),
+        priority: u32::try_from(priority).unwrap_or_default(),
+        ..Attributes::default()
+    })
 }
 
 fn run_in_turn(nice: i32) -> bool {
-    let wanted = Attributes {
-        size: u32::try_from(size_of::<Attributes>()).unwrap_or_default(),
+    schedule(&Attributes {
         policy: libc::SCHED_OTHER.cast_unsigned(),
-        flags: RESET_ON_FORK,
         nice,
         runtime: SHORT_SLICE,
         ..Attributes::default()
+    })
+}
+
+/// By the kernel's own call: musl's sched_setscheduler(3) does nothing, and returns ENOSYS.
+fn schedule(wanted: &Attributes) -> bool {
+    let wanted = Attributes {
+        size: u32::try_from(size_of::<Attributes>()).unwrap_or_default(),
+        flags: RESET_ON_FORK,
+        ..*wanted
     };
     // SAFETY: sched_setattr(2) reads a struct that is ours, up to the size in it.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };

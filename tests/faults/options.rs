@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use crate::program::TOKENRUN;
+
 /// How long there are faults if nothing else is asked for.
 const BRIEF: Duration = Duration::from_secs(10);
 
@@ -42,7 +44,7 @@ impl Options {
                 .map(str::to_owned)
                 .to_vec(),
             locks: true,
-            program: env!("CARGO_BIN_EXE_tokenrun").into(),
+            program: TOKENRUN.into(),
             list: false,
             filters: Vec::new(),
             skipped: Vec::new(),

@@ -3,13 +3,13 @@
 use std::process::Command;
 
 use crate::blocks::{Page, matches, pages};
+use crate::support::TOKENRUN;
 use crate::typing::{BASH, is_as_shown, type_in};
 
 /// The page's blocks in a shell of its own, with a store there.
 fn type_in_a_folder(page: &Page) -> usize {
     let folder = tempfile::tempdir().unwrap();
-    let binary = env!("CARGO_BIN_EXE_tokenrun");
-    std::os::unix::fs::symlink(binary, folder.path().join("tokenrun")).unwrap();
+    std::os::unix::fs::symlink(TOKENRUN, folder.path().join("tokenrun")).unwrap();
     let path = folder.path();
     let mut bash = Command::new("bash");
     bash.args(["-c", BASH])

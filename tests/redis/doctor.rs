@@ -154,4 +154,21 @@ fn a_node_of_a_cluster_is_found() {
     site.short("a").hasty().end().with_code(0);
     let words = ["one node of a cluster", "min-replicas-to-write 1"];
     says(&found(&site, 0), "cluster", "warn", &words);
+    server.cli(&["CLUSTER", "DELSLOTSRANGE", "0", "16383"]);
+    server.wait_until("no slots", || {
+        server
+            .cli(&["CLUSTER", "INFO"])
+            .contains("cluster_state:fail")
+    });
+    let words = ["CLUSTERDOWN", "CLUSTER INFO"];
+    says(&found(&site, 69), "rights", "FAIL", &words);
+}
+
+#[test]
+fn a_server_that_runs_no_scripts_is_found() {
+    let server = Server::start(&["rename-command EVAL run-a-script"]);
+    let site = Site::new(server.url());
+    let words = ["unknown command", "rename-command"];
+    says(&found(&site, 78), "rights", "FAIL", &words);
+    site.short("a").end().with_code(78).says(&words);
 }

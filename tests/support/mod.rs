@@ -2,13 +2,15 @@
 //! environment, and a job that proves when it was alive.
 
 mod processes;
+mod program;
 mod run;
 mod store;
 mod terminal;
 mod traced;
 
 pub(crate) use processes::{alive, children, signal, state, until_dead, until_stopped};
-pub(crate) use run::{Ended, Line, Run, TOKENRUN};
+pub(crate) use program::TOKENRUN;
+pub(crate) use run::{Ended, Line, Run};
 #[allow(unused_imports)] // The tests on other stores bring their own lines.
 pub(crate) use store::{PROVING, Store};
 pub(crate) use terminal::{Terminal, ctrl};

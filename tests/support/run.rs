@@ -9,13 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::sys::signal::Signal;
 
-use super::{children, signal, until};
+use super::{TOKENRUN, children, signal, until};
 
 /// The variable by which a test knows its processes.
 pub(super) const MARK: &str = "TEST_FOLDER";
-
-/// The binary under test.
-pub(crate) const TOKENRUN: &str = env!("CARGO_BIN_EXE_tokenrun");
 
 /// A command line, before it is started.
 #[derive(Clone)]

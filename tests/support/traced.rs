@@ -85,7 +85,7 @@ fn go_on(thread: Pid, signal: Option<nix::sys::signal::Signal>) {
 /// The call that a thread has just begun, as far as it is of interest. It is noted when it
 /// begins: nothing else of that thread comes before its end.
 fn call(thread: Pid) -> Option<Call> {
-    if ptrace::syscall_info(thread).ok()?.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
+    if !is_at_entry(thread) {
         return None;
     }
     let text = fs::read_to_string(format!("/proc/{thread}/syscall")).ok()?;
@@ -107,4 +107,27 @@ fn call(thread: Pid) -> Option<Call> {
         libc::SYS_rename => Some(Call::Rename),
         _ => None,
     }
+}
+
+/// `PTRACE_GET_SYSCALL_INFO` of `<linux/ptrace.h>`. The crates have it only where they are linked with glibc.
+const GET_SYSCALL_INFO: libc::c_long = 0x420e;
+
+/// The first byte of its answer at the entry of a call.
+const AT_ENTRY: u8 = 1;
+
+/// Whether a stopped thread has just begun a call, and not ended one.
+#[allow(unsafe_code)]
+fn is_at_entry(thread: Pid) -> bool {
+    let mut info = [0_u8; 128];
+    // SAFETY: ptrace(2) writes at most as many bytes as it is told that there are.
+    let got = unsafe {
+        libc::syscall(
+            libc::SYS_ptrace,
+            GET_SYSCALL_INFO,
+            libc::c_long::from(thread.as_raw()),
+            info.len(),
+            info.as_mut_ptr(),
+        )
+    };
+    got > 0 && info[0] == AT_ENTRY
 }

@@ -104,19 +104,23 @@ impl MysqlStore {
         });
     }
 
-    /// Clears a notification, if there is one.
-    pub(super) fn hear(&mut self) {
+    /// Clears a notification, if there is one. Whether it says that the holder has given its lock up.
+    pub(super) fn hear(&mut self) -> bool {
         let Some(mut bell) = self.bell.take() else {
-            return;
+            return false;
         };
+        let mut is_given_up = false;
         if bell.is_armed && !bell.link.is_alive() {
             bell.is_armed = false;
             let limit = LIMIT.min(self.timeout);
-            if !self.connection.receive_aside(limit, &mut bell.link) {
-                return;
-            }
+            let Some(answer) = self.connection.receive_aside(limit, &mut bell.link) else {
+                return false;
+            };
+            let got = Cells::first(&answer).and_then(|mut cells| cells.flag().ok());
+            is_given_up = got == Some(true);
         }
         self.bell = Some(bell);
+        is_given_up
     }
 }
 

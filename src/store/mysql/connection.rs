@@ -189,18 +189,16 @@ impl Connection {
         link
     }
 
-    /// Reads the answer on another connection, which is there. Whether that succeeded.
-    pub(super) fn receive_aside(&self, limit: Duration, link: &mut Link) -> bool {
-        let Some(runtime) = &self.runtime else {
-            return false;
-        };
+    /// Reads the answer on another connection, which is there. `None`: the connection is over.
+    pub(super) fn receive_aside(&self, limit: Duration, link: &mut Link) -> Option<Answer> {
         let mut answers = Vec::new();
         let receiving = link.wire.receive(&mut answers);
         let received = async {
             let deadline = Deadline::after(limit);
             deadline.bound(Activity::Asking, receiving).await
         };
-        matches!(runtime.block_on(received), Ok(Ok(())))
+        self.runtime.as_ref()?.block_on(received).ok()?.ok()?;
+        answers.pop()
     }
 
     fn runtime(&mut self) -> Result<Runtime, String> {

@@ -70,6 +70,7 @@ impl Queue for MysqlStore {
         let statement = self.statements.of(sql!("queue_join"), &values);
         let joined = self.connection.ask(self.timeout, &statement);
         joined.map_err(|failed| failed.error)?;
+        self.prepare();
         // Before the read, which then shows what was not heard.
         self.listen(group);
         self.read(group)

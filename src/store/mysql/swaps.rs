@@ -28,6 +28,12 @@ const LOCKED_ROW: &str = "locked by another session on the server, which SHOW PR
 const LOCKED_FENCE: &str = "held by a transaction of the earlier run on the server; it ends with that \
                             transaction";
 
+/// How many values `swap.sql` has.
+const PARAMETERS: usize = 26;
+
+/// How many of them are the token's: the record of a run alone has none.
+const OF_TOKEN: usize = 16;
+
 /// The values of `swap.sql`.
 fn values(swap: &Swap) -> Vec<Cell> {
     let is_grant = swap.stamp == Some(StampOf::Granted);
@@ -108,7 +114,7 @@ impl MysqlStore {
     pub(super) fn write_run(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
         let begun = Instant::now();
         let mut values = vec![Cell::text(&run.group)];
-        values.resize(16, Cell::Number(None));
+        values.resize(OF_TOKEN, Cell::Number(None));
         values.extend(run_values(Some(run), true));
         let statement = self.statements.of(sql!("swap"), &values);
         let answer = match self.connection.ask(self.timeout, &statement) {
@@ -124,6 +130,16 @@ impl MysqlStore {
             Outcome::Done(_) => Recorded::Written,
             _ => Recorded::Already,
         })
+    }
+
+    /// Makes the server read the procedure's text, which it does when a session first calls it: a call without
+    /// effect. For a session in the queue, whose swap must be quick.
+    pub(super) fn prepare(&mut self) {
+        if !self.is_prepared {
+            let nothing = vec![Cell::Number(None); PARAMETERS];
+            let statement = self.statements.of(sql!("swap"), &nothing);
+            self.is_prepared = self.connection.ask(self.timeout, &statement).is_ok();
+        }
     }
 
     /// Calls a procedure, and again for a moment while another transaction is in the way.
@@ -171,5 +187,26 @@ impl MysqlStore {
             "the token of {:?} in {place} is {by}",
             group.as_str()
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::mysql::settings;
+    use crate::store::mysql::test_server::{Kind, Server};
+
+    #[test]
+    fn a_call_that_prepares_the_session_has_no_effect() {
+        let database = Server::shared_of(Kind::Mariadb).database();
+        let settings = settings(&database.url(), "test").unwrap();
+        let mut store = MysqlStore::new(settings, Duration::from_secs(10));
+        store.init().unwrap();
+        store.prepare();
+        assert!(store.is_prepared);
+        for table in ["tokens", "fences", "runs", "acts", "done_keys"] {
+            let count = database.sql(&format!("SELECT COUNT(*) FROM tokenrun_{table}"));
+            assert_eq!(count.trim(), "0", "{table}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::{MysqlStore, schema};
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::token::Columns;
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
-use crate::token::{GroupName, NoteSwap, Row, StoreTime, Swap, Swapped, Until, WallTime};
+use crate::token::{GroupName, NoteSwap, Row, State, StoreTime, Swap, Swapped, Until, WallTime};
 
 /// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
 /// reader.
@@ -101,15 +101,10 @@ impl MysqlStore {
         let time = cells.time();
         time.map_err(|bad| self.bad_column("tokenrun_tokens", &bad))
     }
-}
 
-impl Tokens for MysqlStore {
-    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+    /// Reads the token of a group.
+    fn look(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         let begun = Instant::now();
-        self.hear();
-        if self.bell.is_some() {
-            self.listen(group);
-        }
         let statement = self.statements.of(sql!("read"), &[Cell::text(group)]);
         let answer = match self.connection.ask(self.timeout, &statement) {
             // A store without its last row is not complete.
@@ -136,6 +131,23 @@ impl Tokens for MysqlStore {
             memory: self.memory(&answer, &found.now)?,
             now: found.now,
         })
+    }
+}
+
+impl Tokens for MysqlStore {
+    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+        let is_given_up = self.hear();
+        if self.bell.is_some() && !is_given_up {
+            self.listen(group);
+        }
+        let reading = self.look(group)?;
+        let is_held = |row: &Row| matches!(row.state, State::Running { .. });
+        if is_given_up && reading.row.as_ref().is_some_and(is_held) {
+            // Another session was quicker.
+            self.listen(group);
+            return self.look(group);
+        }
+        Ok(reading)
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {

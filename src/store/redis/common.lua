@@ -3,14 +3,19 @@
 local prefix = ARGV[1]
 local request = cjson.decode(ARGV[2])
 
+-- A value in the answer to INFO. A pattern that is searched for takes ten times as long as a text.
+local function value(info, name, pattern)
+  local _, at = info:find(name .. ':', 1, true)
+  return at and info:match('^' .. pattern, at + 1)
+end
+
 local info = redis.call('INFO', 'server', 'replication')
-local role = info:match('role:(%a+)')
-if role ~= 'master' then
-  return {'replica', info:match('master_host:([^\r\n]*)') or '', info:match('master_port:(%d+)') or ''}
+if value(info, 'role', '%a+') ~= 'master' then
+  return {'replica', value(info, 'master_host', '[^\r\n]*') or '', value(info, 'master_port', '%d+') or ''}
 end
 -- The incarnation: the process, and the history that it had taken over when it was promoted.
-local incarnation = info:match('run_id:(%x+)'):sub(1, 16)
-local before = info:match('master_replid2:(%x+)')
+local incarnation = value(info, 'run_id', '%x+'):sub(1, 16)
+local before = value(info, 'master_replid2', '%x+')
 local was_replica = before and before:find('[^0]') ~= nil
 if was_replica then
   incarnation = incarnation .. '-' .. before:sub(1, 8)
@@ -25,14 +30,14 @@ local function kept()
   end
   local past = redis.call('INFO', 'commandstats', 'stats')
   for _, command in ipairs({'flushall', 'flushdb', 'swapdb', 'restore', 'migrate'}) do
-    if past:find('cmdstat_' .. command .. ':calls=[1-9]') then
+    if value(past, 'cmdstat_' .. command, 'calls=[1-9]') then
       return '0'
     end
   end
-  if past:find('evicted_keys:[1-9]') then
+  if value(past, 'evicted_keys', '[1-9]') then
     return '0'
   end
-  return info:match('uptime_in_seconds:(%d+)')
+  return value(info, 'uptime_in_seconds', '%d+')
 end
 
 local entries, seen = {}, {}

@@ -11,7 +11,7 @@ use redis::Value;
 
 use self::findings::Info;
 use super::connection::Connection;
-use super::fault::Fault;
+use super::fault::{Fault, RIGHTS};
 use super::settings::{Host, Settings};
 use super::{RedisKv, RedisStore};
 use crate::store::checkup::clock::{self, Sample};
@@ -202,7 +202,14 @@ impl Server<'_, '_> {
                 let found = format!("no right to {}", text(&missing));
                 Check::fail(STEP, Trouble::Denied, found, remedy)
             }
-            Err(fault) => Check::fail(STEP, Trouble::Denied, fault.words(), remedy),
+            Err(fault) => {
+                let remedy = match fault.remedy() {
+                    Some(RIGHTS) => remedy,
+                    Some(other) => other.to_owned(),
+                    None => "see the server's log".to_owned(),
+                };
+                Check::fail(STEP, fault.trouble(), fault.words(), remedy)
+            }
         }
     }
 

@@ -8,7 +8,8 @@ use crate::store::deadline::{Activity, TimedOut};
 use crate::store::error::copy_of;
 use crate::store::{StoreError, Trouble};
 
-const RIGHTS: &str =
+/// The remedy for missing rights.
+pub(super) const RIGHTS: &str =
     "have an administrator grant this user tokenrun's commands and keys with ACL SETUSER";
 
 #[derive(Debug)]
@@ -82,7 +83,8 @@ impl Fault {
         )
     }
 
-    fn trouble(&self) -> Trouble {
+    /// Its kind.
+    pub(super) fn trouble(&self) -> Trouble {
         match self {
             Self::TimedOut(..) | Self::Nonsense(_) => Trouble::Unavailable,
             Self::Replica(_) => Trouble::Refused,
@@ -117,7 +119,8 @@ impl Fault {
         }
     }
 
-    fn remedy(&self) -> Option<&'static str> {
+    /// What to do, if known.
+    pub(super) fn remedy(&self) -> Option<&'static str> {
         if matches!(self, Self::Evicts(_)) {
             return Some(
                 "CONFIG SET maxmemory-policy noeviction, and in redis.conf; then tokenrun distrust",
@@ -132,6 +135,9 @@ impl Fault {
         if is_denied_in_script(text) {
             return Some(RIGHTS);
         }
+        if text.contains("unknown command") {
+            return Some("end rename-command for EVAL and what scripts call in redis.conf");
+        }
         Some(match code.as_str() {
             "NOAUTH" => "give a password: in the URL, or by REDISCLI_AUTH",
             "WRONGPASS" => "correct the user and the password in the URL, or REDISCLI_AUTH",
@@ -142,6 +148,7 @@ impl Fault {
             "MOVED" | "ASK" | "CROSSSLOT" => {
                 "name the node of the cluster that has tokenrun's keys, and its replicas"
             }
+            "CLUSTERDOWN" => "see CLUSTER INFO: every slot needs a master that is up",
             "WRONGTYPE" => {
                 "another program uses a key of tokenrun's: remove it, or give another ?prefix="
             }

@@ -4,6 +4,7 @@
 //! TLS, `redis+unix://[user[:password]@]/path[?db=N]` for a Unix socket; `valkey` in place of
 //! `redis` means the same.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -194,8 +195,17 @@ pub fn parse(text: &str) -> Result<Settings, BadUrl> {
         settings.hosts = hosts.split(',').map(host).collect::<Result<_, _>>()?;
         settings.database = path.map_or(Ok(0), database)?;
     }
+    let in_path = path.is_some_and(|path| !unix && !path.is_empty());
+    let mut names = BTreeSet::from_iter(in_path.then_some("db"));
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        // Another node's program might take the other one.
+        if !names.insert(name) {
+            return bad(match name {
+                "db" => "names its database twice".to_owned(),
+                _ => format!("has {:?} twice", shortened(name)),
+            });
+        }
         set(&mut settings, name, decoded(value)?)?;
     }
     check(settings)
@@ -288,13 +298,18 @@ fn set(settings: &mut Settings, name: &str, value: String) -> Result<(), BadUrl>
             return bad(format!("has {name}, which needs TLS: write rediss://"));
         }
         _ => {
-            let shown: String = name.chars().take(40).collect();
             return bad(format!(
-                "has an unknown parameter {shown:?}: known are db, prefix, cacert, cert, key"
+                "has an unknown parameter {:?}: known are db, prefix, cacert, cert, key",
+                shortened(name)
             ));
         }
     }
     Ok(())
+}
+
+/// A name as a message shows it.
+fn shortened(name: &str) -> String {
+    name.chars().take(40).collect()
 }
 
 #[cfg(test)]
@@ -366,6 +381,9 @@ mod tests {
             "redis://u:secret@h?passwd=secret",
             "redis://u:%ff@h",
             "redis://h?prefix=a:b",
+            "redis://h?prefix=a&prefix=b",
+            "redis://h/2?db=3",
+            "redis+unix:///s?db=2&db=2",
             "redis://h?prefix=",
         ] {
             let error = parse(url).unwrap_err().to_string();

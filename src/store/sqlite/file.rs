@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -16,6 +16,7 @@ use super::companion::companion;
 use super::fault::Location;
 use super::incarnation;
 use crate::store::{StoreError, filesystem};
+use crate::sys::inode::Inode;
 use crate::sys::sharing::Sharing;
 use crate::token::{Incarnation, IncarnationNote, Version};
 
@@ -47,13 +48,10 @@ pub(super) struct FileId {
 }
 
 /// The incarnation of the store in this file: no copy has the same.
-fn incarnation_of(found: &Metadata) -> Incarnation {
-    let inode = found.ino();
-    let birth = found.created().ok();
-    let birth = birth.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+fn incarnation_of(found: &Inode) -> Incarnation {
     // Without a birth time, the inode alone distinguishes a copy.
-    let birth = birth.unwrap_or_default().as_nanos();
-    Incarnation(format!("{inode:x}-{birth:x}"))
+    let birth = found.born.unwrap_or_default().nanos_since_1970();
+    Incarnation(format!("{:x}-{birth:x}", found.number))
 }
 
 impl FileId {
@@ -167,8 +165,7 @@ pub(super) fn open(
     connect: impl FnOnce(&Path) -> rusqlite::Result<Connection>,
 ) -> Result<(Connection, OpenFile), StoreError> {
     let mut open = open_files();
-    let StoreFile { found, has_log } = find_or_make(location, timeout, clock, &open)?;
-    let id = FileId::of(&found);
+    let StoreFile { id, inode, has_log } = find_or_make(location, timeout, clock, &open)?;
     let connection =
         connect(&location.path).map_err(|error| location.sqlite("open it", &error, timeout))?;
     *open.entry(id).or_default() += 1;
@@ -176,7 +173,7 @@ pub(super) fn open(
         connection,
         OpenFile {
             id,
-            incarnation: incarnation_of(&found),
+            incarnation: incarnation_of(&inode),
             has_log,
             beside: None,
         },
@@ -189,7 +186,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// A file that is a store.
 struct StoreFile {
-    found: Metadata,
+    id: FileId,
+    inode: Inode,
     /// Whether its header says that there is a log (WAL).
     has_log: bool,
 }
@@ -222,18 +220,27 @@ fn find_or_make(
         }
         filesystem::check_file(&location.path, directory(&location.path))?;
         if open.contains_key(&FileId::of(&found)) {
+            let inode = Inode::at(&location.path)
+                .map_err(|error| location.io("find", &location.path, &error))?;
+            if inode.number != found.ino() {
+                continue;
+            }
             // Its header can't be read now: SQLite checks it before the first write.
             return Ok(StoreFile {
-                found,
+                id: FileId::of(&found),
+                inode,
                 has_log: false,
             });
         }
-        let refused = |error: &io::Error| location.io("read", &location.path, error);
-        let mut file = File::open(&location.path).map_err(|error| refused(&error))?;
-        let found = file.metadata().map_err(|error| refused(&error))?;
+        let refused = |error: io::Error| location.io("read", &location.path, &error);
+        let mut file = File::open(&location.path).map_err(refused)?;
+        let found = file.metadata().map_err(refused)?;
         if found.len() > 0 {
-            let has_log = check_header(location, &mut file)?;
-            return Ok(StoreFile { found, has_log });
+            return Ok(StoreFile {
+                id: FileId::of(&found),
+                inode: Inode::of(&file).map_err(refused)?,
+                has_log: check_header(location, &mut file)?,
+            });
         }
         if !fill(location, clock, &file, &found)? {
             if waited >= timeout {
@@ -409,7 +416,7 @@ fn build(
         fchown(&file, Some(like.uid()), Some(like.gid())).map_err(refused)?;
     }
     let note = IncarnationNote::of_new(
-        incarnation_of(&made),
+        incarnation_of(&Inode::of(&file).map_err(refused)?),
         true,
         &clock.now(),
         Version::from_random(0),
