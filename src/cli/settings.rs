@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Id};
 
 use super::unusable::{Unusable, set_by};
 use crate::config::{Config, Home, KEYS, Key, Kind, Setting, Source};
@@ -24,6 +24,8 @@ pub(super) struct Read<P> {
 #[derive(Debug)]
 pub(super) struct Origins {
     matches: ArgMatches,
+    /// What the command has options for.
+    options: Vec<Id>,
     /// The files' settings for this line's group, used or not.
     settings: Vec<Setting>,
     /// The names of the used ones.
@@ -94,10 +96,14 @@ where
         }
         read => read?,
     };
-    let settings = of_files(innermost(&matches)).map_err(Misread::File)?;
+    let path = names(&matches);
+    let options = options(&command, &path);
+    let settings = match options.iter().any(|id| id == "config") {
+        true => of_files(innermost(&matches)).map_err(Misread::File)?,
+        false => Vec::new(),
+    };
     let mut heeded = Vec::new();
     if !settings.is_empty() {
-        let path = names(&matches);
         command = with_defaults(
             without_variables(P::command(), &hidden),
             &path,
@@ -112,6 +118,7 @@ where
         flags,
         origins: Origins {
             matches,
+            options,
             settings,
             heeded,
         },
@@ -167,11 +174,17 @@ fn innermost(matches: &ArgMatches) -> &ArgMatches {
         .map_or(matches, |(_, inner)| innermost(inner))
 }
 
-/// The files' settings for the group on the line; empty if the command uses no store.
+/// The options of the command that `path` names. Only a build with debug assertions distinguishes in its
+/// matches an option that a command does not have from one that is not given.
+fn options(command: &Command, path: &[String]) -> Vec<Id> {
+    let inner = path.iter().try_fold(command, Command::find_subcommand);
+    let options = inner.into_iter().flat_map(Command::get_arguments);
+    options.map(|option| option.get_id().clone()).collect()
+}
+
+/// The files' settings for the group on the line of a command that has `--config`.
 fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
-    let Ok(given) = matches.try_get_one::<OsString>("config") else {
-        return Ok(Vec::new());
-    };
+    let given = matches.try_get_one::<OsString>("config").ok().flatten();
     let home = Home {
         xdg_config_home: std::env::var_os("XDG_CONFIG_HOME"),
         home: std::env::var_os("HOME"),
@@ -304,7 +317,7 @@ impl Origins {
     fn one(&self, key: &'static Key) -> Effective {
         let matches = innermost(&self.matches);
         let (id, variable) = (id(key.name), variable(key.name));
-        let is_option = matches.try_contains_id(&id).is_ok();
+        let is_option = self.options.iter().any(|option| *option == id);
         let origin = match is_option.then(|| matches.value_source(&id)).flatten() {
             Some(ValueSource::CommandLine) => Origin::Flag,
             Some(ValueSource::EnvVariable) => Origin::Environment(variable.clone()),

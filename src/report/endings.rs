@@ -134,7 +134,7 @@ pub(super) fn ended(
     seen: Option<(&Row, &StoreTime)>,
 ) -> Option<Message> {
     use Level::{Detail, Info, Warning};
-    let (group, program) = (cx.group(), cx.program);
+    let (group, store, program) = (cx.group(), cx.store, cx.program);
     Some(match ending {
         Ending::Refused { why, .. } => {
             let word = why.word();
@@ -164,10 +164,14 @@ pub(super) fn ended(
                 Trouble::Unavailable | Trouble::Refused => "; tokenrun doctor examines the store",
                 _ => "",
             };
+            let of = match error.what.contains(store) {
+                true => String::new(),
+                false => format!(" ({store})"),
+            };
             Message::new(
                 Warning,
                 "store_failed",
-                format!("{error}; {program} was not started{perhaps}{remedy}"),
+                format!("{error}{of}; {program} was not started{perhaps}{remedy}"),
             )
             .because(error.trouble.word())
         }

@@ -5,6 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use nix::errno::Errno;
 use nix::libc;
 use nix::sys::signal::{
     SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, sigaction,
@@ -41,10 +42,50 @@ const SYNCHRONOUS: [Signal; 7] = [
 /// They stop tokenrun together with its job.
 const STOPPING: [Signal; 3] = [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
 
+/// A signal mask as the kernel keeps it: a bit for each signal. A C library hides the signals that it keeps for
+/// itself; for musl 34 is one of them, which programs with glibc know as SIGRTMIN.
+#[derive(Debug, Clone, Copy)]
+struct Mask(u64);
+
+impl Mask {
+    fn current() -> io::Result<Self> {
+        Self::change(None)
+    }
+
+    /// Async-signal-safe.
+    fn set(self) -> io::Result<()> {
+        Self::change(Some(self)).map(drop)
+    }
+
+    /// Sets the mask, if there is another. The one before.
+    fn change(to: Option<Self>) -> io::Result<Self> {
+        let mut before = 0_u64;
+        let to = to
+            .as_ref()
+            .map_or(std::ptr::null(), |mask| &raw const mask.0);
+        // SAFETY: rt_sigprocmask(2) reads one mask and writes another, both of this size and ours.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigprocmask,
+                libc::SIG_SETMASK,
+                to,
+                &raw mut before,
+                size_of::<u64>(),
+            )
+        };
+        Errno::result(done)?;
+        Ok(Self(before))
+    }
+
+    const fn contains(self, signal: Signal) -> bool {
+        self.0 >> (signal as i32 - 1) & 1 == 1
+    }
+}
+
 /// The inherited signal mask, dispositions and limit on files.
 #[derive(Debug, Clone, Copy)]
 pub struct Inherited {
-    mask: SigSet,
+    mask: Mask,
     child: SigAction,
     pipe: SigAction,
     ignored: SigSet,
@@ -62,7 +103,7 @@ impl Inherited {
     /// # Errors
     /// Those of sigaction(2), which has no reason to fail.
     pub fn look() -> io::Result<Self> {
-        let mask = SigSet::thread_get_mask()?;
+        let mask = Mask::current()?;
         let mut ignored = SigSet::empty();
         for signal in PASSED {
             if is_ignored(signal)? {
@@ -100,9 +141,9 @@ impl Inherited {
     /// Takes [`Inherited::block`] back: a stop signal that has come meanwhile ends this process now.
     ///
     /// # Errors
-    /// Those of pthread_sigmask(3), which has no reason to fail.
+    /// Those of rt_sigprocmask(2), which has no reason to fail.
     pub fn unblock(&self) -> io::Result<()> {
-        Ok(self.mask.thread_set_mask()?)
+        self.mask.set()
     }
 
     /// [`Inherited::look`] and [`Inherited::block`] in one.
@@ -127,7 +168,7 @@ impl Inherited {
             let _ = sigaction(Signal::SIGPIPE, &self.pipe);
         }
         self.file_size.restore();
-        let _ = self.mask.thread_set_mask();
+        let _ = self.mask.set();
     }
 
     /// Whether a stop signal has come and is not read yet. To be called after [`Inherited::block`].
@@ -186,7 +227,7 @@ fn is_ignored(signal: Signal) -> io::Result<bool> {
     // SAFETY: with no new action, sigaction(2) only writes the current one to a
     // place that is ours.
     let done = unsafe { libc::sigaction(signal as i32, std::ptr::null(), &mut action) };
-    nix::errno::Errno::result(done)?;
+    Errno::result(done)?;
     Ok(action.sa_sigaction == libc::SIG_IGN)
 }
 

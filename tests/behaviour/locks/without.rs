@@ -78,7 +78,8 @@ fn a_want_of_descriptors_for_the_lock_does_not_end_the_run() {
             .iter()
             .position(|it| it.contains("no lock could be taken"));
         if let Some(lock) = lock {
-            assert!(lines[lock].contains("Too many open files"), "{ended:?}");
+            // EMFILE, in the words of either C library.
+            assert!(lines[lock].contains("(os error 24)"), "{ended:?}");
             went_on += usize::from(lines[lock + 1].contains("took \"job\""));
         }
     }
