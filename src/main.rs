@@ -12,6 +12,11 @@ use tokenrun::exit::{self, Exit};
 use tokenrun::sys::process::exit_now;
 use tokenrun::sys::signals::die_of;
 
+/// musl's own takes memory from the kernel page by page, and gives it back: 8 % of a short run.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 /// The program's entry point, called by the C runtime.
 ///
 /// # Safety

@@ -20,6 +20,7 @@ def fine(text):
     return eval(text.replace("AND", "and").replace("OR", "or"), {})
 words = ["cargo", "tree", "--locked", "--offline", "--edges", "normal,build", "--prefix", "none",
          "--format", "{p}\t{l}"]
+words += ["--target=x86_64-unknown-linux-gnu", "--target=x86_64-unknown-linux-musl"]
 lines = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()
 crates = {line.split(" (")[0].split("\t")[0]: line.split("\t")[1].replace(" (*)", "") for line in lines if line}
 for crate, licence in sorted(crates.items()):
