@@ -1,5 +1,9 @@
 //! A master with a replica: only the master answers, and a promoted replica is observed.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
 use crate::server::Server;
 use crate::site::Site;
 use crate::{field, incarnation, settled};
@@ -28,6 +32,29 @@ fn a_replica_does_not_answer_and_the_next_server_of_the_list_does() {
     }
 }
 
+/// Carries `work` out while the replica tells its master again and again how far it is. By itself it does so once a
+/// second, and if it is late by a moment, a master with a limit of a second refuses writes.
+fn acknowledged<R>(master: &Server, work: impl FnOnce() -> R) -> R {
+    struct Over<'a>(&'a AtomicBool);
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                // It asks the replica, and waits for its answer, here for 100 ms at most.
+                master.cli(&["WAIT", "1", "100"]);
+                thread::sleep(Duration::from_millis(50));
+            }
+        });
+        let _over = Over(&is_over);
+        work()
+    })
+}
+
 /// The holder is on the old master, which has lost its replica and refuses writes. The replica is
 /// promoted without the grant, and grants nothing until the holder must have ended.
 #[test]
@@ -35,11 +62,18 @@ fn a_holder_whose_master_refuses_writes_ends_before_the_promoted_replica_grants(
     let master = Server::start(&["min-replicas-to-write 1", "min-replicas-max-lag 1"]);
     let replica = Server::start(&[]);
     replica.follow(&master);
-    let old = settled(&master, &master.tcp_url());
+    let (old, holder) = acknowledged(&master, || {
+        master.wait_until("a replica in time", || {
+            let info = master.cli(&["INFO", "replication"]);
+            info.contains("min_slaves_good_slaves:1")
+        });
+        let old = settled(&master, &master.tcp_url());
+        let holder = old.run("a").hasty().start();
+        old.store.until_begun("a");
+        (old, holder)
+    });
     let prefix = old.url.rsplit_once('?').unwrap().1;
     let new = Site::new(format!("{}?{prefix}", replica.tcp_url()));
-    let holder = old.run("a").hasty().start();
-    old.store.until_begun("a");
     replica.promote();
     let next = new.run("b").hasty().start();
     next.until_says("may have forgotten a grant");
