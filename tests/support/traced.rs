@@ -119,7 +119,7 @@ const AT_ENTRY: u8 = 1;
 #[allow(unsafe_code)]
 fn is_at_entry(thread: Pid) -> bool {
     let mut info = [0_u8; 128];
-    // SAFETY: ptrace(2) writes at most as many bytes as it is told that there are.
+    // SAFETY: ptrace(2) writes at most as many bytes as its third argument says, into an array that is ours.
     let got = unsafe {
         libc::syscall(
             libc::SYS_ptrace,
