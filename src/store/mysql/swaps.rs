@@ -22,6 +22,9 @@ const LOCKED_FOR: Duration = Duration::from_millis(500);
 /// The first pause before a locked row is tried again; each is twice the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 
+/// How long the call may take that only prepares a later one.
+const PREPARED_WITHIN: Duration = Duration::from_millis(500);
+
 /// Why a swap can't have the row of a token, or that of its fence.
 const LOCKED_ROW: &str = "locked by another session on the server, which SHOW PROCESSLIST shows; it ends \
                           with that session's transaction";
@@ -138,7 +141,8 @@ impl MysqlStore {
         if !self.is_prepared {
             let nothing = vec![Cell::Number(None); PARAMETERS];
             let statement = self.statements.of(sql!("swap"), &nothing);
-            self.is_prepared = self.connection.ask(self.timeout, &statement).is_ok();
+            let limit = PREPARED_WITHIN.min(self.timeout);
+            self.is_prepared = self.connection.ask(limit, &statement).is_ok();
         }
     }
 

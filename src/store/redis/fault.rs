@@ -136,7 +136,9 @@ impl Fault {
             return Some(RIGHTS);
         }
         if text.contains("unknown command") {
-            return Some("end rename-command for EVAL and what scripts call in redis.conf");
+            return Some(
+                "remove rename-command of EVAL, and of the commands that scripts call, from redis.conf",
+            );
         }
         Some(match code.as_str() {
             "NOAUTH" => "give a password: in the URL, or by REDISCLI_AUTH",
