@@ -70,7 +70,28 @@ fn server_command(program: &Path) -> Command {
         .current_dir("/")
         .env("LC_ALL", "C")
         .stdin(Stdio::null());
+    if let Some(library) = unsynced() {
+        command.env("LD_PRELOAD", library);
+    }
     command
+}
+
+/// The library of this name, where Debian has it: in a folder of the architecture's, or in one of
+/// its own there.
+fn library(name: &str) -> PathBuf {
+    let folders = std::fs::read_dir("/usr/lib").unwrap().flatten();
+    folders
+        .map(|entry| entry.path().join(name))
+        .find(|path| path.exists())
+        .unwrap_or_else(|| panic!("{name} is missing: install it (tests/run-all does)"))
+}
+
+/// What makes a server's syncs return at once while it goes on to say `fsync = on`. A disk that is
+/// slow for a second would fail tests with short time-outs, and no test cuts the power. Benches have
+/// the server as it is.
+fn unsynced() -> Option<&'static Path> {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    cfg!(test).then(|| &**LIBRARY.get_or_init(|| library("libeatmydata.so")))
 }
 
 fn done(command: &mut Command) -> String {
@@ -211,7 +232,10 @@ impl Server {
         let plain = server_command(&program("pg_ctl"));
         let mut command = Command::new(under[0]);
         command.args(&under[1..]).arg(plain.get_program());
-        command.args(plain.get_args()).env("LC_ALL", "C");
+        let environment = plain
+            .get_envs()
+            .map(|(name, value)| (name, value.unwrap_or_default()));
+        command.args(plain.get_args()).envs(environment);
         self.ctl_by(command.current_dir("/").stdin(Stdio::null()), words);
     }
 
@@ -253,12 +277,10 @@ impl Server {
 
     /// Starts it again, with its clock this much off: `+3600s`.
     pub(crate) fn start_with_clock(&self, offset: &str) {
-        let folders = std::fs::read_dir("/usr/lib").unwrap().flatten();
-        let mut libraries = folders.map(|entry| entry.path().join("faketime/libfaketime.so.1"));
-        let library = libraries
-            .find(|path| path.exists())
-            .expect("libfaketime is missing: install it (tests/run-all does)");
-        let preload = format!("LD_PRELOAD={}", library.display());
+        let faketime = library("faketime/libfaketime.so.1");
+        let libraries = [faketime.as_path()].into_iter().chain(unsynced());
+        let libraries: Vec<_> = libraries.map(Path::to_string_lossy).collect();
+        let preload = format!("LD_PRELOAD={}", libraries.join(":"));
         let clock = format!("FAKETIME={offset}");
         // What a server waits for goes by the monotonic clock, which stays.
         let mut command = server_command(Path::new("env"));
@@ -368,7 +390,8 @@ fn configure(folder: &Path, port: u16, own: &[&str]) {
         "listen_addresses = '127.0.0.1'".into(),
         format!("unix_socket_directories = '{}'", folder.display()),
         "max_connections = 150".into(),
-        // Else a restart may have lost commits, and what follows is observed (clause 0).
+        // Else a restart may have lost commits, and what follows is observed (clause 0). The tests'
+        // server only says so.
         "fsync = on".into(),
         "shared_buffers = 16MB".into(),
     ];
