@@ -148,6 +148,7 @@ suite!(
     a_sign_of_life_keeps_the_place_and_takes_the_stores_time,
     a_sign_of_life_that_comes_too_late_is_none,
     who_leaves_the_line_is_not_in_it,
+    a_look_clears_a_notification,
     a_grant_takes_the_session_out_of_the_line_and_nobody_else,
     a_grant_that_does_not_happen_leaves_the_line_as_it_is,
     a_place_is_forgotten_after_a_minute,

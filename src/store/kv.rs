@@ -56,7 +56,8 @@ pub trait Kv: Send {
         None
     }
 
-    /// Makes this channel's announcements reach [`Self::notifier`], and clears the notifier.
+    /// Makes this channel's announcements reach [`Self::notifier`], and clears the notifier, as
+    /// [`Self::get`] does.
     fn subscribe(&mut self, channel: &str) {
         let _ = channel;
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{Reading, StoreError};
 use crate::token::{GroupName, SessionId, Until, Waiter};
 
-/// A descriptor that becomes readable when the token may have become free. The store's next call
-/// clears the notification.
+/// A descriptor that becomes readable when the token may have become free. The store's next
+/// [`Queue::join`] or read of the token clears the notification.
 #[derive(Debug, Clone)]
 pub struct Notifier(pub Arc<OwnedFd>);
 
@@ -32,8 +32,8 @@ pub trait Queue {
     /// If the store is unusable.
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError>;
 
-    /// The notifier of a session in the queue: to be fetched after each [`Self::join`]. `None`:
-    /// there is none, and only regular looks help.
+    /// The notifier of a session in the queue: to be fetched after each [`Self::join`] and each read
+    /// of the token. `None`: there is none, and only regular looks help.
     fn notifier(&mut self) -> Option<Notifier> {
         None
     }

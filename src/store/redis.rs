@@ -61,6 +61,11 @@ impl RedisKv {
         }
     }
 
+    fn clear_notification(&mut self) {
+        let subscription = self.subscription.take();
+        self.subscription = subscription.and_then(|it| it.cleared(&mut self.connection));
+    }
+
     /// The same, with another clock than the server's: a function `clock` of Lua's.
     #[cfg(test)]
     pub(crate) fn with_clock(self, clock: &str) -> Self {
@@ -81,6 +86,8 @@ impl Kv for RedisKv {
     }
 
     fn get(&mut self, asked: &[Ask]) -> Result<Found, StoreError> {
+        // Before the read: a release in between is announced.
+        self.clear_notification();
         let command = Command {
             bytes: self.scripts.read(&self.connection.settings, asked),
             only_reads: true,
@@ -112,9 +119,14 @@ impl Kv for RedisKv {
     }
 
     fn subscribe(&mut self, channel: &str) {
-        let kept = self.subscription.take();
-        self.subscription =
-            Subscription::renewed(kept, &mut self.connection, self.timeout, channel);
+        self.clear_notification();
+        if !self
+            .subscription
+            .as_ref()
+            .is_some_and(|it| it.is_to(channel))
+        {
+            self.subscription = Subscription::to(channel, &mut self.connection, self.timeout);
+        }
     }
 
     fn notifier(&mut self) -> Option<Notifier> {

@@ -102,9 +102,10 @@ impl Worker {
     }
 }
 
-/// Fetches the notifier after a call for the queue: it may have changed.
+/// Fetches the notifier after a call for the queue, and after a look: either may find that the
+/// notifier's connection is over, which would notify for ever.
 fn update_notifier(notifier: &Mutex<Option<Notifier>>, request: &Request, store: &mut dyn Store) {
-    if matches!(request, Request::Join(..)) {
+    if matches!(request, Request::Join(..) | Request::Read(_)) {
         *notifier.lock().unwrap_or_else(PoisonError::into_inner) = store.notifier();
     }
 }

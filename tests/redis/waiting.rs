@@ -81,16 +81,52 @@ fn a_release_wakes_a_waiter_at_once() {
     });
 }
 
-/// The subscription is lost with the server's end of it; regular looks go on.
+/// How many scripts this server is given in a second.
+fn scripts_in_a_second(server: &Server) -> u32 {
+    server.cli(&["CONFIG", "RESETSTAT"]);
+    std::thread::sleep(Duration::from_secs(1));
+    let statistics = server.cli(&["INFO", "commandstats"]);
+    let calls = statistics
+        .lines()
+        .find_map(|line| line.strip_prefix("cmdstat_eval:calls="))
+        .and_then(|line| line.split(',').next());
+    calls.map_or(0, |calls| calls.parse().unwrap())
+}
+
+/// In a second a waiter renews its place once or twice, and a holder its lease.
+const REGULAR: u32 = 10;
+
 #[test]
-fn a_waiter_whose_subscription_was_cut_waits_all_the_same() {
-    let server = Server::shared();
-    let site = settled(server, &server.url());
+fn waiters_that_others_are_quicker_than_go_on_without_more_looks() {
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.url());
     let holder = site.run("holder").start();
     site.store.until_begun("holder");
-    let run = waits(&site, server, "b");
+    let waiters = ["b", "c"].map(|name| waits(&site, &server, name));
+    site.store.go(0);
+    site.store.until_begun("b");
+    let scripts = scripts_in_a_second(&server);
+    assert!((1..=REGULAR).contains(&scripts), "{scripts}");
+    site.store.go(0);
+    site.store.until_begun("c");
+    site.store.go(0);
+    for run in waiters.into_iter().chain([holder]) {
+        run.end().with_code(0);
+    }
+}
+
+/// The subscription is lost with the server's end of it; regular looks go on, and no others.
+#[test]
+fn a_waiter_whose_subscription_was_cut_waits_all_the_same() {
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.url());
+    let holder = site.run("holder").start();
+    site.store.until_begun("holder");
+    let run = waits(&site, &server, "b");
     for _ in 0..3 {
         server.cli(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+        let scripts = scripts_in_a_second(&server);
+        assert!((1..=REGULAR).contains(&scripts), "{scripts}");
     }
     site.store.go(0);
     site.store.until_begun("b");

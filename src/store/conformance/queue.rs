@@ -1,12 +1,14 @@
 //! The queue: the waiters and their order.
 
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use super::{Fixture, claim, done, grant_to, version};
-use crate::store::{Reading, Store};
+use super::{Fixture, SUCCESS, claim, done, grant_to, row, run_of, ten_seconds_from, version};
+use crate::store::{Notifier, Reading, Store};
+use crate::sys::poll::Sources;
 use crate::token::queue::{FORGOTTEN, LIVES};
-use crate::token::swap::grant;
+use crate::token::swap::{grant, release};
 use crate::token::{
     ClockEpoch, GrantKind, GroupName, QueueEntry, StoreTime, Swap, Swapped, Waiter,
 };
@@ -142,6 +144,31 @@ fn grant_of(store: &mut dyn Store, name: &str, number: u64) -> Swap {
     let mut swap = grant(&claim, kind, row, &reading.now, version(number));
     swap.leaves = Some(claim.session);
     swap
+}
+
+/// A notification that stayed after a look would make a waiter look without a pause.
+pub(super) fn a_look_clears_a_notification(fixture: &dyn Fixture) {
+    let mut holder = held(fixture);
+    let mut waiting = fixture.store();
+    join(waiting.as_mut(), "w");
+    let Some(notifier) = waiting.notifier() else {
+        // Such a store has regular looks only.
+        return;
+    };
+    let row = row(holder.as_mut(), "g");
+    let run = run_of(&row).ended(SUCCESS);
+    let limit = ten_seconds_from(fixture);
+    done(holder.swap(&release(&row, run, version(2), limit)).unwrap());
+    // A store of a file notifies of its writers' ends.
+    drop(holder);
+    let is_notified = |notifier: &Notifier, limit| {
+        let sources = Sources::new().and((), notifier.0.as_fd());
+        sources.wait(Some(limit)).unwrap().has(&())
+    };
+    assert!(is_notified(&notifier, Duration::from_secs(10)));
+    waiting.read(&group("g")).unwrap();
+    let notifier = waiting.notifier().unwrap_or(notifier);
+    assert!(!is_notified(&notifier, Duration::ZERO));
 }
 
 pub(super) fn a_grant_takes_the_session_out_of_the_line_and_nobody_else(fixture: &dyn Fixture) {

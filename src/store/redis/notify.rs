@@ -17,24 +17,26 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    /// The same one without what it has received, or a new one. `None`: regular looks are what is
-    /// left.
-    pub(super) fn renewed(
-        kept: Option<Self>,
+    /// A new one. `None`: regular looks are what is left.
+    pub(super) fn to(
+        channel: &str,
         connection: &mut Connection,
         timeout: Duration,
-        channel: &str,
     ) -> Option<Self> {
-        if let Some(mut kept) = kept.filter(|it| it.channel == channel)
-            && connection.drain(&mut kept.link)
-        {
-            return Some(kept);
-        }
         let link = connection.subscribe(timeout / PART, channel).ok()?;
         Some(Self {
             link,
             channel: channel.to_owned(),
         })
+    }
+
+    pub(super) fn is_to(&self, channel: &str) -> bool {
+        self.channel == channel
+    }
+
+    /// The same one without what it has received. `None`: it is over, which would notify for ever.
+    pub(super) fn cleared(mut self, connection: &mut Connection) -> Option<Self> {
+        connection.drain(&mut self.link).then_some(self)
     }
 
     /// Readable when a message has come, and when the connection is over.
