@@ -9,13 +9,19 @@ use super::server::Server;
 use super::site::Site;
 use crate::support::signal;
 
-/// Every process of a server, stopped or continued at once.
+/// Every process of a server, stopped or continued at once. The first one is stopped first, so that it
+/// makes no more, and continued last, so that the others have seen by then which clients are gone.
 pub(super) fn all(server: &Server, which: Signal) {
     let first = server.pid();
-    signal(first, which);
+    if which != Signal::SIGCONT {
+        signal(first, which);
+    }
     for child in crate::support::children(first) {
         // It may have ended meanwhile.
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(child), which);
+    }
+    if which == Signal::SIGCONT {
+        signal(first, which);
     }
 }
 
