@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use super::GUARD_NAME;
 use super::ears::Ears;
@@ -11,6 +12,7 @@ use super::running::Running;
 use super::settings::GuardSettings;
 use super::spawn::{Handed, Ready, errno_of};
 use super::watch::Watch;
+use crate::moment::Moment;
 use crate::sys::errno::Errno;
 use crate::sys::fds::{close_all_except, silence_standard};
 use crate::sys::poll::wait_readable;
@@ -73,7 +75,11 @@ fn set_up(settings: &GuardSettings) -> io::Result<Ears> {
     })
 }
 
-/// Waits for the order to start; `None` if no job is wanted any more.
+/// The clock is read at least this often while a start is expected: a wait does not count the time in
+/// which the machine is suspended.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Waits for the order to start; `None` if no job is wanted any more, or if the order is late.
 fn wait_for_start(
     link: &mut Link,
     ears: &Ears,
@@ -81,8 +87,10 @@ fn wait_for_start(
 ) -> io::Result<Option<Start>> {
     let mut lock = None;
     let mut ready = None;
+    let mut start_by: Option<Moment> = None;
     loop {
         match link.hear() {
+            Heard::Message(ToGuard::StartBy { at }, _) => start_by = at,
             Heard::Message(ToGuard::Lock { inherit }, Some(fd)) => {
                 let lock = lock.insert(Lock { fd, inherit });
                 // The token is being requested. If the system cannot create a process now, the
@@ -110,7 +118,13 @@ fn wait_for_start(
                 return Ok(None);
             }
             Heard::Gone => return Ok(None),
-            Heard::Nothing => wait_readable(link.as_fd(), None)?,
+            Heard::Nothing => {
+                let left = start_by.map(|at| at.since(settings.clock.now()));
+                if left.is_some_and(|left| left.is_zero()) {
+                    return Ok(None);
+                }
+                wait_readable(link.as_fd(), left.map(|left| left.min(LONGEST_WAIT)))?;
+            }
         }
     }
 }

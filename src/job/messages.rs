@@ -24,6 +24,10 @@ pub enum ToGuard {
         /// Whether the job inherits the descriptor.
         inherit: bool,
     },
+    /// The token is being requested, and `Start` comes by this time or not at all: then the guard
+    /// leaves, and the job's lock with it. So a supervisor that is stopped before it starts the job
+    /// holds up no other run. `None`: nothing is being requested any more.
+    StartBy { at: Option<Moment> },
     /// Start the job. Accepted once.
     Start {
         /// The job's deadlines. `None`: there is no lease to guard (a nested run).

@@ -390,6 +390,8 @@ impl<'a> Running<'a> {
                 self.deduplication.pass(now, signal)
             }
             ToGuard::Pass { signal } => self.signal_main(signal),
+            // The job has been started.
+            ToGuard::StartBy { .. } => {}
             ToGuard::End { kill_at, term_tree } => {
                 self.watch.end(kill_at, term_tree);
                 self.link.say(&FromGuard::Ending);

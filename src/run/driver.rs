@@ -353,6 +353,11 @@ impl Driver<'_> {
     }
 
     fn carry_out(&mut self, actions: Vec<Action>) -> io::Result<()> {
+        if self.machine.seeks() {
+            // Before the grant is sent: from then on this process may be stopped at any time.
+            self.guarding
+                .start_by(self.machine.start_by(self.clock.now()));
+        }
         for action in actions {
             match action {
                 Action::Send(request) => {

@@ -58,6 +58,8 @@ pub(super) struct Guarding {
     handle: GuardHandle,
     state: State,
     sequence: u64,
+    /// Until when the waiting guard expects the job's start.
+    start_by: Option<Moment>,
     /// The end of the job's main process, once known.
     heard: Vec<Heard>,
     closed: bool,
@@ -103,6 +105,7 @@ impl Guarding {
             handle,
             state: State::Waiting,
             sequence: 0,
+            start_by: None,
             heard: Vec::new(),
             closed: false,
             had_run: None,
@@ -135,6 +138,15 @@ impl Guarding {
     /// stopped would hold it. To be called before [`Self::start`].
     pub(super) fn hand_over(&mut self, lock: JobLock, inherited: bool) -> io::Result<()> {
         self.handle.send_lock(lock.as_fd(), inherited)
+    }
+
+    /// The job starts by this time or not at all. `None`: no start is expected.
+    pub(super) fn start_by(&mut self, at: Option<Moment>) {
+        if at != self.start_by && self.state == State::Waiting {
+            self.start_by = at;
+            // A guard that can't take the message waits for longer, or is gone.
+            let _ = self.handle.send(&ToGuard::StartBy { at });
+        }
     }
 
     /// Records a child of the supervisor that does not belong to the job.

@@ -54,6 +54,12 @@ impl Unsettled {
         self.0.is_empty()
     }
 
+    /// The last one.
+    #[must_use]
+    pub fn last(&self) -> Option<Sent> {
+        self.0.last().copied()
+    }
+
     /// The one that the row shows to have happened: only `session_version` counts. The session's id
     /// in the row proves nothing about a particular swap (a VM that was cloned while it ran has the
     /// same session).

@@ -208,6 +208,15 @@ impl Machine {
         matches!(self.phase, Phase::Seeking(_))
     }
 
+    /// Until when the guard is to expect the job's start, while the token is requested.
+    #[must_use]
+    pub fn start_by(&self, now: Moment) -> Option<Moment> {
+        match &self.phase {
+            Phase::Seeking(seeking) => seeking.start_by(&self.claim, now),
+            Phase::Holding(_) | Phase::Finishing(_) | Phase::Ended(_) => None,
+        }
+    }
+
     /// Whether [`Event::Notified`] would lead to a look: only then is the store's notifier polled.
     #[must_use]
     pub fn listens(&self) -> bool {

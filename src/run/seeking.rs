@@ -21,6 +21,9 @@ use crate::token::{Claim, Clause, OnceMark, Refusal, Swapped};
 /// after that end.
 const LAST_ANSWER: Duration = Duration::from_millis(25);
 
+/// Twice the time in which a process that is at work looks at its clock.
+const SOON: Duration = Duration::from_secs(2);
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SeekingState {
     /// Nothing yet.
@@ -128,6 +131,14 @@ impl Seeking {
             | Event::TreeGone
             | Event::GuardAnswered => Next::Stay,
         }
+    }
+
+    /// Until when the job may start that the last grant is for: one that was sent, and may happen or
+    /// has happened. `None` if this is soon: a process that is at work expects no such start any more.
+    pub(crate) fn start_by(&self, claim: &Claim, now: Moment) -> Option<Moment> {
+        let sent = self.unsettled.last()?;
+        let latest = claim.timing.last_start(sent.at);
+        (latest > now.plus(SOON)).then_some(latest)
     }
 
     pub(crate) fn wake_at(&self, claim: &Claim, wait: Wait) -> Option<Moment> {

@@ -1,7 +1,10 @@
 //! The start of a job, or why there is none.
 
 use std::ffi::OsString;
+use std::io::Read as _;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 
 use nix::libc;
 use tokenrun::job::{FromGuard, Leftovers, Stage, ToGuard};
@@ -31,6 +34,14 @@ pub(crate) const TESTS: &[Test] = &[
     (
         "a_start_after_the_deadline_is_refused",
         a_start_after_the_deadline_is_refused,
+    ),
+    (
+        "a_guard_whose_start_does_not_come_in_time_leaves",
+        a_guard_whose_start_does_not_come_in_time_leaves,
+    ),
+    (
+        "a_guard_that_expects_no_start_any_more_waits_on",
+        a_guard_that_expects_no_start_any_more_waits_on,
     ),
     (
         "a_lock_that_was_lost_on_its_way_is_no_start",
@@ -175,4 +186,36 @@ fn an_environment_that_cannot_be_handed_over_is_refused() {
         what: "sh".to_owned(),
     });
     guarded.expect_guard_ended();
+}
+
+/// A lock for a guard: a descriptor, and another end that shows when all copies of it are closed.
+fn lock() -> (UnixStream, UnixStream) {
+    UnixStream::pair().unwrap()
+}
+
+/// Its supervisor is stopped between the grant and the start, for example. The lock goes with the
+/// guard and with the process that it has made ready.
+fn a_guard_whose_start_does_not_come_in_time_leaves() {
+    let mut guarded = Guarded::fork(shell("echo > $D/ran"), Leftovers::Kill, 10_000);
+    let (lock, mut other_end) = lock();
+    guarded.handle.send_lock(lock.as_fd(), true).unwrap();
+    drop(lock);
+    let at = Some(guarded.after(200));
+    guarded.send(&ToGuard::StartBy { at });
+    // Until every copy is closed.
+    assert_eq!(other_end.read(&mut [0]).unwrap(), 0);
+    guarded.expect_guard_ended();
+    assert!(!guarded.path("ran").exists());
+}
+
+fn a_guard_that_expects_no_start_any_more_waits_on() {
+    let mut guarded = Guarded::fork(shell("exit 42"), Leftovers::Kill, 10_000);
+    let at = Some(guarded.after(1_000));
+    guarded.send(&ToGuard::StartBy { at });
+    guarded.send(&ToGuard::StartBy { at: None });
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    guarded.start(None);
+    guarded.expect_started();
+    guarded.expect_exited(Status::Exited(42));
+    guarded.expect_gone();
 }

@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
 use nix::sys::socket::{Backlog, listen};
 
 use super::proxy::Proxy;
@@ -207,4 +208,61 @@ fn a_holder_that_is_cut_off_ends_its_job_before_another_takes_over() {
     site.store.go(0);
     other.end().with_code(0);
     site.store.assert_no_overlap();
+}
+
+/// Makes each grant take a while: it sleeps with its row written, before it is committed.
+const SLOW_GRANTS: &str = "
+    CREATE FUNCTION sleep_a_while() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END';
+    CREATE TRIGGER slow AFTER INSERT OR UPDATE ON tokens
+        FOR EACH ROW WHEN (NEW.state = 'running') EXECUTE FUNCTION sleep_a_while()";
+
+/// A supervisor that is stopped while its grant is under way has the token without a job. Its guard
+/// leaves in time, so that nothing of the run holds another up on this host.
+#[test]
+fn a_run_that_is_stopped_between_its_grant_and_its_job_is_taken_over_in_time() {
+    let server = Server::shared();
+    let database = server.database();
+    let site = Site::new(database.url());
+    site.short("z").end().with_code(0);
+    site.sql(SLOW_GRANTS);
+    let stopped = site.run("a").hasty().start();
+    until("its grant is under way", || {
+        let sleeps = "SELECT count(*) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event = 'PgSleep'";
+        match database.sql(sleeps).as_str() {
+            "0" => Err(stopped.stderr()),
+            _ => Ok(()),
+        }
+    });
+    stopped.signal(Signal::SIGSTOP);
+    until("it has the token", || {
+        let held = "SELECT count(*) FROM tokenrun.tokens WHERE state = 'running'";
+        match database.sql(held).as_str() {
+            "1" => Ok(()),
+            _ => Err(stopped.stderr()),
+        }
+    });
+    site.sql("DROP TRIGGER slow ON tokens");
+    let other = site.run("b").hasty().with(&["--wait"]).start();
+    site.store.until_begun("b");
+    assert!(
+        !site
+            .store
+            .log()
+            .iter()
+            .any(|line| line.starts_with("begin a "))
+    );
+    stopped.signal(Signal::SIGCONT);
+    let ended = stopped.end();
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    site.store.go(0);
+    other.end().with_code(0);
+    assert!(
+        !site
+            .store
+            .log()
+            .iter()
+            .any(|line| line.starts_with("begin a "))
+    );
 }
