@@ -11,7 +11,7 @@ use crate::support::until;
 const HOLDERS: usize = 300;
 
 /// How many of them start at once.
-const AT_ONCE: usize = 20;
+const AT_ONCE: usize = 4;
 
 #[test]
 fn three_hundred_holders_over_a_frozen_server_leave_it_its_connections() {
