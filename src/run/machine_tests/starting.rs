@@ -256,3 +256,30 @@ fn a_stop_ends_a_run_whose_grant_has_certainly_failed() {
     rig.tell(Event::Swapped(Err(locked)));
     assert_eq!(*rig.ending(), Ending::Stopped(15));
 }
+
+#[test]
+fn a_start_is_expected_while_a_grant_is_out_and_the_time_for_it_is_not_near() {
+    let mut rig = Rig::looking();
+    assert_eq!(rig.machine.start_by(rig.now), None, "nothing is requested");
+    rig.answered();
+    let latest = timing().last_start(rig.now);
+    assert_eq!(rig.machine.start_by(rig.now), Some(latest));
+    assert_eq!(rig.machine.start_by(latest.minus(s(3))), Some(latest));
+    assert_eq!(rig.machine.start_by(latest.minus(s(2))), None);
+    rig.answered();
+    assert_eq!(rig.machine.start_by(rig.now), None, "the job is started");
+}
+
+#[test]
+fn after_a_lost_answer_a_start_is_expected_and_after_a_conflict_none() {
+    let mut rig = Rig::claiming();
+    let sent_at = rig.now;
+    rig.answer_is_lost();
+    let latest = timing().last_start(sent_at);
+    assert_eq!(rig.machine.start_by(rig.now), Some(latest));
+
+    let mut rig = Rig::claiming();
+    rig.taken_by_another();
+    rig.answered();
+    assert_eq!(rig.machine.start_by(rig.now), None);
+}
