@@ -4,12 +4,14 @@
 //! [`driver`] gives it a real clock, a real store and a real guard; the simulation gives it
 //! simulated ones.
 
+mod answers;
 mod catching;
 pub mod driver;
 pub mod ending;
 pub mod environment;
 pub mod event;
 pub mod finishing;
+mod first;
 mod guarding;
 pub mod holding;
 mod last_requests;

@@ -1,18 +1,19 @@
 //! Gives the machine of a run a real clock, a real store, a real guard and real signals. The driver
 //! decides nothing: it carries out the machine's actions and reports events to it.
 //!
-//! The first look comes before the guard and before any thread: a refusal costs one read and no
-//! more. If the machine then goes on, the driver forks the guard, while there is one thread, and
-//! the store moves to a thread of its own.
+//! The first look comes before the guard and before any thread. If the machine then goes on, the
+//! driver forks the guard, while there is one thread, and the store moves to a thread of its own.
 
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use super::answers::{event_of, prove_nesting};
 use super::catching::Catching;
 use super::ending::Ending;
 use super::environment;
 use super::event::{Action, Event, Note};
+use super::first::{First, Looked};
 use super::guarding::Guarding;
 use super::last_requests::LastRequests;
 use super::locking::Locking;
@@ -21,19 +22,16 @@ use super::outside::Outside;
 use super::refusing::Refusing;
 use super::watch::Watch;
 use crate::job::Captured;
-use crate::job::ancestry::is_inside;
 use crate::moment::Moment;
-use crate::store::first_look;
+use crate::store::Store;
 use crate::store::worker::Worker;
-use crate::store::{Answer, Reading, Request, Store};
 use crate::sys::clock::LocalClock;
 use crate::sys::poll::Sources;
 use crate::sys::procfs;
 use crate::sys::random;
 use crate::sys::signal_numbers::{SIGCHLD, asks_for_end};
-use crate::sys::signals::{Inherited, SignalFd};
+use crate::sys::signals::SignalFd;
 use crate::sys::timer::Timer;
-use crate::token::{Claim, Evidence, RefusalRecord, Row, SessionId};
 
 /// Deadlines are checked at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -68,34 +66,18 @@ pub fn drive(
     listener: &mut dyn Listener,
 ) -> io::Result<(Ending, Option<Captured>)> {
     let mut locking = Locking::new(&outside.locks);
-    // A look at a server takes longer than one at a file. A signal that comes meanwhile waits for its
-    // end: a container's first process would lose it.
-    let is_near = store.limit_of_near().is_some();
-    if is_near {
-        outside.inherited.block()?;
-    }
-    let mut first = First {
+    let first = First {
         machine: &mut machine,
         clock: outside.clock,
         store: store.as_mut(),
         locking: &mut locking,
         inherited: outside.inherited,
+        draw: &mut draw,
     };
-    let mut pending = first.look();
-    if let Some(ending) = machine.ending() {
-        if is_near {
-            outside.inherited.unblock()?;
-        }
-        let refusal = hear_end(&pending, ending, machine.claim(), listener);
-        if is_near && refusal.is_some() {
-            // Nothing more is said: from here on a signal changes nothing.
-            outside.inherited.block()?;
-        }
-        if let Some(refusal) = refusal {
-            let _ = first_look::ask(store.as_mut(), &Request::Refuse(Box::new(refusal)));
-        }
-        return Ok((ending.clone(), None));
-    }
+    let mut pending = match first.look_or_end(&mut |note| listener.hear(note, false))? {
+        Looked::Over(ending) => return Ok((ending, None)),
+        Looked::GoesOn(actions) => actions,
+    };
     if !procfs::is_ours() {
         pending.insert(0, Action::Say(Note::Blind));
     }
@@ -141,117 +123,11 @@ pub fn drive(
     ending.map(|ending| (ending, captured))
 }
 
-/// Delivers the notes of a run that ends with its first look. Returns the record if it is refused, which
-/// is written soon or not at all: a record delays no exit, and a refusal without one is still one.
-fn hear_end(
-    actions: &[Action],
-    ending: &Ending,
-    claim: &Claim,
-    listener: &mut dyn Listener,
-) -> Option<RefusalRecord> {
-    let mut refusing = Refusing::default();
-    for action in actions {
-        if let Action::Say(note) = action {
-            refusing.hear(note);
-            listener.hear(note, false);
-        }
-    }
-    refusing.record(claim, ending)
-}
-
 /// The random bits that a driver takes from the kernel.
 fn draw() -> u64 {
     // The kernel refuses only an invalid buffer. If it did refuse, the version would repeat and the
     // swap that writes it would conflict: nothing is granted twice.
     random::bits64().unwrap_or_default()
-}
-
-/// The first look, on the only thread.
-struct First<'a, 'b> {
-    machine: &'a mut Machine,
-    clock: LocalClock,
-    store: &'a mut dyn Store,
-    locking: &'a mut Locking<'b>,
-    inherited: Inherited,
-}
-
-impl First<'_, '_> {
-    /// Returns the machine's actions after the look, with notes delivered before them: a reader who
-    /// sees that tokenrun waits may stop it, and must then see the result.
-    fn look(&mut self) -> Vec<Action> {
-        let mut event = Event::Tick;
-        let mut rest = Vec::new();
-        loop {
-            let actions = self.machine.step(self.clock.now(), event, &mut draw);
-            let mut read = None;
-            for action in actions {
-                match action {
-                    Action::Send(request @ (Request::Read(_) | Request::Once { .. })) => {
-                        read = Some(request);
-                    }
-                    other => rest.push(other),
-                }
-            }
-            match read {
-                None => return rest,
-                Some(request) => match first_look::ask(self.store, &request) {
-                    None => {
-                        rest.push(Action::Send(request));
-                        return rest;
-                    }
-                    Some(answer) => {
-                        prove_nesting(self.machine, &answer);
-                        let (locking, inherited) = (&mut *self.locking, self.inherited);
-                        event = event_of(answer, self.machine, |reading, own| {
-                            locking.first_evidence(reading, own, inherited)
-                        });
-                    }
-                },
-            }
-        }
-    }
-}
-
-/// Checks a session that the environment names. It may have leaked there, through ssh, a daemon or
-/// a container: it counts only if its guard is an ancestor. To be called with every answer before
-/// the machine takes it.
-fn prove_nesting(machine: &mut Machine, answer: &Answer) {
-    let (Some(session), Answer::Read(read)) = (machine.claim().nested_in.clone(), answer) else {
-        return;
-    };
-    let row = read.as_ref().ok().and_then(|reading| reading.row.as_ref());
-    let same_host = |row: &&Row| row.document.host == machine.claim().about.host;
-    let row = row
-        .filter(|row| row.session() == Some(&session))
-        .filter(same_host);
-    if !row.and_then(|row| row.document.pid).is_some_and(is_inside) {
-        machine.is_not_nested();
-    }
-}
-
-/// The locks are checked for the row that was just read: an earlier check would prove nothing about
-/// a run that was granted since.
-fn event_of(
-    answer: Answer,
-    machine: &Machine,
-    evidence_of: impl FnOnce(&Reading, &SessionId) -> Evidence,
-) -> Event {
-    match answer {
-        Answer::Read(result) => Event::Looked(result.map(|reading| {
-            // With the token held there is a deadline, and the evidence is not needed.
-            let evidence = match machine.seeks() {
-                true => evidence_of(&reading, &machine.claim().session),
-                false => Evidence::None,
-            };
-            (reading, evidence)
-        })),
-        Answer::Left(result) => Event::Left(result),
-        Answer::Swapped(result) => Event::Swapped(result),
-        Answer::Once(result) => Event::OnceLooked(result),
-        // No phase waits for these answers.
-        Answer::Pruned(_) | Answer::Refused(_) | Answer::Kept(_) => Event::Tick,
-        Answer::Recorded(result) => Event::Recorded(result),
-    }
 }
 
 /// The file descriptors that the driver polls.
