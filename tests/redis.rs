@@ -72,16 +72,21 @@ fn settle(server: &Server, site: &Site) {
 
 /// Which incarnation of the store this server is.
 fn incarnation(server: &Server) -> String {
-    let info = server.cli(&["INFO", "server"]) + "\n" + &server.cli(&["INFO", "replication"]);
-    let field = |name: &str| {
+    let field = |section: &str, name: &str| {
+        let info = server.cli(&["INFO", section]);
         let line = info.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap().trim().to_owned()
     };
-    let (run, before) = (field("run_id:"), field("master_replid2:"));
-    match before.trim_matches('0') {
-        "" => run[..16].to_owned(),
-        _ => format!("{}-{}", &run[..16], &before[..8]),
+    let mut name = field("server", "run_id:")[..16].to_owned();
+    let received = field("stats", "total_net_repl_input_bytes:");
+    if received != "0" {
+        name = format!("{name}-{received}");
     }
+    let before = field("replication", "master_replid2:");
+    if before.contains(|digit| digit != '0') {
+        name = format!("{name}-{}", &before[..8]);
+    }
+    name
 }
 
 /// A key of a site's, as redis-cli shows it.
@@ -102,4 +107,32 @@ fn until_field(server: &Server, site: &Site, name: &str, value: &str) {
         let found = field(server, site, name);
         if found == value { Ok(()) } else { Err(found) }
     });
+}
+
+/// Waits until the server has been up for so many seconds.
+fn until_up_for(server: &Server, seconds: u32) {
+    until("it is old enough", || {
+        let info = server.cli(&["INFO", "server"]);
+        let mut lines = info.lines();
+        let up = lines.find_map(|it| it.strip_prefix("uptime_in_seconds:"));
+        let up: u32 = up.unwrap().trim().parse().unwrap();
+        match up >= seconds {
+            true => Ok(()),
+            false => Err(up.to_string()),
+        }
+    });
+}
+
+/// A run hands its token over to another, which waits for it.
+fn hand_over(server: &Server, site: &Site) {
+    let holder = site.run("a").start();
+    site.store.until_begun("a");
+    let next = site.run("b").with(&["--wait"]).start();
+    let list = key(site, "waiters:job");
+    server.wait_until("the waiter", || server.cli(&["ZCARD", &list]) == "1");
+    site.store.go(0);
+    site.store.until_begun("b");
+    site.store.go(0);
+    holder.end().with_code(0);
+    next.end().with_code(0);
 }

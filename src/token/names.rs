@@ -192,6 +192,10 @@ impl Fence {
     /// The highest fence that a person may give: every reader of JSON keeps it exact, and as
     /// milliseconds since 1970 it is far in the future.
     pub const MAX: i64 = (1 << 53) - 1;
+
+    /// The highest fence that a token may have: no sequence of grants reaches it, and there are
+    /// higher ones.
+    pub const HIGHEST: i64 = 1 << 62;
 }
 
 impl fmt::Display for Fence {

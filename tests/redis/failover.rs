@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::server::Server;
 use crate::site::Site;
-use crate::{field, incarnation, settled};
+use crate::{field, incarnation, settled, until_up_for};
 
 fn both(first: &Server, second: &Server) -> String {
     format!(
@@ -130,6 +130,71 @@ fn a_run_goes_on_at_the_promoted_replica() {
     site.store.go(0);
     holder.end().with_code(0);
     assert_eq!(field(&replica, &site, "state"), "free");
+}
+
+/// A server that forgets soon that it was a replica.
+fn forgetful() -> Server {
+    Server::start(&["repl-backlog-ttl 1"])
+}
+
+/// Redis clears what a server has followed when it has had no replica for `repl-backlog-ttl`.
+fn until_history_is_cleared(server: &Server) {
+    server.wait_until("a cleared history", || {
+        let info = server.cli(&["INFO", "replication"]);
+        info.contains(&format!("master_replid2:{}", "0".repeat(40)))
+    });
+}
+
+/// Without a note its uptime would count, which says nothing about what was granted at the old master.
+#[test]
+fn a_promoted_replica_that_has_forgotten_its_master_is_observed() {
+    let master = Server::start(&[]);
+    let replica = forgetful();
+    replica.follow(&master);
+    until_up_for(&replica, 6);
+    master.kill();
+    replica.promote();
+    until_history_is_cleared(&replica);
+    let site = Site::new(replica.url());
+    let run = site.short("a").hasty().end().with_code(0);
+    run.says(&["may have forgotten a grant"]);
+}
+
+#[test]
+fn a_promoted_replica_is_observed_once() {
+    let master = Server::start(&[]);
+    let replica = forgetful();
+    replica.follow(&master);
+    let site = settled(&master, &both(&master, &replica));
+    site.short("a").end().with_code(0);
+    replica.wait_until("the run at the replica", || {
+        field(&replica, &site, "state") == "free"
+    });
+    master.kill();
+    replica.promote();
+    let before = incarnation(&replica);
+    crate::settle(&replica, &site);
+    until_history_is_cleared(&replica);
+    assert_ne!(incarnation(&replica), before, "else this shows nothing");
+    let run = site.short("a").end().with_code(0);
+    assert_eq!(run.messages(), [""; 0]);
+    assert_eq!(field(&replica, &site, "clock_epoch"), before);
+}
+
+/// The counters say no more that it was a replica.
+#[test]
+fn a_promoted_replica_whose_counters_are_reset_is_observed_again() {
+    let master = Server::start(&[]);
+    let replica = Server::start(&[]);
+    replica.follow(&master);
+    replica.promote();
+    let site = settled(&replica, &replica.url());
+    site.short("a").hasty().end().with_code(0);
+    replica.cli(&["CONFIG", "RESETSTAT"]);
+    let run = site.short("a").hasty().end().with_code(0);
+    run.says(&["may have forgotten a grant"]);
+    let run = site.short("a").hasty().end().with_code(0);
+    assert_eq!(run.messages(), [""; 0]);
 }
 
 /// A master that followed another for a while may have missed what happened there.

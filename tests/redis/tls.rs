@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::server::Server;
-use crate::settled;
 use crate::site::Site;
+use crate::{hand_over, settled};
 
 fn openssl(folder: &Path, words: &str) {
     let output = Command::new("openssl")
@@ -62,17 +62,8 @@ fn a_server_is_trusted_by_its_certificate_alone_and_asks_for_the_clients() {
     ]);
     let known = format!("rediss://localhost:{port}?cacert={}", file("ca.crt"));
     let site = settled(&server, &known);
-    let holder = site.run("a").start();
-    site.store.until_begun("a");
     // With a subscription.
-    let next = site.run("b").with(&["--wait"]).start();
-    let list = crate::key(&site, "waiters:job");
-    server.wait_until("the waiter", || server.cli(&["ZCARD", &list]) == "1");
-    site.store.go(0);
-    site.store.until_begun("b");
-    site.store.go(0);
-    holder.end().with_code(0);
-    next.end().with_code(0);
+    hand_over(&server, &site);
     for (url, says) in [
         (format!("rediss://localhost:{port}"), "UnknownIssuer"),
         (

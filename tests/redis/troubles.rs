@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use crate::server::Server;
 use crate::site::Site;
-use crate::{incarnation, key, settled};
+use crate::{hand_over, incarnation, key, settled};
 
 #[test]
 fn a_server_that_does_not_answer_ends_the_run_in_time_and_others_do_not_wait_for_it() {
@@ -145,6 +145,16 @@ fn a_user_without_a_right_is_told_which_and_nothing_is_half_done() {
     }
 }
 
+/// Waiters also look without a message.
+#[test]
+fn a_user_without_a_right_to_the_channel_records_its_run() {
+    let server = Server::start(&[]);
+    let site = with_user(&server, Some("&{tokenrun}:*"));
+    let settled = site.verb(&["settle", &incarnation(&server)]).end();
+    settled.with_code(0);
+    hand_over(&server, &site);
+}
+
 /// The test takes the right to write from the server's own directory.
 #[test]
 fn a_server_that_cannot_write_its_data_refuses_and_ends_the_run_in_time() {
@@ -248,6 +258,50 @@ fn a_key_of_another_program_is_said() {
     let site = settled(server, &server.url());
     server.cli(&["SET", &key(&site, "token:job"), "mine"]);
     site.short("a").end().with_code(78).says(&["WRONGTYPE"]);
+}
+
+/// A success whose key is not stored would be run again.
+#[test]
+fn a_success_whose_key_can_not_be_stored_is_not_reported_as_one() {
+    let server = Server::shared();
+    let site = settled(server, &server.url());
+    server.cli(&["SET", &key(&site, "keys:job"), "mine"]);
+    let run = site.short("a").hasty().with(&["--once=night"]);
+    run.end().with_code(74).tells(&["WRONGTYPE"]);
+    server.cli(&["DEL", &key(&site, "keys:job")]);
+    // The job runs once more, and its key is done then.
+    let run = site.short("a").hasty().with(&["--once=night"]);
+    run.end().with_code(0);
+    let listed = site.verb(&["once", "list"]).end().with_code(0);
+    assert!(listed.stdout.contains("night"), "{listed:?}");
+}
+
+/// `status` and `pause --all` find tokens by it.
+#[test]
+fn a_list_of_tokens_that_was_removed_comes_back_with_the_next_run() {
+    let server = Server::shared();
+    let site = settled(server, &server.url());
+    site.short("a").end().with_code(0);
+    let tokens = key(&site, "tokens");
+    server.cli(&["DEL", &tokens]);
+    site.short("a").end().with_code(0);
+    assert_eq!(server.cli(&["ZRANGE", &tokens, "0", "-1"]), "token:job");
+}
+
+#[test]
+fn a_server_with_too_many_clients_is_said() {
+    let server = Server::start(&["maxclients 1"]);
+    let _only = std::os::unix::net::UnixStream::connect(server.socket()).unwrap();
+    server.wait_until("a client in the only place", || {
+        server.try_cli(&["PING"]).contains("max number of clients")
+    });
+    for url in [server.url(), server.tcp_url()] {
+        let site = Site::new(url);
+        let refused = site.short("a").end().with_code(69);
+        refused.tells(&["max number of clients", "raise maxclients"]);
+        let doctor = site.verb(&["doctor"]).end();
+        assert!(doctor.stdout.contains("raise maxclients"), "{doctor:?}");
+    }
 }
 
 /// A swap of such a token would conflict for ever.

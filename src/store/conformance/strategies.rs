@@ -154,7 +154,7 @@ prop_compose! {
     pub(crate) fn rows()(
         group in name(),
         (version, session_version) in (version(), option::of(version())),
-        fence in 0..=i64::MAX,
+        fence in 0..=Fence::HIGHEST,
         (epoch, granted_epoch) in (text(), option::of(text())),
         state in state(),
         expected_client in option::of(client()),

@@ -42,11 +42,7 @@ pub(super) fn add_run(
     let before = known.get(&key).map(|entry| entry.version.clone());
     let version = if run.is_final() { FINAL } else { UNKNOWN };
     if before.is_none() || (before.as_deref() == Some(UNKNOWN) && run.is_final()) {
-        commit.compare.push((key.clone(), before));
-        let put_run = put(key, version, &run.group, json(run));
-        // Across groups by start, within a group by fence.
-        let ranks = [Rank::At(run.started_at.0), Rank::At(run.fence.0)];
-        commit.puts.push(put_run.listed(RUNS, &run.group, ranks));
+        // Before the run, whose record says that its key is done too: a store may fail between two puts.
         if let Some(mark) = run.once_mark(WallTime(0)) {
             let key = keys::once(&mark.group, &mark.key);
             if !known.contains_key(&key) {
@@ -56,6 +52,11 @@ pub(super) fn add_run(
                 commit.puts.push(put_mark.listed(KEYS, &run.group, ranks));
             }
         }
+        commit.compare.push((key.clone(), before));
+        let put_run = put(key, version, &run.group, json(run));
+        // Across groups by start, within a group by fence.
+        let ranks = [Rank::At(run.started_at.0), Rank::At(run.fence.0)];
+        commit.puts.push(put_run.listed(RUNS, &run.group, ranks));
     }
     keys_of(run)
 }

@@ -66,11 +66,8 @@ fn put_token(swap: &Swap) -> Put {
         ]),
         stamps: swap.stamp.is_some(),
         numbered: false,
-        // A known token is in its list.
-        lists: match swap.from {
-            None => vec![(TOKENS.to_owned(), Rank::At(0))],
-            Some(_) => Vec::new(),
-        },
+        // Each time: a list that was removed by hand is whole again after a heartbeat of each holder.
+        lists: vec![(TOKENS.to_owned(), Rank::At(0))],
     }
 }
 

@@ -386,6 +386,7 @@ fn a_row_that_was_edited_by_hand_is_not_guessed_at() {
         ("document = document - 'run'", "contradict"),
         ("state = 'x'", "\"x\""),
         ("fence = -1", "negative"),
+        ("fence = 9223372036854775807", "no grant reaches"),
         ("stamped_at = 'infinity'", "9999"),
         ("stamped_at = '-infinity'", "1970"),
         (

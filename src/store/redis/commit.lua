@@ -11,7 +11,8 @@ end
 -- A script that fails is not undone. All that can fail comes before the token, which is written last.
 local told = request.announces
 if told and redis.call('ZCARD', prefix .. told[2]) > 0 then
-  redis.call('PUBLISH', prefix .. told[1], '')
+  -- A user without a right to the channel can still record a run: waiters also look regularly.
+  redis.pcall('PUBLISH', prefix .. told[1], '')
 end
 for _, it in ipairs(request.deletes) do
   for _, list in ipairs(it[2]) do

@@ -9,33 +9,40 @@ local function value(info, name, pattern)
   return at and info:match('^' .. pattern, at + 1)
 end
 
-local info = redis.call('INFO', 'server', 'replication')
+local info = redis.call('INFO', 'server', 'replication', 'stats')
 if value(info, 'role', '%a+') ~= 'master' then
   return {'replica', value(info, 'master_host', '[^\r\n]*') or '', value(info, 'master_port', '%d+') or ''}
 end
--- The incarnation: the process, and the history that it had taken over when it was promoted.
+-- The incarnation: the process, how many bytes it has received as a replica, and the history that it
+-- had taken over when it was promoted.
 local incarnation = value(info, 'run_id', '%x+'):sub(1, 16)
+local received = value(info, 'total_net_repl_input_bytes', '[1-9]%d*')
+if received then
+  incarnation = incarnation .. '-' .. received
+end
 local before = value(info, 'master_replid2', '%x+')
 local was_replica = before and before:find('[^0]') ~= nil
 if was_replica then
   incarnation = incarnation .. '-' .. before:sub(1, 8)
+elseif received then
+  -- A server clears that history an hour after its last replica has left. The note still names it.
+  local note = redis.call('HGET', prefix .. 'incarnation', 'document') or ''
+  incarnation = note:match('"incarnation":"(' .. incarnation:gsub('%-', '%%-') .. '%-%x+)"') or incarnation
 end
 local now, epoch = clock(incarnation)
 
--- How long the server has certainly kept what was written, in seconds: nothing, if it was promoted,
--- or if a command or the limit of its memory has removed keys since it started.
+-- How long the server has certainly kept what was written, in seconds: nothing, if it was a replica,
+-- if a command or the limit of its memory has removed keys since it started, or if the counters of all
+-- that were reset.
 local function kept()
-  if was_replica then
+  if was_replica or received or value(info, 'evicted_keys', '[1-9]') then
     return '0'
   end
-  local past = redis.call('INFO', 'commandstats', 'stats')
-  for _, command in ipairs({'flushall', 'flushdb', 'swapdb', 'restore', 'migrate'}) do
+  local past = redis.call('INFO', 'commandstats')
+  for _, command in ipairs({'flushall', 'flushdb', 'swapdb', 'restore', 'migrate', 'config|resetstat'}) do
     if value(past, 'cmdstat_' .. command, 'calls=[1-9]') then
       return '0'
     end
-  end
-  if value(past, 'evicted_keys', '[1-9]') then
-    return '0'
   end
   return value(info, 'uptime_in_seconds', '%d+')
 end

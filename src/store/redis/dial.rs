@@ -48,10 +48,19 @@ impl Link {
     }
 
     pub(super) async fn send(&mut self, bytes: &[u8], doing: Activity) -> Result<(), Fault> {
-        let written = self.wire.write_all(bytes).await;
-        written.map_err(|error| Fault::Io(doing, error))?;
-        let flushed = self.wire.flush().await;
-        flushed.map_err(|error| Fault::Io(doing, error))
+        let Err(error) = self.write(bytes).await else {
+            return Ok(());
+        };
+        // A server with too many clients says so, and closes the connection.
+        match self.receive(doing).await {
+            Err(said) if said.is_full() => Err(said),
+            _ => Err(Fault::Io(doing, error)),
+        }
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.wire.write_all(bytes).await?;
+        self.wire.flush().await
     }
 
     /// The next answer; an error of the server is a fault.

@@ -150,11 +150,13 @@ impl Server<'_, '_> {
                 _ => "port",
             },
             Fault::Tls(_) => "tls",
+            Fault::Said { .. } if fault.is_full() => "port",
             Fault::Said { .. } => "login",
             _ => "port",
         };
-        let remedy = error.remedy.unwrap_or_else(|| {
-            "see whether the server runs, listens there, and can be reached from here".into()
+        let remedy = error.remedy.unwrap_or_else(|| match fault {
+            Fault::Said { .. } => "see the server's log".into(),
+            _ => "see whether the server runs, listens there, and can be reached from here".into(),
         });
         Check::fail(step, error.trouble, fault.words(), remedy)
     }

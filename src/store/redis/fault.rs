@@ -83,6 +83,11 @@ impl Fault {
         )
     }
 
+    /// Whether the server has too many clients.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::Said { text, .. } if text.contains("max number of clients"))
+    }
+
     /// Its kind.
     pub(super) fn trouble(&self) -> Trouble {
         match self {
@@ -135,12 +140,19 @@ impl Fault {
         if is_denied_in_script(text) {
             return Some(RIGHTS);
         }
+        if self.is_full() {
+            return Some("end connections that CLIENT LIST shows, or raise maxclients");
+        }
+        if text.contains("DB index is out of range") {
+            return Some("name a database that the server has (databases in redis.conf)");
+        }
         if text.contains("unknown command") {
             return Some(
                 "remove rename-command of EVAL, and of the commands that scripts call, from redis.conf",
             );
         }
         Some(match code.as_str() {
+            "BUSY" => "wait for the script that the server runs, or end it with SCRIPT KILL",
             "NOAUTH" => "give a password: in the URL, or by REDISCLI_AUTH",
             "WRONGPASS" => "correct the user and the password in the URL, or REDISCLI_AUTH",
             "NOPERM" => RIGHTS,

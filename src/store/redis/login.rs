@@ -48,12 +48,14 @@ impl Login {
             match link.receive(Activity::LoggingIn).await {
                 Ok(_) => {}
                 Err(fault @ Fault::Said { .. }) => failed = failed.or(Some(fault)),
-                Err(fault) => return Err(fault),
+                Err(fault) => return Err(failed.unwrap_or(fault)),
             }
         }
         match link.receive(Activity::LoggingIn).await {
+            // In place of its first answer, and the server closes the connection.
+            Err(fault) if fault.is_full() => failed = failed.or(Some(fault)),
             Ok(_) | Err(Fault::Said { .. }) => {}
-            Err(fault) => return Err(fault),
+            Err(fault) => return Err(failed.unwrap_or(fault)),
         }
         failed.map_or(Ok(()), Err)
     }

@@ -60,8 +60,13 @@ impl<'a> Columns<'a> {
         let group = name("token_group", self.group, GroupName::new)?;
         let client = maybe("client_bound", self.client_bound)?;
         let expected_client = maybe("expected_client", self.expected_client)?;
-        if self.fence < 0 {
-            let what = format!("is {}, which is negative", self.fence);
+        let wrong = match self.fence {
+            ..0 => Some("is negative"),
+            0..=Fence::HIGHEST => None,
+            _ => Some("no grant reaches"),
+        };
+        if let Some(wrong) = wrong {
+            let what = format!("is {}, which {wrong}", self.fence);
             return Err(BadColumn::of("fence", what));
         }
         let (document, run) = Document::from_json(&self.document)?;
@@ -112,4 +117,27 @@ fn name<T>(
 fn maybe(column: &'static str, text: Option<&str>) -> Result<Option<ClientId>, BadColumn> {
     text.map(|text| name(column, text, ClientId::new))
         .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::rule::tests::fixture::idle;
+
+    #[test]
+    fn a_fence_that_no_grant_can_have_is_refused() {
+        let row = idle("a");
+        let with = |fence| Columns {
+            fence,
+            ..Columns::of(&row)
+        };
+        for fence in [i64::MIN, -1, Fence::HIGHEST + 1, i64::MAX] {
+            let refused = with(fence).row().unwrap_err();
+            assert_eq!(refused.column, "fence");
+            assert!(refused.what.contains(&fence.to_string()), "{refused:?}");
+        }
+        for fence in [0, Fence::MAX, Fence::HIGHEST] {
+            assert_eq!(with(fence).row().unwrap().fence, Fence(fence));
+        }
+    }
 }
