@@ -679,12 +679,20 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__fence__subcmd__advance)
-            opts="-s -q -v -h --json --store --store-file --config --quiet --verbose --log-format --help"
+            opts="-g -s -q -v -h --group --json --store --store-file --config --quiet --verbose --log-format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --store)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -42,6 +42,9 @@ pub(super) struct AdvanceFlags {
     /// The fencing token
     #[arg(value_name = "N", env = "TOKENRUN_FENCE", value_parser = fence_value)]
     fence: Fence,
+    /// The group that the token is of: the store must have granted it
+    #[arg(short, long, value_name = "NAME", env = "TOKENRUN_GROUP")]
+    group: Option<String>,
     /// Print the answer as an array of one JSON object
     #[arg(long, help_heading = "Reports and messages")]
     json: bool,
@@ -57,7 +60,11 @@ pub enum FenceQuestion {
     /// Whether it is this group's current fence.
     Verify(GroupName),
     /// Whether no higher fence has used this resource; this one has, from now on.
-    Advance(ResourceName),
+    Advance {
+        resource: ResourceName,
+        /// The group that the store must have granted the fence for.
+        group: Option<GroupName>,
+    },
 }
 
 /// A question about a fence, validated.
@@ -94,8 +101,9 @@ impl TryFrom<AdvanceFlags> for FenceRequest {
     fn try_from(flags: AdvanceFlags) -> Result<Self, Unusable> {
         let resource = ResourceName::given(&flags.resource)
             .map_err(|error| Unusable::usage(format!("the resource's name {error}")))?;
+        let group = flags.group.as_deref().map(group_name).transpose()?;
         Ok(Self {
-            question: FenceQuestion::Advance(resource),
+            question: FenceQuestion::Advance { resource, group },
             fence: flags.fence,
             store: flags.store.into(),
             json: flags.json,

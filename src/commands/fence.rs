@@ -2,13 +2,15 @@
 
 use anyhow::Result;
 
+use super::failure::Failure;
 use super::print_json;
 use super::status::unknown_group;
 use crate::cli::{FenceQuestion, FenceRequest};
 use crate::exit::{self, Exit};
-use crate::report::fence::{Marked, Verified, advanced, behind, current, stale};
+use crate::report::fence::{Marked, Verified, advanced, behind, current, not_granted, stale};
 use crate::report::log::Log;
 use crate::store::{Advanced, Store};
+use crate::token::{Fence, GroupName};
 
 /// Answers a question about a fence: 0, or 76 if it is stale.
 ///
@@ -37,7 +39,10 @@ pub fn fence(store: &mut dyn Store, request: &FenceRequest, log: &mut Log) -> Re
                 false => (false, stale(&row, fence, store.name())),
             }
         }
-        FenceQuestion::Advance(resource) => {
+        FenceQuestion::Advance { resource, group } => {
+            if let Some(group) = group {
+                check_origin(store, group, fence)?;
+            }
             let answer = store.advance(resource, fence);
             let answer = answer?;
             if request.json {
@@ -64,4 +69,14 @@ pub fn fence(store: &mut dyn Store, request: &FenceRequest, log: &mut Log) -> Re
     } else {
         Exit::Code(exit::LOST)
     })
+}
+
+/// A mark in another store than the run's keeps no late job from writing.
+fn check_origin(store: &mut dyn Store, group: &GroupName, fence: Fence) -> Result<()> {
+    let row = store.read(group)?.row;
+    if row.is_some_and(|row| row.fence >= fence) {
+        return Ok(());
+    }
+    let text = not_granted(group, fence, store.name());
+    Err(Failure::new(exit::CONFIG, "fence_not_granted", text).into())
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::message::{Level, Message};
 use super::printable::quoted;
-use crate::token::{Fence, ResourceName, Row};
+use crate::token::{Fence, GroupName, ResourceName, Row};
 
 /// Whether a fence is current, as `fence verify --json` shows it.
 #[derive(Debug, Serialize)]
@@ -47,13 +47,27 @@ pub fn stale(row: &Row, fence: Fence, store: &str) -> Message {
     let whose = row.client_bound().map_or_else(String::new, |client| {
         format!(", and the token is {client}'s")
     });
+    let what = match fence > row.fence {
+        true => "was not granted",
+        false => "is stale",
+    };
     warning(
         "fence_stale",
         format!(
-            "the fence {fence} of {} in {store} is stale: the current one is {}{whose}; write nothing more, and end",
+            "the fence {fence} of {} in {store} {what}: the current one is {}{whose}; write nothing more, and end",
             quoted(row.group.as_str()),
             row.fence
         ),
+    )
+}
+
+/// The text for a fence that the store has not granted.
+#[must_use]
+pub fn not_granted(group: &GroupName, fence: Fence, store: &str) -> String {
+    format!(
+        "{store} has not granted the fence {fence} of {}: name the store of the run with --store or \
+         TOKENRUN_STORE",
+        quoted(group.as_str())
     )
 }
 

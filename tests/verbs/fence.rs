@@ -10,6 +10,7 @@ stories!(
     a_job_need_not_name_its_group_or_fence,
     an_invalid_fence_is_a_usage_error,
     a_resource_takes_no_lower_fence_than_it_has_seen,
+    a_store_that_has_not_granted_the_fence_marks_nothing,
     an_operator_raises_the_fence_while_no_job_runs,
     ;
     about tables:
@@ -88,6 +89,24 @@ fn a_resource_takes_no_lower_fence_than_it_has_seen(site: &Site) {
     stale.says(&["is stale", bucket, &second.to_string()]);
     advance(site, bucket, second).end().with_code(0);
     advance(site, "another", first).end().with_code(0);
+}
+
+fn a_store_that_has_not_granted_the_fence_marks_nothing(site: &Site) {
+    let fence = fence_of(site, "node-a");
+    for (group, fence) in [(GROUP, fence + 1), ("unknown", fence)] {
+        let other = advance(site, "bucket", fence).with(&["-g", group]);
+        other
+            .end()
+            .with_code(78)
+            .says(&["has not granted the fence", "TOKENRUN_STORE"]);
+    }
+    advance(site, "bucket", 1).end().with_code(0);
+    // A later grant is no reason to refuse: whether the fence is stale is for the mark.
+    let second = fence_of(site, "node-b");
+    for fence in [fence, second] {
+        let line = advance(site, "bucket", fence).with(&["-g", GROUP]);
+        line.end().with_code(0);
+    }
 }
 
 fn where_nothing_has_run_no_store_is_made(site: &Site) {
