@@ -16,7 +16,7 @@ fn a_server_that_does_not_answer_ends_the_run_in_time_and_others_do_not_wait_for
     server.freeze();
     let refused = Site::new(site.url.clone());
     let refused = refused.short("b").hasty().end().with_code(69);
-    refused.says(&["no answer within 500ms"]);
+    refused.says(&["no answer within 1s"]);
     holder.end().with_code(76);
     site.store.until_job_gone();
     server.thaw();

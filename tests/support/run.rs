@@ -61,7 +61,7 @@ impl Line {
             "--heartbeat=1s",
             "--takeover-after=5s",
             "--kill-grace=300ms",
-            "--store-timeout=500ms",
+            "--store-timeout=1s",
         ])
     }
 
@@ -296,6 +296,12 @@ fn only_child(parent: i32) -> i32 {
 
 impl Drop for Run {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // A test that waits for something else does not show why it waits in vain.
+            let status = self.child.try_wait();
+            let said = fs::read_to_string(&self.stderr).unwrap_or_default();
+            eprintln!("a run of this test, {status:?}, said: {said}");
+        }
         if !self.has_ended() {
             // It may end at this very moment.
             let _ = self.child.kill();

@@ -19,7 +19,8 @@ const ROUND_TRIPS: u32 = 10;
 /// So many heartbeats must be able to fail in a row before a job is ended.
 const HEARTBEATS: u128 = 3;
 
-/// A duration with the precision of a round trip.
+/// A duration with the precision of a round trip, to the nearest second from ten seconds on: a measured
+/// hour may be some microseconds short of one.
 #[must_use]
 pub fn precise(duration: Duration) -> String {
     let micros = duration.as_micros();
@@ -29,7 +30,10 @@ pub fn precise(duration: Duration) -> String {
     if micros < 1_000_000 {
         return format!("{} ms", micros / 1_000);
     }
-    rounded(duration)
+    if duration < 10 * SECOND {
+        return rounded(duration);
+    }
+    rounded(duration.saturating_add(SECOND / 2))
 }
 
 /// How long several tries took; zero if there were none.

@@ -205,6 +205,9 @@ mod tests {
         assert!(off.found.contains("1h ahead"), "{off:?}");
         let behind = judge(&answers(&[-3_600_000_000; 5]));
         assert!(behind.found.contains("1h behind"), "{behind:?}");
+        // The middle of a round trip is no exact time.
+        let about = judge(&answers(&[3_599_999_900; 5]));
+        assert!(about.found.contains("1h ahead"), "{about:?}");
     }
 
     #[test]
