@@ -105,7 +105,6 @@ impl Holding {
                 } else {
                     // The same row again, and yet a conflict: a store may answer so while another
                     // transaction holds the row.
-                    // while another transaction holds the row.
                     self.try_again(step);
                 }
                 if elsewhere {
