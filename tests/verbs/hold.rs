@@ -49,7 +49,7 @@ fn agent_with(site: &Site, client: &str, command: &str) -> Line {
 fn hasty_agent(site: &Site, client: &str) -> Line {
     agent(site.made(), client)
         .hasty()
-        .with(&["--kill-grace=1500ms"])
+        .with(&["--kill-grace=1500ms", "--store-timeout=700ms"])
 }
 
 /// Whether this client's node may act.
