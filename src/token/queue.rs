@@ -107,6 +107,10 @@ pub fn before<'a>(
 }
 
 /// The claimant's position among the waiters that the rule would let in after this look.
+///
+/// The claimant's own observation of a row says nothing about a waiter's, which may be shorter than the
+/// row's age must be. A waiter that has observed for long enough takes the token then, so no claimant that
+/// has done so stands behind one that has not: waiters that leave early would keep all others out.
 #[must_use]
 pub fn position(claim: &Claim, look: &Look<'_>, queue: &[QueueEntry]) -> QueuePosition {
     let first = Look {
@@ -114,11 +118,12 @@ pub fn position(claim: &Claim, look: &Look<'_>, queue: &[QueueEntry]) -> QueuePo
             ahead: 0,
             waiting: true,
         },
+        unchanged_for: Duration::ZERO,
         ..*look
     };
     let would_be_let_in = |entry: &&QueueEntry| {
         let verdict = decide(&entry.waiter.claim(claim), &first).verdict;
-        !matches!(verdict, Verdict::Refused(_))
+        !matches!(verdict, Verdict::Refused(_) | Verdict::Observe(_))
     };
     let ahead = before(&claim.session, queue, look.now);
     QueuePosition {

@@ -151,3 +151,20 @@ fn the_token_of_a_dead_holder_goes_to_the_first_in_the_queue() {
     assert_eq!(stands("c", &["b", "c"], &dead), at(1));
     assert_eq!(stands("a", &["b", "c"], &dead), outside(2));
 }
+
+/// A waiter's own observation is not known to others, and one with a short `--wait` may never end it.
+#[test]
+fn an_observation_that_is_over_stands_behind_no_other() {
+    let silent = seen(running("a")).elsewhere().watched(TAKEOVER_AFTER);
+    assert_eq!(stands("d", &["b", "c"], &silent), outside(0));
+    assert_eq!(stands("c", &["b", "c"], &silent), at(0));
+    let granted = but(silent, |seen| seen.position = outside(0));
+    let decision = granted.by(&f::claim("d"));
+    assert!(!matches!(
+        decision.verdict,
+        Verdict::Refused(_) | Verdict::Observe(_)
+    ));
+    // An age that all know counts for all.
+    let old = seen(running("a")).after(TAKEOVER_AFTER);
+    assert_eq!(stands("d", &["b", "c"], &old), outside(2));
+}
