@@ -75,7 +75,7 @@
 //! The queue of clause 10 ([`mod@queue`]) holds the waiters by arrival. A waiter counts while its
 //! last heartbeat is at most 2.5 seconds old by the store's clock (a heartbeat expires, as a swap
 //! does), and while the rule would let it in if it came first: a waiter that the rule refuses
-//! delays no other.
+//! delays no other, and one that may have to observe delays none whose observation is over.
 //!
 //! *Open* is a token that is free, idle for longer than keep, silent for longer than
 //! takeover-after, or whose holder is provably dead. The head start is counted from
