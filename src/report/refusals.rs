@@ -90,7 +90,7 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
             rounded(*wait)
         ),
         Refusal::Observed { wait } => format!(
-            "the age of the token of {group} in {store} is unknown, because another clock stamped it; it is observed for {} more, which a longer --wait, or none, sees the end of",
+            "the age of the token of {group} in {store} is unknown, because another clock stamped it; it is observed for {} more: run it with a longer --wait, or without one",
             rounded(*wait)
         ),
         Refusal::Reserved { to, wait } => format!(

@@ -108,9 +108,9 @@ pub fn before<'a>(
 
 /// The claimant's position among the waiters that the rule would let in after this look.
 ///
-/// The claimant's own observation of a row says nothing about a waiter's, which may be shorter than the
-/// row's age must be. A waiter that has observed for long enough takes the token then, so no claimant that
-/// has done so stands behind one that has not: waiters that leave early would keep all others out.
+/// How long the claimant has observed the row says nothing about a waiter: each observes by itself, and a
+/// waiter takes the token when its own observation is over. So a waiter that must observe does not count.
+/// If it did, waiters that leave before the end of their observation would keep all others out.
 #[must_use]
 pub fn position(claim: &Claim, look: &Look<'_>, queue: &[QueueEntry]) -> QueuePosition {
     let first = Look {
