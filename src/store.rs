@@ -11,6 +11,7 @@ pub mod first_look;
 pub mod history;
 pub mod kv;
 pub mod mysql;
+pub mod net;
 pub mod open;
 pub mod postgres;
 pub mod pruning;

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::mysql::conninfo::text::is_url;
+use super::net::address::BadAddress;
 use super::postgres::conninfo::text::is_conninfo;
-use super::redis::settings::{BadUrl, is_scheme, parse};
+use super::redis::settings::{is_scheme, parse};
 use super::secret::Secret;
 
 /// A store that can be opened.
@@ -46,7 +47,7 @@ pub enum UrlError {
     Unlikely(String),
     /// The rest of the text may hold a password.
     #[error("the store {0}://… {1}")]
-    Redis(String, BadUrl),
+    Redis(String, BadAddress),
     #[error(
         "the store is empty: write postgres://user@host/database, mysql://user@host/database, redis://user@host, sqlite:///absolute/path or a plain path of a file"
     )]

@@ -90,6 +90,7 @@ pub fn without_password(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::net::address::tests::{BAD, GOOD};
 
     #[test]
     fn a_store_is_shown_without_its_password() {
@@ -122,6 +123,29 @@ mod tests {
                 !without_password(unreadable).contains("secret"),
                 "{unreadable}"
             );
+        }
+    }
+
+    /// What one store refuses no other one sends to some server.
+    #[test]
+    fn all_schemes_refuse_the_same_urls() {
+        for scheme in [
+            "postgres",
+            "postgresql",
+            "mysql",
+            "mariadb",
+            "redis",
+            "valkeys",
+        ] {
+            for (bad, says) in BAD {
+                let error = check(&format!("{scheme}://{bad}")).unwrap_err();
+                assert!(error.contains(says), "{scheme}://{bad}: {error}");
+                assert!(!error.contains("secret"), "{scheme}://{bad}: {error}");
+            }
+            for (good, _) in GOOD {
+                let found = check(&format!("{scheme}://{good}"));
+                assert_eq!(found, Ok(None), "{scheme}://{good}");
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! A connection string: `mysql://user:password@host:port,host:port/database?option=value`.
 
 use super::ConninfoError;
+use crate::store::net::address::Address;
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
 
@@ -58,100 +59,26 @@ pub fn is_url(text: &str) -> bool {
 /// # Errors
 /// What is wrong, without the value that is wrong.
 pub fn parse(text: &str) -> Result<Given, ConninfoError> {
-    let text = text.trim();
-    let rest = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme));
-    let rest = rest.ok_or_else(|| ConninfoError::new("the store is no mysql:// URL"))?;
-    let (rest, query) = match rest.split_once('?') {
-        Some((rest, query)) => (rest, query),
-        None => (rest, ""),
-    };
-    let (authority, database) = match rest.split_once('/') {
-        Some((authority, path)) => (authority, path),
-        None => (rest, ""),
-    };
-    let mut given = Given::default();
-    let hosts = match authority.rsplit_once('@') {
-        None => authority,
-        Some((login, hosts)) => {
-            let (user, password) = match login.split_once(':') {
-                Some((user, password)) => (user, Some(password)),
-                None => (login, None),
-            };
-            push(&mut given, "user", user)?;
-            if let Some(password) = password {
-                push(&mut given, "password", password)?;
-            }
-            hosts
-        }
-    };
-    for host in hosts.split(',') {
-        given.hosts.push(of_host(host)?);
-    }
-    push(&mut given, "database", database)?;
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let Some((name, value)) = pair.split_once('=') else {
-            return Err(ConninfoError::new(
-                "the connection string has an option without = and a value",
-            ));
-        };
-        let known = match name {
-            SCHEMA => SCHEMA.to_owned(),
+    let is_known = |name: &str| name == SCHEMA || OPTIONS.contains(&&*name.replace('_', "-"));
+    let address = Address::read(text, is_known)?;
+    let login = [("user", address.user), ("password", address.password)];
+    let database = Some(address.path).filter(|path| !path.is_empty());
+    let mut options: Vec<(String, String)> = login
+        .into_iter()
+        .chain([("database", database)])
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect();
+    for (name, value) in address.parameters {
+        let name = match name.as_str() {
+            SCHEMA => name,
             _ => name.replace('_', "-"),
         };
-        if known != SCHEMA && !OPTIONS.contains(&known.as_str()) {
-            return Err(ConninfoError::new(format!(
-                "the connection string has an unknown option {name:?}"
-            )));
-        }
-        given.options.push((known, decoded(value)?));
+        options.push((name, value));
     }
-    Ok(given)
-}
-
-fn push(given: &mut Given, name: &str, value: &str) -> Result<(), ConninfoError> {
-    if !value.is_empty() {
-        given.options.push((name.to_owned(), decoded(value)?));
-    }
-    Ok(())
-}
-
-fn of_host(text: &str) -> Result<(String, Option<u16>), ConninfoError> {
-    let (name, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let closed = rest.split_once(']');
-            let (name, after) = closed
-                .ok_or_else(|| ConninfoError::new("the connection string has a [ without its ]"))?;
-            (name, after.strip_prefix(':'))
-        }
-        None => match text.rsplit_once(':') {
-            Some((name, port)) => (name, Some(port)),
-            None => (text, None),
-        },
-    };
-    let port = port.filter(|port| !port.is_empty());
-    let port = port.map(str::parse).transpose();
-    let port =
-        port.map_err(|_| ConninfoError::new("the connection string has a port that is none"))?;
-    Ok((decoded(name)?, port))
-}
-
-/// Replaces `%41` and the like.
-fn decoded(text: &str) -> Result<String, ConninfoError> {
-    let bad = || ConninfoError::new("the connection string has a % without two hexadecimal digits");
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        if *first != b'%' {
-            bytes.push(*first);
-            rest = after;
-            continue;
-        }
-        let digits = after.get(..2).and_then(|it| std::str::from_utf8(it).ok());
-        let byte = digits.and_then(|it| u8::from_str_radix(it, 16).ok());
-        bytes.push(byte.ok_or_else(bad)?);
-        rest = after.get(2..).unwrap_or_default();
-    }
-    String::from_utf8(bytes).map_err(|_| ConninfoError::new("the connection string is not UTF-8"))
+    Ok(Given {
+        hosts: address.hosts,
+        options,
+    })
 }
 
 /// A connection string without its password.

@@ -2,6 +2,7 @@
 
 use super::ConninfoError;
 use super::options::known;
+use crate::store::net::address::Address;
 
 /// The options of a connection string; the later of two values of one option counts.
 pub type Pairs = Vec<(String, String)>;
@@ -25,8 +26,12 @@ pub fn is_conninfo(text: &str) -> bool {
 /// What is wrong, without the value that is wrong.
 pub fn parse(text: &str) -> Result<Pairs, ConninfoError> {
     let text = text.trim();
-    let url = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme));
-    let pairs = url.map_or_else(|| key_values(text), url_pairs)?;
+    let is_url = SCHEMES.iter().any(|scheme| text.starts_with(scheme));
+    let pairs = if is_url {
+        url_pairs(text)?
+    } else {
+        key_values(text)?
+    };
     for (name, _) in &pairs {
         if known(name).is_none() {
             return Err(ConninfoError::new(format!(
@@ -80,116 +85,33 @@ fn value(text: &str) -> Result<(String, &str), ConninfoError> {
     Ok((value, ""))
 }
 
-fn url_pairs(rest: &str) -> Result<Pairs, ConninfoError> {
+fn url_pairs(text: &str) -> Result<Pairs, ConninfoError> {
+    // The form in JDBC's URLs.
+    const JDBC_SSL: &str = "ssl";
+    let address = Address::read(text, |name| name == JDBC_SSL || known(name).is_some())?;
     let mut pairs = Pairs::new();
-    let (rest, query) = match rest.split_once('?') {
-        Some((rest, query)) => (rest, Some(query)),
-        None => (rest, None),
+    let mut push = |name: &str, value: Option<String>| {
+        pairs.extend(value.map(|value| (name.to_owned(), value)));
     };
-    let (authority, path) = match rest.split_once('/') {
-        Some((authority, path)) => (authority, Some(path)),
-        None => (rest, None),
-    };
-    let hosts = match authority.rsplit_once('@') {
-        None => authority,
-        Some((login, hosts)) => {
-            let (user, password) = match login.split_once(':') {
-                Some((user, password)) => (user, Some(password)),
-                None => (login, None),
-            };
-            push(&mut pairs, "user", user)?;
-            push(&mut pairs, "password", password.unwrap_or_default())?;
-            hosts
-        }
-    };
-    url_hosts(hosts, &mut pairs)?;
-    push(&mut pairs, "dbname", path.unwrap_or_default())?;
-    for pair in query.into_iter().flat_map(|query| query.split('&')) {
-        let Some((name, value)) = pair.split_once('=') else {
-            if pair.is_empty() && query == Some("") {
-                continue;
-            }
-            return Err(ConninfoError::new(
-                "the URL has an option without = after the ?",
-            ));
-        };
-        if value.contains('=') {
-            return Err(ConninfoError::new(
-                "the URL has an option with two = after the ?; write %3D for one in a value",
-            ));
-        }
-        let (name, value) = (decoded(name)?, decoded(value)?);
-        // The form in JDBC's URLs.
-        if (name.as_str(), value.as_str()) == ("ssl", "true") {
-            pairs.push(("sslmode".into(), "require".into()));
-        } else {
-            pairs.push((name, value));
+    push("user", address.user);
+    push("password", address.password);
+    let is_named = address.hosts.iter().any(|(name, _)| !name.is_empty());
+    let has_port = address.hosts.iter().any(|(_, port)| port.is_some());
+    let (names, ports): (Vec<_>, Vec<_>) = address.hosts.into_iter().unzip();
+    let ports = ports
+        .into_iter()
+        .map(|port| port.map_or_else(String::new, |it| it.to_string()));
+    push("host", is_named.then(|| names.join(",")));
+    push(
+        "port",
+        has_port.then(|| ports.collect::<Vec<_>>().join(",")),
+    );
+    push("dbname", Some(address.path).filter(|path| !path.is_empty()));
+    for (name, value) in address.parameters {
+        match (name.as_str(), value.as_str()) {
+            (JDBC_SSL, "true") => push("sslmode", Some("require".into())),
+            _ => push(&name, Some(value)),
         }
     }
     Ok(pairs)
-}
-
-/// An empty value counts as absent.
-fn push(pairs: &mut Pairs, name: &str, encoded: &str) -> Result<(), ConninfoError> {
-    if !encoded.is_empty() {
-        pairs.push((name.into(), decoded(encoded)?));
-    }
-    Ok(())
-}
-
-fn url_hosts(hosts: &str, pairs: &mut Pairs) -> Result<(), ConninfoError> {
-    let (mut names, mut ports) = (Vec::new(), Vec::new());
-    for host in hosts.split(',') {
-        let (name, port) = if let Some(bracketed) = host.strip_prefix('[') {
-            let Some((name, after)) = bracketed.split_once(']') else {
-                return Err(ConninfoError::new("the URL has a [ without its ]"));
-            };
-            if name.is_empty() {
-                return Err(ConninfoError::new("the URL has nothing between [ and ]"));
-            }
-            match after.strip_prefix(':') {
-                Some(port) => (name, port),
-                None if after.is_empty() => (name, ""),
-                None => {
-                    return Err(ConninfoError::new(
-                        "the URL has something else than a port after ]",
-                    ));
-                }
-            }
-        } else {
-            host.split_once(':').unwrap_or((host, ""))
-        };
-        names.push(decoded(name)?);
-        ports.push(decoded(port)?);
-    }
-    if names.iter().any(|name| !name.is_empty()) {
-        pairs.push(("host".into(), names.join(",")));
-    }
-    if ports.iter().any(|port| !port.is_empty()) {
-        pairs.push(("port".into(), ports.join(",")));
-    }
-    Ok(())
-}
-
-/// Resolves `%XX`.
-fn decoded(text: &str) -> Result<String, ConninfoError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digit = |byte: Option<u8>| byte.and_then(|b| char::from(b).to_digit(16));
-        match (digit(rest.next()), digit(rest.next())) {
-            (Some(0), Some(0)) => return Err(ConninfoError::new("the URL has a %00")),
-            (Some(high), Some(low)) => bytes.extend(u8::try_from(high * 16 + low)),
-            _ => {
-                return Err(ConninfoError::new(
-                    "the URL has a % without two hexadecimal digits after it; write %25 for a %",
-                ));
-            }
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| ConninfoError::new("the URL has %XX that are no UTF-8"))
 }

@@ -1,0 +1,3 @@
+//! The parts that stores across a network have in common.
+
+pub mod address;
