@@ -461,7 +461,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__distrust)
-            opts="-s -q -v -h --store --store-file --config --reason --json --quiet --verbose --log-format --help"
+            opts="-s -q -v -y -h --store --store-file --config --reason --json --quiet --verbose --log-format --yes --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1483,7 +1483,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__resume)
-            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --help"
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1579,7 +1579,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__settle)
-            opts="-s -q -v -h --store --store-file --config --reason --json --quiet --verbose --log-format --help"
+            opts="-s -q -v -y -h --store --store-file --config --reason --json --quiet --verbose --log-format --yes --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -211,6 +211,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s y -l yes -d
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l json -d 'Print what was done as an array of JSON objects'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s v -l verbose -d 'Print every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l force -d 'End the pauses of other operators too; without it, resuming several groups leaves those'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
@@ -291,6 +292,7 @@ json\t'One JSON object per line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l json -d 'Print what was done as an array of JSON objects'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s v -l verbose -d 'Print every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s y -l yes -d 'Ask no question; needed without a terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
@@ -301,6 +303,7 @@ json\t'One JSON object per line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l json -d 'Print what was done as an array of JSON objects'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s v -l verbose -d 'Print every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s y -l yes -d 'Ask no question; needed without a terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r

@@ -67,7 +67,9 @@ fn clustered() -> [&'static str; 2] {
 /// As an operator who knows that nothing was lost.
 fn settle(server: &Server, site: &Site) {
     let incarnation = incarnation(server);
-    site.verb(&["settle", &incarnation]).end().with_code(0);
+    site.verb(&["settle", "--yes", &incarnation])
+        .end()
+        .with_code(0);
 }
 
 /// Which incarnation of the store this server is.

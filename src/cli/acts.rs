@@ -61,6 +61,9 @@ pub(super) struct PauseFlags {
 pub(super) struct ResumeFlags {
     #[command(flatten)]
     acts: ActsFlags,
+    /// End the pauses of other operators too; without it, resuming several groups leaves those
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -158,7 +161,10 @@ pub enum Wish {
     /// No new grants, for this long, or until they are allowed again.
     Pause(Option<Duration>),
     /// Grants again.
-    Resume,
+    Resume {
+        /// Although another operator has paused them.
+        others: bool,
+    },
     /// The token goes to this client next.
     Handoff(ClientId),
     /// The token goes to this client next, and another client that runs the job now ends it.
@@ -184,7 +190,7 @@ impl Wish {
     pub const fn verb(&self) -> &'static str {
         match self {
             Self::Pause(_) => "pause",
-            Self::Resume => "resume",
+            Self::Resume { .. } => "resume",
             Self::Handoff(_) => "handoff",
             Self::Move(_) => "move",
             Self::Expect(_) => "expect",
@@ -288,7 +294,12 @@ impl TryFrom<ResumeFlags> for ActRequest {
     type Error = Unusable;
 
     fn try_from(flags: ResumeFlags) -> Result<Self, Unusable> {
-        flags.acts.request(Wish::Resume)
+        let force = flags.force;
+        let mut request = flags.acts.request(Wish::Resume { others: force })?;
+        if matches!(request.selection, Selection::One(_)) {
+            request.wish = Wish::Resume { others: true };
+        }
+        Ok(request)
     }
 }
 

@@ -14,13 +14,22 @@ pub(super) struct SettleFlags {
     #[arg(value_name = "INCARNATION")]
     incarnation: String,
     #[command(flatten)]
-    record: RecordFlags,
+    judgement: JudgementFlags,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct DistrustFlags {
     #[command(flatten)]
+    judgement: JudgementFlags,
+}
+
+#[derive(Debug, Args)]
+struct JudgementFlags {
+    #[command(flatten)]
     record: RecordFlags,
+    /// Ask no question; needed without a terminal
+    #[arg(short, long)]
+    yes: bool,
 }
 
 /// An operator's judgement of a store, validated.
@@ -29,6 +38,8 @@ pub struct JudgementRequest {
     /// The store.
     pub store: StoreRequest,
     pub judgement: Judgement,
+    /// Ask no question.
+    pub yes: bool,
     pub reason: Option<String>,
     /// Report the act as JSON.
     pub json: bool,
@@ -36,14 +47,21 @@ pub struct JudgementRequest {
     pub log: LogRequest,
 }
 
-impl RecordFlags {
-    fn judgement(self, judgement: Judgement) -> Result<JudgementRequest, Unusable> {
+impl JudgementFlags {
+    fn request(self, judgement: Judgement) -> Result<JudgementRequest, Unusable> {
+        let RecordFlags {
+            store,
+            reason,
+            json,
+            log,
+        } = self.record;
         Ok(JudgementRequest {
-            store: self.store.into(),
+            store: store.into(),
             judgement,
-            reason: plain_text("--reason", self.reason)?,
-            json: self.json,
-            log: self.log.into(),
+            yes: self.yes,
+            reason: plain_text("--reason", reason)?,
+            json,
+            log: log.into(),
         })
     }
 }
@@ -58,7 +76,7 @@ impl TryFrom<SettleFlags> for JudgementRequest {
             ));
         }
         let incarnation = Incarnation(flags.incarnation);
-        flags.record.judgement(Judgement::Settle(incarnation))
+        flags.judgement.request(Judgement::Settle(incarnation))
     }
 }
 
@@ -66,6 +84,6 @@ impl TryFrom<DistrustFlags> for JudgementRequest {
     type Error = Unusable;
 
     fn try_from(flags: DistrustFlags) -> Result<Self, Unusable> {
-        flags.record.judgement(Judgement::Distrust)
+        flags.judgement.request(Judgement::Distrust)
     }
 }

@@ -227,9 +227,15 @@ pub(super) fn groups(texts: &[String]) -> Result<Groups, Unusable> {
         .map_err(|error| Unusable::about(&["--group"], format!("--group {error}")))
 }
 
+/// One group's name. Verbs that take several groups read `*` and `?` as a pattern, so a name has none.
 pub(super) fn group_name(text: &str) -> Result<GroupName, Unusable> {
-    GroupName::given(text)
-        .map_err(|error| Unusable::about(&["--group"], format!("--group {error}")))
+    let wrong = |what: &str| Unusable::about(&["--group"], format!("--group {what}"));
+    if text.contains(['*', '?']) {
+        return Err(wrong(
+            "has a * or a ?, which stand for other characters where several groups can be given; a group's name has none",
+        ));
+    }
+    GroupName::given(text).map_err(|error| wrong(&error.to_string()))
 }
 
 pub(super) fn client(option: &str, text: Option<&str>) -> Result<Option<ClientId>, Unusable> {
@@ -248,8 +254,18 @@ impl From<LogFlags> for LogRequest {
     }
 }
 
+/// The longest text that is stored with a run or an act, in characters.
+const TEXT_MAX: usize = 1_000;
+
 /// A text that is shown in one line.
 pub(super) fn plain_text(option: &str, text: Option<String>) -> Result<Option<String>, Unusable> {
+    let length = text.as_deref().map_or(0, |text| text.chars().count());
+    if length > TEXT_MAX {
+        return Err(Unusable::about(
+            &[option],
+            format!("{option} has {length} characters; at most {TEXT_MAX} are stored"),
+        ));
+    }
     match text
         .as_deref()
         .and_then(|t| t.chars().find(|c| c.is_control()))

@@ -225,8 +225,6 @@ fn an_act_is_about_one_group_or_several() {
     let all = act("tokenrun release --all --yes");
     assert_eq!(all.selection.broad().as_deref(), Some("--all"));
     assert!(all.yes && !act("tokenrun release -g x").yes);
-    // An act on one group alone takes its name as it is.
-    assert_eq!(broad("tokenrun expect -g x* node-b"), None);
 }
 
 #[test]
@@ -377,4 +375,32 @@ fn a_page_is_for_a_file_or_for_stdout() {
     assert_eq!(read.refresh, Some(Duration::from_secs(300)));
     assert!(refused(&["tokenrun", "page", "--output="]).contains("--output"));
     assert!(refused(&["tokenrun", "page", "-o", "-", "--refresh=0"]).contains("60s"));
+}
+
+#[test]
+fn a_group_that_could_be_a_pattern_is_refused_where_one_is_meant() {
+    for name in ["etl-*", "a?c", "*"] {
+        for line in [
+            &["tokenrun", "-g", name, "--", "x"][..],
+            &["tokenrun", "hold", "-g", name],
+            &["tokenrun", "check", "-g", name],
+            &["tokenrun", "once", "forget", "-g", name, "key"],
+        ] {
+            assert!(refused(line).contains("a group's name has none"));
+        }
+        assert!(parsed(&["tokenrun", "pause", "-g", name]).is_ok());
+    }
+}
+
+#[test]
+fn a_text_that_is_stored_has_a_limit() {
+    let (fits, long) = ("\u{e9}".repeat(1_000), "x".repeat(1_001));
+    assert!(parsed(&["tokenrun", "pause", "-g", "g", "--reason", &fits]).is_ok());
+    for line in [
+        &["tokenrun", "pause", "-g", "g", "--reason", &long][..],
+        &["tokenrun", "distrust", "--reason", &long],
+        &["tokenrun", "-g", "g", "--label", &long, "--", "x"],
+    ] {
+        assert!(refused(line).contains("has 1001 characters; at most 1000"));
+    }
 }

@@ -10,7 +10,7 @@ use super::failure::{Failure, STORE_FAILED};
 use super::status::unknown_group;
 use crate::cli::Wish;
 use crate::exit::{self, Exit};
-use crate::report::acts::{ActObject, Performed, done, has_it, held, nothing};
+use crate::report::acts::{ActObject, Performed, done, has_it, held, nothing, stays_paused};
 use crate::report::log::Log;
 use crate::report::printable::quoted;
 use crate::report::rfc3339;
@@ -151,6 +151,10 @@ fn report(store: &str, row: &Row, made: Made, log: &mut Log) -> Option<Done> {
             log.write(&held(&act, row, store), false);
             None
         }
+        Made::StaysPaused(act, pause) => {
+            log.write(&stays_paused(&act, &pause, row, store), false);
+            None
+        }
         Made::Done {
             act,
             record,
@@ -180,6 +184,8 @@ enum Made {
     Nothing(Act),
     /// A job runs.
     Held(Act),
+    /// This pause stays as it is.
+    StaysPaused(Act, Pause),
     /// The act is not wanted for a row like this.
     Unneeded,
 }
@@ -234,6 +240,7 @@ fn attempt(
     let (mut swap, old_job_for) = match perform(&act, row, now, LIMIT, version) {
         Effect::Running => return Ok(Some(Made::Held(act))),
         Effect::NotRunning => return Ok(Some(Made::Nothing(act))),
+        Effect::StaysPaused(pause) => return Ok(Some(Made::StaysPaused(act, pause))),
         Effect::Swap { swap, old_job_for } => (swap, old_job_for),
     };
     if is_same(&swap.to, row, &act) {
@@ -276,7 +283,7 @@ fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
             until: lasts.map(|lasts| now.plus(lasts).stamp.wall),
             other: Others::new(),
         }),
-        Wish::Resume => Act::Resume,
+        Wish::Resume { others } => Act::Resume((!others).then(|| actor.by.clone())),
         Wish::Handoff(to) | Wish::Move(to) => Act::Handoff(to.clone()),
         Wish::Expect(client) => Act::Expect(client.clone()),
         Wish::Forget(key) => Act::Forget(key.as_str().to_owned()),

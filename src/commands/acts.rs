@@ -27,14 +27,12 @@ pub fn check(request: &ActRequest) -> Result<()> {
     let Some(broad) = request.selection.broad() else {
         return Ok(());
     };
-    if request.yes || asking::is_possible() {
-        return Ok(());
-    }
-    let text = format!(
-        "{broad} may stand for many groups, and there is no terminal to ask on: add --yes, as in tokenrun {} {broad} --yes",
-        request.wish.verb()
-    );
-    Err(Failure::new(exit::USAGE, "usage", text).into())
+    let line = format!("{} {broad}", request.wish.verb());
+    asking::check(
+        request.yes,
+        &format!("{broad} may stand for many groups"),
+        &line,
+    )
 }
 
 /// Carries a request out on each of its groups. An error of one group does not keep the others from

@@ -4,7 +4,9 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 
 use anyhow::{Context as _, Result};
 
+use super::failure::Failure;
 use super::tell;
+use crate::exit;
 use crate::report::asking::not_agreed;
 use crate::report::log::Log;
 use crate::report::printable::printable;
@@ -13,6 +15,21 @@ use crate::report::printable::printable;
 #[must_use]
 pub fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Refuses a far-reaching command where no person can be asked. `what` is the part of the command line
+/// that makes it so, `line` the command that needs no question.
+///
+/// # Errors
+/// If `--yes` is missing.
+pub fn check(yes: bool, what: &str, line: &str) -> Result<()> {
+    if yes || is_possible() {
+        return Ok(());
+    }
+    let text = format!(
+        "{what}, and there is no terminal to ask on: add --yes, as in tokenrun {line} --yes"
+    );
+    Err(Failure::new(exit::USAGE, "usage", text).into())
 }
 
 /// Asks, and waits for a line. Anything but `y` and `yes` means no, and so does the end of the

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
+use super::asking;
 use super::failure::Failure;
 use super::print_json;
 use super::status::every_group;
+use crate::cli::JudgementRequest;
 use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed};
+use crate::report::asking::all;
 use crate::report::incarnation::{is_another, is_settled, judged};
 use crate::report::log::Log;
 use crate::store::{Store, unknown_incarnation};
@@ -22,17 +25,37 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// How often the write is retried because another client wrote the note.
 const TRIES: u32 = 10;
 
+/// Refuses a judgement where no person can be asked.
+///
+/// # Errors
+/// If `--yes` is missing.
+pub fn check(request: &JudgementRequest) -> Result<()> {
+    let line = match &request.judgement {
+        Judgement::Settle(incarnation) => format!("settle {incarnation}"),
+        Judgement::Distrust => "distrust".to_owned(),
+    };
+    let what = format!(
+        "{} concerns every group of the store",
+        request.judgement.word()
+    );
+    asking::check(request.yes, &what, &line)
+}
+
 /// Writes an operator's judgement into the note of the store's incarnation.
 ///
 /// # Errors
 /// If the store is unusable, or does not report its incarnation.
 pub fn judge(
     store: &mut dyn Store,
-    judgement: &Judgement,
+    request: &JudgementRequest,
     actor: &Actor,
-    as_json: bool,
     log: &mut Log,
 ) -> Result<Exit> {
+    let (judgement, as_json) = (&request.judgement, request.json);
+    if !request.yes && asking::is_possible() && !asking::agrees(&all(judgement, store.name()), log)?
+    {
+        return Ok(Exit::Code(exit::NOT_NOW));
+    }
     let every = every_group()?;
     for _ in 0..TRIES {
         let reading = store.read(&every);

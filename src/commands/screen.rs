@@ -38,9 +38,13 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok()
 }
 
+/// The widest screen, in columns: a chart has a cell for each.
+const WIDEST: usize = 1_000;
+
 fn width(columns: Option<&str>, terminal: Option<Size>) -> Option<usize> {
-    let columns = columns.and_then(|text| text.trim().parse().ok());
+    let columns = columns.and_then(|text| text.trim().parse::<usize>().ok());
     let columns = columns.filter(|columns| *columns > 0);
+    let columns = columns.map(|columns| columns.min(WIDEST));
     columns.or_else(|| terminal.and_then(|size| size.columns))
 }
 
@@ -72,6 +76,7 @@ mod tests {
         assert_eq!(width(None, None), None);
         assert_eq!(width(Some("60"), terminal), Some(60));
         assert_eq!(width(Some("60"), None), Some(60));
+        assert_eq!(width(Some("99999999999"), None), Some(WIDEST));
         for odd in ["", "0", "-1", "many"] {
             assert_eq!(width(Some(odd), terminal), Some(100), "{odd}");
         }

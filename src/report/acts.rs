@@ -8,7 +8,7 @@ use super::message::{Level, Message};
 use super::printable::quoted;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Act, ActRecord, ClientId, GroupName, Row, State, StoreTime};
+use crate::token::{Act, ActRecord, ClientId, GroupName, Pause, Row, State, StoreTime};
 
 /// One act, as `history --json` shows it. Only acts have a field `act`.
 #[derive(Debug, Serialize)]
@@ -101,7 +101,7 @@ pub fn done(
             };
             format!("{group} is paused {until}{job}")
         }
-        Act::Resume => format!("{group} is resumed"),
+        Act::Resume(_) => format!("{group} is resumed"),
         Act::Handoff(to) if running => {
             format!("{group} goes to {to} when the job of {holder} has ended")
         }
@@ -152,7 +152,7 @@ pub fn nothing(act: &Act, row: &Row, store: &str) -> Message {
     let group = format!("{} in {store}", quoted(row.group.as_str()));
     let text = match act {
         Act::Pause(_) => format!("{group} is paused like that already"),
-        Act::Resume => format!("{group} is not paused"),
+        Act::Resume(_) => format!("{group} is not paused"),
         Act::Handoff(to) => format!("{group} goes to {to} already"),
         Act::Expect(Some(client)) => format!("{client} is expected to run {group} already"),
         Act::Expect(None) => format!("no client is expected to run {group} already"),
@@ -165,6 +165,28 @@ pub fn nothing(act: &Act, row: &Row, store: &str) -> Message {
         Act::Forget(key) => format!("{key} of {group} is not done"),
         Act::Raise(_) => format!("the fence of {group} is that high already"),
         Act::Release { .. } => format!("{group} is free already"),
+    };
+    unchanged(&text)
+}
+
+/// The message for a pause that an act leaves as it is.
+#[must_use]
+pub fn stays_paused(act: &Act, pause: &Pause, row: &Row, store: &str) -> Message {
+    let group = quoted(row.group.as_str());
+    let until = pause
+        .until
+        .map_or_else(String::new, |until| format!(" until {}", rfc3339(until)));
+    let reason = match pause.reason.as_str() {
+        "" => String::new(),
+        reason => format!(" ({reason})"),
+    };
+    let by = format!(
+        "{group} in {store} stays paused by {}{until}{reason}",
+        pause.by
+    );
+    let text = match act {
+        Act::Pause(_) => format!("{by}: that pause is no shorter"),
+        _ => format!("{by}: tokenrun resume -g {group}, or --force, ends another operator's pause"),
     };
     unchanged(&text)
 }

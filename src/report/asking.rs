@@ -2,6 +2,7 @@
 
 use super::message::{Level, Message};
 use super::printable::quoted;
+use crate::token::operator::Judgement;
 use crate::token::{ClientId, GroupName};
 
 /// How many groups a question names.
@@ -21,6 +22,19 @@ pub fn many(verb: &str, groups: &[GroupName], store: &str) -> String {
         groups.len(),
         names.join(", ")
     )
+}
+
+/// The question before a judgement of the whole store.
+#[must_use]
+pub fn all(judgement: &Judgement, store: &str) -> String {
+    match judgement {
+        Judgement::Settle(_) => format!(
+            "settle {store}: every group may be granted at once, beside a job whose grant the store has lost; is it certain that it has lost nothing?"
+        ),
+        Judgement::Distrust => format!(
+            "distrust {store}: no group is granted until every lease is over that the store may have lost; go on?"
+        ),
+    }
 }
 
 /// Whether a client that the store has never seen is to get the token.

@@ -171,6 +171,22 @@ fn an_operator_settles_and_distrusts() {
     );
 }
 
+/// The note says what protects the commits from now on, not what did before.
+#[test]
+fn a_judgement_takes_the_durability_of_now() {
+    let now = at("d", 110);
+    for (then, durable) in [(true, false), (false, true)] {
+        for trusted in [true, false] {
+            let memory = but(noted(Served::For(s(20))), |memory| {
+                memory.durable = durable;
+                memory.note.as_mut().unwrap().durable_then = then;
+            });
+            let note = memory.judged(&named("i"), trusted, &now, version());
+            assert_eq!(note.durable_then, durable);
+        }
+    }
+}
+
 #[test]
 fn a_note_is_read_as_written_with_the_fields_of_a_newer_program() {
     for served in [Served::Everything, Served::NOTHING, Served::For(MS * 1_234)] {

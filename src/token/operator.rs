@@ -11,7 +11,7 @@ use super::names::{ClientId, Fence, GroupName, Incarnation, Version};
 use super::record::RunRecord;
 use super::row::{Row, State};
 use super::swap::{Swap, raised_fence};
-use super::time::StoreTime;
+use super::time::{StoreTime, WallTime};
 
 /// The group name under which acts on the whole store are recorded.
 pub const EVERY_GROUP: &str = "*";
@@ -59,8 +59,8 @@ impl Judgement {
 pub enum Act {
     /// Stop new grants; a running job goes on.
     Pause(Pause),
-    /// Allow new grants again.
-    Resume,
+    /// Allow new grants again; with an operator's name, only if that operator has paused them.
+    Resume(Option<String>),
     /// The token goes to this client next.
     Handoff(ClientId),
     /// Change the configured primary.
@@ -84,7 +84,7 @@ impl Act {
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Pause(_) => "pause",
-            Self::Resume => "resume",
+            Self::Resume(_) => "resume",
             Self::Handoff(_) => "handoff",
             Self::Expect(_) => "expect",
             Self::Revoke => "revoke",
@@ -106,7 +106,7 @@ impl Act {
             Self::Handoff(client) => Some(client.clone()),
             Self::Expect(client) => client.clone(),
             Self::Revoke | Self::Release { .. } => row.client_bound().cloned(),
-            Self::Pause(_) | Self::Resume | Self::Forget(_) | Self::Raise(_) => None,
+            Self::Pause(_) | Self::Resume(_) | Self::Forget(_) | Self::Raise(_) => None,
         };
         let once_key = match self {
             Self::Forget(key) => Some(key.clone()),
@@ -145,6 +145,8 @@ pub enum Effect {
     Running,
     /// No session runs that could be revoked.
     NotRunning,
+    /// This pause stays: it lasts as long as the new one or longer, or another operator made it.
+    StaysPaused(Pause),
 }
 
 /// What an act does to a row that was read at `now`; the swap expires after `limit`.
@@ -156,8 +158,18 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
     let mut old_job_for = Duration::ZERO;
     let mut ended = None;
     match act {
-        Act::Pause(pause) => to.document.paused = Some(pause.clone()),
-        Act::Resume => to.document.paused = None,
+        Act::Pause(new) => match row.pause_at(now) {
+            Some(pause) if pause != new && lasts(pause) >= lasts(new) => {
+                return Effect::StaysPaused(pause.clone());
+            }
+            _ => to.document.paused = Some(new.clone()),
+        },
+        Act::Resume(only_by) => match (row.pause_at(now), only_by) {
+            (Some(pause), Some(operator)) if pause.by != *operator => {
+                return Effect::StaysPaused(pause.clone());
+            }
+            _ => to.document.paused = None,
+        },
         Act::Handoff(client) => {
             to.document.handoff = Some(Handoff {
                 to: client.clone(),
@@ -196,6 +208,11 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         act: None,
     });
     Effect::Swap { swap, old_job_for }
+}
+
+/// The end of a pause; one without an end is the longest.
+fn lasts(pause: &Pause) -> WallTime {
+    pause.until.unwrap_or(WallTime(i64::MAX))
 }
 
 /// How long the session in the row may go on trusting its lease. A heartbeat that is on its way

@@ -20,7 +20,7 @@ fn swapped(act: &Act, seen: &Seen) -> Swap {
 fn acts() -> Vec<Act> {
     vec![
         Act::Pause(pause(None)),
-        Act::Resume,
+        Act::Resume(None),
         Act::Handoff(client("b")),
         Act::Expect(Some(client("b"))),
         Act::Revoke,
@@ -91,7 +91,7 @@ fn each_act_changes_its_own_field() {
     };
     let stopped = but(row.clone(), |row| row.document.paused = Some(pause(None)));
     assert_eq!(changed(&Act::Pause(pause(None))), stopped);
-    let resumed = swapped(&Act::Resume, &seen(stopped)).to;
+    let resumed = swapped(&Act::Resume(None), &seen(stopped)).to;
     assert_eq!(resumed.document.paused, None);
     let handed = handed_to(row.clone(), "b");
     assert_eq!(changed(&Act::Handoff(client("b"))), handed);
@@ -100,6 +100,57 @@ fn each_act_changes_its_own_field() {
     assert_eq!(changed(&Act::Expect(None)).expected_client, None);
     let revoked = but(row.clone(), |row| row.document.revoke_requested = true);
     assert_eq!(changed(&Act::Revoke), revoked);
+}
+
+#[test]
+fn a_pause_gives_way_to_a_longer_one_alone() {
+    let free = seen(free());
+    let at = |seconds| free.now.plus(s(seconds)).stamp.wall;
+    let by_eve = |until| Pause {
+        by: "eve".into(),
+        ..pause(until)
+    };
+    // The end of the pause that is there and of the new one, in seconds, and which one counts.
+    for (old, new, is_replaced) in [
+        (Some(60), Some(61), true),
+        (Some(60), Some(60), false),
+        (Some(60), Some(59), false),
+        (Some(60), None, true),
+        (None, None, false),
+        (None, Some(60), false),
+        // One that is over is none.
+        (Some(0), Some(60), true),
+    ] {
+        let old = by_eve(old.map(at));
+        let new = Act::Pause(pause(new.map(at)));
+        let paused = but(free.row.clone(), |row| {
+            row.document.paused = Some(old.clone());
+        });
+        match effect(&new, &seen(paused)) {
+            Effect::Swap { swap, .. } => {
+                assert!(is_replaced, "{old:?} {new:?}");
+                assert_eq!(Act::Pause(swap.to.document.paused.unwrap()), new);
+            }
+            other => {
+                assert_eq!(other, Effect::StaysPaused(old), "{new:?}");
+                assert!(!is_replaced, "{new:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_resumption_of_own_pauses_leaves_those_of_others() {
+    let own = pause(None);
+    let paused = seen(but(free(), |row| row.document.paused = Some(own.clone())));
+    let of = |by: Option<&str>| effect(&Act::Resume(by.map(str::to_owned)), &paused);
+    assert_eq!(of(Some("eve")), Effect::StaysPaused(own.clone()));
+    for by in [None, Some(own.by.as_str())] {
+        let Effect::Swap { swap, .. } = of(by) else {
+            panic!("{by:?}");
+        };
+        assert_eq!(swap.to.document.paused, None);
+    }
 }
 
 #[test]

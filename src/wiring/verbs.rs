@@ -60,15 +60,15 @@ pub(crate) fn act(mut request: ActRequest, log: &mut Log) -> Result<Exit> {
 }
 
 /// An operator's judgement of a store.
-pub(crate) fn judge(request: JudgementRequest, log: &mut Log) -> Result<Exit> {
+pub(crate) fn judge(mut request: JudgementRequest, log: &mut Log) -> Result<Exit> {
+    commands::judge::check(&request)?;
     let mut store = known_store(&request.store, log)?;
     let actor = Actor {
         by: user::name(),
         host: process::host_name().ok(),
-        reason: request.reason,
+        reason: request.reason.take(),
     };
-    let judgement = &request.judgement;
-    commands::judge::judge(store.as_mut(), judgement, &actor, request.json, log)
+    commands::judge::judge(store.as_mut(), &request, &actor, log)
 }
 
 /// Answers whether this node may run, or a run has succeeded.

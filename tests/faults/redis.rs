@@ -53,7 +53,7 @@ impl Redis {
         let incarnation = incarnation(this.0.port(&node_name(0)));
         let url = this.url(&node_name(0));
         let mut settle = Command::new(program);
-        settle.args(["settle", &incarnation, "--store", &url]);
+        settle.args(["settle", "--yes", &incarnation, "--store", &url]);
         assert!(settle.status().unwrap().success());
         this
     }

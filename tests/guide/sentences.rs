@@ -16,11 +16,12 @@ const NAMES: [(&str, &str); 5] = [
 ];
 
 /// Those that do not end with 0, and why.
-const OTHERS: [(&str, i32); 5] = [
+const OTHERS: [(&str, i32); 6] = [
     // Its output was not caught.
     ("tokenrun output -g GROUP", 1),
-    // This is another store than the one that is named.
-    ("tokenrun settle INCARNATION", 75),
+    // There is no terminal to ask on.
+    ("tokenrun settle INCARNATION", 64),
+    ("tokenrun distrust", 64),
     // The subcommand's name; what a command is like is shown in a block.
     ("tokenrun hold", 64),
     // This node has no run.

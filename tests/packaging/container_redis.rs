@@ -39,7 +39,7 @@ fn needs_root_the_manifests_container_uses_redis() {
     // The server has been up for a moment only. An operator says that nothing was lost.
     let info = server.cli(&["INFO", "server"]);
     let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
-    let settle = ["settle", &run.unwrap()[..16], "-s", &server.url()];
+    let settle = ["settle", "--yes", &run.unwrap()[..16], "-s", &server.url()];
     site.store().bare(&settle).end().with_code(0);
 
     let url = address("store-redis.yaml");

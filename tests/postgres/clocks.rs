@@ -131,6 +131,8 @@ fn a_standby_whose_clock_is_an_hour_behind_is_promoted() {
         standby.ctl(&["-w", "promote"]);
         assert_eq!(standby.sql("postgres", fence), granted);
         let incarnation = super::failover::incarnation(&standby);
-        site.verb(&["settle", &incarnation]).end().with_code(0);
+        site.verb(&["settle", "--yes", &incarnation])
+            .end()
+            .with_code(0);
     });
 }

@@ -44,7 +44,10 @@ fn a_hung_primary_does_not_hide_a_promoted_standby() {
     let site = Site::new(both(&primary, &second));
     // Nothing was lost: the standby had it all.
     let incarnation = incarnation(&second);
-    alone.verb(&["settle", &incarnation]).end().with_code(0);
+    alone
+        .verb(&["settle", "--yes", &incarnation])
+        .end()
+        .with_code(0);
     let ended = site
         .run("a")
         .job(&["sh", "-c", "echo $TOKENRUN_FENCE"])

@@ -93,7 +93,10 @@ fn a_role_that_may_not_ask_which_server_it_is_learns_the_right() {
         .end()
         .with_code(77)
         .says(&[right]);
-    poor.verb(&["distrust"]).end().with_code(77).says(&[right]);
+    poor.verb(&["distrust", "--yes"])
+        .end()
+        .with_code(77)
+        .says(&[right]);
     let explain = ["explain", "-g", "job", "--client-id", "b"];
     let shown = poor.verb(&explain).end().with_code(0).stdout;
     assert!(
@@ -107,7 +110,7 @@ fn a_role_that_may_not_ask_which_server_it_is_learns_the_right() {
         "{doctor:?}"
     );
     database.sql("GRANT EXECUTE ON FUNCTION pg_control_system() TO unasked");
-    poor.verb(&["distrust"]).end().with_code(0);
+    poor.verb(&["distrust", "--yes"]).end().with_code(0);
 }
 
 /// The SQL that is printed makes the tables, and a role that tokenrun runs as and that

@@ -131,7 +131,7 @@ fn a_new_server_whose_clock_leaps_ahead_is_not_observed() {
     let site = Site::new(second.server.url());
     settle(&second.server, &site);
     site.short("a").end().with_code(0);
-    site.verb(&["distrust"]).end().with_code(0);
+    site.verb(&["distrust", "--yes"]).end().with_code(0);
     second.leap(3600);
     let run = site.short("a").end().with_code(0);
     assert_eq!(run.messages(), [""; 0]);

@@ -163,7 +163,7 @@ fn an_operator_who_knows_that_nothing_was_lost_settles_it() {
     // With five minutes as takeover-after.
     site.short("a").end().with_code(0);
     assert_eq!(server.cli(&["EXISTS", &key(&site, "incarnation")]), "1");
-    site.verb(&["distrust"]).end().with_code(0);
+    site.verb(&["distrust", "--yes"]).end().with_code(0);
     let run = site.short("a").with(&["--wait=0s"]).start();
     run.until_says("may have forgotten a grant");
 }

@@ -235,7 +235,7 @@ fn after_distrust_nothing_is_granted_until_earlier_leases_are_over() {
     assert!(a_page_has("a token that was deleted by hand"));
     place.site.short("a").hasty().end().with_code(0);
     server.cli(&["DEL", &key(&place.site, "token:job")]);
-    place.site.verb(&["distrust"]).end().with_code(0);
+    place.site.verb(&["distrust", "--yes"]).end().with_code(0);
     let run = place
         .site
         .short("b")
@@ -243,7 +243,7 @@ fn after_distrust_nothing_is_granted_until_earlier_leases_are_over() {
         .end()
         .with_code(75);
     run.tells(&["distrusted by an operator"]);
-    let settle = ["settle", &incarnation(&server)];
+    let settle = ["settle", "--yes", &incarnation(&server)];
     place.site.verb(&settle).end().with_code(0);
     place.site.short("b").end().with_code(0);
 }

@@ -106,7 +106,7 @@ fn with_user(server: &Server, without: Option<&str>) -> Site {
 fn a_user_with_the_least_rights_runs_waits_and_keeps_records() {
     let server = Server::start(&[]);
     let site = with_user(&server, None);
-    let settled = site.verb(&["settle", &incarnation(&server)]).end();
+    let settled = site.verb(&["settle", "--yes", &incarnation(&server)]).end();
     settled.with_code(0);
     let holder = site.run("a").with(&["--capture"]).start();
     site.store.until_begun("a");
@@ -131,7 +131,7 @@ fn a_user_without_a_right_is_told_which_and_nothing_is_half_done() {
     let server = Server::start(&[]);
     let whole = with_user(&server, None);
     whole
-        .verb(&["settle", &incarnation(&server)])
+        .verb(&["settle", "--yes", &incarnation(&server)])
         .end()
         .with_code(0);
     whole.short("a").end().with_code(0);
@@ -150,7 +150,7 @@ fn a_user_without_a_right_is_told_which_and_nothing_is_half_done() {
 fn a_user_without_a_right_to_the_channel_records_its_run() {
     let server = Server::start(&[]);
     let site = with_user(&server, Some("&{tokenrun}:*"));
-    let settled = site.verb(&["settle", &incarnation(&server)]).end();
+    let settled = site.verb(&["settle", "--yes", &incarnation(&server)]).end();
     settled.with_code(0);
     hand_over(&server, &site);
 }

@@ -3,13 +3,15 @@
 use std::time::{Duration, Instant};
 
 use crate::site::{GROUP, Site};
-use crate::support::Line;
+use crate::support::{Line, Terminal};
 
 stories!(
     a_new_user_waits_for_nothing,
     a_distrusted_store_is_observed_by_one_shot_runs_too,
     a_settled_store_is_used_at_once,
     only_the_incarnation_that_was_shown_is_settled,
+    a_judgement_needs_yes_where_no_person_can_be_asked,
+    a_person_is_asked_before_a_judgement,
     the_first_grant_after_an_observation_has_a_fence_of_its_own,
     explain_says_that_the_store_is_observed_and_until_when,
     explain_reports_the_observation_for_an_unknown_group,
@@ -38,7 +40,7 @@ fn a_new_user_waits_for_nothing(site: &Site) {
 
 fn a_distrusted_store_is_observed_by_one_shot_runs_too(site: &Site) {
     run(site, "a").job(&["true"]).end().with_code(0);
-    let distrust = ["distrust", "--reason", "a snapshot was put back"];
+    let distrust = ["distrust", "--yes", "--reason", "a snapshot was put back"];
     let output = site.verb(&distrust).end().with_code(0);
     output.says(&["is distrusted", "nothing is granted"]);
     let begun = Instant::now();
@@ -63,27 +65,66 @@ fn a_distrusted_store_is_observed_by_one_shot_runs_too(site: &Site) {
     assert_eq!(act["reason"], "a snapshot was put back");
 }
 
+fn a_judgement_needs_yes_where_no_person_can_be_asked(site: &Site) {
+    site.short("a").end().with_code(0);
+    for line in [&["distrust"][..], &["settle", "another"]] {
+        let words = format!("as in tokenrun {} --yes", line.join(" "));
+        let refused = site.verb(line).end().with_code(64);
+        refused.says(&["every group of the store", &words]);
+    }
+    let history = site.verb(&["history", "--json"]).end().with_code(0).json();
+    assert_eq!(history.as_array().unwrap().len(), 1, "{history}");
+}
+
+fn a_person_is_asked_before_a_judgement(site: &Site) {
+    site.short("a").end().with_code(0);
+    let mut terminal = Terminal::new(&site.store, &site.verb(&[]));
+    for (answer, says, code) in [
+        ("no", "nothing was changed", 75),
+        ("yes", "is distrusted", 0),
+    ] {
+        terminal.line("t distrust");
+        terminal.until("no group is granted until every lease is over");
+        terminal.until("[y/N] ");
+        terminal.line(answer);
+        terminal.until(says);
+        terminal.prompt();
+        assert_eq!(terminal.status(), code);
+    }
+    terminal.line("t settle another");
+    terminal.until("is it certain that it has lost nothing? [y/N] ");
+    terminal.line("no");
+    terminal.prompt();
+    assert_eq!(terminal.status(), 75);
+}
+
 fn a_settled_store_is_used_at_once(site: &Site) {
     site.short("a").end().with_code(0);
-    site.verb(&["distrust"]).end().with_code(0);
+    site.verb(&["distrust", "--yes"]).end().with_code(0);
     // It would take five minutes.
     let waits = site.run("a").with(&["--heartbeat=200ms"]).job(&["true"]);
     let waits = waits.start();
     let incarnation = shown(&waits.until_says("tokenrun settle"));
-    let settle = ["settle", &incarnation, "--json"];
+    let settle = ["settle", "--yes", &incarnation, "--json"];
     let output = site.verb(&settle).end().with_code(0).json();
     assert_eq!(output[0]["act"], "settle");
     assert_eq!(output[0]["incarnation"], incarnation.as_str());
     waits.end().with_code(0);
-    let again = site.verb(&["settle", &incarnation]).end().with_code(0);
+    let again = site
+        .verb(&["settle", "--yes", &incarnation])
+        .end()
+        .with_code(0);
     again.says(&["is trusted already", "nothing was changed"]);
 }
 
 fn only_the_incarnation_that_was_shown_is_settled(site: &Site) {
     site.short("a").end().with_code(0);
-    let refused = site.verb(&["settle", "another"]).end().with_code(75);
+    let refused = site
+        .verb(&["settle", "--yes", "another"])
+        .end()
+        .with_code(75);
     refused.says(&["and not another", "nothing was changed"]);
-    let refused = site.verb(&["settle", ""]).end().with_code(64);
+    let refused = site.verb(&["settle", "--yes", ""]).end().with_code(64);
     refused.says(&["the incarnation is empty"]);
 }
 
@@ -99,9 +140,15 @@ fn fence(site: &Site) -> i64 {
 fn the_first_grant_after_an_observation_has_a_fence_of_its_own(site: &Site) {
     let first = fence(site);
     assert_eq!(fence(site), first + 1, "in a clock epoch");
-    let output = site.verb(&["distrust", "--json"]).end().with_code(0).json();
+    let output = site
+        .verb(&["distrust", "--yes", "--json"])
+        .end()
+        .with_code(0)
+        .json();
     let incarnation = output[0]["incarnation"].as_str().unwrap();
-    site.verb(&["settle", incarnation]).end().with_code(0);
+    site.verb(&["settle", "--yes", incarnation])
+        .end()
+        .with_code(0);
     let leapt = fence(site);
     assert!(leapt > first + 2, "{first}, then {leapt}");
     assert_eq!(fence(site), leapt + 1);
@@ -109,7 +156,7 @@ fn the_first_grant_after_an_observation_has_a_fence_of_its_own(site: &Site) {
 
 fn explain_says_that_the_store_is_observed_and_until_when(site: &Site) {
     run(site, "a").job(&["true"]).end().with_code(0);
-    site.verb(&["distrust"]).end().with_code(0);
+    site.verb(&["distrust", "--yes"]).end().with_code(0);
     let explain = ["explain", "--json", "-g", GROUP, "--client-id", "a"];
     let output = site.verb(&explain).end().with_code(0).json();
     assert_eq!(output[0]["clause"], 0);
@@ -125,7 +172,7 @@ fn explain_reports_the_observation_for_an_unknown_group(site: &Site) {
     let explain = ["explain", "--json", "-g", "never", "--client-id", "a"];
     let unknown = site.verb(&explain).end().with_code(78);
     unknown.says(&["has no group \"never\""]);
-    site.verb(&["distrust"]).end().with_code(0);
+    site.verb(&["distrust", "--yes"]).end().with_code(0);
     let output = site.verb(&explain).end().with_code(0).json();
     assert_eq!(output[0]["clause"], 0);
     assert_eq!(output[0]["verdict"], "observe");
@@ -139,7 +186,7 @@ fn status_and_metrics_say_that_the_store_is_observed(site: &Site) {
     let gauge = format!("tokenrun_observation_remaining_seconds{{group=\"{GROUP}\"}}");
     let metrics = site.verb(&["metrics"]).end().with_code(0).stdout;
     assert!(metrics.contains(&format!("{gauge} 0.000\n")), "{metrics}");
-    site.verb(&["distrust"]).end().with_code(0);
+    site.verb(&["distrust", "--yes"]).end().with_code(0);
     let table = site.verb(&["status"]).end().with_code(0).stdout;
     assert!(table.contains("free, observed"), "{table}");
     let details = site
@@ -162,7 +209,7 @@ fn status_and_metrics_say_that_the_store_is_observed(site: &Site) {
 fn a_running_job_and_its_end_are_not_stopped(site: &Site) {
     let held = run(site, "a").start();
     site.store.until_begun("a");
-    site.verb(&["distrust"]).end().with_code(0);
+    site.verb(&["distrust", "--yes"]).end().with_code(0);
     site.verb(&["pause", "-g", GROUP]).end().with_code(0);
     site.store.go(3);
     held.end().with_code(3);

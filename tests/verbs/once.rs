@@ -272,7 +272,9 @@ fn a_store_without_a_place_for_the_note_is_not_pruned(site: &Site) {
         ) FROM tokenrun_meta, information_schema.tables
         WHERE table_schema = DATABASE() AND table_name = 'tokenrun_tokens'";
         let incarnation = site.in_mysql(&format!("SET time_zone = '+00:00'; {now}"));
-        site.verb(&["settle", &incarnation]).end().with_code(0);
+        site.verb(&["settle", "--yes", &incarnation])
+            .end()
+            .with_code(0);
     }
     for _ in 0..2 {
         slow(site, &["--history-retain=500ms", "--once-retain=500ms"]);

@@ -116,7 +116,7 @@ fn status(site: &Site) -> Value {
 
 fn clause_0_a_store_that_may_have_forgotten_is_observed_first(site: &Site) {
     assert_eq!(ran(hasty(site, "node-a")), "bind");
-    site.verb(&["distrust"]).end().with_code(0);
+    site.verb(&["distrust", "--yes"]).end().with_code(0);
     let ended = hasty(site, "node-a").end().with_code(0);
     ended.says(&["may have forgotten a grant", "(clause 0)"]);
     assert_eq!(ended.stdout.trim_end(), "bind");

@@ -13,8 +13,11 @@ stories!(
     a_client_that_was_never_seen_is_warned_of,
     a_person_is_asked_before_a_token_goes_to_a_stranger,
     the_clients_of_the_store_are_listed_for_a_shell,
+    a_longer_pause_stays,
     ;
     about tables:
+    other_operators_pauses_stay,
+    a_group_whose_row_can_not_be_read_is_not_said_to_be_paused,
     the_exit_status_is_the_worst,
 );
 
@@ -65,6 +68,56 @@ fn several_groups_are_acted_on_one_after_the_other(site: &Site) {
     assert_eq!(performed(&twice).len(), 2);
     ended(site, "resume --all -y").with_code(0);
     assert_eq!(paused(site), Vec::<String>::new());
+}
+
+fn a_longer_pause_stays(site: &Site) {
+    with_groups(site, &["etl-1", "web"]);
+    ended(site, "pause -g web --for 2h --reason disk").with_code(0);
+    let all = ended(site, "pause --all --yes --for 1h --json").with_code(0);
+    all.tells(&[
+        "\"web\"",
+        "stays paused by",
+        "(disk)",
+        "nothing was changed",
+    ]);
+    assert_eq!(performed(&all), [("etl-1".to_owned(), "pause".to_owned())]);
+    let longer = ended(site, "pause -g web --json").with_code(0);
+    longer.tells(&["\"web\"", "is paused until tokenrun resume"]);
+    ended(site, "resume --all --yes").with_code(0);
+    assert_eq!(paused(site), Vec::<String>::new());
+}
+
+fn other_operators_pauses_stay(site: &Site) {
+    with_groups(site, &["etl-1", "web", "www"]);
+    ended(site, "pause --all --yes --reason upgrade").with_code(0);
+    for group in ["web", "www"] {
+        let condition = format!("token_group = '{group}'");
+        site.set_in_document("tokens", "pause.by", "\"eve\"", &condition);
+    }
+    let resume = ended(site, "resume --all --yes --json").with_code(0);
+    resume.tells(&[
+        "\"web\"",
+        "stays paused by eve (upgrade)",
+        "tokenrun resume -g \"web\"",
+    ]);
+    assert_eq!(
+        performed(&resume),
+        [("etl-1".to_owned(), "resume".to_owned())]
+    );
+    assert_eq!(paused(site), ["web", "www"]);
+    // One group is no slip.
+    ended(site, "resume -g web").with_code(0);
+    assert_eq!(paused(site), ["www"]);
+    ended(site, "resume --all --yes --force").with_code(0);
+    assert_eq!(paused(site), Vec::<String>::new());
+}
+
+fn a_group_whose_row_can_not_be_read_is_not_said_to_be_paused(site: &Site) {
+    with_groups(site, &["a", "z"]);
+    site.set_in_document("tokens", "keep_ms", "-1", "token_group = 'a'");
+    let pause = ended(site, "pause --all --yes --json").with_code(78);
+    pause.tells(&["keep_ms", "-1"]);
+    assert_eq!(performed(&pause), [("z".to_owned(), "pause".to_owned())]);
 }
 
 fn an_unknown_name_keeps_the_others_from_being_changed(site: &Site) {

@@ -39,7 +39,7 @@ pub(super) fn rules() -> Vec<Part> {
     vec![
         heading("Names"),
         paragraph(
-            "A group, a client, a key and a resource have names of 1 to 200 characters. None of the characters is invisible, and no blank is at either end: two names that look equal would be two jobs.",
+            "A group, a client, a key and a resource have names of 1 to 200 characters. None of the characters is invisible, and no blank is at either end: two names that look equal would be two jobs. A group's name has no `*` and no `?`, which stand for other characters where several groups can be given.",
         ),
         heading("Durations"),
         paragraph(

@@ -179,7 +179,7 @@ impl World {
                 until: None,
                 other: Others::new(),
             }),
-            "resume" => Act::Resume,
+            "resume" => Act::Resume(None),
             "hand off to b" => Act::Handoff(ClientId::new("b").unwrap()),
             "revoke" => Act::Revoke,
             "expect b" => Act::Expect(Some(ClientId::new("b").unwrap())),

@@ -248,7 +248,7 @@ impl World {
                 until: until.map(WallTime),
                 other: Others::new(),
             }),
-            1 | 2 => Act::Resume,
+            1 | 2 => Act::Resume(None),
             3 => Act::Handoff(client),
             4 => Act::Expect(Some(client)),
             5 => Act::Revoke,
@@ -285,7 +285,7 @@ impl World {
             self.wall_offset = 1_790_000_000_000;
         }
         self.say(|| "all faults end".to_owned());
-        self.perform(&Act::Resume);
+        self.perform(&Act::Resume(None));
         for node in 0..self.nodes.len() {
             self.nodes[node].cut_off = false;
             if self.nodes[node].suspended {

@@ -288,7 +288,7 @@ fn the_end_of_a_run_and_each_act_notify_the_waiters() {
     }
     let acts = [
         Act::Release { force: true },
-        Act::Resume,
+        Act::Resume(None),
         Act::Forget("key".into()),
     ];
     for (n, act) in (3..).zip(acts) {
