@@ -9,9 +9,10 @@ use crate::blocks::{Block, By, blocks};
 use crate::support::{Line, Store, TOKENRUN};
 
 /// What README.md's commands name and this host lacks, and what stands for it.
-const MADE_UP: [(&str, &str); 2] = [
+const MADE_UP: [(&str, &str); 3] = [
     ("/opt/etl/run.sh", "./run.sh"),
     ("/opt/scheduler/role.sh", "./role.sh"),
+    ("/etc/tokenrun/store", "./store"),
 ];
 
 /// A folder with the jobs, which write down that they were run.
@@ -42,11 +43,14 @@ impl Site {
         }
         let path = std::env::var("PATH").unwrap();
         let shell = self.0.bare(&["-c", &format!("exec {command}")]);
-        shell
+        let line = shell
             .program("sh")
             .env("PATH", format!("{}:{path}", self.0.path().display()))
-            .env("TOKENRUN_STORE", self.0.database())
-            .env("TOKENRUN_RUNTIME_FILE", self.0.file("runtime.json"))
+            .env("TOKENRUN_RUNTIME_FILE", self.0.file("runtime.json"));
+        match command.contains("--store-file") {
+            true => line,
+            false => line.env("TOKENRUN_STORE", self.0.database()),
+        }
     }
 }
 
@@ -55,7 +59,7 @@ fn commands_are_run() {
     for block in blocks(By::Commands) {
         let site = Site::new();
         match &block {
-            it if it.is("tokenrun --group nightly ") => a_job(&site, it),
+            it if it.is("tokenrun --store-file ") => a_job(&site, it),
             it if it.is("tokenrun hold ") => an_agent(&site, it),
             it if it.is("0 2 * * * ") => an_entry_that_runs_once(&site, it),
             it if it.is("[defaults]\n") => a_configuration_file(&site, it),
@@ -65,6 +69,9 @@ fn commands_are_run() {
 }
 
 fn a_job(site: &Site, block: &Block) {
+    let address = site.0.file("store");
+    fs::write(&address, site.0.database().to_str().unwrap()).unwrap();
+    fs::set_permissions(&address, fs::Permissions::from_mode(0o400)).unwrap();
     let ended = site.line(block.text()).end().with_code(0);
     assert_eq!(ended.messages(), [""; 0]);
     assert_eq!(site.0.log(), ["run.sh --full"]);

@@ -197,7 +197,7 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
         "/usr/share/doc/tokenrun/docs/page.png",
         "/usr/share/doc/tokenrun/examples/cron/nightly",
         "/usr/share/doc/tokenrun/examples/cron/page",
-        "/usr/share/doc/tokenrun/examples/systemd/nightly.service.d/postgres.conf",
+        "/usr/share/doc/tokenrun/examples/systemd/nightly.service.d/one-host.conf",
         "/usr/share/doc/tokenrun/examples/systemd/scheduler.service",
         "/usr/share/doc/tokenrun/examples/kubernetes/nightly.yaml",
         "/usr/share/doc/tokenrun/examples/hooks/ping.sh",

@@ -9,8 +9,12 @@ use crate::support::{Store, until};
 /// The unit, its timer, and what its job needs.
 pub(crate) fn install(machine: &Machine, job: &str) {
     for file in ["nightly.service", "nightly.timer", "scheduler.service"] {
-        let text = fs::read_to_string(crate::repository("examples/systemd").join(file)).unwrap();
-        machine.write(&format!("/etc/systemd/system/{file}"), "0644", &text);
+        let path = format!("/etc/systemd/system/{file}");
+        machine.write(&path, "0644", &example(file));
+    }
+    for unit in ["nightly", "scheduler"] {
+        let path = format!("/etc/systemd/system/{unit}.service.d/one-host.conf");
+        machine.write(&path, "0644", &example("nightly.service.d/one-host.conf"));
     }
     machine.shell("useradd --uid 1234 etl");
     machine.write("/opt/etl/run.sh", "0755", &format!("#!/bin/sh\n{job}\n"));
@@ -24,11 +28,13 @@ pub(crate) fn install(machine: &Machine, job: &str) {
     }
 }
 
-/// The drop-in for a shared database.
+fn example(file: &str) -> String {
+    fs::read_to_string(crate::repository("examples/systemd").join(file)).unwrap()
+}
+
+/// The units as they are, with the address of a database.
 pub(crate) fn install_database(machine: &Machine, url: &str) {
-    let path = "nightly.service.d/postgres.conf";
-    let text = fs::read_to_string(crate::repository("examples/systemd").join(path)).unwrap();
-    machine.write(&format!("/etc/systemd/system/{path}"), "0644", &text);
+    machine.shell("rm -f /etc/systemd/system/*.service.d/one-host.conf");
     machine.write("/etc/tokenrun/store", "0400", url);
 }
 

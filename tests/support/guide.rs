@@ -29,15 +29,15 @@ pub(crate) enum By {
 /// How a block begins, including its fence, and the test that runs it.
 const RUN: &[(&str, By)] = &[
     (
-        "```sh\ntokenrun --group nightly -- /opt/etl/run.sh --full\n",
+        "```sh\ntokenrun --store-file /etc/tokenrun/store --group nightly ",
         By::Commands,
     ),
     ("```sh\ntests/run-all\n", By::Tester),
     ("```text\nPATH=", By::Example("cron/nightly")),
     ("```ini\n[Unit]\n", By::Example("systemd/nightly.timer")),
     (
-        "```ini\n[Service]\nLoadCredential=",
-        By::Example("systemd/nightly.service.d/postgres.conf"),
+        "```ini\n[Service]\nLoadCredential=\n",
+        By::Example("systemd/nightly.service.d/one-host.conf"),
     ),
     (
         "```ini\n[Service]\nType=notify\n",
