@@ -242,3 +242,36 @@ fn a_waiter_leaves_no_commit_behind_that_waits_for_a_standby() {
     );
     drop(holder);
 }
+
+/// Whatever fails for one group would fail for the next, perhaps after a long wait.
+#[test]
+fn an_act_on_several_groups_stops_at_a_store_that_takes_no_writes() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let site = Site::new(database.tcp_url());
+    for group in ["a", "z"] {
+        site.short_in(group).end().with_code(0);
+    }
+    let mut admin = Client::connect(&database.tcp_url(), NoTls).unwrap();
+    let mut set = |value: &str| {
+        let name = &database.name;
+        let sql = format!("ALTER DATABASE {name} SET default_transaction_read_only = {value}");
+        admin.batch_execute(&sql).unwrap();
+    };
+    set("on");
+    let both = ["pause", "-g", "a", "-g", "z", "--json"];
+    let pause = site.verb(&both).end().with_code(69);
+    pause.tells(&["read-only", "1 group was not acted on"]);
+    assert_eq!(pause.json().as_array().unwrap().len(), 0);
+    set("off");
+    assert_eq!(
+        site.verb(&both)
+            .end()
+            .with_code(0)
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+}

@@ -166,6 +166,9 @@ fn the_exit_status_is_the_worst(site: &Site) {
     let pause = ended(site, "pause --all --yes --json").with_code(78);
     pause.tells(&["install a newer tokenrun"]);
     assert_eq!(performed(&pause).len(), 2);
+    // An error counts more than a token that is held.
+    let release = ended(site, "release --all --yes").with_code(78);
+    release.tells(&["is running on node-a and was not freed"]);
     site.store.go(0);
     held.end().with_code(0);
 }
