@@ -18,6 +18,15 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 /// The longest payload of one packet; a longer one goes on in the next.
 const LONGEST: usize = 0xff_ff_ff;
 
+/// How much a server may send before its client is logged in: far more than a greeting and a few questions.
+const LONGEST_LOGIN: usize = 64 * 1024;
+
+/// How much memory the answer to a call may take: that of a hundred thousand tokens, or a million keys.
+const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
+
+/// What a cell, a row or an answer takes besides its bytes.
+const PER_CELL: usize = 48;
+
 /// How many bytes are read at once.
 const CHUNK: usize = 16 * 1024;
 
@@ -47,6 +56,8 @@ pub(super) struct Wire {
     taken: usize,
     /// The number of the next packet.
     number: u8,
+    /// How much memory the rest of what is read may take.
+    left: usize,
 }
 
 impl Wire {
@@ -56,6 +67,7 @@ impl Wire {
             buffer: Vec::new(),
             taken: 0,
             number: 0,
+            left: LONGEST_LOGIN,
         }
     }
 
@@ -69,6 +81,16 @@ impl Wire {
             number,
             ..Self::new(stream)
         }
+    }
+
+    /// Counts memory that an answer takes. A server, or a process in its place, may send without an end.
+    fn spend(&mut self, bytes: usize) -> io::Result<()> {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or_else(|| {
+            let what = "the server sends more than an answer can have";
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })?;
+        Ok(())
     }
 
     async fn take(&mut self, count: usize) -> io::Result<&[u8]> {
@@ -98,6 +120,7 @@ impl Wire {
             };
             let length = usize::from(low) | usize::from(middle) << 8 | usize::from(high) << 16;
             self.number = number.wrapping_add(1);
+            self.spend(length)?;
             payload.extend_from_slice(self.take(length).await?);
             if length < LONGEST {
                 return Ok(payload);
@@ -136,6 +159,7 @@ impl Wire {
         command.push(COM_QUERY);
         command.extend_from_slice(statements.as_bytes());
         self.number = 0;
+        self.left = LONGEST_ANSWER;
         self.write(&command).await.map_err(io)
     }
 
@@ -154,6 +178,7 @@ impl Wire {
         let io = |error| Fault::Io(Activity::Asking, error);
         loop {
             let first = self.read().await.map_err(io)?;
+            self.spend(PER_CELL).map_err(io)?;
             let (answer, status) = match first.first() {
                 Some(0x00) => (Answer::default(), status_of_ok(&first)?),
                 Some(0xff) => return Err(refusal(&first)),
@@ -176,6 +201,7 @@ impl Wire {
         let mut answer = Answer::default();
         for _ in 0..count {
             let packet = self.read().await.map_err(io)?;
+            self.spend(PER_CELL).map_err(io)?;
             let column = Column::deserialize((), &mut ParseBuf(&packet)).map_err(io)?;
             answer.names.push(column.name_str().into_owned());
         }
@@ -189,6 +215,9 @@ impl Wire {
             if let Some(status) = end_of(&packet) {
                 return Ok((answer, status));
             }
+            let cells_and_row = answer.names.len().saturating_add(1);
+            self.spend(cells_and_row.saturating_mul(PER_CELL))
+                .map_err(io)?;
             let row = cells(&packet, answer.names.len());
             answer
                 .rows
@@ -331,10 +360,98 @@ mod tests {
         runtime.block_on(async {
             let (near, far) = tokio::io::duplex(64 * 1024 * 1024);
             let (mut near, mut far) = (Wire::new(Box::new(near)), Wire::new(Box::new(far)));
+            far.left = LONGEST_ANSWER;
             for size in [0, 5, LONGEST - 1, LONGEST, LONGEST + 1] {
                 near.write(&vec![b'x'; size]).await.unwrap();
                 assert_eq!(far.read().await.unwrap().len(), size);
             }
+        });
+    }
+
+    /// A server that sends these bytes, and then these others again and again.
+    struct Endless {
+        first: Vec<u8>,
+        again: Vec<u8>,
+        sent: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+    }
+
+    impl AsyncRead for Endless {
+        fn poll_read(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+            buffer: &mut tokio::io::ReadBuf<'_>,
+        ) -> std::task::Poll<io::Result<()>> {
+            let this = self.get_mut();
+            let sent = std::mem::take(&mut this.first);
+            buffer.put_slice(&sent);
+            let times = buffer.remaining() / this.again.len();
+            for _ in 0..times {
+                buffer.put_slice(&this.again);
+            }
+            let count = sent.len() + times * this.again.len();
+            this.sent
+                .fetch_add(count, std::sync::atomic::Ordering::Relaxed);
+            std::task::Poll::Ready(Ok(()))
+        }
+    }
+
+    /// How many bytes a call takes in from such a server until it fails.
+    fn taken_of(first: &[u8], again: &[u8], logged_in: bool) -> usize {
+        let sent = std::sync::Arc::default();
+        let endless = Endless {
+            first: first.to_vec(),
+            again: again.to_vec(),
+            sent: std::sync::Arc::clone(&sent),
+        };
+        let stream = tokio::io::join(endless, tokio::io::sink());
+        let mut wire = Wire::new(Box::new(stream));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let fault = runtime.block_on(async {
+            match logged_in {
+                false => Fault::Io(Activity::LoggingIn, wire.read().await.unwrap_err()),
+                true => wire.ask("", &mut Vec::new()).await.unwrap_err(),
+            }
+        });
+        assert!(fault.words().contains("more than an answer"), "{fault:?}");
+        assert!(!fault.is_refusal(), "{fault:?}");
+        assert_eq!(fault.trouble(), crate::store::Trouble::Unavailable);
+        sent.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    #[test]
+    fn a_server_that_sends_without_an_end_takes_no_memory_without_an_end() {
+        // Packets that each go on in the next.
+        let joined = [0xff; 4];
+        assert!(taken_of(&[], &joined, false) <= 2 * LONGEST_LOGIN);
+        assert!(taken_of(&[], &joined, true) <= LONGEST_ANSWER + 2 * LONGEST);
+        // Rows without bytes: a cell takes more memory than its one byte.
+        let column = b"\x03def\0\0\0\x01n\0\x0c\x2d\0\x01\0\0\0\xfd\0\0\0\0\0";
+        let mut head = vec![1, 0, 0, 1, 1];
+        head.extend([u8::try_from(column.len()).unwrap(), 0, 0, 2]);
+        head.extend(column);
+        head.extend(b"\x05\0\0\x03\xfe\0\0\0\0");
+        let row = b"\x01\0\0\x04\xfb";
+        assert!(taken_of(&head, row, true) <= LONGEST_ANSWER / 8);
+        // Answers without columns, each with another behind it.
+        let empty = b"\x07\0\0\x01\0\0\0\x08\0\0\0";
+        assert!(taken_of(&[], empty, true) <= LONGEST_ANSWER / 4);
+    }
+
+    #[test]
+    fn an_answer_below_the_limit_is_read() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (near, far) = tokio::io::duplex(64 * 1024 * 1024);
+            let (mut near, mut far) = (Wire::new(Box::new(near)), Wire::new(Box::new(far)));
+            near.send("").await.unwrap();
+            far.read().await.unwrap();
+            let long = 2 * LONGEST + 7;
+            far.write(&vec![b'x'; long]).await.unwrap();
+            assert_eq!(near.read().await.unwrap().len(), long);
         });
     }
 }
