@@ -171,27 +171,31 @@ impl Sources<'_> {
         Ok(hosts.collect())
     }
 
+    /// The mode of TLS. A mode that the string names counts, whatever the files say. Otherwise the stricter of
+    /// what the two demand: no file weakens the string.
+    fn ssl_mode(&self) -> Result<SslMode, ConninfoError> {
+        let given = Demanded::by(&|name| self.given.option(name).map(str::to_owned))?;
+        let filed = Demanded::by(&|name| match self.given.option(name) {
+            Some(_) => None,
+            None => self.stated(name),
+        })?;
+        let mode = match given.named {
+            Some(_) => given.mode(),
+            None => given.mode().max(filed.mode()),
+        };
+        Ok(mode.unwrap_or(SslMode::Preferred))
+    }
+
     fn tls(&self) -> Result<Tls, ConninfoError> {
-        let is_on = |name: &str| {
-            let value = self.stated(name);
-            value.map(|value| !["0", "off", "false", "no"].contains(&&*value.to_lowercase()))
-        };
-        let ca = self.stated("ssl-ca").filter(|path| !path.is_empty());
-        let verifies = is_on("ssl-verify-server-cert") == Some(true);
-        let skips = is_on("skip-ssl") == Some(true) || is_on("ssl") == Some(false);
-        let mode = match self.stated("ssl-mode") {
-            Some(mode) => mode_of(&mode)?,
-            None if skips && verifies => {
-                return Err(ConninfoError::new(
-                    "skip-ssl and ssl-verify-server-cert exclude each other: leave one out",
-                ));
+        for name in ["ssl-ca", "ssl-cert", "ssl-key"] {
+            if self.stated(name).is_some_and(|path| path.is_empty()) {
+                return Err(ConninfoError::new(format!(
+                    "{name} names no file: name one, or leave it out"
+                )));
             }
-            None if skips => SslMode::Disabled,
-            None if verifies => SslMode::VerifyIdentity,
-            None if ca.is_some() => SslMode::VerifyCa,
-            None if is_on("ssl") == Some(true) => SslMode::Required,
-            None => SslMode::Preferred,
-        };
+        }
+        let mode = self.ssl_mode()?;
+        let ca = self.stated("ssl-ca");
         let roots = match (mode, ca) {
             (SslMode::VerifyCa | SslMode::VerifyIdentity, Some(path)) => {
                 Some(Roots::File(PathBuf::from(path)))
@@ -216,6 +220,44 @@ impl Sources<'_> {
             roots,
             client,
         })
+    }
+}
+
+/// What one place says about TLS: the string, or the files.
+struct Demanded {
+    /// The mode that it names.
+    named: Option<SslMode>,
+    /// The mode that its other options imply.
+    implied: Option<SslMode>,
+}
+
+impl Demanded {
+    fn by(option: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConninfoError> {
+        let is_on = |name: &str| {
+            let value = option(name);
+            value.map(|value| !["0", "off", "false", "no"].contains(&&*value.to_lowercase()))
+        };
+        let mode = option("ssl-mode").map(|mode| mode_of(&mode)).transpose()?;
+        let skips = is_on("skip-ssl") == Some(true) || is_on("ssl") == Some(false);
+        let named = mode.or(skips.then_some(SslMode::Disabled));
+        let verifies = is_on("ssl-verify-server-cert") == Some(true);
+        if verifies && named == Some(SslMode::Disabled) {
+            return Err(ConninfoError::new(
+                "skip-ssl (or ssl-mode=DISABLED) and ssl-verify-server-cert exclude each other: leave one out",
+            ));
+        }
+        let implied = match () {
+            () if verifies => Some(SslMode::VerifyIdentity),
+            () if option("ssl-ca").is_some() => Some(SslMode::VerifyCa),
+            () if is_on("ssl") == Some(true) => Some(SslMode::Required),
+            () => None,
+        };
+        Ok(Self { named, implied })
+    }
+
+    /// Of two settings in one place the stricter counts.
+    fn mode(&self) -> Option<SslMode> {
+        self.named.max(self.implied)
     }
 }
 

@@ -198,11 +198,122 @@ fn tls_follows_the_words_of_both_clients() {
             SslMode::VerifyIdentity,
             Some(Roots::File("/ca".into())),
         ),
-        ("?ssl-mode=REQUIRED&ssl-ca=/ca", SslMode::Required, None),
+        (
+            "?ssl-mode=REQUIRED&ssl-ca=/ca",
+            SslMode::VerifyCa,
+            Some(Roots::File("/ca".into())),
+        ),
+        (
+            "?ssl-mode=PREFERRED&ssl-verify-server-cert=1",
+            SslMode::VerifyIdentity,
+            Some(Roots::System),
+        ),
+        ("?ssl-mode=DISABLED&ssl=1", SslMode::Required, None),
     ] {
         let tls = plain(&format!("mysql://h/d{options}")).tls;
         assert_eq!((tls.mode, tls.roots), (mode, roots), "{options}");
     }
+}
+
+/// A file of this user's with these lines.
+fn with_file(text: &'static str) -> World {
+    World {
+        files: HashMap::from([(PathBuf::from("/home/me/.my.cnf"), text)]),
+        ..World::default()
+    }
+}
+
+#[test]
+fn no_option_file_weakens_the_tls_of_the_string() {
+    for (options, file, mode) in [
+        ("ssl-ca=/ca", "skip-ssl", SslMode::VerifyCa),
+        ("ssl-ca=/ca", "ssl-mode=DISABLED", SslMode::VerifyCa),
+        (
+            "ssl-verify-server-cert=1",
+            "skip-ssl",
+            SslMode::VerifyIdentity,
+        ),
+        (
+            "ssl-verify-server-cert=1",
+            "ssl-mode=DISABLED",
+            SslMode::VerifyIdentity,
+        ),
+        (
+            "ssl-verify-server-cert=1",
+            "ssl-mode=REQUIRED",
+            SslMode::VerifyIdentity,
+        ),
+        ("ssl=1", "ssl=0", SslMode::Required),
+        ("ssl=1", "skip-ssl", SslMode::Required),
+        // A stricter file counts.
+        ("ssl=1", "ssl-ca=/of/file", SslMode::VerifyCa),
+        (
+            "ssl-ca=/ca",
+            "ssl-mode=VERIFY_IDENTITY",
+            SslMode::VerifyIdentity,
+        ),
+        (
+            "ssl-ca=/ca",
+            "ssl-verify-server-cert",
+            SslMode::VerifyIdentity,
+        ),
+        // The string names the mode itself.
+        (
+            "ssl-mode=REQUIRED",
+            "ssl-verify-server-cert",
+            SslMode::Required,
+        ),
+        ("ssl-mode=VERIFY_CA", "ssl-mode=DISABLED", SslMode::VerifyCa),
+        ("skip-ssl=1", "ssl-mode=VERIFY_CA", SslMode::Disabled),
+        (
+            "ssl-verify-server-cert=0",
+            "ssl-verify-server-cert",
+            SslMode::Preferred,
+        ),
+        // The string says nothing of it.
+        ("connect-timeout=1", "skip-ssl", SslMode::Disabled),
+        (
+            "connect-timeout=1",
+            "skip-ssl\nssl-ca=/of/file",
+            SslMode::VerifyCa,
+        ),
+        ("connect-timeout=1", "ssl-ca=/of/file", SslMode::VerifyCa),
+    ] {
+        let text = format!("[client]\n{file}\n");
+        let world = with_file(text.leak());
+        let found = settings(&format!("mysql://h/d?{options}"), &world);
+        assert_eq!(found.tls.mode, mode, "{options}, {file}");
+    }
+    let world = with_file("[client]\nssl-ca=/of/file\n");
+    let roots = |text| settings(text, &world).tls.roots;
+    assert_eq!(
+        roots("mysql://h/d?ssl-ca=/ca"),
+        Some(Roots::File("/ca".into()))
+    );
+    assert_eq!(
+        roots("mysql://h/d?ssl-mode=VERIFY_IDENTITY"),
+        Some(Roots::File("/of/file".into()))
+    );
+}
+
+#[test]
+fn an_option_that_names_an_empty_file_is_an_error() {
+    let world = World::default();
+    for text in [
+        "?ssl-ca=",
+        "?ssl-mode=REQUIRED&ssl-ca=",
+        "?ssl-cert=&ssl-key=",
+    ] {
+        let found = resolve(
+            &parse(&format!("mysql://h/d{text}")).unwrap(),
+            &world,
+            "test",
+        );
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains("names no file"), "{text}: {error}");
+    }
+    let world = with_file("[client]\nssl-ca\n");
+    assert!(resolve(&parse("mysql://h/d").unwrap(), &world, "test").is_err());
 }
 
 #[test]
