@@ -9,6 +9,7 @@ on_both!(
     odd_tokens_are_refused_in_words,
     odd_records_are_said_in_words,
     odd_tables_are_refused_in_words,
+    a_malformed_waiter_or_token_hides_no_other,
 );
 
 /// All that reads.
@@ -146,4 +147,33 @@ fn odd_tables_are_refused_in_words(kind: Kind) {
         wrong.extend(wrongs(&server.database(), damage, &[78], "can't be used"));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn a_malformed_waiter_or_token_hides_no_other(kind: Kind) {
+    let database = Server::shared_of(kind).database();
+    let site = Site::new(database.url());
+    for group in ["bad", "fine", "worse"] {
+        site.short_in(group).end().with_code(0);
+    }
+    database.sql(
+        "INSERT INTO tokenrun_waiters (token_group, session, seen_at, clock_epoch, document)
+            VALUES ('bad', 's', UTC_TIMESTAMP(6), 'x', '{'), ('bad', 't', UTC_TIMESTAMP(6), 'x', '{');
+         UPDATE tokenrun_tokens SET document = '{' WHERE token_group = 'worse'",
+    );
+    let status = site.verb(&["status"]).end().with_code(78);
+    for words in ["fine", "bad", "worse"] {
+        assert!(status.stdout.contains(words), "{words}: {status:?}");
+    }
+    let all = site.verb(&["status", "--json"]).end().with_code(78).json();
+    let groups = all.as_array().unwrap().iter();
+    let groups: Vec<_> = groups.filter_map(|it| it["group"].as_str()).collect();
+    assert!(groups.contains(&"fine"), "{all}");
+    let metrics = site.verb(&["metrics"]).end();
+    assert!(metrics.stdout.contains("group=\"fine\""), "{metrics:?}");
+    // Runs of other groups go on, and those of this one say what is wrong.
+    site.short_in("fine").end().with_code(0);
+    site.short_in("bad")
+        .end()
+        .with_code(78)
+        .says(&["tokenrun_waiters"]);
 }

@@ -56,6 +56,12 @@ impl<'a> Cells<'a> {
         found.ok_or_else(|| self.bad("is NULL"))
     }
 
+    /// The group of a row that may be malformed, as far as it is readable.
+    pub(super) fn group(&mut self) -> String {
+        let text = self.text().ok().flatten();
+        text.unwrap_or("?").to_owned()
+    }
+
     pub(super) fn number(&mut self) -> Result<Option<i64>, BadColumn> {
         let text = self.text()?;
         let number = text.map(str::parse);

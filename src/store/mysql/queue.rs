@@ -7,7 +7,7 @@ use super::tokens::{AFTER_TOKEN, expiry_values};
 use super::wire::Answer;
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::waiter;
-use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
+use crate::store::{Listing, Notifier, Queue, Reading, StoreError, Tokens as _};
 use crate::token::{GroupName, QueueEntry, SessionId, Until, Waiter};
 
 /// Where an answer of `read.sql` goes on after the waiter.
@@ -41,14 +41,17 @@ impl MysqlStore {
         Ok(entries)
     }
 
-    /// All waiters, by group.
-    pub(super) fn queues(&mut self) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
+    /// Puts all waiters into a list.
+    pub(super) fn list_queues(&mut self, listing: &mut Listing) -> Result<(), StoreError> {
         let answer = self.connection.ask(self.timeout, sql!("queues"));
         let answer = answer.map_err(|failed| failed.error)?;
-        let rows = answer.rows.iter();
-        let entries = rows.map(|row| in_list(&mut Cells::new(&answer, row, 0)));
-        let entries = entries.collect::<Result<Vec<_>, _>>();
-        entries.map_err(|bad| self.bad_column("tokenrun_waiters", &bad))
+        let waiters = answer.rows.iter().map(|row| {
+            let found = in_list(&mut Cells::new(&answer, row, 0));
+            let found = found.map_err(|bad| self.bad_column("tokenrun_waiters", &bad));
+            (Cells::new(&answer, row, 0).group(), found)
+        });
+        waiter::list(waiters, listing);
+        Ok(())
     }
 }
 

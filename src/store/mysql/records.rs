@@ -40,9 +40,7 @@ impl Dialect for MysqlStore {
         let answer = answer.map_err(|failed| self.listed(failed))?;
         let found = answer.rows.iter().map(|row| Found {
             // The first column of each table.
-            group: (Cells::new(&answer, row, 0).text().ok().flatten())
-                .unwrap_or("?")
-                .to_owned(),
+            group: Cells::new(&answer, row, 0).group(),
             cells: Cells::new(&answer, row, 0).of(table),
         });
         Ok(found.collect())

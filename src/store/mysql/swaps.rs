@@ -173,7 +173,7 @@ impl MysqlStore {
         let mut cells = Cells::first(answer).ok_or_else(|| self.no_answer())?;
         let read = |bad| self.bad_column("tokenrun_tokens", &bad);
         let what = cells.needed_text().map_err(read)?;
-        let mut time = || cells.time().map_err(read);
+        let mut time = || cells.time().map_err(|bad| self.bad_time(&bad));
         Ok(match what {
             "done" => Outcome::Done(time()?),
             "already" => Outcome::Already,
@@ -197,8 +197,31 @@ impl MysqlStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Tokens as _;
     use crate::store::mysql::settings;
     use crate::store::mysql::test_server::{Kind, Server};
+
+    /// Behind a proxy that changes the session under its client.
+    #[test]
+    fn a_session_that_was_not_set_up_is_told() {
+        let database = Server::shared_of(Kind::Mariadb).database();
+        let settings = settings(&database.url(), "test").unwrap();
+        let mut store = MysqlStore::new(settings, Duration::from_secs(10));
+        store.init().unwrap();
+        let (limit, group) = (Duration::from_secs(10), GroupName::new("g").unwrap());
+        let other = "SET @tokenrun_epoch = NULL";
+        store.connection.ask(limit, other).unwrap();
+        let read = store.read(&group).unwrap_err();
+        let nothing = vec![Cell::Number(None); PARAMETERS];
+        let statement = store.statements.of(sql!("swap"), &nothing);
+        store.connection.ask(limit, other).unwrap();
+        let Err(swapped) = store.call(&statement) else {
+            panic!("a swap in a session that was not set up");
+        };
+        for error in [read, swapped] {
+            assert!(error.what.contains("a proxy in between"), "{error}");
+        }
+    }
 
     #[test]
     fn a_call_that_prepares_the_session_has_no_effect() {

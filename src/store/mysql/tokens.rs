@@ -15,6 +15,9 @@ use crate::token::{GroupName, NoteSwap, Row, State, StoreTime, Swap, Swapped, Un
 /// reader.
 const IN_ANSWER: usize = 3;
 
+/// The column of the server's clock epoch in an answer.
+const EPOCH: &str = "epoch";
+
 /// How many columns of an answer are the token's.
 const COUNT: usize = 9;
 
@@ -82,12 +85,7 @@ impl MysqlStore {
             match from_row(answer, row) {
                 Ok(token) => listing.rows.extend(token),
                 Err(bad) => listing.unreadable.push(Unreadable {
-                    group: Cells::new(answer, row, IN_ANSWER)
-                        .text()
-                        .ok()
-                        .flatten()
-                        .unwrap_or("?")
-                        .to_owned(),
+                    group: Cells::new(answer, row, IN_ANSWER).group(),
                     error: self.bad_column("tokenrun_tokens", &bad),
                 }),
             }
@@ -99,7 +97,23 @@ impl MysqlStore {
     pub(super) fn now(&self, answer: &Answer) -> Result<StoreTime, StoreError> {
         let mut cells = Cells::first(answer).ok_or_else(|| self.no_answer())?;
         let time = cells.time();
-        time.map_err(|bad| self.bad_column("tokenrun_tokens", &bad))
+        time.map_err(|bad| self.bad_time(&bad))
+    }
+
+    /// A time without its clock epoch, which is a variable of the session that this connection has set up.
+    pub(super) fn bad_time(&self, bad: &BadColumn) -> StoreError {
+        if bad.column != EPOCH {
+            return self.bad_column("tokenrun_tokens", bad);
+        }
+        StoreError::misconfigured(format!(
+            "the store {} can't be used: another session of the server has answered than the one that was set up, \
+             so a proxy in between changes sessions",
+            self.connection.store_name()
+        ))
+        .remedy(
+            "let the proxy keep each session on one connection (ProxySQL: transaction_persistent, no rules for \
+             SELECT), or name the servers themselves in the store",
+        )
     }
 
     /// Reads the token of a group.
@@ -166,10 +180,8 @@ impl Tokens for MysqlStore {
         if answer.rows.is_empty() {
             return Err(self.no_store());
         }
-        let listing = self.tokens(&answer)?;
-        Ok(Listing {
-            queues: self.queues()?,
-            ..listing
-        })
+        let mut listing = self.tokens(&answer)?;
+        self.list_queues(&mut listing)?;
+        Ok(listing)
     }
 }

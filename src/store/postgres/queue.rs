@@ -9,7 +9,7 @@ use super::clock_epoch::expiry_values;
 use super::statements::sql;
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::waiter;
-use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
+use crate::store::{Listing, Notifier, Queue, Reading, StoreError, Tokens as _};
 use crate::token::{GroupName, QueueEntry, SessionId, Until, Waiter};
 
 /// How often a look is repeated because a notification came while it was under way.
@@ -59,13 +59,17 @@ impl PostgresStore {
         Ok(entries)
     }
 
-    /// All waiters, by group.
-    pub(super) fn queues(&mut self) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
+    /// Puts all waiters into a list.
+    pub(super) fn list_queues(&mut self, listing: &mut Listing) -> Result<(), StoreError> {
         let rows = self.connection.ask(self.timeout, sql!("queues"), &[]);
         let rows = rows.map_err(|failed| failed.error)?;
-        rows.iter()
-            .map(|row| in_list(row).map_err(|bad| self.bad_column("waiters", &bad)))
-            .collect()
+        let waiters = rows.iter().map(|row| {
+            let found = in_list(row).map_err(|bad| self.bad_column("waiters", &bad));
+            let group = row.try_get("token_group").unwrap_or("?").to_owned();
+            (group, found)
+        });
+        waiter::list(waiters, listing);
+        Ok(())
     }
 
     /// Joins the queue, or stays in it, and gets notifications of releases from then on.
@@ -138,5 +142,35 @@ impl Queue for PostgresStore {
     fn notifier(&mut self) -> Option<Notifier> {
         let tells = self.gets_notifications && self.connection.listens();
         self.connection.socket().filter(|_| tells).map(Notifier)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::postgres::settings;
+    use crate::store::postgres::test_server::Server;
+
+    #[test]
+    fn a_malformed_waiter_hides_no_other_in_the_list() {
+        let database = Server::shared().database();
+        let settings = settings(&database.url(), "test").unwrap();
+        let mut store = PostgresStore::new(settings, Duration::from_secs(10));
+        store.init().unwrap();
+        let document = r#"{"client": "a"}"#;
+        for (group, document) in [("bad", "{}"), ("fine", document), ("bad", "7")] {
+            database.sql(&format!(
+                "INSERT INTO tokenrun.waiters (token_group, session, seen_at, clock_epoch, document)
+                    VALUES ('{group}', 's{}', now(), 'x', '{document}')",
+                document.len()
+            ));
+        }
+        let listing = store.list().unwrap();
+        let unreadable: Vec<_> = listing.unreadable.iter().map(|it| &*it.group).collect();
+        assert_eq!(unreadable, ["bad"]);
+        let waiting: Vec<_> = listing.queues.iter().map(|it| it.0.as_str()).collect();
+        assert_eq!(waiting, ["fine"]);
     }
 }

@@ -122,10 +122,8 @@ impl Tokens for PostgresStore {
         let statement = self.statements.of(sql!("list"));
         let rows = self.connection.ask(self.timeout, &statement, &[]);
         let rows = rows.map_err(|failed| self.listed(failed))?;
-        let listing = self.tokens(&rows)?;
-        Ok(Listing {
-            queues: self.queues()?,
-            ..listing
-        })
+        let mut listing = self.tokens(&rows)?;
+        self.list_queues(&mut listing)?;
+        Ok(listing)
     }
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::cell::BadColumn;
-use crate::token::{ClientId, QueueEntry, SessionId, StoreTime, Waiter};
+use crate::store::{Listing, StoreError, Unreadable};
+use crate::token::{ClientId, GroupName, QueueEntry, SessionId, StoreTime, Waiter};
 
 /// The contents of the column `document`.
 #[derive(Serialize, Deserialize)]
@@ -47,4 +48,21 @@ pub fn entry(
         seen_at: seen.stamp,
         epoch: seen.epoch,
     })
+}
+
+/// A waiter in a list of all: its group, as far as it is readable, and what it is or what is wrong with it.
+pub type Listed = (String, Result<(GroupName, QueueEntry), StoreError>);
+
+/// Puts all waiters into a list. A malformed one hides no other: its group is named with what is wrong.
+pub fn list(all: impl IntoIterator<Item = Listed>, listing: &mut Listing) {
+    for (group, waiter) in all {
+        match waiter {
+            Ok(waiter) => listing.queues.push(waiter),
+            Err(error) => {
+                if listing.unreadable.iter().all(|it| it.group != group) {
+                    listing.unreadable.push(Unreadable { group, error });
+                }
+            }
+        }
+    }
 }
