@@ -236,3 +236,21 @@ fn a_password_is_never_shown() {
     let all = format!("{}{}", ended.stdout, ended.stderr);
     assert!(!all.contains("s3cr3t"), "{ended:?}");
 }
+
+/// What a password or an administrator must change is no fault of the settings, and no server to wait for.
+fn an_account_that_must_be_let_in_again(kind: Kind) {
+    let database = Server::shared_of(kind).database();
+    let user = format!("late_{}", database.name);
+    database.sql(&format!(
+        "CREATE USER {user}; GRANT ALL ON {}.* TO {user}",
+        database.name
+    ));
+    let site = Site::new(database.url().replace("root@", &format!("{user}@")));
+    site.short("a").end().with_code(0);
+    for change in ["PASSWORD EXPIRE", "ACCOUNT LOCK"] {
+        database.sql(&format!("ALTER USER {user} {change}"));
+        site.short("a").end().with_code(77);
+    }
+}
+
+on_both!(an_account_that_must_be_let_in_again);

@@ -21,6 +21,7 @@ on_both!(
     a_read_only_server_grants_nothing_and_the_other_one_is_found,
     a_server_that_becomes_read_only_takes_no_heartbeat,
     too_many_connections_are_no_reason_to_start,
+    a_user_without_a_free_connection_waits_for_one,
 );
 
 fn epoch(database: &Database<'_>) -> String {
@@ -367,4 +368,25 @@ fn too_many_connections_are_no_reason_to_start(kind: Kind) {
         .with_code(69)
         .says(&["Too many connections", "was not started"]);
     drop(holders);
+}
+
+fn a_user_without_a_free_connection_waits_for_one(kind: Kind) {
+    let database = Server::shared_of(kind).database();
+    let user = format!("few_{}", database.name);
+    database.sql(&format!(
+        "CREATE USER {user} WITH MAX_USER_CONNECTIONS 2; GRANT ALL ON {}.* TO {user}",
+        database.name
+    ));
+    let site = Site::new(database.url().replace("root@", &format!("{user}@")));
+    site.short("a").end().with_code(0);
+    let mut holders = [(); 2].map(|()| super::client::Client::of(&database, &user));
+    for holder in &mut holders {
+        holder.id();
+    }
+    let words = ["max_user_connections", "was not started"];
+    site.short("b").end().with_code(69).says(&words);
+    let waiting = site.short("b").with(&["--wait=60s"]).start();
+    waiting.until_says("max_user_connections");
+    drop(holders);
+    waiting.end().with_code(0);
 }

@@ -36,6 +36,7 @@ fn odd_defaults_of_the_server_change_nothing(kind: Kind) {
         "completion_type = RELEASE",
         "SET GLOBAL sql_select_limit = 1",
         "transaction-read-only = ON",
+        "innodb_default_row_format = compact",
         "wait_timeout = 1",
         "init_connect = 'SET autocommit = 0, sql_mode = \"\"'",
     ];
@@ -98,4 +99,14 @@ fn a_server_that_can_not_record_the_writes_says_so() {
 fn a_binary_log_in_rows_is_fine() {
     let server = Server::start(&["log_bin", "binlog_format = ROW", "sync_binlog = 1"]);
     works(&Site::new(server.database().url()));
+}
+
+/// The server does not let the tables be InnoDB's, which is no server that is read-only.
+#[test]
+fn a_server_that_enforces_another_engine_says_so() {
+    let server = Server::start(&["enforce_storage_engine = Aria"]);
+    let site = Site::new(server.database().url());
+    let ended = site.short("a").end().with_code(78);
+    ended.says(&["NO_ENGINE_SUBSTITUTION", "enforce_storage_engine"]);
+    assert!(!ended.stderr.contains("read-only"), "{ended:?}");
 }

@@ -27,6 +27,31 @@ impl fmt::Display for Said {
 
 impl Error for Said {}
 
+impl Said {
+    /// What to do if the server says that its disk is full, or that its file system is read-only.
+    fn disk_remedy(&self) -> Option<&'static str> {
+        if !code::DISK.contains(&self.code) {
+            return None;
+        }
+        // The number of the operating system's error: no space left, a quota, a read-only file system.
+        let mut numbers = self.message.split(|c: char| !c.is_ascii_digit());
+        let is_read_only = numbers.clone().any(|it| it == "30");
+        let is_full = numbers.any(|it| ["28", "122"].contains(&it));
+        match self.code {
+            1021 | 1114 => Some(FULL),
+            _ if is_full => Some(FULL),
+            _ if is_read_only => Some(
+                "the file system of the server is read-only: see its log and the host's, and mount it for \
+                 writing again",
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// What to do about a full disk.
+const FULL: &str = "the disk of the server is full: make room on it";
+
 #[derive(Debug)]
 pub(super) enum Fault {
     /// It did not happen in time.
@@ -56,15 +81,25 @@ pub(super) mod code {
     pub(in crate::store::mysql) const UNKNOWN_DATABASE: u16 = 1049;
     pub(in crate::store::mysql) const NO_TABLE: u16 = 1146;
     pub(in crate::store::mysql) const NO_PROCEDURE: u16 = 1305;
+    pub(in crate::store::mysql) const NO_EXECUTE: u16 = 1370;
     pub(in crate::store::mysql) const LOCK_TIMEOUT: u16 = 1205;
     pub(in crate::store::mysql) const DEADLOCK: u16 = 1213;
-    /// The server is read-only, a transaction is, the server can't write, a Galera node is not ready,
-    /// and what `session.sql` makes of a server that is read-only.
-    pub(in crate::store::mysql) const READ_ONLY: [u16; 5] = [1290, 1792, 1836, 1047, 1172];
-    /// The database, the login, a table, a column, a host, a right, a procedure, a plugin.
-    pub(in crate::store::mysql) const DENIED: [u16; 13] = [
-        1044, 1045, 1130, 1131, 1132, 1142, 1143, 1227, 1370, 1419, 1524, 1698, 3118,
+    /// An option of the server prevents the statement: read-only, or another.
+    pub(in crate::store::mysql) const OPTION_PREVENTS: u16 = 1290;
+    /// A transaction is read-only, the server can't write, a Galera node is not ready, and what `session.sql`
+    /// makes of a server that is read-only.
+    pub(in crate::store::mysql) const READ_ONLY: [u16; 4] = [1792, 1836, 1047, 1172];
+    /// The database, the login, a table, a column, a host, a right, a procedure, a plugin, an expired password,
+    /// a locked account (MySQL's, and MariaDB's), too many failed logins.
+    pub(in crate::store::mysql) const DENIED: [u16; 17] = [
+        1044, 1045, 1130, 1131, 1132, 1142, 1143, 1227, 1370, 1419, 1524, 1698, 1820, 1862, 3118,
+        3955, 4151,
     ];
+    /// No free connection: of the server, of the user, and a limit of the user in an hour.
+    pub(in crate::store::mysql) const NO_CONNECTION: [u16; 3] = [1040, 1203, 1226];
+    /// The disk is full, or can't be written: a table is full, writing a file failed (in each range of numbers),
+    /// the engine's error.
+    pub(in crate::store::mysql) const DISK: [u16; 6] = [1021, 1114, 1026, 3, 14, 1030];
     /// The statement was cut short, or the server is going down: what has become of it is unclear.
     pub(in crate::store::mysql) const UNCLEAR: [u16; 14] = [
         1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1180, 1184, 1317, 1927, 1969, 3024,
@@ -96,7 +131,14 @@ impl Fault {
     /// Whether the server does not accept writes: nothing has happened, and another server may
     /// accept them.
     pub(super) fn is_read_only(&self) -> bool {
-        matches!(self, Self::ReadOnly) || self.is_one_of(&code::READ_ONLY)
+        match self {
+            Self::ReadOnly => true,
+            // The server's language changes the sentence, and not the option's name in it.
+            Self::Server(said) if said.code == code::OPTION_PREVENTS => ["read-only", "read_only"]
+                .iter()
+                .any(|it| said.message.contains(it)),
+            _ => self.is_one_of(&code::READ_ONLY),
+        }
     }
 
     /// Whether the server has refused the request: it has not happened, and the connection stays
@@ -131,12 +173,14 @@ impl Fault {
             _ if self.is_one_of(&code::DENIED) => Trouble::Denied,
             _ if self.is_lock_refused() => Trouble::Locked,
             _ if self.is_one_of(&code::UNCLEAR) => Trouble::Unavailable,
-            _ if self.is_read_only() => Trouble::Refused,
+            _ if self.is_read_only() || self.is_one_of(&code::NO_CONNECTION) => Trouble::Refused,
             Some("28") => Trouble::Denied,
             // Values that the server does not accept, rows that violate constraints, other tables than
             // tokenrun's, a variable or a function that the server does not have.
             Some("22" | "23" | "42") => Trouble::Misconfigured,
-            _ if self.is_one_of(&[code::UNKNOWN_DATABASE, 1193]) => Trouble::Misconfigured,
+            _ if self.is_one_of(&[code::UNKNOWN_DATABASE, code::OPTION_PREVENTS, 1193]) => {
+                Trouble::Misconfigured
+            }
             _ => Trouble::Refused,
         }
     }
@@ -175,6 +219,15 @@ impl Fault {
             Self::Server(said) if said.code == 1665 => {
                 Some("have binlog_format=ROW or MIXED on the server")
             }
+            Self::Server(said) if said.code == 1071 => {
+                Some("have a server whose innodb_page_size is 16k or more, or another store")
+            }
+            Self::Server(said) if said.code == code::OPTION_PREVENTS && !self.is_read_only() => {
+                Some(
+                    "change that option of the server (its variable enforce_storage_engine is one)",
+                )
+            }
+            Self::Server(said) => said.disk_remedy(),
             _ => None,
         };
         let error = StoreError {
@@ -222,14 +275,98 @@ mod tests {
             (said(1370, "42000"), Trouble::Denied),
             (said(1205, "HY000"), Trouble::Locked),
             (said(1213, "40001"), Trouble::Locked),
-            (said(1290, "25006"), Trouble::Refused),
             (said(1040, "08004"), Trouble::Refused),
+            (said(1203, "42000"), Trouble::Refused),
+            (said(1226, "42000"), Trouble::Refused),
+            (said(1820, "HY000"), Trouble::Denied),
+            (said(1862, "HY000"), Trouble::Denied),
+            (said(3118, "HY000"), Trouble::Denied),
+            (said(3955, "HY000"), Trouble::Denied),
+            (said(4151, "HY000"), Trouble::Denied),
+            (said(1792, "25006"), Trouble::Refused),
+            (said(1114, "HY000"), Trouble::Refused),
             (said(1146, "42S02"), Trouble::Misconfigured),
             (said(1049, "42000"), Trouble::Misconfigured),
             (said(1317, "70100"), Trouble::Unavailable),
             (said(1180, "HY000"), Trouble::Unavailable),
         ] {
             assert_eq!(fault.trouble(), trouble, "{fault:?}");
+        }
+    }
+
+    fn said_of(code: u16, message: &str) -> Fault {
+        let Fault::Server(said) = said(code, "HY000") else {
+            unreachable!();
+        };
+        Fault::Server(Said {
+            message: message.to_owned(),
+            ..said
+        })
+    }
+
+    #[test]
+    fn an_option_that_prevents_a_statement_is_told_by_its_name() {
+        for (option, is_read_only) in [
+            ("--read-only", true),
+            ("--super-read-only", true),
+            ("read_only=NO_LOCK", true),
+            ("NO_ENGINE_SUBSTITUTION", false),
+            ("--skip-grant-tables", false),
+        ] {
+            let fault = said_of(
+                1290,
+                &format!("The server is running with the {option} option"),
+            );
+            assert_eq!(fault.is_read_only(), is_read_only, "{option}");
+            let trouble = match is_read_only {
+                true => Trouble::Refused,
+                false => Trouble::Misconfigured,
+            };
+            assert_eq!(fault.trouble(), trouble, "{option}");
+            let remedy = fault.store_error("s", "h").remedy;
+            assert_eq!(remedy.is_some(), !is_read_only, "{option}");
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_full_or_read_only_has_a_line_of_its_own() {
+        for (code, message, words) in [
+            (
+                1114,
+                "The table 'tokenrun_runs' is full",
+                Some("full: make room"),
+            ),
+            (1021, "Disk full (/tmp)", Some("full: make room")),
+            (
+                1026,
+                "Error writing file './binlog' (Errcode: 28 \"No space left on device\")",
+                Some("full: make room"),
+            ),
+            (
+                3,
+                "Error writing file 'x' (OS errno 28 - No space)",
+                Some("full: make room"),
+            ),
+            (
+                1030,
+                "Got error 122 - 'Quota' from storage engine",
+                Some("full: make room"),
+            ),
+            (
+                1030,
+                "Got error 30 'Read-only file system' from storage engine",
+                Some("file system"),
+            ),
+            (1030, "Got error 168 'Unknown' from storage engine", None),
+            (1064, "near '28' at line 30", None),
+        ] {
+            let remedy = said_of(code, message).store_error("s", "h").remedy;
+            let found = remedy.as_deref().unwrap_or_default();
+            assert_eq!(words.is_some(), remedy.is_some(), "{message}: {found}");
+            assert!(
+                found.contains(words.unwrap_or_default()),
+                "{message}: {found}"
+            );
         }
     }
 

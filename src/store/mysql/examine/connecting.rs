@@ -109,7 +109,9 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
                 "make the database, or correct its name in the store",
             ),
             1044 => ("login", "GRANT the user rights on the database"),
-            1040 | 1203 | 1226 => ("login", "raise max_connections, or the limit of the user"),
+            number if code::NO_CONNECTION.contains(&number) => {
+                ("login", "raise max_connections, or the limit of the user")
+            }
             number if code::DENIED.contains(&number) => (
                 "authentication",
                 "correct the user and the password (~/.my.cnf, MYSQL_PWD, --store-file), or have the \

@@ -16,13 +16,14 @@ CREATE TABLE IF NOT EXISTS tokenrun_tokens (
     document        longtext NOT NULL,
     -- the note of the last pruning of the group's records for the next one, in JSON
     pruning_note    longtext
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
--- The fence of each token once more, in a row that no heartbeat writes: a job's transaction may lock it.
+-- The fence of each token once more, in a row that no heartbeat writes: a job's transaction may lock it. While
+-- no run has the token it is -1 less the fence, which no call of tokenrun_fence finds.
 CREATE TABLE IF NOT EXISTS tokenrun_fences (
     token_group varchar(200) NOT NULL PRIMARY KEY,
     fence       bigint NOT NULL
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
 -- Finished runs. The record of a running one is its token. outcome: succeeded, failed, signalled, timed_out,
 -- lost, not_started, unknown. document: all other fields.
@@ -38,7 +39,7 @@ CREATE TABLE IF NOT EXISTS tokenrun_runs (
     written_at  datetime(6) NOT NULL,
     PRIMARY KEY (token_group, fence, session),
     KEY runs_newest (started_at, fence)
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
 -- The queue, by order of arrival (position). seen_at: the last heartbeat, by the clock of clock_epoch. A waiter
 -- without a heartbeat for 2.5 s is no longer in the queue.
@@ -50,7 +51,7 @@ CREATE TABLE IF NOT EXISTS tokenrun_waiters (
     clock_epoch varchar(300) NOT NULL,
     document    longtext NOT NULL,
     PRIMARY KEY (token_group, session)
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
 -- Acts of operators. version: the version that the act wrote into the row.
 CREATE TABLE IF NOT EXISTS tokenrun_acts (
@@ -60,7 +61,7 @@ CREATE TABLE IF NOT EXISTS tokenrun_acts (
     fence       bigint NOT NULL,
     document    longtext NOT NULL,
     PRIMARY KEY (token_group, at, version)
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
 -- Refused runs. Refusals of a client for a cause (the reason, with its names) that are close to each other are
 -- one row. last_at: the last of them; count: their number; document: all other fields.
@@ -75,7 +76,7 @@ CREATE TABLE IF NOT EXISTS tokenrun_refusals (
     fence       bigint NOT NULL,
     document    longtext NOT NULL,
     PRIMARY KEY (token_group, client, cause, first_at)
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
 -- The numbers of refusals. Pruning takes none of them back.
 CREATE TABLE IF NOT EXISTS tokenrun_refusal_totals (
@@ -83,7 +84,7 @@ CREATE TABLE IF NOT EXISTS tokenrun_refusal_totals (
     reason      varchar(200) NOT NULL,
     total       bigint NOT NULL,
     PRIMARY KEY (token_group, reason)
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
 -- The output of finished runs with --capture. document: the output's last bytes, in base64.
 CREATE TABLE IF NOT EXISTS tokenrun_outputs (
@@ -93,7 +94,7 @@ CREATE TABLE IF NOT EXISTS tokenrun_outputs (
     written_at  datetime(6) NOT NULL,
     document    longtext NOT NULL,
     PRIMARY KEY (token_group, fence, session)
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
 -- The keys of --once that are done, each at most once.
 CREATE TABLE IF NOT EXISTS tokenrun_done_keys (
@@ -103,14 +104,14 @@ CREATE TABLE IF NOT EXISTS tokenrun_done_keys (
     fence       bigint NOT NULL,
     document    longtext NOT NULL,
     PRIMARY KEY (token_group, once_key)
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
 -- The highest fence that has used each resource.
 CREATE TABLE IF NOT EXISTS tokenrun_resources (
     resource    varchar(200) NOT NULL PRIMARY KEY,
     fence       bigint NOT NULL,
     advanced_at datetime(6) NOT NULL
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
 -- One row, which every look at a token reads: once it is there, the store is complete.
 CREATE TABLE IF NOT EXISTS tokenrun_meta (
@@ -123,7 +124,7 @@ CREATE TABLE IF NOT EXISTS tokenrun_meta (
     note          longtext,
     -- random, new with every write of the note
     note_version  bigint
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {binary};
 
 -- A token's columns and its document, for people. Durations are in milliseconds.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW tokenrun_status AS SELECT
