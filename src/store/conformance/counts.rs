@@ -148,6 +148,32 @@ pub(super) fn a_clock_that_leaps_prunes_nothing_that_has_not_lived_for_so_long(
     assert_eq!([acts, keys], [runs, runs]);
 }
 
+pub(super) fn a_leap_past_both_retentions_prunes_no_key_that_has_lived_for_history_alone(
+    fixture: &dyn Fixture,
+) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let group = GroupName::new("g").unwrap();
+    let retention = Retention {
+        history: DAY,
+        once: DAY * 100,
+    };
+    for n in 0..3 {
+        let key = format!("k{n}");
+        let held = grant_with_key(store, "a", &key, 200 + n);
+        store.record(&done_with_key(&held, &key)).unwrap();
+        store.prune(&group, retention).unwrap();
+        fixture.advance(DAY);
+    }
+    let mut leapt = fixture.now();
+    leapt.stamp.wall.0 += 2 * 365 * i64::try_from(DAY.as_millis()).unwrap();
+    leapt.epoch = ClockEpoch("another boot".into());
+    fixture.set_clock(leapt);
+    days_pass(store, fixture, 5, retention);
+    let [runs, _, keys] = kept(store);
+    assert_eq!([runs, keys], [1, 3], "history goes, and no key");
+}
+
 pub(super) fn a_host_that_restarts_each_day_prunes_too(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();
