@@ -54,5 +54,7 @@ mod logins;
 mod odd_content;
 #[path = "mysql/odd_settings.rs"]
 mod odd_settings;
+#[path = "mysql/swaps.rs"]
+mod swaps;
 #[path = "mysql/two_primaries.rs"]
 mod two_primaries;

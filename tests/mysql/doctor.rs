@@ -80,6 +80,7 @@ fn needs_root_mysql_a_sound_server_is_fine() {
 fn what_can_lose_a_grant_is_said() {
     for (configuration, step, expected) in [
         ("innodb_flush_log_at_trx_commit = 2", "durability", "FAIL"),
+        ("innodb_flush_method = nosync", "durability", "FAIL"),
         ("log_bin\nsync_binlog = 0", "durability", "warn"),
         ("log_bin\nsync_binlog = 1", "replication", "warn"),
         ("sysdate-is-now", "clock", "FAIL"),
@@ -94,6 +95,68 @@ fn what_can_lose_a_grant_is_said() {
             "{configuration}: {checks}"
         );
     }
+}
+
+/// Whether a restart of the server certainly loses nothing, as the tables were made.
+fn durable_then(database: &Database<'_>) -> String {
+    database.sql("SELECT JSON_EXTRACT(note, '$.durable_then') FROM tokenrun_meta")
+}
+
+/// What doctor says about durability counts for what a restart may have forgotten, too.
+#[test]
+fn a_restart_is_trusted_only_where_commits_are_on_the_disk() {
+    for (configuration, durable) in [
+        ("", "true"),
+        ("innodb_flush_method = nosync", "false"),
+        ("innodb_flush_log_at_trx_commit = 2", "false"),
+        ("log_bin\nsync_binlog = 1", "false"),
+    ] {
+        let server = Server::start(&[configuration]);
+        let database = server.database();
+        let site = Site::new(database.url());
+        site.short("a").end().with_code(0);
+        assert_eq!(durable_then(&database), durable, "{configuration}");
+        // The one that a later look writes, in another clock epoch.
+        server.stop(nix::sys::signal::Signal::SIGTERM);
+        server.run();
+        database.sql("UPDATE tokenrun_meta SET note = JSON_SET(note, '$.epoch', 'x')");
+        // It does not wait: where a restart can have lost something, it would observe.
+        let looked = site.short("a").start();
+        until("the note is of the new clock epoch", || {
+            let note = database.sql("SELECT note FROM tokenrun_meta");
+            match note.contains("\"epoch\": \"x\"") {
+                true => Err(note),
+                false => Ok(()),
+            }
+        });
+        looked.signal(nix::sys::signal::Signal::SIGKILL);
+        let looked = looked.end();
+        assert_eq!(
+            durable_then(&database),
+            durable,
+            "{configuration}: {looked:?}"
+        );
+    }
+}
+
+/// The user who made the procedures has left, or has lost the rights.
+#[test]
+fn a_fence_that_no_job_can_call_is_told() {
+    let database = Server::shared().database();
+    let name = &database.name;
+    let maker = format!("maker_{name}");
+    database.sql(&format!(
+        "CREATE USER {maker}; GRANT ALL ON {name}.* TO {maker}"
+    ));
+    let url = database.url();
+    let site = Site::new(url.replace("root@", &format!("{maker}@")));
+    site.short("a").end().with_code(0);
+    let site = Site::new(url);
+    assert!(check(&checked(&site).1, "fence").is_none());
+    database.sql(&format!("REVOKE SELECT ON {name}.* FROM {maker}"));
+    warned(&checked(&site).1, "fence", "can't call tokenrun_fence");
+    database.sql(&format!("DROP USER {maker}"));
+    warned(&checked(&site).1, "fence", "does not exist");
 }
 
 #[test]
@@ -161,9 +224,11 @@ fn a_node_of_galera_is_told_by_doctor() {
         "binlog_format = ROW",
         "innodb_autoinc_lock_mode = 2",
     ]);
-    let site = Site::new(server.database().url());
+    let database = server.database();
+    let site = Site::new(database.url());
     super::odd_settings::works(&site);
     warned(&checked(&site).1, "cluster", "Galera, with one node");
+    assert_eq!(durable_then(&database), "false", "another node goes on");
     // Nodes of a cluster do not follow a binary log.
     assert!(check(&checked(&site).1, "replication").is_none());
 }

@@ -11,6 +11,9 @@ use crate::support::{Line, until};
 on_both!(
     a_zombies_transaction_holds_a_takeover_off_until_it_ends,
     heartbeats_pass_a_job_that_holds_the_fence,
+    the_fence_of_a_run_that_is_over_is_stale,
+    a_release_waits_for_no_transaction_of_the_job,
+    a_transaction_that_would_give_the_fence_up_is_refused,
     an_old_snapshot_does_not_pass_a_takeover,
     an_error_in_a_swap_leaves_no_lock_behind,
     a_swap_of_another_session_of_a_proxy_expires,
@@ -74,18 +77,128 @@ fn heartbeats_pass_a_job_that_holds_the_fence(kind: Kind) {
     let held = run(&site, "a").start();
     site.store.until_begun("a");
     let mut job = job_client(&database);
-    job.say(&format!(
-        "BEGIN; CALL tokenrun_fence('job', {})",
-        fence(&database)
-    ));
-    for _ in 0..3 {
-        let before = version(&database);
-        until("a heartbeat is written", || {
-            let now = version(&database);
-            if now == before { Err(now) } else { Ok(()) }
-        });
+    for begin in [
+        "BEGIN",
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; BEGIN",
+        "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE; BEGIN",
+        "SET autocommit = 0",
+    ] {
+        let call = format!("{begin}; CALL tokenrun_fence('job', {})", fence(&database));
+        assert_eq!(job.say(&call), "", "{begin}");
+        for _ in 0..2 {
+            let before = version(&database);
+            until("a heartbeat is written", || {
+                let now = version(&database);
+                if now == before { Err(now) } else { Ok(()) }
+            });
+        }
+        assert_eq!(job.say("COMMIT"), "");
     }
-    job.say("COMMIT");
+    site.store.go(0);
+    held.end().with_code(0);
+}
+
+fn call(fence: impl std::fmt::Display) -> String {
+    format!("CALL tokenrun_fence('job', {fence})")
+}
+
+fn the_fence_of_a_run_that_is_over_is_stale(kind: Kind) {
+    let database = Server::shared_of(kind).database();
+    let site = Site::new(database.url());
+    let held = run(&site, "a").start();
+    site.store.until_begun("a");
+    let mut job = job_client(&database);
+    let stale = |job: &mut Client, call: &str| {
+        let answer = job.say(call);
+        assert!(answer.contains("is stale"), "{call}: {answer}");
+    };
+    let now: i64 = fence(&database).parse().unwrap();
+    assert_eq!(job.say(&call(now)), "");
+    stale(&mut job, &call(now - 1));
+    stale(&mut job, &call(now + 1));
+    stale(&mut job, &call("NULL"));
+    stale(&mut job, &format!("CALL tokenrun_fence('other', {now})"));
+    site.store.go(0);
+    held.end().with_code(0);
+    stale(&mut job, &call(now));
+    let kept = database.sql("SELECT fence FROM tokenrun_fences");
+    stale(&mut job, &call(kept));
+
+    // An operator took it away, or raised the fence of a token that no run has.
+    let held = run(&site, "b").start();
+    site.store.until_begun("b");
+    let now = fence(&database);
+    assert_eq!(job.say(&call(&now)), "");
+    let acts: [&[&str]; 2] = [
+        &["release", "--force", "-g", "job"],
+        &["fence", "raise", "-g", "job"],
+    ];
+    for act in acts {
+        site.verb(act).end().with_code(0);
+        stale(&mut job, &call(&now));
+        stale(&mut job, &call(fence(&database)));
+    }
+    held.end().with_code(76);
+}
+
+/// A client of the job whose end the server has not noticed yet.
+fn a_release_waits_for_no_transaction_of_the_job(kind: Kind) {
+    let database = Server::shared_of(kind).database();
+    let site = Site::new(database.url());
+    let held = run(&site, "a").start();
+    site.store.until_begun("a");
+    let mut job = job_client(&database);
+    let call = call(fence(&database));
+    assert_eq!(job.say(&format!("BEGIN; {call}")), "");
+    site.store.go(0);
+    let ended = held.end().with_code(0);
+    assert!(ended.messages().is_empty(), "{ended:?}");
+    assert_eq!(database.sql("SELECT state FROM tokenrun_tokens"), "free");
+    let refused = site.short("b").end().with_code(75);
+    assert!(
+        refused.stderr.contains("held by a transaction"),
+        "{refused:?}"
+    );
+    assert_eq!(job.say("COMMIT"), "");
+    site.short("b").end().with_code(0);
+    assert!(job.say(&call).contains("is stale"));
+}
+
+/// XA PREPARE gives locks of rows that were only read up.
+fn a_transaction_that_would_give_the_fence_up_is_refused(kind: Kind) {
+    let database = Server::shared_of(kind).database();
+    let site = Site::new(database.url());
+    let held = run(&site, "a").start();
+    site.store.until_begun("a");
+    let mut job = job_client(&database);
+    let call = call(fence(&database));
+    let name = &database.name;
+    let refused = job.say(&format!("XA START '{name}'; {call}"));
+    assert!(
+        refused.contains("does not hold in an XA transaction"),
+        "{refused}"
+    );
+    assert_eq!(
+        job.say(&format!("XA END '{name}'; XA ROLLBACK '{name}'")),
+        ""
+    );
+    // No other transaction is disturbed, nor begun.
+    assert_eq!(job.say(&call), "");
+    database.sql("CREATE TABLE work (n int)");
+    let mut job = Client::of(&database, "root");
+    assert_eq!(
+        job.say(&format!(
+            "{call}; BEGIN; INSERT INTO work VALUES (1); {call}; ROLLBACK"
+        )),
+        ""
+    );
+    assert_eq!(
+        job.say(&format!(
+            "SET autocommit = 0; INSERT INTO work VALUES (2); {call}; ROLLBACK"
+        )),
+        ""
+    );
+    assert_eq!(job.say("SELECT COUNT(*) FROM work"), "0");
     site.store.go(0);
     held.end().with_code(0);
 }

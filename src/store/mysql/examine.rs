@@ -6,6 +6,7 @@ mod connecting;
 mod durability;
 mod rights;
 mod server;
+mod tables;
 
 use std::time::Duration;
 
@@ -163,6 +164,8 @@ impl Server<'_, '_> {
             self.tell(check);
         }
         if readable {
+            tables::engines(self)?;
+            tables::fence(self);
             clock::stamps(self)?;
             self.group(timing, group)?;
         }

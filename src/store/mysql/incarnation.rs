@@ -17,8 +17,13 @@ use crate::token::{
     Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped, Version,
 };
 
-/// The note in an answer of `read.sql`, and the present incarnation.
-fn in_reading(c: &mut Cells<'_>) -> Result<(Option<IncarnationNote>, Incarnation), BadColumn> {
+/// The only engine whose transactions and locks of rows tokenrun relies on.
+const ENGINE: &str = "InnoDB";
+
+/// The note in an answer of `read.sql`, the present incarnation, and the engine of the table of tokens.
+fn in_reading<'a>(
+    c: &mut Cells<'a>,
+) -> Result<(Option<IncarnationNote>, Incarnation, &'a str), BadColumn> {
     let text = c.text()?;
     let version = c.number()?;
     let note = (text.is_some() || version.is_some()).then(|| {
@@ -26,7 +31,19 @@ fn in_reading(c: &mut Cells<'_>) -> Result<(Option<IncarnationNote>, Incarnation
         IncarnationNote::from_json(text.unwrap_or_default(), version)
     });
     let server = c.needed_text()?;
-    Ok((note, Incarnation(format!("{server}_{}", c.needed_text()?))))
+    let made = c.needed_text()?;
+    let (made, engine) = made.split_once(' ').unwrap_or((made, ""));
+    Ok((note, Incarnation(format!("{server}_{made}")), engine))
+}
+
+/// Two sessions could get one grant from a table that locks no rows.
+fn other_engine(place: &str, engine: &str) -> StoreError {
+    StoreError::misconfigured(format!(
+        "the store {place} can't be used: its table tokenrun_tokens has the engine {engine:?}, and tokens need {ENGINE}"
+    ))
+    .remedy(format!(
+        "have every table of tokenrun's made {ENGINE} again: ALTER TABLE tokenrun_tokens ENGINE = {ENGINE}"
+    ))
 }
 
 impl MysqlStore {
@@ -38,7 +55,11 @@ impl MysqlStore {
     ) -> Result<Memory, StoreError> {
         let row = answer.rows.first().ok_or_else(|| self.no_answer())?;
         let found = in_reading(&mut Cells::new(answer, row, AFTER_READING));
-        let (note, incarnation) = found.map_err(|bad| self.bad_column("tokenrun_meta", &bad))?;
+        let (note, incarnation, engine) =
+            found.map_err(|bad| self.bad_column("tokenrun_meta", &bad))?;
+        if engine != ENGINE {
+            return Err(other_engine(self.connection.store_name(), engine));
+        }
         let is_of_now = |note: &IncarnationNote| note.epoch == now.epoch;
         let durable = match note.as_ref().filter(|note| is_of_now(note)) {
             Some(note) => note.durable_then,

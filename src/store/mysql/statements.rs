@@ -95,7 +95,8 @@ impl Statements {
                     .into_owned(),
             );
         }
-        all.push(self.clock(sql!("meta")).into_owned());
+        let meta = sql!("meta").replace("{durable}", sql!("incarnation").trim_end());
+        all.push(self.clock(&meta).into_owned());
         all
     }
 }
@@ -151,6 +152,19 @@ mod tests {
             let handler =
                 "EXIT HANDLER FOR SQLEXCEPTION\n    BEGIN\n        ROLLBACK;\n        RESIGNAL;";
             assert_eq!(begins, procedure.contains(handler), "{name}");
+        }
+    }
+
+    /// A table may have an engine that locks no rows.
+    #[test]
+    fn every_new_version_is_written_over_the_one_that_was_read() {
+        for (procedure, condition) in [
+            (sql!("procedure_swap"), "AND version = p_from;"),
+            (sql!("procedure_note"), "AND note_version <=> p_from;"),
+        ] {
+            let (update, rest) = procedure.split_once(condition).unwrap_or_default();
+            assert!(update.contains("UPDATE tokenrun_"), "{procedure}");
+            assert!(rest.contains("IF ROW_COUNT() <> 1 AND"), "{procedure}");
         }
     }
 

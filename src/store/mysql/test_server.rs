@@ -172,11 +172,14 @@ impl Server {
             "innodb_buffer_pool_size = 32M".into(),
             "skip-name-resolve".into(),
             match self.kind {
-                // A killed server loses nothing by that, and no test cuts the power.
-                Kind::Mariadb => "innodb_flush_method = nosync\ndebug_no_sync = ON".into(),
-                Kind::Mysql => {
-                    "innodb_flush_method = nosync\nmysqlx = OFF\nsecure-file-priv = NULL".into()
-                }
+                Kind::Mariadb => String::new(),
+                Kind::Mysql => "mysqlx = OFF\nsecure-file-priv = NULL".into(),
+            },
+            // Tests have a library for it.
+            if cfg!(test) {
+                String::new()
+            } else {
+                "innodb_flush_method = nosync".into()
             },
             // Many servers run at once: their files are small.
             match self.kind {

@@ -13,6 +13,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::unistd::{User, geteuid};
 
+#[path = "../test_libraries.rs"]
+mod libraries;
+
+use self::libraries::{library, unsynced};
+
 /// A server that runs.
 pub(crate) struct Server {
     folder: PathBuf,
@@ -74,24 +79,6 @@ fn server_command(program: &Path) -> Command {
         command.env("LD_PRELOAD", library);
     }
     command
-}
-
-/// The library of this name, where Debian has it: in a folder of the architecture's, or in one of
-/// its own there.
-fn library(name: &str) -> PathBuf {
-    let folders = std::fs::read_dir("/usr/lib").unwrap().flatten();
-    folders
-        .map(|entry| entry.path().join(name))
-        .find(|path| path.exists())
-        .unwrap_or_else(|| panic!("{name} is missing: install it (tests/run-all does)"))
-}
-
-/// What makes a server's syncs return at once while it goes on to say `fsync = on`. A disk that is
-/// slow for a second would fail tests with short time-outs, and no test cuts the power. Benches have
-/// the server as it is.
-fn unsynced() -> Option<&'static Path> {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    cfg!(test).then(|| &**LIBRARY.get_or_init(|| library("libeatmydata.so")))
 }
 
 fn done(command: &mut Command) -> String {

@@ -88,6 +88,18 @@ fn durability(facts: &Facts) -> Check {
             "set innodb_flush_log_at_trx_commit = 1",
         );
     }
+    let method = facts.text("innodb_flush_method").to_lowercase();
+    if ["nosync", "littlesync"].contains(&&*method) {
+        return Check::fail(
+            STEP,
+            Trouble::Misconfigured,
+            format!(
+                "innodb_flush_method is {method}: a crash of the server's host can lose grants and keys, or \
+                 the tables"
+            ),
+            "leave innodb_flush_method out, or set it to fsync or O_DIRECT",
+        );
+    }
     if facts.is_on("log_bin") && facts.text("binlog_format") == "STATEMENT" {
         return Check::fail(
             STEP,
@@ -211,6 +223,12 @@ mod tests {
         assert_eq!(verdicts(&[]), fine);
         let flush = ("innodb_flush_log_at_trx_commit", "2");
         assert_eq!(verdicts(&[flush])[0], ("durability", BAD));
+        for method in ["nosync", "NOSYNC", "littlesync"] {
+            let method = ("innodb_flush_method", method);
+            assert_eq!(verdicts(&[method])[0], ("durability", BAD));
+        }
+        let sound = ("innodb_flush_method", "fsync");
+        assert_eq!(verdicts(&[sound])[0], fine[0]);
         let log = ("log_bin", "ON");
         let lazy = [log, ("sync_binlog", "0")];
         assert_eq!(verdicts(&lazy)[0], ("durability", Verdict::Warn));

@@ -5,6 +5,12 @@ use std::process::{Command, Stdio};
 
 use nix::unistd::{User, geteuid};
 
+// Two servers have it, in two crates.
+#[path = "../../test_libraries.rs"]
+mod libraries;
+
+use self::libraries::unsynced;
+
 /// Whose server it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -49,9 +55,25 @@ impl Kind {
                 let mut command = Command::new("chroot");
                 command.arg("--userspec=65534:65534").arg(self.root());
                 command.arg(name).env("LC_ALL", "C").stdin(Stdio::null());
+                if let Some(library) = unsynced() {
+                    command.env("LD_PRELOAD", self.with_library(library));
+                }
                 command
             }
         }
+    }
+
+    /// A library of this host, which is in the server's root under the same name.
+    fn with_library(self, library: &Path) -> &Path {
+        let there = self.root().join(library.strip_prefix("/").unwrap());
+        if !there.exists() {
+            std::fs::create_dir_all(there.parent().unwrap()).unwrap();
+            // Another process may do the same.
+            let made = there.with_extension(std::process::id().to_string());
+            std::fs::copy(library, &made).unwrap();
+            std::fs::rename(made, there).unwrap();
+        }
+        library
     }
 
     /// The server's own client, with nothing set.
@@ -113,5 +135,8 @@ pub(super) fn server_command(program: &Path) -> Command {
         .current_dir("/")
         .env("LC_ALL", "C")
         .stdin(Stdio::null());
+    if let Some(library) = unsynced() {
+        command.env("LD_PRELOAD", library);
+    }
     command
 }

@@ -2,7 +2,8 @@
 SELECT LOWER(variable_name) AS name, variable_value AS value
 FROM /*M! information_schema.global_variables */ /*!80000 performance_schema.global_variables */
 WHERE LOWER(variable_name) IN (
-    'version', 'read_only', 'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'binlog_format',
+    'version', 'read_only', 'innodb_flush_log_at_trx_commit',
+    'innodb_flush_method', 'log_bin', 'sync_binlog', 'binlog_format',
     'wsrep_on', 'group_replication_group_name', 'group_replication_single_primary_mode',
     'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled', 'max_connections'
 )

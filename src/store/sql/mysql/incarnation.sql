@@ -6,4 +6,5 @@ SELECT
         SELECT 1
         FROM /*M! information_schema.global_variables */ /*!80000 performance_schema.global_variables */
         WHERE LOWER(variable_name) = 'wsrep_on' AND variable_value = 'ON'
+            OR LOWER(variable_name) = 'innodb_flush_method' AND LOWER(variable_value) IN ('nosync', 'littlesync')
     ) AS durable

@@ -10,7 +10,9 @@ SELECT
         ))),
         ', "epoch": ', JSON_QUOTE(@tokenrun_epoch),
         ', "first_seen": {"tick_ms": ', now_ms, ', "wall_ms": ', now_ms, '}',
-        ', "durable_then": ', IF(@@global.innodb_flush_log_at_trx_commit = 1 AND NOT @@global.log_bin, 'true', 'false'),
+        ', "durable_then": ', (
+            SELECT IF(durable, 'true', 'false') FROM ({durable}) AS restart
+        ),
         IF(
             EXISTS (SELECT 1 FROM tokenrun_tokens),
             ', "served": 0, "why": "unnoted"}', ', "served": "everything", "why": "new"}'

@@ -36,8 +36,12 @@ BEGIN
     ELSEIF v_there IS NULL THEN
         SET v_what = 'locked';
     ELSE
-        UPDATE tokenrun_meta SET note = p_note, note_version = p_version WHERE one = 1;
-        IF p_act IS NOT NULL THEN
+        UPDATE tokenrun_meta SET note = p_note, note_version = p_version
+        WHERE one = 1 AND note_version <=> p_from;
+        -- The table may have an engine that locks no rows. Rows that stay as they are do not count.
+        IF ROW_COUNT() <> 1 AND NOT p_version <=> p_from THEN
+            SET v_what = 'conflict';
+        ELSEIF p_act IS NOT NULL THEN
             INSERT INTO tokenrun_acts (token_group, at, version, fence, document)
             VALUES (p_group, v_now, p_version, p_fence, p_act);
         END IF;

@@ -8,10 +8,10 @@
 --
 -- p_from: the version that was read, NULL for none. p_stamped: whether the row gets a new stamp. After p_expiry,
 -- or in another clock epoch than p_epoch, the swap has no effect. p_new_fence: a grant, or a raised fence, which
--- needs the row of the fence that a job's transaction may have locked. p_leaves: the session that leaves the
--- queue. p_act_fence, p_act: an operator's act; p_forgets: the key that it forgets. p_run_...: the run that
--- ends; p_own: its own session writes it, and replaces the outcome "unknown"; p_key, p_key_document: the key
--- that it makes done.
+-- needs the row of the fence that a job's transaction may have locked. A release writes that row
+-- too, if no job's transaction has locked it. p_leaves: the session that leaves the queue. p_act_fence, p_act:
+-- an operator's act; p_forgets: the key that it forgets. p_run_...: the run that ends; p_own: its own session
+-- writes it, and replaces the outcome "unknown"; p_key, p_key_document: the key that it makes done.
 --
 -- Its answer: done, already (a run is recorded already), conflict, expired, locked (by another swap), held (by
 -- a job's transaction); the time; and how many sessions wait for the token that is held now.
@@ -61,7 +61,7 @@ BEGIN
     IF p_version IS NOT NULL THEN
         SELECT version INTO v_version FROM tokenrun_tokens
         WHERE token_group = p_group FOR UPDATE SKIP LOCKED;
-        IF p_new_fence THEN
+        IF p_new_fence OR p_state <> 'running' THEN
             SELECT fence INTO v_fence FROM tokenrun_fences
             WHERE token_group = p_group FOR UPDATE SKIP LOCKED;
         END IF;
@@ -81,11 +81,16 @@ BEGIN
                 stamped_at = IF(p_stamped, v_now, stamped_at),
                 clock_epoch = IF(p_stamped, p_epoch, clock_epoch),
                 document = p_document
-            WHERE token_group = p_group;
+            WHERE token_group = p_group AND version = p_from;
+            -- The table may have an engine that locks no rows. Rows that stay as they are do not count.
+            IF ROW_COUNT() <> 1 AND p_version <> p_from THEN
+                SET v_what = 'conflict';
+            END IF;
         END IF;
-        IF v_what = 'done' AND (p_new_fence OR p_from IS NULL) THEN
-            INSERT INTO tokenrun_fences (token_group, fence) VALUES (p_group, p_fence)
-            ON DUPLICATE KEY UPDATE fence = p_fence;
+        IF v_what = 'done' AND (p_new_fence OR p_from IS NULL OR v_fence IS NOT NULL) THEN
+            SET v_fence = IF(p_state = 'running', p_fence, -1 - p_fence);
+            INSERT INTO tokenrun_fences (token_group, fence) VALUES (p_group, v_fence)
+            ON DUPLICATE KEY UPDATE fence = v_fence;
         END IF;
         IF v_what = 'done' AND p_leaves IS NOT NULL THEN
             DELETE FROM tokenrun_waiters WHERE token_group = p_group AND session = p_leaves;

@@ -1,6 +1,6 @@
 -- The token of a group, if it exists, with one row for each waiter, in no order, and one row without waiters.
 -- $1: the group. The one row of tokenrun_meta comes with each of them: without it, the store is not complete.
--- made: when the table was made, which tells a restored store.
+-- made: when the table was made, which tells a restored store, and its engine.
 SELECT
     SYSDATE(6) AS now, @tokenrun_epoch AS epoch, meta.oldest_reader,
     token.token_group, token.version, token.fence, token.state, token.client_bound,
@@ -8,7 +8,7 @@ SELECT
     waiter.position, waiter.session, waiter.seen_at, waiter.clock_epoch, waiter.document,
     meta.note, meta.note_version, @tokenrun_server AS server,
     (
-        SELECT DATE_FORMAT(create_time, '%Y-%m-%dT%H:%i:%sZ') FROM information_schema.tables
+        SELECT CONCAT(DATE_FORMAT(create_time, '%Y-%m-%dT%H:%i:%sZ '), engine) FROM information_schema.tables
         WHERE table_schema = DATABASE() AND table_name = 'tokenrun_tokens'
     ) AS made,
     @@global.read_only NOT IN ('0', 'OFF') AS read_only
