@@ -8,6 +8,8 @@ mod crates;
 mod imports;
 #[path = "tidy/inclusions.rs"]
 mod inclusions;
+#[path = "tidy/signals.rs"]
+mod signals;
 
 use std::collections::BTreeSet;
 use std::fs;
