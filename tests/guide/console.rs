@@ -1,5 +1,7 @@
 //! What each page shows is what comes out, in a folder of its own.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 use crate::blocks::{Page, matches, pages};
@@ -10,7 +12,11 @@ use crate::typing::{BASH, is_as_shown, type_in};
 fn type_in_a_folder(page: &Page) -> usize {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(TOKENRUN, folder.path().join("tokenrun")).unwrap();
-    let path = folder.path();
+    type_in(page, bash_in(folder.path()))
+}
+
+/// A shell that finds its programs in this folder first.
+fn bash_in(path: &Path) -> Command {
     let mut bash = Command::new("bash");
     bash.args(["-c", BASH])
         .current_dir(path)
@@ -18,7 +24,7 @@ fn type_in_a_folder(page: &Page) -> usize {
         .env("PATH", format!("{}:/usr/bin:/bin", path.display()))
         .env("XDG_STATE_HOME", path)
         .env("TOKENRUN_STORE", path.join("first.db"));
-    type_in(page, bash)
+    bash
 }
 
 #[test]
@@ -32,6 +38,22 @@ fn every_console_block_prints_what_its_page_shows() {
         shells.into_iter().map(|it| it.join().unwrap()).sum()
     });
     assert!(typed > 6);
+}
+
+/// On a busy machine a waiter may not be in the queue yet when the next command asks.
+#[test]
+fn a_command_that_only_reads_is_typed_until_it_prints_what_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("tokenrun");
+    let script =
+        "#!/bin/sh\necho >> asked\n[ $(wc -l < asked) -lt 3 ] && echo early || echo in time\n";
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let page = Page {
+        name: "a page".into(),
+        text: "```console\n$ tokenrun status\nin time\n$ cat asked | wc -l\n3\n```\n".into(),
+    };
+    assert_eq!(type_in(&page, bash_in(folder.path())), 1);
 }
 
 #[test]

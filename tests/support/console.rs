@@ -4,11 +4,17 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::blocks::{By, Page, matches};
 
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The command that is typed again until it prints what is shown: it changes nothing.
+const REPEATED: &str = "tokenrun status";
+
+/// The line behind its output.
+const END: &str = "(the end of this output)";
 
 /// What is left of a picture when its times and lengths are taken out: a run of the same
 /// characters is one of them, all digits are the same, and dots are nothing.
@@ -62,15 +68,40 @@ impl Shell {
 
     fn run(&mut self, page: &str, command: &str, lines: &[&str]) {
         writeln!(self.input, "{command}").unwrap();
+        if command == REPEATED {
+            return self.run_again_until_shown(page, command, lines);
+        }
         for shown in lines {
-            let line = self
-                .lines
-                .recv_timeout(PATIENCE)
-                .unwrap_or_else(|_| panic!("{page}\n$ {command}\nnever printed: {shown}"));
+            let line = self.line(page, command, shown);
             assert!(
                 is_as_shown(command, shown, &line),
                 "{page}\n$ {command}\nshown:   {shown}\nprinted: {line}"
             );
+        }
+    }
+
+    fn line(&self, page: &str, command: &str, shown: &str) -> String {
+        self.lines
+            .recv_timeout(PATIENCE)
+            .unwrap_or_else(|_| panic!("{page}\n$ {command}\nnever printed: {shown}"))
+    }
+
+    /// What a command of before does in the background may take a moment: a person types the next later.
+    fn run_again_until_shown(&mut self, page: &str, command: &str, lines: &[&str]) {
+        let begun = Instant::now();
+        loop {
+            writeln!(self.input, "echo '{END}'").unwrap();
+            let next = || Some(self.line(page, command, END)).filter(|line| line != END);
+            let printed: Vec<String> = std::iter::from_fn(next).collect();
+            let is_shown = |(shown, line): (&&str, &String)| is_as_shown(command, shown, line);
+            if printed.len() == lines.len() && lines.iter().zip(&printed).all(is_shown) {
+                return;
+            }
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "{page}\n$ {command}\nshown: {lines:#?}\nprinted: {printed:#?}"
+            );
+            writeln!(self.input, "{command}").unwrap();
         }
     }
 
