@@ -37,6 +37,8 @@ mod tls;
 mod tokens;
 
 #[cfg(test)]
+mod endless_tests;
+#[cfg(test)]
 mod incarnation_tests;
 #[cfg(test)]
 mod swap_tests;

@@ -11,18 +11,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::fault::{Fault, Said};
 use crate::store::deadline::Activity;
+use crate::store::net::limit::{Allowance, LONGEST_ANSWER, LONGEST_LOGIN};
 
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// The longest payload of one packet; a longer one goes on in the next.
 const LONGEST: usize = 0xff_ff_ff;
-
-/// How much a server may send before its client is logged in: far more than a greeting and a few questions.
-const LONGEST_LOGIN: usize = 64 * 1024;
-
-/// How much memory the answer to a call may take: that of a hundred thousand tokens, or a million keys.
-const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
 
 /// What a cell, a row or an answer takes besides its bytes.
 const PER_CELL: usize = 48;
@@ -57,7 +52,7 @@ pub(super) struct Wire {
     /// The number of the next packet.
     number: u8,
     /// How much memory the rest of what is read may take.
-    left: usize,
+    allowance: Allowance,
 }
 
 impl Wire {
@@ -67,7 +62,7 @@ impl Wire {
             buffer: Vec::new(),
             taken: 0,
             number: 0,
-            left: LONGEST_LOGIN,
+            allowance: Allowance::of(LONGEST_LOGIN),
         }
     }
 
@@ -81,16 +76,6 @@ impl Wire {
             number,
             ..Self::new(stream)
         }
-    }
-
-    /// Counts memory that an answer takes. A server, or a process in its place, may send without an end.
-    fn spend(&mut self, bytes: usize) -> io::Result<()> {
-        let left = self.left.checked_sub(bytes);
-        self.left = left.ok_or_else(|| {
-            let what = "the server sends more than an answer can have";
-            io::Error::new(io::ErrorKind::InvalidData, what)
-        })?;
-        Ok(())
     }
 
     async fn take(&mut self, count: usize) -> io::Result<&[u8]> {
@@ -120,7 +105,7 @@ impl Wire {
             };
             let length = usize::from(low) | usize::from(middle) << 8 | usize::from(high) << 16;
             self.number = number.wrapping_add(1);
-            self.spend(length)?;
+            self.allowance.spend(length)?;
             payload.extend_from_slice(self.take(length).await?);
             if length < LONGEST {
                 return Ok(payload);
@@ -159,7 +144,7 @@ impl Wire {
         command.push(COM_QUERY);
         command.extend_from_slice(statements.as_bytes());
         self.number = 0;
-        self.left = LONGEST_ANSWER;
+        self.allowance.set(LONGEST_ANSWER);
         self.write(&command).await.map_err(io)
     }
 
@@ -178,7 +163,7 @@ impl Wire {
         let io = |error| Fault::Io(Activity::Asking, error);
         loop {
             let first = self.read().await.map_err(io)?;
-            self.spend(PER_CELL).map_err(io)?;
+            self.allowance.spend(PER_CELL).map_err(io)?;
             let (answer, status) = match first.first() {
                 Some(0x00) => (Answer::default(), status_of_ok(&first)?),
                 Some(0xff) => return Err(refusal(&first)),
@@ -201,7 +186,7 @@ impl Wire {
         let mut answer = Answer::default();
         for _ in 0..count {
             let packet = self.read().await.map_err(io)?;
-            self.spend(PER_CELL).map_err(io)?;
+            self.allowance.spend(PER_CELL).map_err(io)?;
             let column = Column::deserialize((), &mut ParseBuf(&packet)).map_err(io)?;
             answer.names.push(column.name_str().into_owned());
         }
@@ -216,7 +201,8 @@ impl Wire {
                 return Ok((answer, status));
             }
             let cells_and_row = answer.names.len().saturating_add(1);
-            self.spend(cells_and_row.saturating_mul(PER_CELL))
+            self.allowance
+                .spend(cells_and_row.saturating_mul(PER_CELL))
                 .map_err(io)?;
             let row = cells(&packet, answer.names.len());
             answer
@@ -360,7 +346,7 @@ mod tests {
         runtime.block_on(async {
             let (near, far) = tokio::io::duplex(64 * 1024 * 1024);
             let (mut near, mut far) = (Wire::new(Box::new(near)), Wire::new(Box::new(far)));
-            far.left = LONGEST_ANSWER;
+            far.allowance.set(LONGEST_ANSWER);
             for size in [0, 5, LONGEST - 1, LONGEST, LONGEST + 1] {
                 near.write(&vec![b'x'; size]).await.unwrap();
                 assert_eq!(far.read().await.unwrap().len(), size);

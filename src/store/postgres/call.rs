@@ -17,12 +17,14 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_core::Stream as _;
 use tokio_postgres::{Client, Error, Row};
 
 use super::cells::parameter;
 use super::dial::Link;
 use super::fault::Fault;
 use crate::store::deadline::{Activity, Deadline};
+use crate::store::net::limit::{Allowance, LONGEST_ANSWER};
 use crate::store::sql::cell::Cell;
 
 /// How long the server waits for a lock at a time. A refused request is sent again while there is
@@ -31,6 +33,10 @@ const LOCK_LIMIT: Duration = Duration::from_secs(1);
 
 /// With less time than this a refused request is not sent again.
 const LEAST: Duration = Duration::from_millis(100);
+
+/// What a row, and each of its cells, takes besides its bytes.
+const PER_ROW: usize = 160;
+const PER_CELL: usize = 24;
 
 /// The statements of a call.
 pub(super) enum Question<'a> {
@@ -49,6 +55,7 @@ pub(super) async fn ask(
 ) -> Result<Vec<Row>, Fault> {
     link.notified.store(false, Ordering::Relaxed);
     loop {
+        link.allowance.set(LONGEST_ANSWER);
         let answer = ask_once(link, deadline, search_path, question).await;
         match answer {
             Err(fault) if fault.is_lock_refused() && deadline.left() > LEAST => {}
@@ -63,9 +70,14 @@ async fn ask_once(
     search_path: &str,
     question: &Question<'_>,
 ) -> Result<Vec<Row>, Fault> {
-    let Link { client, wire, .. } = link;
+    let Link {
+        client,
+        wire,
+        allowance,
+        ..
+    } = link;
     let opening = opening(deadline.left(), search_path);
-    let mut asking = pin!(transaction(client, &opening, question));
+    let mut asking = pin!(transaction(client, &opening, question, allowance));
     let both = poll_fn(|cx| {
         if let Poll::Ready(answer) = asking.as_mut().poll(cx) {
             return Poll::Ready(answer);
@@ -102,9 +114,10 @@ async fn transaction(
     client: &Client,
     opening: &str,
     question: &Question<'_>,
+    allowance: &Allowance,
 ) -> Result<Vec<Row>, Error> {
     let mut opening = pin!(client.batch_execute(opening));
-    let mut asking = pin!(asking(client, question));
+    let mut asking = pin!(asking(client, question, allowance));
     let mut closing = pin!(client.batch_execute("COMMIT"));
     let opened = send(opening.as_mut()).await;
     let asked = send(asking.as_mut()).await;
@@ -115,11 +128,23 @@ async fn transaction(
     Ok(rows)
 }
 
-async fn asking(client: &Client, question: &Question<'_>) -> Result<Vec<Row>, Error> {
+async fn asking(
+    client: &Client,
+    question: &Question<'_>,
+    allowance: &Allowance,
+) -> Result<Vec<Row>, Error> {
     match question {
         Question::Typed(statement, values) => {
-            let values: Vec<_> = values.iter().map(parameter).collect();
-            client.query_typed(statement, &values).await
+            let values = values.iter().map(parameter);
+            let mut coming = pin!(client.query_typed_raw(statement, values).await?);
+            let mut rows = Vec::new();
+            while let Some(row) = poll_fn(|cx| coming.as_mut().poll_next(cx)).await {
+                let row = row?;
+                // Where that is more than is left, the socket fails in place of the next rows.
+                let _ = allowance.spend(PER_ROW + row.len().saturating_mul(PER_CELL));
+                rows.push(row);
+            }
+            Ok(rows)
         }
         Question::Batch(statements) => client.batch_execute(statements).await.map(|()| Vec::new()),
     }

@@ -18,6 +18,7 @@ use super::conninfo::settings::{Address, ChannelBinding, Host, Keepalives, Setti
 use super::fault::{Fault, of_login};
 use super::tls;
 use crate::store::deadline::{Activity, Deadline};
+use crate::store::net::limit::{Allowance, LONGEST_LOGIN, Limited};
 use crate::store::tls::Insecure;
 use crate::store::unix_socket;
 use crate::sys::tcp::{self, Keepalive};
@@ -40,6 +41,8 @@ pub(super) struct Link {
     pub(super) listens: bool,
     /// Whether it uses TLS.
     pub(super) secured: bool,
+    /// How much more the server may send.
+    pub(super) allowance: Allowance,
 }
 
 /// The two addresses of a TCP connection.
@@ -71,7 +74,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Future for Mover<T> {
 impl Link {
     fn new<T>(
         (client, connection): (Client, Connection<Socket, T>),
-        socket: OwnedFd,
+        (socket, allowance): (OwnedFd, Allowance),
         secured: bool,
     ) -> Self
     where
@@ -89,6 +92,7 @@ impl Link {
             notified,
             listens: false,
             secured,
+            allowance,
         }
     }
 
@@ -127,8 +131,7 @@ pub(super) async fn dial(
             .await?
             .map_err(|error| Fault::Io(Activity::Connecting, error))?;
         let fd = copy_of(&stream)?;
-        let socket = (Box::new(stream) as Socket, fd);
-        return log_in(settings, host, socket, Wrap::Plain, deadline).await;
+        return log_in(settings, host, (stream, fd), Wrap::Plain, deadline).await;
     }
     let addresses = look_up(host, deadline).await?;
     let mut failed = Fault::Io(
@@ -205,8 +208,7 @@ async fn connect_tcp(
     prepare(&stream, &settings.keepalives)
         .map_err(|error| Fault::Io(Activity::Connecting, error))?;
     let fd = copy_of(&stream)?;
-    let socket = (Box::new(stream) as Socket, fd);
-    log_in(settings, host, socket, wrap, deadline).await
+    log_in(settings, host, (stream, fd), wrap, deadline).await
 }
 
 fn copy_of(stream: &impl AsFd) -> Result<OwnedFd, Fault> {
@@ -233,15 +235,18 @@ fn prepare(stream: &TcpStream, keepalives: &Keepalives) -> io::Result<()> {
 async fn log_in(
     settings: &Settings,
     host: &Host,
-    (socket, fd): (Socket, OwnedFd),
+    (stream, fd): (impl Wire + 'static, OwnedFd),
     wrap: Wrap,
     deadline: Deadline,
 ) -> Result<Link, Fault> {
+    let allowance = Allowance::of(LONGEST_LOGIN);
+    let socket: Socket = Box::new(Limited::new(stream, allowance.clone()));
+    let ends = (fd, allowance);
     let config = login(settings, host, wrap);
     if wrap == Wrap::Plain {
         let done = deadline.bound(Activity::LoggingIn, config.connect_raw(socket, NoTls));
         let made = done.await?.map_err(|error| of_login(error, false, false))?;
-        return Ok(Link::new(made, fd, false));
+        return Ok(Link::new(made, ends, false));
     }
     let other = |text| Fault::Tls(Insecure::Other, text);
     let mut maker = tls::connector(&settings.tls).map_err(other)?;
@@ -253,7 +258,7 @@ async fn log_in(
     let done = done.await?;
     let agreed = agreed.load(Ordering::Relaxed);
     let made = done.map_err(|error| of_login(error, wrap == Wrap::Always, agreed))?;
-    Ok(Link::new(made, fd, agreed))
+    Ok(Link::new(made, ends, agreed))
 }
 
 /// The settings of a login, as the driver takes them.
