@@ -48,7 +48,7 @@ pub fn lines(text: &str) -> Result<Vec<Line>, String> {
                 Some((name, value)) => (name, Some(value_of(value.trim()))),
                 None => (line, None),
             };
-            let name = name_of(name.trim());
+            let (name, value) = plain(name_of(name.trim()), value);
             found.push(Line::Option { group, name, value });
         }
     }
@@ -61,6 +61,20 @@ fn name_of(text: &str) -> String {
     let name = name.strip_prefix("loose-").unwrap_or(&name);
     let is_password = name.len() >= 4 && "password".starts_with(name);
     if is_password { "password" } else { name }.to_owned()
+}
+
+/// An option without the beginnings that clients also take for what is on or off: `enable-`, `disable-`, `skip-`.
+fn plain(name: String, value: Option<String>) -> (String, Option<String>) {
+    let (name, value) = match (name.as_str(), &value) {
+        ("enable-ssl", None) => ("ssl", "1"),
+        ("disable-ssl", None) => ("skip-ssl", "1"),
+        ("enable-ssl-verify-server-cert", None) => ("ssl-verify-server-cert", "1"),
+        ("disable-ssl-verify-server-cert" | "skip-ssl-verify-server-cert", None) => {
+            ("ssl-verify-server-cert", "0")
+        }
+        _ => return (name, value),
+    };
+    (name.to_owned(), Some(value.to_owned()))
 }
 
 /// A comment begins with a `#` outside quotation marks.
@@ -131,6 +145,28 @@ mod tests {
                 Line::IncludeDirectory("/etc/d".into()),
             ]
         );
+    }
+
+    #[test]
+    fn a_switch_has_several_spellings() {
+        for (spelling, name, value) in [
+            ("disable_ssl", "skip-ssl", "1"),
+            ("loose-enable-ssl", "ssl", "1"),
+            (
+                "Enable_SSL_verify_server_cert",
+                "ssl-verify-server-cert",
+                "1",
+            ),
+            (
+                "disable-ssl-verify-server-cert",
+                "ssl-verify-server-cert",
+                "0",
+            ),
+            ("SKIP_ssl_verify_server_cert", "ssl-verify-server-cert", "0"),
+        ] {
+            let found = lines(&format!("[client]\n{spelling}\n")).unwrap();
+            assert_eq!(found, [option("client", name, Some(value))], "{spelling}");
+        }
     }
 
     #[test]

@@ -245,6 +245,18 @@ fn no_option_file_weakens_the_tls_of_the_string() {
         ),
         ("ssl=1", "ssl=0", SslMode::Required),
         ("ssl=1", "skip-ssl", SslMode::Required),
+        ("ssl=1", "disable-ssl", SslMode::Required),
+        ("ssl-ca=/ca", "loose_skip_ssl", SslMode::VerifyCa),
+        (
+            "ssl-verify-server-cert=1",
+            "disable-ssl-verify-server-cert",
+            SslMode::VerifyIdentity,
+        ),
+        (
+            "ssl-ca=/ca",
+            "enable-ssl-verify-server-cert",
+            SslMode::VerifyIdentity,
+        ),
         // A stricter file counts.
         ("ssl=1", "ssl-ca=/of/file", SslMode::VerifyCa),
         (
