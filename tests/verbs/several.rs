@@ -154,6 +154,20 @@ fn all_and_patterns_need_yes_where_no_person_can_be_asked(site: &Site) {
     assert_eq!(paused(site), Vec::<String>::new());
 }
 
+#[test]
+fn a_group_whose_entry_in_redis_can_not_be_read_is_not_said_to_be_paused() {
+    crate::on_redis(|site| {
+        with_groups(site, &["a", "z"]);
+        let (_, prefix) = site.url.split_once("?prefix=").unwrap();
+        let key = format!("{{{prefix}}}:token:a");
+        let server = crate::RedisServer::shared();
+        assert_eq!(server.cli(&["HSET", &key, "document", "{"]), "0");
+        let pause = ended(site, "pause --all --yes --json").with_code(78);
+        pause.tells(&["token:a", "document"]);
+        assert_eq!(performed(&pause), [("z".to_owned(), "pause".to_owned())]);
+    });
+}
+
 fn the_exit_status_is_the_worst(site: &Site) {
     with_groups(site, &["a", "z"]);
     let held = site.run("node-a").start();
