@@ -162,6 +162,7 @@ suite!(
     another_epoch_asks_for_another_note,
     the_note_is_no_group,
     a_judgement_is_recorded_with_its_note,
+    a_grant_that_was_judged_by_another_note_conflicts,
 );
 
 on_store!(model, InModel::new());

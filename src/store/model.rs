@@ -198,7 +198,10 @@ impl ModelData {
     pub(crate) fn swap(&mut self, swap: &Swap, now: &StoreTime) -> Swapped {
         use crate::token::mutant::{Mutant, is_mutant};
         let found = self.rows.get(swap.group()).map(|row| row.version);
-        if found != swap.from {
+        let note = self.incarnation.as_ref().map(|note| note.version);
+        let judged = swap.note.as_ref().map(|note| note.version);
+        let is_judged_by = judged.is_none_or(|judged| Some(judged) == note);
+        if found != swap.from || !(is_judged_by || is_mutant(Mutant::NoteByIncarnation)) {
             return Swapped::Conflict;
         }
         if now.is_past(&swap.expiry) && !is_mutant(Mutant::AbandonedSwapHappens) {

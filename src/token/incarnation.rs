@@ -266,7 +266,7 @@ impl Memory {
     }
 
     /// The note to write before any decision; `None` if the last note names this incarnation and
-    /// clock epoch, or the store does not report its incarnation.
+    /// clock epoch and promises no more than is kept, or the store does not report its incarnation.
     #[must_use]
     pub fn next_note(
         &self,
@@ -276,7 +276,15 @@ impl Memory {
         let incarnation = self.incarnation.as_ref()?;
         let mut first_seen = now.stamp;
         let (served, why, other) = match &self.note {
-            Some(note) if note.names(incarnation, now) => return None,
+            Some(note) if note.names(incarnation, now) => {
+                // The settings may have changed while the server ran.
+                let lowered = note.durable_then && !self.durable;
+                return lowered.then(|| IncarnationNote {
+                    version: version(),
+                    durable_then: false,
+                    ..note.clone()
+                });
+            }
             Some(note) => {
                 let (served, why) = self.carried(note, incarnation);
                 (served, why, note.other.clone())

@@ -280,3 +280,26 @@ fn a_store_that_reports_its_age_is_observed_from_its_start_on() {
     let noted = after(&without, &at("d", 100));
     assert_eq!(observed(&noted, &at("d", 120)), Served::For(s(20)));
 }
+
+/// The settings of a server may change while it runs.
+#[test]
+fn a_note_never_promises_more_than_the_settings_keep() {
+    let memory = but(noted(Served::For(s(20))), |memory| memory.durable = false);
+    let now = at("d", 110);
+    let before = memory.note.clone().unwrap();
+    let noted = memory.next_note(&now, || Version::from_random(9)).unwrap();
+    let lowered = IncarnationNote {
+        version: Version::from_random(9),
+        durable_then: false,
+        ..before
+    };
+    assert_eq!(noted, lowered);
+    let lowered = but(memory, |memory| memory.note = Some(lowered));
+    assert_eq!(observed(&lowered, &now), Served::For(s(20)));
+    // What was written meanwhile is not durable by the settings that come later.
+    for durable in [false, true] {
+        let later = but(lowered.clone(), |memory| memory.durable = durable);
+        assert_eq!(later.next_note(&now, version), None);
+        assert_eq!(observed(&later, &at("e", 5)), Served::NOTHING);
+    }
+}

@@ -204,6 +204,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         stamp: None,
         expiry: now.until(limit),
         ended: ended.map(Box::new),
+        note: None,
         leaves: None,
         act: None,
     });

@@ -3,6 +3,7 @@
 use super::act_record::ActRecord;
 use super::claim::Claim;
 use super::document::{Document, Handoff, Others, Run, StampOf, VERSION};
+use super::incarnation::IncarnationNote;
 use super::names::{GroupName, SessionId, Version};
 use super::outcome::{GrantKind, Outcome};
 use super::record::RunRecord;
@@ -26,6 +27,9 @@ pub struct Swap {
     pub stamp: Option<StampOf>,
     /// The store rejects the swap after this time.
     pub expiry: Until,
+    /// The note of the incarnation by which a grant was judged. The store rejects the grant if the note has
+    /// changed since, or is no longer true.
+    pub note: Option<Box<IncarnationNote>>,
     /// The run that loses or releases the token. The same transaction records it, unless its own
     /// session has reported its end, and marks its key as done.
     pub ended: Option<Box<RunRecord>>,
@@ -40,7 +44,7 @@ pub struct Swap {
 pub enum Swapped {
     /// The row is written.
     Done(StoreTime),
-    /// Another client wrote since the row was read: nothing happened.
+    /// Another client wrote since the row and its note were read: nothing happened.
     Conflict,
     /// The swap came too late: nothing happened. The token is not lost by that.
     Expired(StoreTime),
@@ -86,6 +90,7 @@ pub fn creation(claim: &Claim, now: &StoreTime, version: Version) -> Swap {
         stamp: Some(StampOf::Created),
         expiry: now.until(claim.timing.store_timeout),
         ended: None,
+        note: None,
         leaves: None,
         act: None,
     }
@@ -136,6 +141,7 @@ pub fn grant(
         stamp: Some(StampOf::Granted),
         expiry: now.until(claim.timing.store_timeout),
         ended: vanished.map(Box::new),
+        note: None,
         leaves: None,
         act: None,
         to,
@@ -155,6 +161,7 @@ pub fn heartbeat(row: &Row, version: Version, expiry: Until) -> Swap {
         stamp: Some(StampOf::Heartbeat),
         expiry,
         ended: None,
+        note: None,
         leaves: None,
         act: None,
     }
@@ -183,6 +190,7 @@ pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Sw
         stamp: Some(StampOf::Released),
         expiry,
         ended: Some(Box::new(run)),
+        note: None,
         leaves: None,
         act: None,
     }
@@ -206,6 +214,7 @@ pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Versi
         stamp: None,
         expiry: now.until(claim.timing.store_timeout),
         ended: None,
+        note: None,
         leaves: None,
         act: None,
     }

@@ -14,6 +14,7 @@ on_both!(
     the_fence_of_a_run_that_is_over_is_stale,
     a_release_waits_for_no_transaction_of_the_job,
     a_transaction_that_would_give_the_fence_up_is_refused,
+    a_fence_in_a_table_without_locks_of_rows_is_refused,
     an_old_snapshot_does_not_pass_a_takeover,
     an_error_in_a_swap_leaves_no_lock_behind,
     a_swap_of_another_session_of_a_proxy_expires,
@@ -203,6 +204,23 @@ fn a_transaction_that_would_give_the_fence_up_is_refused(kind: Kind) {
     held.end().with_code(0);
 }
 
+fn a_fence_in_a_table_without_locks_of_rows_is_refused(kind: Kind) {
+    let database = Server::shared_of(kind).database();
+    let site = Site::new(database.url());
+    let held = run(&site, "a").start();
+    site.store.until_begun("a");
+    let mut job = job_client(&database);
+    let call = call(fence(&database));
+    assert_eq!(job.say(&call), "");
+    database.sql("ALTER TABLE tokenrun_fences ENGINE = MyISAM");
+    let refused = job.say(&call);
+    assert!(refused.contains("must be InnoDB"), "{refused}");
+    database.sql("ALTER TABLE tokenrun_fences ENGINE = InnoDB");
+    assert_eq!(job.say(&call), "");
+    site.store.go(0);
+    held.end().with_code(0);
+}
+
 /// A transaction that is older than a takeover fails, whatever its snapshot shows.
 fn an_old_snapshot_does_not_pass_a_takeover(kind: Kind) {
     let database = Server::shared_of(kind).database();
@@ -232,7 +250,7 @@ fn an_error_in_a_swap_leaves_no_lock_behind(kind: Kind) {
         "SET @tokenrun_epoch = 'x', autocommit = 0;
          CALL tokenrun_swap('job', {before}, 1, 1, 'free', NULL, NULL, 0, '{{}}', '2999-01-01', 'x', 1,
              NULL, NULL, NULL, NULL, 1, 's', NULL, 'failed', '2020-01-01', '2020-01-01', '{{}}', 1,
-             NULL, NULL)"
+             NULL, NULL, NULL, NULL, 0)"
     ));
     assert!(failed.contains("cannot be null"), "{failed}");
     assert_eq!(version(&database), before);
@@ -254,7 +272,7 @@ fn a_swap_of_another_session_of_a_proxy_expires(kind: Kind) {
         let answer = other.say(&format!(
             "SET @tokenrun_epoch = {epoch};
              CALL tokenrun_swap('job', {before}, 1, 1, 'free', NULL, NULL, 0, '{{}}', '{expiry}', 'x',
-                 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL)"
+                 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, 0)"
         ));
         assert!(answer.starts_with("expired"), "{answer}");
     }

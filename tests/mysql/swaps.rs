@@ -12,6 +12,7 @@ on_both!(
     a_token_that_another_session_makes_slowly_is_not_made_late,
     of_two_swaps_in_a_table_without_locks_of_rows_one_happens,
     tables_of_another_engine_are_refused,
+    an_engine_that_changes_beside_a_holder_lets_no_other_in,
 );
 
 /// Sends a statement in a session of its own, whose answer may take long.
@@ -44,7 +45,7 @@ fn until_waiting(database: &Database<'_>, count: usize) {
 fn grant(group: &str, from: &str, to: u32, expiry: &str) -> String {
     format!(
         "CALL tokenrun_swap('{group}', {from}, {to}, 9000000000000, 'running', 'c', NULL, 1, '{{}}', '{expiry}',
-            'x', 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL)"
+            'x', 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, 0)"
     )
 }
 
@@ -110,12 +111,38 @@ fn of_two_swaps_in_a_table_without_locks_of_rows_one_happens(kind: Kind) {
     let releases = [1, 2].map(|to| {
         format!(
             "CALL tokenrun_swap('job', {version}, {to}, 1, 'free', NULL, NULL, 1, '{{}}', '{NEVER}', 'x', 0,
-                NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL)"
+                NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, 0)"
         )
     });
     // Each has read the version, and then reads the fence.
     let answers = at_once(&database, "tokenrun_fences", releases);
     assert_eq!(answers, ["conflict", "done"]);
+}
+
+fn an_engine_that_changes_beside_a_holder_lets_no_other_in(kind: Kind) {
+    let database = Server::shared_of(kind).database();
+    let site = Site::new(database.url());
+    let fast = ["--heartbeat=200ms", "--kill-grace=500ms"];
+    let held = site.run("a").with(&fast).start();
+    site.store.until_begun("a");
+    for table in ["tokenrun_tokens", "tokenrun_fences"] {
+        database.sql(&format!("ALTER TABLE {table} ENGINE = MyISAM"));
+        let words = [&*format!("{table} has the engine \"MyISAM\"")];
+        site.short("b").end().with_code(78).says(&words);
+        database.sql(&format!("ALTER TABLE {table} ENGINE = InnoDB"));
+    }
+    let version = || database.sql("SELECT version FROM tokenrun_tokens");
+    let before = version();
+    until("a heartbeat is written", || match version() {
+        now if now == before => Err(now),
+        _ => Ok(()),
+    });
+    site.store.go(0);
+    held.end().with_code(0);
+    assert_eq!(
+        database.sql("SELECT outcome FROM tokenrun_runs"),
+        "succeeded"
+    );
 }
 
 fn tables_of_another_engine_are_refused(kind: Kind) {

@@ -12,7 +12,9 @@ use crate::run::machine::{Next, Step};
 use crate::store::Reading;
 use crate::store::Request;
 use crate::token::mutant::{Mutant, is_mutant};
-use crate::token::{GrantKind, OnceMark, Row, RunRecord, SessionId, StoreTime, swap};
+use crate::token::{
+    GrantKind, IncarnationNote, OnceMark, Row, RunRecord, SessionId, StoreTime, swap,
+};
 
 /// A token that is held, whose job has not been started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub(in crate::run) struct Intent {
     pub(super) proven: bool,
     /// The store may have forgotten grants since the row's last one.
     pub(super) leaps: bool,
+    /// The note of the store's incarnation.
+    pub(super) note: Option<Box<IncarnationNote>>,
 }
 
 /// A grant that was sent.
@@ -81,10 +85,12 @@ impl Seeking {
             now,
             proven,
             leaps,
+            note,
         } = intent;
         let row = row.as_ref();
         let version = step.version_after(row.map(|row| row.version));
         let mut swap = swap::grant(step.claim, kind, row, &now, version);
+        swap.note = note;
         if leaps {
             swap.leap(&now);
         }

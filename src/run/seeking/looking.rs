@@ -123,6 +123,7 @@ impl Seeking {
                     leaps: row
                         .as_ref()
                         .is_some_and(|row| reading.memory.is_newer_than_grant(row)),
+                    note: reading.memory.note.clone().map(Box::new),
                 };
                 self.lock(step, intent)
             }

@@ -3,7 +3,7 @@
 use super::acts::actor;
 use super::*;
 use crate::token::operator::Judgement;
-use crate::token::{Doubt, IncarnationNote, Memory, NoteSwap, Served};
+use crate::token::{Doubt, IncarnationNote, Memory, NoteSwap, Served, Waiter};
 
 fn memory(store: &mut dyn Store) -> (Memory, StoreTime) {
     let reading = store.read(&GroupName::new("unseen").unwrap()).unwrap();
@@ -144,4 +144,46 @@ pub(super) fn a_judgement_is_recorded_with_its_note(fixture: &dyn Fixture) {
         }
     );
     assert_eq!(memory(store).0.observed(&now).1, Doubt::Distrusted);
+}
+
+/// A grant that is delayed until another note is there: it was judged by a store that this one may not be.
+pub(super) fn a_grant_that_was_judged_by_another_note_conflicts(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    note(store, 1);
+    let group = GroupName::new("g").unwrap();
+    let (first, second) = (claim("g", "a", "s1"), claim("g", "b", "s2"));
+    // The first row of a group, over a free token, over a run, and out of the queue.
+    for (n, claim) in [&first, &second, &first, &second].into_iter().enumerate() {
+        let n = 10 * (1 + u64::try_from(n).unwrap());
+        if n == 20 {
+            let held = row(store, "g");
+            let end = run_of(&held).ended(SUCCESS);
+            let until = fixture.now().until(Duration::from_secs(10));
+            done(store.swap(&release(&held, end, version(n), until)).unwrap());
+        }
+        if n == 40 {
+            let until = fixture.now().until(Duration::from_secs(10));
+            store.join(&group, &Waiter::of(&second), &until).unwrap();
+        }
+        let reading = store.read(&group).unwrap();
+        let kind = GrantKind::Bind;
+        let mut swap = grant(
+            claim,
+            kind,
+            reading.row.as_ref(),
+            &reading.now,
+            version(n + 1),
+        );
+        swap.note = reading.memory.note.clone().map(Box::new);
+        assert!(swap.note.is_some());
+        swap.leaves = (n == 40).then(|| second.session.clone());
+        let judged = next(&reading.memory, &reading.now, n + 2);
+        done(store.note(&judged).unwrap());
+        let before = everything(store);
+        assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict, "{n}");
+        assert_eq!(everything(store), before, "{n}");
+        swap.note = Some(Box::new(judged.to));
+        done(store.swap(&swap).unwrap());
+    }
 }

@@ -156,7 +156,8 @@ prop_compose! {
         (version, session_version) in (version(), option::of(version())),
         fence in 0..=Fence::HIGHEST,
         (epoch, granted_epoch) in (text(), option::of(text())),
-        state in state(),
+        // In boxes, as some others: all in one would need more stack than a test's thread has.
+        state in state().boxed(),
         expected_client in option::of(client()),
         (stamped, stamp_of) in (stamp(), stamp_of()),
         (created, acquired) in (option::of(stamp()), option::of(stamp())),
@@ -164,9 +165,9 @@ prop_compose! {
             proptest::array::uniform4(duration()),
         (host, pid, label) in
             (option::of(text()), option::of(any::<i32>()), option::of(text())),
-        (paused, handoff) in (option::of(pause()), option::of(handoff())),
+        (paused, handoff) in (option::of(pause()), option::of(handoff())).boxed(),
         (revoke_requested, last_outcome, counters) in
-            (any::<bool>(), option::of(outcome()), counters()),
+            (any::<bool>(), option::of(outcome()), counters()).boxed(),
         other in others(),
     ) -> Row {
         Row {

@@ -277,6 +277,7 @@ pub(super) fn put(
         stamp: Some(to.document.stamp_of),
         expiry: fixture.now().until(Duration::ZERO),
         ended: ended.map(Box::new),
+        note: None,
         leaves: None,
         act: None,
     };

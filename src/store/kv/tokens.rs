@@ -118,6 +118,10 @@ fn commit_of(swap: &Swap) -> Commit {
         announces: may_free(swap).then(|| announcement(group)),
         ..Commit::default()
     };
+    let note = swap.note.as_ref().map(|note| text_of(note.version));
+    commit
+        .compare
+        .extend(note.map(|version| (INCARNATION.into(), Some(version))));
     if let Some(session) = &swap.leaves {
         let key = keys::waiter(group, session);
         commit.deletes.push(delete(key, WAITERS, group));
@@ -179,12 +183,13 @@ impl<K: Kv> Tokens for KvStore<K> {
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        let token = keys::token(swap.group());
         // Its record exists only if another session has recorded it as unknown.
         let mut known = BTreeMap::new();
         for _ in 0..TRIES {
             let mut commit = commit_of(swap);
-            let mut asked = vec![Ask::One(token.clone())];
+            let mut asked: Vec<Ask> = (commit.compare.iter().cloned())
+                .map(|(key, _)| Ask::One(key))
+                .collect();
             if let Some(run) = &swap.ended {
                 asked.extend(records::add_run(&mut commit, run, &known));
             }
@@ -194,8 +199,10 @@ impl<K: Kv> Tokens for KvStore<K> {
                 return Ok(swapped(committed));
             }
             known = self.kv.get(&asked)?.entries;
-            let found = known.get(&token).map(|entry| entry.version.clone());
-            if found != swap.from.map(text_of) {
+            let holds = |(key, version): &(String, Option<String>)| {
+                known.get(key).map(|entry| &entry.version) == version.as_ref()
+            };
+            if !commit_of(swap).compare.iter().all(holds) {
                 return Ok(Swapped::Conflict);
             }
         }

@@ -20,10 +20,18 @@ use crate::token::{
 /// The only engine whose transactions and locks of rows tokenrun relies on.
 const ENGINE: &str = "InnoDB";
 
-/// The note in an answer of `read.sql`, the present incarnation, and the engine of the table of tokens.
-fn in_reading<'a>(
-    c: &mut Cells<'a>,
-) -> Result<(Option<IncarnationNote>, Incarnation, &'a str), BadColumn> {
+/// What an answer of `read.sql` tells of the store's memory.
+struct Noted<'a> {
+    note: Option<IncarnationNote>,
+    /// The present incarnation.
+    incarnation: Incarnation,
+    /// The tables whose rows are locked, with their engines.
+    engines: [(&'static str, Option<&'a str>); 2],
+    /// Whether each commit is on the disk before its answer, by the present settings.
+    flushes: bool,
+}
+
+fn in_reading<'a>(c: &mut Cells<'a>) -> Result<Noted<'a>, BadColumn> {
     let text = c.text()?;
     let version = c.number()?;
     let note = (text.is_some() || version.is_some()).then(|| {
@@ -33,16 +41,24 @@ fn in_reading<'a>(
     let server = c.needed_text()?;
     let made = c.needed_text()?;
     let (made, engine) = made.split_once(' ').unwrap_or((made, ""));
-    Ok((note, Incarnation(format!("{server}_{made}")), engine))
+    Ok(Noted {
+        note,
+        incarnation: Incarnation(format!("{server}_{made}")),
+        engines: [
+            ("tokenrun_tokens", Some(engine)),
+            ("tokenrun_fences", c.text()?),
+        ],
+        flushes: c.flag()?,
+    })
 }
 
 /// Two sessions could get one grant from a table that locks no rows.
-fn other_engine(place: &str, engine: &str) -> StoreError {
+fn other_engine(place: &str, table: &str, engine: &str) -> StoreError {
     StoreError::misconfigured(format!(
-        "the store {place} can't be used: its table tokenrun_tokens has the engine {engine:?}, and tokens need {ENGINE}"
+        "the store {place} can't be used: its table {table} has the engine {engine:?}, and tokens need {ENGINE}"
     ))
     .remedy(format!(
-        "have every table of tokenrun's made {ENGINE} again: ALTER TABLE tokenrun_tokens ENGINE = {ENGINE}"
+        "have every table of tokenrun's made {ENGINE} again: ALTER TABLE {table} ENGINE = {ENGINE}"
     ))
 }
 
@@ -55,14 +71,20 @@ impl MysqlStore {
     ) -> Result<Memory, StoreError> {
         let row = answer.rows.first().ok_or_else(|| self.no_answer())?;
         let found = in_reading(&mut Cells::new(answer, row, AFTER_READING));
-        let (note, incarnation, engine) =
-            found.map_err(|bad| self.bad_column("tokenrun_meta", &bad))?;
-        if engine != ENGINE {
-            return Err(other_engine(self.connection.store_name(), engine));
+        let Noted {
+            note,
+            incarnation,
+            engines,
+            flushes,
+        } = found.map_err(|bad| self.bad_column("tokenrun_meta", &bad))?;
+        for (table, engine) in engines {
+            if let Some(engine) = engine.filter(|engine| *engine != ENGINE) {
+                return Err(other_engine(self.connection.store_name(), table, engine));
+            }
         }
         let is_of_now = |note: &IncarnationNote| note.epoch == now.epoch;
         let durable = match note.as_ref().filter(|note| is_of_now(note)) {
-            Some(note) => note.durable_then,
+            Some(note) => note.durable_then && flushes,
             None => self.is_durable()?,
         };
         Ok(Memory {
@@ -107,5 +129,88 @@ impl MysqlStore {
                 self.connection.store_name()
             ))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::conformance::{claim, version};
+    use crate::store::mysql::settings;
+    use crate::store::mysql::test_server::{Database, Kind, Server};
+    use crate::store::{Reading, Tokens as _};
+    use crate::token::swap::grant;
+    use crate::token::{GrantKind, GroupName, Swap};
+
+    const TIMEOUT: Duration = Duration::from_secs(10);
+
+    fn store(database: &Database<'_>) -> MysqlStore {
+        let mut store = MysqlStore::new(settings(&database.url(), "test").unwrap(), TIMEOUT);
+        store.init().unwrap();
+        store
+    }
+
+    fn read(store: &mut MysqlStore) -> Reading {
+        store.read(&GroupName::new("g").unwrap()).unwrap()
+    }
+
+    /// A grant by what was read.
+    fn granted(reading: &Reading, n: u64) -> Swap {
+        let row = reading.row.as_ref();
+        let claim = claim("g", "a", &format!("s{n}"));
+        let mut swap = grant(&claim, GrantKind::Bind, row, &reading.now, version(n));
+        swap.note = reading.memory.note.clone().map(Box::new);
+        swap
+    }
+
+    /// Writes the next note.
+    fn note(store: &mut MysqlStore, n: u64) {
+        let reading = read(store);
+        let (memory, now) = (&reading.memory, &reading.now);
+        let next = memory.next_note(now, || version(n)).unwrap();
+        let swapped = store.note(&memory.swap(next, now, TIMEOUT)).unwrap();
+        assert!(matches!(swapped, Swapped::Done(_)), "{swapped:?}");
+    }
+
+    /// Tables that are made again between the look and the grant have the versions that were read.
+    #[test]
+    fn a_grant_that_was_judged_before_a_restore_conflicts() {
+        let database = Server::shared_of(Kind::Mariadb).database();
+        let mut store = store(&database);
+        for n in [1, 3] {
+            let before = read(&mut store);
+            let swap = granted(&before, n);
+            while read(&mut store).memory.incarnation == before.memory.incarnation {
+                // The time has whole seconds.
+                database.sql("ALTER TABLE tokenrun_tokens FORCE");
+            }
+            assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict, "{n}");
+            note(&mut store, n + 1);
+            let after = read(&mut store);
+            let again = store.swap(&granted(&after, n)).unwrap();
+            assert!(matches!(again, Swapped::Done(_)), "{again:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_stops_to_sync_is_noted_and_grants_nothing_by_the_note_before() {
+        let server = Server::start_of(Kind::Mariadb, &[]);
+        let database = server.database();
+        let mut store = store(&database);
+        let before = read(&mut store);
+        assert!(before.memory.durable);
+        let swap = granted(&before, 1);
+        database.sql("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
+        assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict);
+        note(&mut store, 2);
+        let after = read(&mut store);
+        let noted = after.memory.note.clone().unwrap();
+        assert!(!noted.durable_then, "{noted:?}");
+        let observed = after.memory.observed(&after.now).0;
+        assert_eq!(observed, Served::Everything);
+        let done = store.swap(&granted(&after, 3)).unwrap();
+        assert!(matches!(done, Swapped::Done(_)), "{done:?}");
     }
 }

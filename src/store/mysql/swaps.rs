@@ -12,7 +12,8 @@ use crate::store::StoreError;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
 use crate::token::{
-    GroupName, Recorded, RunRecord, StampOf, State, StoreTime, Swap, Swapped, WallTime,
+    GroupName, IncarnationNote, Recorded, RunRecord, StampOf, State, StoreTime, Swap, Swapped,
+    WallTime,
 };
 
 /// How long a row may be locked before the swap is reported as held: far longer than another
@@ -32,7 +33,7 @@ const LOCKED_FENCE: &str = "held by a transaction of the earlier run on the serv
                             transaction";
 
 /// How many values `swap.sql` has.
-const PARAMETERS: usize = 26;
+const PARAMETERS: usize = 29;
 
 /// How many of them are the token's: the record of a run alone has none.
 const OF_TOKEN: usize = 16;
@@ -58,7 +59,17 @@ fn values(swap: &Swap) -> Vec<Cell> {
     // The session itself writes its run when it releases the token.
     let own = !is_grant && act.is_none();
     values.extend(run_values(swap.ended.as_deref(), own));
+    values.extend(note_values(swap.note.as_deref()));
     values
+}
+
+/// The note that a grant was judged by.
+fn note_values(note: Option<&IncarnationNote>) -> [Cell; 3] {
+    [
+        Cell::Number(note.map(|note| note.version.number())),
+        Cell::maybe(note.map(|note| &note.incarnation)),
+        Cell::Flag(note.is_some_and(|note| note.durable_then)),
+    ]
 }
 
 /// A run, whether its own session writes it, and the key that it makes done then.
@@ -119,6 +130,7 @@ impl MysqlStore {
         let mut values = vec![Cell::text(&run.group)];
         values.resize(OF_TOKEN, Cell::Number(None));
         values.extend(run_values(Some(run), true));
+        values.extend(note_values(None));
         let statement = self.statements.of(sql!("swap"), &values);
         let answer = match self.connection.ask(self.timeout, &statement) {
             Err(failed) if failed.no_schema || failed.no_database => {

@@ -49,6 +49,8 @@ struct Noted<'a> {
     is_intact: bool,
     /// The number of the database with the tables.
     database: &'a str,
+    /// Whether the server's commits survive a crash, by its present settings.
+    durable: bool,
 }
 
 /// Reads the note from a row of `read.sql`.
@@ -59,6 +61,7 @@ fn in_reading(row: &Row) -> Result<Noted<'_>, BadColumn> {
     let writer: Option<&str> = c.cell()?;
     let row_writer = c.cell()?.map(|Xid(writer)| u64::from(writer));
     let database = c.cell()?.unwrap_or_default();
+    let durable = c.needed()?;
     let writer = writer.and_then(|writer| writer.parse::<u64>().ok());
     let note = (text.is_some() || version.is_some()).then(|| {
         let version = Version::from_stored(version.unwrap_or_default());
@@ -68,6 +71,7 @@ fn in_reading(row: &Row) -> Result<Noted<'_>, BadColumn> {
         note,
         is_intact: writer.map(|writer| writer & u64::from(u32::MAX)) == row_writer,
         database,
+        durable,
     })
 }
 
@@ -84,7 +88,7 @@ impl PostgresStore {
             Some(note) if found.is_intact && note.epoch == now.epoch && is_of_database(&note) => {
                 return Ok(Memory {
                     incarnation: Some(note.incarnation.clone()),
-                    durable: note.durable_then,
+                    durable: note.durable_then && found.durable,
                     note: Some(note),
                     unnoted: Served::NOTHING,
                 });

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use super::test_server::{Database, Server};
 use super::{PostgresStore, settings};
+use crate::store::conformance::{claim, version};
 use crate::store::{Reading, Tokens};
-use crate::token::{Doubt, GroupName, Served, Swapped, Version};
+use crate::token::swap::grant;
+use crate::token::{Doubt, GrantKind, GroupName, Served, Swap, Swapped, Version};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -33,6 +35,53 @@ fn note(store: &mut PostgresStore) {
     let next = memory.next_note(now, || Version::from_stored(5)).unwrap();
     let swapped = store.note(&memory.swap(next, now, TIMEOUT)).unwrap();
     assert!(matches!(swapped, Swapped::Done(_)), "{swapped:?}");
+}
+
+/// A grant by what was read.
+fn granted(reading: &Reading, n: u64) -> Swap {
+    let row = reading.row.as_ref();
+    let session = format!("s{n}");
+    let claim = claim("g", "a", &session);
+    let mut swap = grant(&claim, GrantKind::Bind, row, &reading.now, version(n));
+    swap.note = reading.memory.note.clone().map(Box::new);
+    swap
+}
+
+/// A backup that is put back between the look and the grant has the versions that were read.
+#[test]
+fn a_grant_that_was_judged_before_a_restore_conflicts() {
+    let database = Server::shared().database();
+    let mut store = store(&database);
+    for n in 1..4 {
+        let swap = granted(&read(&mut store), n);
+        database.sql("UPDATE tokenrun.meta SET note = note");
+        assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict, "{n}");
+        note(&mut store);
+        let after = read(&mut store);
+        let again = store.swap(&granted(&after, n)).unwrap();
+        assert!(matches!(again, Swapped::Done(_)), "{again:?}");
+    }
+}
+
+#[test]
+fn a_server_that_stops_to_sync_is_noted_and_grants_nothing_by_the_note_before() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let mut store = store(&database);
+    let before = read(&mut store);
+    assert!(before.memory.durable);
+    let swap = granted(&before, 1);
+    server.sql("postgres", "ALTER SYSTEM SET fsync = off");
+    server.sql("postgres", "SELECT pg_reload_conf()");
+    while read(&mut store).memory.durable {}
+    assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict);
+    note(&mut store);
+    let after = read(&mut store);
+    let noted = after.memory.note.clone().unwrap();
+    assert!(!noted.durable_then, "{noted:?}");
+    assert_eq!(after.memory.observed(&after.now).0, Served::Everything);
+    let done = store.swap(&granted(&after, 2)).unwrap();
+    assert!(matches!(done, Swapped::Done(_)), "{done:?}");
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn asked(swap: &Swap, channel: &str) -> (&'static str, Vec<Cell>) {
     let leaves = Cell::maybe(swap.leaves.as_ref());
     let statement = match (&swap.act, run) {
         _ if swap.from.is_none() => {
+            values.extend(note_cells(swap));
             values.push(leaves);
             sql!("swap_create")
         }
@@ -47,6 +48,7 @@ fn asked(swap: &Swap, channel: &str) -> (&'static str, Vec<Cell>) {
             }
         }
         (None, run) if swap.leaves.is_some() || (run.is_some() && is_grant) => {
+            values.extend(note_cells(swap));
             values.push(leaves);
             values.extend(run_cells(run));
             sql!("swap_takeover")
@@ -57,10 +59,22 @@ fn asked(swap: &Swap, channel: &str) -> (&'static str, Vec<Cell>) {
             values.push(Cell::text(channel));
             sql!("swap_release")
         }
-        (None, None) if is_grant => sql!("swap_grant"),
+        (None, None) if is_grant => {
+            values.extend(note_cells(swap));
+            sql!("swap_grant")
+        }
         (None, None) => sql!("swap_heartbeat"),
     };
     (statement, values)
+}
+
+/// The note that a grant was judged by.
+fn note_cells(swap: &Swap) -> [Cell; 2] {
+    let note = swap.note.as_ref();
+    [
+        Cell::Number(note.map(|note| note.version.number())),
+        Cell::Flag(note.is_some_and(|note| note.durable_then)),
+    ]
 }
 
 /// A run's columns behind its group, and its document.
@@ -180,7 +194,12 @@ impl PostgresStore {
         let row = rows.first().ok_or_else(|| Failed::by(self.no_answer()))?;
         let now = self.now(row).map_err(Failed::by)?;
         let version: Option<i64> = row.try_get("version").ok().flatten();
-        if version != swap.from.map(Version::number) {
+        let note: Option<i64> = row.try_get("note").ok().flatten();
+        let durable = row.try_get("durable").unwrap_or(false);
+        let is_judged_by = swap.note.as_ref().is_none_or(|judged| {
+            note == Some(judged.version.number()) && (durable || !judged.durable_then)
+        });
+        if version != swap.from.map(Version::number) || !is_judged_by {
             return Ok(Answer::Swapped(Swapped::Conflict));
         }
         if now.is_past(&swap.expiry) {

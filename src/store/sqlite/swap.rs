@@ -3,7 +3,7 @@
 use rusqlite::{Transaction, params_from_iter};
 
 use super::kept::Kept;
-use super::{rows, write};
+use super::{incarnation, rows, write};
 use crate::token::{StoreTime, Swap, Swapped, Version};
 
 /// Carries a swap out, or says why not. The lock is held.
@@ -14,23 +14,18 @@ pub(super) fn carry_out(
 ) -> rusqlite::Result<Kept<Swapped>> {
     let group = swap.group();
     // The statement of the look before: preparing another would cost more than running it.
-    let found = transaction
-        .prepare_cached(sql!("token_read"))?
-        .query([group.as_str()])?
-        .mapped(|row| {
-            Ok((
-                row.get_ref(0)?.as_str()? == group.as_str(),
-                row.get("version")?,
-            ))
-        })
-        .filter_map(|found| match found {
-            Ok((is_asked, version)) => is_asked.then_some(Ok(version)),
-            Err(error) => Some(Err(error)),
-        })
-        .next()
-        .transpose()?
-        .map(Version::from_stored);
-    if found != swap.from {
+    let mut statement = transaction.prepare_cached(sql!("token_read"))?;
+    let mut rows = statement.query([group.as_str()])?;
+    let (mut found, mut note) = (None, None);
+    while let Some(row) = rows.next()? {
+        let version = Some(Version::from_stored(row.get("version")?));
+        match row.get_ref(0)?.as_str()? == incarnation::NOTE {
+            true => note = version,
+            false => found = version,
+        }
+    }
+    let of_note = swap.note.as_ref().map(|note| note.version);
+    if found != swap.from || (of_note.is_some() && of_note != note) {
         return Ok(Kept::No(Swapped::Conflict));
     }
     if now.is_past(&swap.expiry) {

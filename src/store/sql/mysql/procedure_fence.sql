@@ -7,7 +7,7 @@ CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_fence(
 READS SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE v_fence bigint;
-    DECLARE v_begun, v_is_xa int DEFAULT 0;
+    DECLARE v_begun, v_is_xa, v_locks int DEFAULT 0;
     DECLARE v_text varchar(128) CHARACTER SET utf8mb4 COLLATE {binary};
     -- No row of tokenrun_tokens is read: in a SERIALIZABLE transaction that would lock it, and hold heartbeats off.
     SELECT fence INTO v_fence FROM tokenrun_fences
@@ -31,6 +31,11 @@ BEGIN
             XA ROLLBACK 'tokenrun_fence';
         END IF;
     END;
+    SELECT COUNT(*) INTO v_locks FROM information_schema.tables
+    WHERE table_schema = DATABASE() AND table_name = 'tokenrun_fences' AND engine = 'InnoDB';
+    IF v_locks = 0 THEN
+        SIGNAL SQLSTATE '0A000' SET MESSAGE_TEXT = 'the fence does not hold: the table tokenrun_fences must be InnoDB';
+    END IF;
     IF v_is_xa THEN
         SIGNAL SQLSTATE '0A000' SET MESSAGE_TEXT = 'the fence does not hold in an XA transaction: XA PREPARE ends its lock';
     END IF;

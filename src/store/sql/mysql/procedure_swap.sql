@@ -11,7 +11,9 @@
 -- needs the row of the fence that a job's transaction may have locked. A release writes that row
 -- too, if no job's transaction has locked it. p_leaves: the session that leaves the queue. p_act_fence, p_act:
 -- an operator's act; p_forgets: the key that it forgets. p_run_...: the run that ends; p_own: its own session
--- writes it, and replaces the outcome "unknown"; p_key, p_key_document: the key that it makes done.
+-- writes it, and replaces the outcome "unknown"; p_key, p_key_document: the key that it makes done. p_note: the
+-- version of the note that a grant was judged by, NULL for none; p_incarnation: the incarnation that it names;
+-- p_durable: whether commits were durable then. If one of these has changed since, the grant is a conflict.
 --
 -- Its answer: done, already (a run is recorded already), conflict, expired, locked (by another swap), held (by
 -- a job's transaction); the time; and how many sessions wait for the token that is held now.
@@ -41,12 +43,16 @@ CREATE /*M! OR REPLACE */ PROCEDURE tokenrun_swap(
     IN p_run_document longtext CHARACTER SET utf8mb4 COLLATE {binary},
     IN p_own tinyint,
     IN p_key varchar(200) CHARACTER SET utf8mb4 COLLATE {binary},
-    IN p_key_document longtext CHARACTER SET utf8mb4 COLLATE {binary}
+    IN p_key_document longtext CHARACTER SET utf8mb4 COLLATE {binary},
+    IN p_note bigint,
+    IN p_incarnation varchar(600) CHARACTER SET utf8mb4 COLLATE {binary},
+    IN p_durable tinyint
 )
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
     DECLARE v_now datetime(6);
-    DECLARE v_version, v_fence bigint;
+    DECLARE v_version, v_fence, v_note bigint;
+    DECLARE v_made varchar(600) CHARACTER SET utf8mb4 COLLATE {binary};
     DECLARE v_written, v_waits int DEFAULT 0;
     DECLARE v_what varchar(20) DEFAULT 'done';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -65,10 +71,22 @@ BEGIN
             SELECT fence INTO v_fence FROM tokenrun_fences
             WHERE token_group = p_group FOR UPDATE SKIP LOCKED;
         END IF;
+        IF p_note IS NOT NULL THEN
+            SELECT CONCAT(@tokenrun_server, '_', DATE_FORMAT(create_time, '%Y-%m-%dT%H:%i:%sZ')) INTO v_made
+            FROM information_schema.tables
+            WHERE table_schema = DATABASE() AND table_name = 'tokenrun_tokens' AND engine = 'InnoDB';
+            SELECT note_version INTO v_note FROM tokenrun_meta WHERE one = 1;
+            IF NOT v_note <=> p_note OR NOT v_made <=> p_incarnation
+                OR (p_durable AND @@global.innodb_flush_log_at_trx_commit <> 1)
+            THEN
+                SET v_what = 'conflict';
+            END IF;
+        END IF;
         SET v_now = SYSDATE(6);
-        IF NOT v_version <=> p_from OR p_from IS NULL OR (p_new_fence AND v_fence IS NULL)
+        IF v_what = 'done' AND (
+            NOT v_version <=> p_from OR p_from IS NULL OR (p_new_fence AND v_fence IS NULL)
             OR v_now > p_expiry OR NOT CAST(@tokenrun_epoch AS BINARY) <=> CAST(p_epoch AS BINARY)
-        THEN
+        ) THEN
             CALL tokenrun_swap_unusual(
                 p_group, p_from, p_version, p_fence, p_state, p_client_bound, p_expected_client, p_document,
                 p_expiry, p_epoch, p_new_fence, v_version, v_fence, v_now, v_what

@@ -9,7 +9,8 @@ SELECT
     token.clock_epoch, token.document::text,
     position, session, seen_at, waiter.clock_epoch, waiter.document::text,
     note, note_version, written_by, meta.xmin AS row_written_by,
-    substring(pg_relation_filepath(meta.tableoid) FROM '([0-9]+)/[0-9]+$') AS database
+    substring(pg_relation_filepath(meta.tableoid) FROM '([0-9]+)/[0-9]+$') AS database,
+    current_setting('fsync') = 'on' AS durable
 FROM (VALUES ($1)) AS asked (token_group)
 LEFT JOIN tokens AS token ON token.token_group = asked.token_group
 LEFT JOIN waiters AS waiter ON waiter.token_group = asked.token_group

@@ -1,6 +1,6 @@
 -- The first row of a group. $1: the group. $2 to $8: the row; $7: it is always stamped. $9: unused,
 -- because no version was read. $10 to $13: the expiry, the server's start, its timeline and the clock
--- epoch, as in swap_grant.sql. $14: the session that leaves the queue. Of two inserts at once, the
+-- epoch, and $14, $15 the note, as in swap_grant.sql. $16: the session that leaves the queue. Of two inserts at once, the
 -- second waits for the commit of the first, and then has no effect.
 WITH clock AS MATERIALIZED (
     SELECT
@@ -11,6 +11,11 @@ WITH clock AS MATERIALIZED (
         END AS durable
     WHERE $7 AND $9 IS NULL
         AND pg_postmaster_start_time() IS NOT DISTINCT FROM $11 AND pg_walfile_name('0/1') = $12
+        AND ($14 IS NULL OR EXISTS (
+            SELECT FROM meta
+            WHERE note_version = $14 AND written_by::xid8::xid = meta.xmin
+                AND (NOT $15 OR current_setting('fsync') = 'on')
+        ))
 ),
 swapped AS (
     INSERT INTO tokens (
@@ -23,6 +28,6 @@ swapped AS (
 ),
 gone AS (
     DELETE FROM waiters AS waiter USING swapped
-    WHERE waiter.token_group = $1 AND waiter.session = $14
+    WHERE waiter.token_group = $1 AND waiter.session = $16
 )
 SELECT now FROM clock, swapped

@@ -1,6 +1,7 @@
--- A grant to a session in the queue, or a grant over a run without a release. $14: the session that
--- leaves the queue. $15 to $21: that run, with the outcome "unknown". A record that the run's own session
+-- A grant to a session in the queue, or a grant over a run without a release. $16: the session that
+-- leaves the queue. $17 to $23: that run, with the outcome "unknown". A record that the run's own session
 -- wrote stays.
+-- $14, $15: the note, as in swap_grant.sql.
 -- $1: the group. $2 to $8: the new row; $7: whether it is stamped. $9: the version that was read.
 -- $10: the expiry; $11, $12: the server's start and timeline. After the expiry, or on a server with
 -- another start or timeline, the swap has no effect. $13: the clock epoch, which is start and
@@ -16,6 +17,11 @@ WITH found AS MATERIALIZED (
     FROM tokens
     WHERE token_group = $1 AND version = $9
         AND pg_postmaster_start_time() IS NOT DISTINCT FROM $11 AND pg_walfile_name('0/1') = $12
+        AND ($14 IS NULL OR EXISTS (
+            SELECT FROM meta
+            WHERE note_version = $14 AND written_by::xid8::xid = meta.xmin
+                AND (NOT $15 OR current_setting('fsync') = 'on')
+        ))
     FOR UPDATE SKIP LOCKED
 ),
 swapped AS (
@@ -30,14 +36,14 @@ swapped AS (
 ),
 gone AS (
     DELETE FROM waiters AS waiter USING swapped
-    WHERE waiter.token_group = $1 AND waiter.session = $14
+    WHERE waiter.token_group = $1 AND waiter.session = $16
 ),
 ended AS (
     INSERT INTO runs AS run (
         token_group, fence, session, client, outcome, started_at, ended_at, document, written_at
     )
-    SELECT $1, $15, $16, $17, $18, $19, coalesce($20, now), $21::jsonb, now
-    FROM swapped WHERE $16 IS NOT NULL
+    SELECT $1, $17, $18, $19, $20, $21, coalesce($22, now), $23::jsonb, now
+    FROM swapped WHERE $18 IS NOT NULL
     ON CONFLICT (token_group, fence, session) DO NOTHING
 )
 SELECT now FROM swapped
