@@ -18,9 +18,12 @@ mod fault;
 mod login;
 mod lookout;
 mod notify;
+mod reply;
 mod script;
 mod tls;
 
+#[cfg(test)]
+mod peer_tests;
 #[cfg(test)]
 // Shared with the integration tests, which use more of it.
 #[allow(dead_code)]
