@@ -149,7 +149,7 @@ impl Server<'_, '_> {
                 Activity::Securing => "tls",
                 _ => "port",
             },
-            Fault::Tls(_) => "tls",
+            Fault::Tls(..) => "tls",
             Fault::Said { .. } if fault.is_full() => "port",
             Fault::Said { .. } => "login",
             _ => "port",
