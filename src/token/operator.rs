@@ -202,6 +202,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         from: Some(row.version),
         to,
         stamp: None,
+        note: None,
         expiry: now.until(limit),
         ended: ended.map(Box::new),
         leaves: None,

@@ -24,6 +24,9 @@ pub struct Swap {
     /// The event that the row's new stamp records; the stamp is the store's time of the swap.
     /// `None`: the row keeps its stamp.
     pub stamp: Option<StampOf>,
+    /// The version of the note of the store's incarnation at the look that led to a grant. A store that
+    /// compares it grants nothing once the note is another. `None`: any note.
+    pub note: Option<Version>,
     /// The store rejects the swap after this time.
     pub expiry: Until,
     /// The run that loses or releases the token. The same transaction records it, unless its own
@@ -84,6 +87,7 @@ pub fn creation(claim: &Claim, now: &StoreTime, version: Version) -> Swap {
         from: None,
         to: new_row(claim, now, version),
         stamp: Some(StampOf::Created),
+        note: None,
         expiry: now.until(claim.timing.store_timeout),
         ended: None,
         leaves: None,
@@ -134,6 +138,7 @@ pub fn grant(
     Swap {
         from: row.map(|row| row.version),
         stamp: Some(StampOf::Granted),
+        note: None,
         expiry: now.until(claim.timing.store_timeout),
         ended: vanished.map(Box::new),
         leaves: None,
@@ -153,6 +158,7 @@ pub fn heartbeat(row: &Row, version: Version, expiry: Until) -> Swap {
         from: Some(row.version),
         to,
         stamp: Some(StampOf::Heartbeat),
+        note: None,
         expiry,
         ended: None,
         leaves: None,
@@ -181,6 +187,7 @@ pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Sw
         from: Some(row.version),
         to,
         stamp: Some(StampOf::Released),
+        note: None,
         expiry,
         ended: Some(Box::new(run)),
         leaves: None,
@@ -204,6 +211,7 @@ pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Versi
         from: Some(row.version),
         to,
         stamp: None,
+        note: None,
         expiry: now.until(claim.timing.store_timeout),
         ended: None,
         leaves: None,

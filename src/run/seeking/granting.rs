@@ -12,7 +12,7 @@ use crate::run::machine::{Next, Step};
 use crate::store::Reading;
 use crate::store::Request;
 use crate::token::mutant::{Mutant, is_mutant};
-use crate::token::{GrantKind, OnceMark, Row, RunRecord, SessionId, StoreTime, swap};
+use crate::token::{GrantKind, OnceMark, Row, RunRecord, SessionId, StoreTime, Version, swap};
 
 /// A token that is held, whose job has not been started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(in crate::run) struct Intent {
     pub(super) kind: GrantKind,
     pub(super) row: Option<Row>,
     pub(super) now: StoreTime,
+    /// The version of the note of the store's incarnation.
+    pub(super) note: Option<Version>,
     /// The session in the row is provably dead.
     pub(super) proven: bool,
     /// The store may have forgotten grants since the row's last one.
@@ -79,12 +81,14 @@ impl Seeking {
             kind,
             row,
             now,
+            note,
             proven,
             leaps,
         } = intent;
         let row = row.as_ref();
         let version = step.version_after(row.map(|row| row.version));
         let mut swap = swap::grant(step.claim, kind, row, &now, version);
+        swap.note = note;
         if leaps {
             swap.leap(&now);
         }

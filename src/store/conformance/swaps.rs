@@ -275,6 +275,7 @@ pub(super) fn put(
         from,
         to: to.clone(),
         stamp: Some(to.document.stamp_of),
+        note: None,
         expiry: fixture.now().until(Duration::ZERO),
         ended: ended.map(Box::new),
         leaves: None,

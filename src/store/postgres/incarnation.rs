@@ -6,6 +6,8 @@
 //! contains the note too, perhaps in the same server: then another transaction wrote the row than
 //! the note names, and the note does not belong to this incarnation.
 
+use std::time::Duration;
+
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
@@ -87,6 +89,7 @@ impl PostgresStore {
                     durable: note.durable_then,
                     note: Some(note),
                     unnoted: Served::NOTHING,
+                    lag: Duration::ZERO,
                 });
             }
             Some(note) if !found.is_intact => Some(restored(note)),
@@ -98,6 +101,7 @@ impl PostgresStore {
             durable,
             note,
             unnoted: Served::NOTHING,
+            lag: Duration::ZERO,
         })
     }
 
