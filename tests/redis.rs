@@ -66,7 +66,15 @@ fn clustered() -> [&'static str; 2] {
 
 /// As an operator who knows that nothing was lost.
 fn settle(server: &Server, site: &Site) {
-    let incarnation = incarnation(server);
+    let mut incarnation = incarnation(server);
+    let database = site
+        .url
+        .split('?')
+        .next()
+        .and_then(|url| url.rsplit_once('/'));
+    if let Some((_, number)) = database.filter(|(_, text)| text.parse::<u32>().is_ok()) {
+        incarnation = format!("{incarnation}/{number}");
+    }
     site.verb(&["settle", "--yes", &incarnation])
         .end()
         .with_code(0);
@@ -81,12 +89,9 @@ fn incarnation(server: &Server) -> String {
     };
     let mut name = field("server", "run_id:")[..16].to_owned();
     let received = field("stats", "total_net_repl_input_bytes:");
-    if received != "0" {
-        name = format!("{name}-{received}");
-    }
     let before = field("replication", "master_replid2:");
-    if before.contains(|digit| digit != '0') {
-        name = format!("{name}-{}", &before[..8]);
+    if received != "0" || before.contains(|digit| digit != '0') {
+        name = format!("{name}-{received}-{}", &before[..8]);
     }
     name
 }

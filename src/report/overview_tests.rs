@@ -284,6 +284,7 @@ fn colours_name_trouble_and_nothing_else() {
 fn an_observed_group_says_until_when_nothing_is_granted() {
     let memory = Memory {
         unnoted: Served::For(s(100)),
+        lag: Duration::ZERO,
         incarnation: Some(Incarnation("i1".into())),
         ..Memory::SOUND
     };

@@ -272,6 +272,7 @@ fn the_json_of_a_token_names_each_value_by_its_name() {
 fn observed() -> Memory {
     Memory {
         unnoted: Served::For(s(100)),
+        lag: Duration::ZERO,
         incarnation: Some(Incarnation("i1".into())),
         ..Memory::SOUND
     }

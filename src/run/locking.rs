@@ -338,6 +338,7 @@ mod tests {
             now,
             queue: Vec::new(),
             memory: crate::token::Memory::SOUND,
+            refuses: None,
         }
     }
 

@@ -141,6 +141,7 @@ suite!(
     what_is_too_old_is_pruned_and_the_newest_run_stays,
     a_clock_that_leaps_prunes_nothing_that_has_not_lived_for_so_long,
     a_leap_past_both_retentions_prunes_no_key_that_has_lived_for_history_alone,
+    keys_that_are_kept_for_less_than_history_go_first,
     a_host_that_restarts_each_day_prunes_too,
     each_end_is_counted_once_and_pruning_takes_no_count_back,
     list_shows_every_group,

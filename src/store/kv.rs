@@ -115,6 +115,8 @@ pub struct Found {
     pub now: StoreTime,
     /// The store that answered.
     pub server: Server,
+    /// Why it grants nothing ([`super::Reading::refuses`]), if the incarnation's note was read.
+    pub refuses: Option<StoreError>,
 }
 
 /// The identity of the store that answered, in the same snapshot.
@@ -127,6 +129,8 @@ pub struct Server {
     /// What counts as served without a note: nothing, unless the store certainly has no past, or has
     /// certainly kept it for so long.
     pub unnoted: Served,
+    /// How long another server may have accepted heartbeats since ([`crate::token::Memory::lag`]).
+    pub lag: Duration,
 }
 
 /// A conditional write.
@@ -139,6 +143,8 @@ pub struct Commit {
     pub puts: Vec<Put>,
     /// The entries to remove, if present.
     pub deletes: Vec<Delete>,
+    /// Whether it grants a token: a store that may remove one by itself refuses.
+    pub grants: bool,
     /// After this time, and in another clock epoch, nothing happens.
     pub until: Option<Until>,
     /// What is announced if it happens.

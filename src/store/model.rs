@@ -165,6 +165,7 @@ impl ModelData {
             durable: server.durable,
             note: note.cloned(),
             unnoted: Served::NOTHING,
+            lag: Duration::ZERO,
         }
     }
 
@@ -361,6 +362,7 @@ impl Tokens for ModelStore {
             now: inner.clock.clone(),
             queue: inner.contents.queue_of(group),
             memory: inner.contents.memory(&inner.server),
+            refuses: None,
         })
     }
 

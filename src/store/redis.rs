@@ -18,9 +18,14 @@ mod fault;
 mod login;
 mod lookout;
 mod notify;
+mod reply;
 mod script;
 mod tls;
 
+#[cfg(test)]
+mod peer_tests;
+#[cfg(test)]
+mod server_tests;
 #[cfg(test)]
 // Shared with the integration tests, which use more of it.
 #[allow(dead_code)]
@@ -92,8 +97,8 @@ impl Kv for RedisKv {
             bytes: self.scripts.read(&self.connection.settings, asked),
             only_reads: true,
         };
-        let (_, found) = self.connection.script(self.timeout, &command)?;
-        Ok(*found)
+        let answer = self.connection.script(self.timeout, &command)?;
+        Ok(*answer.found)
     }
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
@@ -101,10 +106,10 @@ impl Kv for RedisKv {
             bytes: self.scripts.commit(&self.connection.settings, commit),
             only_reads: false,
         };
-        let (outcome, found) = self.connection.script(self.timeout, &command)?;
+        let answer = self.connection.script(self.timeout, &command)?;
         Ok(Committed {
-            outcome,
-            found: *found,
+            outcome: answer.outcome,
+            found: *answer.found,
         })
     }
 

@@ -246,6 +246,28 @@ pub(in crate::store) enum Insecure {
     Other,
 }
 
+/// What to do where each store has its own words.
+pub(in crate::store) struct Remedies {
+    pub(in crate::store) not_offered: &'static str,
+    pub(in crate::store) untrusted: &'static str,
+    pub(in crate::store) other: &'static str,
+}
+
+impl Insecure {
+    /// What to do.
+    pub(in crate::store) const fn remedy(self, of: &Remedies) -> &'static str {
+        match self {
+            Self::NotOffered => of.not_offered,
+            Self::Name => {
+                "connect by a name that the certificate has, or have one made for this name"
+            }
+            Self::Expired => "renew the server's certificate, or correct this host's clock",
+            Self::Untrusted => of.untrusted,
+            Self::Other => of.other,
+        }
+    }
+}
+
 /// The kind of a certificate's fault.
 pub(in crate::store) const fn of_certificate(error: &CertificateError) -> Insecure {
     use CertificateError as Bad;

@@ -17,6 +17,8 @@ pub struct Reading {
     pub queue: Vec<QueueEntry>,
     /// What the store may have forgotten.
     pub memory: Memory,
+    /// Why the store grants nothing, whatever the rule says. A holder goes on.
+    pub refuses: Option<StoreError>,
 }
 
 /// Every group, at one instant.

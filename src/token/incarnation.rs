@@ -204,6 +204,9 @@ pub struct Memory {
     pub note: Option<IncarnationNote>,
     /// What counts as served without a note: nothing, unless the store certainly has no past.
     pub unnoted: Served,
+    /// How long another server may have accepted heartbeats after this incarnation began: an old master
+    /// does, until it misses its replica. No grant comes before that is over too.
+    pub lag: Duration,
 }
 
 impl Memory {
@@ -214,6 +217,7 @@ impl Memory {
         durable: true,
         note: None,
         unnoted: Served::Everything,
+        lag: Duration::ZERO,
     };
 
     /// How long the present incarnation has been observed, and why that is necessary.
@@ -242,7 +246,7 @@ impl Memory {
     #[must_use]
     pub fn observation(&self, length: Duration, now: &StoreTime) -> Option<Observation> {
         let (served, doubt) = self.observed(now);
-        let wait = served.missing_to(length);
+        let wait = served.missing_to(length.saturating_add(self.lag));
         (!wait.is_zero()).then_some(Observation { wait, doubt })
     }
 
@@ -266,7 +270,8 @@ impl Memory {
     }
 
     /// The note to write before any decision; `None` if the last note names this incarnation and
-    /// clock epoch and promises no more than is kept, or the store does not report its incarnation.
+    /// clock epoch and promises no more than is kept, or the store does not report its incarnation. A note of
+    /// the future is rewritten: the clock was set back, and the note has no age until it is where it was.
     #[must_use]
     pub fn next_note(
         &self,
@@ -277,11 +282,19 @@ impl Memory {
         let mut first_seen = now.stamp;
         let (served, why, other) = match &self.note {
             Some(note) if note.names(incarnation, now) => {
+                let is_of_future = note.first_seen.tick_ms > now.stamp.tick_ms;
                 // The settings may have changed while the server ran.
-                let lowered = note.durable_then && !self.durable;
-                return lowered.then(|| IncarnationNote {
+                let is_lowered = note.durable_then && !self.durable;
+                if !is_of_future && !is_lowered {
+                    return None;
+                }
+                return Some(IncarnationNote {
                     version: version(),
-                    durable_then: false,
+                    first_seen: match is_of_future {
+                        true => now.stamp,
+                        false => note.first_seen,
+                    },
+                    durable_then: note.durable_then && self.durable,
                     ..note.clone()
                 });
             }

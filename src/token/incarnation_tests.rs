@@ -28,6 +28,7 @@ fn noted(served: Served) -> Memory {
         durable: true,
         note: Some(IncarnationNote { served, ..new }),
         unnoted: Served::NOTHING,
+        lag: Duration::ZERO,
     }
 }
 
@@ -106,6 +107,7 @@ fn without_a_note_only_a_store_without_a_past_is_trusted() {
     let memory = |unnoted| Memory {
         note: None,
         unnoted,
+        lag: Duration::ZERO,
         ..noted(Served::NOTHING)
     };
     let past = memory(Served::NOTHING);
@@ -268,6 +270,7 @@ fn a_store_that_reports_its_age_is_observed_from_its_start_on() {
     let memory = Memory {
         note: None,
         unnoted: Served::For(s(30)),
+        lag: Duration::ZERO,
         ..noted(Served::NOTHING)
     };
     let noted = after(&memory, &at("d", 100));
@@ -275,6 +278,7 @@ fn a_store_that_reports_its_age_is_observed_from_its_start_on() {
     assert_eq!(observed(&noted, &at("d", 120)), Served::For(s(50)));
     let without = Memory {
         unnoted: Served::NOTHING,
+        lag: Duration::ZERO,
         ..memory
     };
     let noted = after(&without, &at("d", 100));
@@ -302,4 +306,30 @@ fn a_note_never_promises_more_than_the_settings_keep() {
         assert_eq!(later.next_note(&now, version), None);
         assert_eq!(observed(&later, &at("e", 5)), Served::NOTHING);
     }
+}
+
+/// After a clock was set back the age would be unknown until it is where it was.
+#[test]
+fn a_note_of_the_future_is_written_anew_and_what_was_served_stays() {
+    let memory = noted(Served::For(s(20)));
+    assert_eq!(memory.next_note(&at("d", 100), version), None);
+    let back = after(&memory, &at("d", 40));
+    assert_eq!(observed(&back, &at("d", 40)), Served::For(s(20)));
+    assert_eq!(observed(&back, &at("d", 70)), Served::For(s(30)));
+    assert_eq!(back.note.unwrap().why, Doubt::New);
+}
+
+/// An old master goes on for so long after another took its place.
+#[test]
+fn the_time_in_which_another_server_accepts_heartbeats_counts_on_top() {
+    let lagging = but(noted(Served::NOTHING), |memory| memory.lag = s(12));
+    let wait = |seconds| {
+        let observation = lagging.observation(s(30), &at("d", seconds));
+        observation.map(|it| it.wait)
+    };
+    assert_eq!(wait(100), Some(s(42)));
+    assert_eq!(wait(141), Some(s(1)));
+    assert_eq!(wait(142), None);
+    let settled = but(noted(Served::Everything), |memory| memory.lag = s(12));
+    assert_eq!(settled.observation(s(30), &at("d", 100)), None);
 }

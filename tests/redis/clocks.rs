@@ -118,6 +118,18 @@ fn a_clock_that_is_set_back_lets_the_holder_go_on() {
         .with_code(0);
 }
 
+/// The note that began the observation is of the future then, and is written anew.
+#[test]
+fn a_server_whose_clock_is_set_back_while_it_is_observed_grants_in_time() {
+    let leaping = Leaping::start();
+    let site = settled(&leaping.server, &leaping.server.url());
+    site.short("a").hasty().end().with_code(0);
+    site.verb(&["distrust", "--yes"]).end().with_code(0);
+    leaping.leap(-3600);
+    let run = site.short("a").hasty().with(&["--wait=20s"]).end();
+    run.with_code(0).tells(&["may have forgotten a grant"]);
+}
+
 /// A limit: it looks as if it had been up for an hour.
 #[test]
 fn a_new_server_whose_clock_leaps_ahead_is_not_observed() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::server::Server;
 use crate::site::Site;
-use crate::{field, incarnation, settled, until_up_for};
+use crate::{field, incarnation, key, settled, until_up_for};
 
 fn both(first: &Server, second: &Server) -> String {
     format!(
@@ -151,13 +151,36 @@ fn a_promoted_replica_that_has_forgotten_its_master_is_observed() {
     let master = Server::start(&[]);
     let replica = forgetful();
     replica.follow(&master);
-    until_up_for(&replica, 6);
+    // For longer than the lease and the time in which its master may have gone on.
+    until_up_for(&replica, 18);
     master.kill();
     replica.promote();
     until_history_is_cleared(&replica);
     let site = Site::new(replica.url());
     let run = site.short("a").hasty().end().with_code(0);
     run.says(&["may have forgotten a grant"]);
+}
+
+/// Its note has no history, but tells how much it had received.
+#[test]
+fn a_server_that_was_a_replica_again_is_observed_although_its_history_is_cleared() {
+    let master = Server::start(&[]);
+    let server = forgetful();
+    server.follow(&master);
+    server.promote();
+    until_history_is_cleared(&server);
+    let site = settled(&server, &server.url());
+    site.short("a").hasty().end().with_code(0);
+    let dump = key(&site, "incarnation");
+    let note = server.cli(&["HGET", &dump, "document"]);
+    let version = server.cli(&["HGET", &dump, "version"]);
+    server.follow(&master);
+    server.promote();
+    // Its own note, as if it had never had another's data.
+    server.cli(&["HSET", &dump, "document", &note, "version", &version]);
+    until_history_is_cleared(&server);
+    let run = site.short("a").hasty().end().with_code(0);
+    run.says(&["it is not the one that was seen before"]);
 }
 
 #[test]
@@ -179,11 +202,16 @@ fn a_promoted_replica_is_observed_once() {
     let run = site.short("a").end().with_code(0);
     assert_eq!(run.messages(), [""; 0]);
     assert_eq!(field(&replica, &site, "clock_epoch"), before);
+    // And when the counters say no more that it was a replica.
+    replica.cli(&["CONFIG", "RESETSTAT"]);
+    let run = site.short("a").end().with_code(0);
+    assert_eq!(run.messages(), [""; 0]);
+    assert_eq!(field(&replica, &site, "clock_epoch"), before);
 }
 
-/// The counters say no more that it was a replica.
+/// The counters say no more what it has received, but the history that it took over is the same.
 #[test]
-fn a_promoted_replica_whose_counters_are_reset_is_observed_again() {
+fn a_promoted_replica_whose_counters_are_reset_is_not_observed_again() {
     let master = Server::start(&[]);
     let replica = Server::start(&[]);
     replica.follow(&master);
@@ -192,9 +220,78 @@ fn a_promoted_replica_whose_counters_are_reset_is_observed_again() {
     site.short("a").hasty().end().with_code(0);
     replica.cli(&["CONFIG", "RESETSTAT"]);
     let run = site.short("a").hasty().end().with_code(0);
-    run.says(&["may have forgotten a grant"]);
-    let run = site.short("a").hasty().end().with_code(0);
     assert_eq!(run.messages(), [""; 0]);
+    // A promotion is noticed all the same.
+    replica.cli(&["REPLICAOF", "127.0.0.1", "1"]);
+    replica.promote();
+    let run = site.short("a").hasty().end().with_code(0);
+    run.says(&["may have forgotten a grant"]);
+}
+
+/// It loads the history from its snapshot, and clears it when no replica has come for a while.
+#[test]
+fn a_master_that_was_restarted_is_observed_once() {
+    let server = Server::start(&["repl-backlog-ttl 1"]);
+    let replica = Server::start(&[]);
+    replica.follow(&server);
+    // Not while it saves for the replica.
+    server.wait_until("a snapshot", || server.try_cli(&["SAVE"]) == "OK");
+    replica.kill();
+    server.restart();
+    let before = incarnation(&server);
+    assert!(before.contains('-'), "else this shows nothing: {before}");
+    let site = settled(&server, &server.url());
+    site.short("a").end().with_code(0);
+    until_history_is_cleared(&server);
+    let run = site.short("a").end().with_code(0);
+    assert_eq!(run.messages(), [""; 0]);
+    assert_eq!(field(&server, &site, "clock_epoch"), before);
+}
+
+/// The old master has no replicas and refuses writes. The new one is named behind it.
+#[test]
+fn a_master_without_its_replicas_leads_to_the_next_server_that_accepts_writes() {
+    let (old, new) = (
+        Server::start(&["min-replicas-to-write 1"]),
+        Server::start(&[]),
+    );
+    let alone = settled(&new, &new.tcp_url());
+    let query = alone.url.rsplit_once('?').unwrap().1;
+    let site = Site::new(format!("{}?{query}", both(&old, &new)));
+    let holder = site.run("a").start();
+    site.store.until_begun("a");
+    assert_eq!(field(&new, &alone, "state"), "running");
+    site.store.go(0);
+    holder.end().with_code(0);
+    assert_eq!(field(&new, &alone, "state"), "free");
+    // Without one, the refusal stays.
+    new.kill();
+    site.short("a").end().with_code(69).tells(&["NOREPLICAS"]);
+}
+
+/// The link to the replica is a black hole, and the replica is promoted at once. The old master counts it as
+/// near for `min-replicas-max-lag` more, and accepts heartbeats so long.
+#[test]
+fn the_lag_of_the_old_master_is_waited_for() {
+    let master = Server::start(&["min-replicas-to-write 1", "min-replicas-max-lag 5"]);
+    let replica = Server::start(&[]);
+    let link = crate::proxy::Proxy::to(master.port());
+    replica.cli(&["REPLICAOF", "127.0.0.1", &link.port.to_string()]);
+    master.until_a_replica_is_near();
+    let old = settled(&master, &master.tcp_url());
+    let query = old.url.rsplit_once('?').unwrap().1;
+    let new = Site::new(format!("{}?{query}", replica.tcp_url()));
+    let holder = old.run("a").hasty().start();
+    old.store.until_begun("a");
+    link.hole(true);
+    replica.promote();
+    let next = new.run("b").hasty().start();
+    next.until_says("may have forgotten a grant");
+    new.store.until_begun("b");
+    assert!(!old.store.is_job_alive());
+    holder.end().with_code(76).tells(&["NOREPLICAS"]);
+    new.store.go(0);
+    next.end().with_code(0);
 }
 
 /// A master that followed another for a while may have missed what happened there.

@@ -143,6 +143,88 @@ fn what_was_flushed_is_observed_after_config_resetstat_too() {
     run.says(&["may have forgotten a grant"]);
 }
 
+/// A server on which something was done that may have taken a grant away, and the note with it, is
+/// observed, however long it has been up.
+fn is_observed_after(act: impl FnOnce(&Server, &Site)) {
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.url());
+    site.short("a").hasty().end().with_code(0);
+    until_up_for(&server, 6);
+    act(&server, &site);
+    let run = site.short("b").hasty().end().with_code(0);
+    run.says(&["may have forgotten a grant"]);
+}
+
+#[test]
+fn a_database_that_was_flushed_is_observed() {
+    is_observed_after(|server, _| drop(server.cli(&["FLUSHDB"])));
+}
+
+#[test]
+fn a_database_that_was_exchanged_is_observed() {
+    is_observed_after(|server, _| drop(server.cli(&["SWAPDB", "0", "1"])));
+}
+
+#[test]
+fn a_server_whose_keys_were_moved_away_is_observed() {
+    let other = Server::start(&[]);
+    is_observed_after(|server, site| {
+        let (port, note) = (other.port().to_string(), key(site, "incarnation"));
+        let words = [
+            "MIGRATE",
+            "127.0.0.1",
+            &port,
+            "",
+            "0",
+            "5000",
+            "KEYS",
+            &note,
+        ];
+        assert_eq!(server.cli(&words), "OK");
+    });
+}
+
+fn restored(server: &Server, site: &Site, how: &str) {
+    let script = "local dump = redis.call('DUMP', KEYS[1])
+        redis.call('DEL', KEYS[1], KEYS[2])
+        return redis.call(ARGV[1], KEYS[1], 0, dump)";
+    let (token, note) = (key(site, "token:job"), key(site, "incarnation"));
+    assert_eq!(server.cli(&["EVAL", script, "2", &token, &note, how]), "OK");
+}
+
+#[test]
+fn a_server_whose_keys_were_restored_is_observed() {
+    is_observed_after(|server, site| restored(server, site, "RESTORE"));
+}
+
+/// As another node of a cluster does it.
+#[test]
+fn a_server_whose_keys_came_from_elsewhere_is_observed() {
+    is_observed_after(|server, site| restored(server, site, "RESTORE-ASKING"));
+}
+
+/// Each database has its own note, which names it.
+#[test]
+fn two_stores_that_were_exchanged_are_observed() {
+    let server = Server::start(&[]);
+    let here = settled(&server, &server.tcp_url());
+    let (url, query) = here.url.split_once('?').unwrap();
+    let there = Site::new(format!("{url}/3?{query}"));
+    settle(&server, &there);
+    there.short("a").hasty().end().with_code(0);
+    let holder = here.run("a").hasty().start();
+    here.store.until_begun("a");
+    server.cli(&["SWAPDB", "0", "3"]);
+    let other = Site::new(here.url.clone());
+    let next = other.run("b").hasty().start();
+    next.until_says("may have forgotten a grant");
+    holder.end().with_code(76);
+    other.store.until_begun("b");
+    assert!(!here.store.is_job_alive());
+    other.store.go(0);
+    next.end().with_code(0);
+}
+
 /// While it runs, a holder finds its token gone at its next heartbeat.
 #[test]
 fn a_holder_whose_token_was_flushed_ends_at_its_next_heartbeat() {

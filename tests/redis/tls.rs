@@ -85,6 +85,12 @@ fn a_server_is_trusted_by_its_certificate_alone_and_asks_for_the_clients() {
         let refused = Site::new(url).short("a").end().with_code(78);
         refused.says(&[says]);
     }
+    let unknown = Site::new(format!("rediss://localhost:{port}"));
+    let doctor = unknown.verb(&["doctor"]).end().with_code(78);
+    assert!(doctor.stdout.contains("as cacert"), "{doctor:?}");
+    let elsewhere = Site::new(known.replace("localhost", "127.0.0.1"));
+    let doctor = elsewhere.verb(&["doctor"]).end().with_code(78);
+    assert!(doctor.stdout.contains("by a name"), "{doctor:?}");
     server.cli(&["CONFIG", "SET", "tls-auth-clients", "yes"]);
     let refused = site.short("a").end();
     assert_ne!(refused.code, Some(0), "{refused:?}");

@@ -204,11 +204,12 @@ fn a_server_that_evicts_keys_is_refused() {
         stats.contains("evicted_keys:") && !stats.contains("evicted_keys:0")
     });
     let refused = site.in_group("other", "b").job(&["true"]).hasty().end();
-    refused
-        .with_code(78)
-        .says(&["allkeys-random", "noeviction", "tokenrun distrust"]);
-    let verb = site.verb(&["status"]).end().with_code(78);
-    verb.says(&["noeviction"]);
+    let says = ["allkeys-random", "noeviction", "tokenrun distrust"];
+    refused.with_code(78).says(&says);
+    // It is not known any more whether a token was removed.
+    server.cli(&["CONFIG", "RESETSTAT"]);
+    let again = site.in_group("other", "b").job(&["true"]).hasty().end();
+    again.with_code(78).says(&says);
     // Keys with a time limit alone: none of tokenrun's has one.
     server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     server.cli(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
@@ -216,6 +217,40 @@ fn a_server_that_evicts_keys_is_refused() {
     other.with(&["--wait"]).end().with_code(0);
     site.store.go(0);
     let _ = holder.end();
+}
+
+/// A server that has removed keys of others and, as this test has it, the token.
+#[test]
+fn no_waiter_takes_an_evicted_token() {
+    const LONG: [&str; 4] = [
+        "--takeover-after=60s",
+        "--heartbeat=1s",
+        "--kill-grace=1s",
+        "--store-timeout=1s",
+    ];
+    let server = Server::start(&["maxmemory-policy volatile-random"]);
+    let site = settled(&server, &server.url());
+    let other = Site::new(site.url.clone());
+    server.cli(&["SET", "other", "1", "EX", "1000"]);
+    server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    server.wait_until("an eviction", || {
+        server.cli(&["INFO", "stats"]).contains("evicted_keys:1")
+    });
+    server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+    let holder = site.run("a").with(&LONG).start();
+    site.store.until_begun("a");
+    let waiter = other.run("b").with(&LONG).with(&["--wait"]).start();
+    let list = key(&site, "waiters:job");
+    server.wait_until("the waiter", || server.cli(&["ZCARD", &list]) == "1");
+    server.cli(&["CONFIG", "SET", "maxmemory-policy", "allkeys-random"]);
+    server.cli(&["DEL", &key(&site, "token:job")]);
+    let begun = std::time::Instant::now();
+    waiter.end().with_code(78).tells(&["noeviction"]);
+    assert!(!other.file("log").exists(), "no job of the waiter's");
+    holder.end().with_code(76);
+    site.store.until_job_gone();
+    let took = begun.elapsed();
+    assert!(took < std::time::Duration::from_secs(20), "{took:?}");
 }
 
 #[test]
@@ -257,7 +292,8 @@ fn a_key_of_another_program_is_said() {
     let server = Server::shared();
     let site = settled(server, &server.url());
     server.cli(&["SET", &key(&site, "token:job"), "mine"]);
-    site.short("a").end().with_code(78).says(&["WRONGTYPE"]);
+    let refused = site.short("a").end().with_code(78);
+    refused.says(&["WRONGTYPE", "another program uses a key of tokenrun's"]);
 }
 
 /// A success whose key is not stored would be run again.
@@ -302,6 +338,65 @@ fn a_server_with_too_many_clients_is_said() {
         let doctor = site.verb(&["doctor"]).end();
         assert!(doctor.stdout.contains("raise maxclients"), "{doctor:?}");
     }
+}
+
+/// The act or the run could not be recorded: then it did not happen.
+#[test]
+fn an_act_that_can_not_be_recorded_leaves_the_token_as_it_was() {
+    let server = Server::shared();
+    let site = settled(server, &server.url());
+    let token = key(&site, "token:job");
+    site.short("a").with(&["--keep=5m"]).end().with_code(0);
+    let before = server.cli(&["HGETALL", &token]);
+    server.cli(&["DEL", &key(&site, "acts:job")]);
+    server.cli(&["SET", &key(&site, "acts:job"), "mine"]);
+    let pause = site.verb(&["pause", "-g", "job"]).end();
+    pause.with_code(78).tells(&["WRONGTYPE"]);
+    assert_eq!(server.cli(&["HGETALL", &token]), before);
+    server.cli(&["DEL", &key(&site, "acts:job")]);
+    let held = site.run("a").with(&["--heartbeat=20s"]).start();
+    site.store.until_begun("a");
+    let before = server.cli(&["HGETALL", &token]);
+    server.cli(&["DEL", &key(&site, "runs:job")]);
+    server.cli(&["SET", &key(&site, "runs:job"), "mine"]);
+    let freed = site
+        .verb(&["release", "--force", "--yes", "-g", "job"])
+        .end();
+    freed.with_code(78).tells(&["WRONGTYPE"]);
+    assert_eq!(server.cli(&["HGETALL", &token]), before);
+    server.cli(&["DEL", &key(&site, "runs:job")]);
+    site.store.go(0);
+    held.end().with_code(0);
+}
+
+#[test]
+fn a_malformed_waiter_or_token_hides_no_other() {
+    let server = Server::shared();
+    let site = settled(server, &server.url());
+    for group in ["bad", "fine", "worse", "worst"] {
+        site.short_in(group).end().with_code(0);
+    }
+    let waiter = key(&site, "waiter:bad:s");
+    server.cli(&["HSET", &waiter, "token_group", "bad", "document", "{"]);
+    for list in ["waiters", "waiters:bad"] {
+        server.cli(&["ZADD", &key(&site, list), "1", "waiter:bad:s"]);
+    }
+    server.cli(&["HSET", &key(&site, "token:worse"), "document", "{"]);
+    server.cli(&["DEL", &key(&site, "token:worst")]);
+    server.cli(&["SET", &key(&site, "token:worst"), "mine"]);
+    let status = site.verb(&["status"]).end().with_code(78);
+    for words in ["fine", "bad", "worse", "worst"] {
+        assert!(status.stdout.contains(words), "{words}: {status:?}");
+    }
+    let all = site.verb(&["status", "--json"]).end().with_code(78).json();
+    let groups = all.as_array().unwrap().iter();
+    let groups: Vec<_> = groups.filter_map(|it| it["group"].as_str()).collect();
+    assert!(groups.contains(&"fine"), "{all}");
+    site.short_in("fine").end().with_code(0);
+    site.short_in("worst")
+        .end()
+        .with_code(78)
+        .says(&["WRONGTYPE"]);
 }
 
 /// A swap of such a token would conflict for ever.

@@ -22,6 +22,7 @@ pub(crate) fn carried_out(
                 now: now.clone(),
                 queue: store.queue_of(group),
                 memory: store.memory(server),
+                refuses: None,
             };
             Event::Looked(Ok((Box::new(reading), Evidence::None)))
         }

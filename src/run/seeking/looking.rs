@@ -51,6 +51,9 @@ impl Seeking {
             return self.failed(step, error);
         }
         if !rule::is_nested(step.claim, reading.row.as_ref()) {
+            if let Some(error) = &reading.refuses {
+                return self.failed(step, error.clone());
+            }
             let drawn = || Version::from_random((step.draw)());
             if let Some(note) = reading.memory.next_note(&reading.now, drawn) {
                 return self.note(step, reading, note);

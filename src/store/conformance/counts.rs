@@ -174,6 +174,24 @@ pub(super) fn a_leap_past_both_retentions_prunes_no_key_that_has_lived_for_histo
     assert_eq!([runs, keys], [1, 3], "history goes, and no key");
 }
 
+pub(super) fn keys_that_are_kept_for_less_than_history_go_first(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let retention = Retention {
+        history: DAY * 100,
+        once: DAY * 3,
+    };
+    for n in 0..3 {
+        let key = format!("k{n}");
+        let held = grant_with_key(store, "a", &key, 300 + n);
+        store.record(&done_with_key(&held, &key)).unwrap();
+        days_pass(store, fixture, 1, retention);
+    }
+    days_pass(store, fixture, 9, retention);
+    let [runs, _, keys] = kept(store);
+    assert_eq!([runs, keys], [3, 0]);
+}
+
 pub(super) fn a_host_that_restarts_each_day_prunes_too(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();

@@ -61,11 +61,17 @@ pub(super) fn a_key_is_done_at_most_once_and_by_a_late_record_too(fixture: &dyn 
     assert_eq!(mark.client.as_str(), "a");
     fixture.advance(Duration::from_secs(1));
     assert_eq!(store.record(&second), Ok(Recorded::Written));
+    assert_eq!(store.once(&group, "k").unwrap(), Some(mark.clone()));
+    // Nor by the swap of a release.
+    let held = grant_with_key(store, "c", "k", 8);
+    let limit = ten_seconds_from(fixture);
+    let swap = release(&held, done_with_key(&held, "k"), version(9), limit);
+    done(store.swap(&swap).unwrap());
     assert_eq!(store.once(&group, "k").unwrap(), Some(mark));
     let closed = runs(store)
         .into_iter()
         .filter(|run| run.outcome == Outcome::Succeeded);
-    assert_eq!(closed.count(), 2, "both have their own outcome");
+    assert_eq!(closed.count(), 3, "each has its own outcome");
     // A record that is written already marks nothing any more.
     let third = done_with_key(&grant_with_key(store, "a", "other", 3), "other");
     let failed = RunEnd {

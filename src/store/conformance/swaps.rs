@@ -275,9 +275,9 @@ pub(super) fn put(
         from,
         to: to.clone(),
         stamp: Some(to.document.stamp_of),
+        note: None,
         expiry: fixture.now().until(Duration::ZERO),
         ended: ended.map(Box::new),
-        note: None,
         leaves: None,
         act: None,
     };

@@ -27,6 +27,12 @@ pub(super) fn key<const N: usize>(parts: [&dyn Display; N]) -> String {
     escaped.join(":")
 }
 
+/// The group in a key: the part after the first, as it was before it was escaped.
+pub(super) fn group_in(key: &str) -> String {
+    let part = key.split(':').nth(1).unwrap_or_default();
+    part.replace("%3A", ":").replace("%25", "%")
+}
+
 pub(super) fn token(group: &GroupName) -> String {
     key([&"token", group])
 }
@@ -85,5 +91,8 @@ mod tests {
         assert_eq!(once(&group("a"), "b:c"), "key:a:b%3Ac");
         assert_eq!(token(&group("a%3Ab")), "token:a%253Ab");
         assert_eq!(lists(RUNS, &group("50 %")), ["runs", "runs:50 %25"]);
+        for name in ["nightly", "a:b", "a%3Ab", "50 %"] {
+            assert_eq!(group_in(&token(&group(name))), name);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::{
     Ask, Commit, Committed, Delete, Entry, Fields, Found, Kv, Outcome, Part, Put, Rank, Server,
@@ -40,6 +41,7 @@ impl MemoryKv {
                     incarnation: Some(Incarnation("memory".into())),
                     durable: true,
                     unnoted: Served::Everything,
+                    lag: Duration::ZERO,
                 },
             })),
         }
@@ -77,6 +79,7 @@ impl Inner {
             entries: entries.collect(),
             now: self.clock.clone(),
             server: self.server.clone(),
+            refuses: None,
         }
     }
 

@@ -27,6 +27,10 @@ fn put_waiter(group: &GroupName, waiter: &Waiter) -> Put {
     }
 }
 
+pub(super) fn is_waiter(key: &str) -> bool {
+    key.starts_with("waiter:")
+}
+
 fn queue_entry(entry: &Entry) -> Result<(GroupName, QueueEntry), BadColumn> {
     let seen = entry.stamp.clone();
     let document = entry.field(super::entries::DOCUMENT);
@@ -41,12 +45,19 @@ impl<K: Kv> KvStore<K> {
         entries: impl Iterator<Item = (&'a String, &'a Entry)>,
     ) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
         let mut waiters = Vec::new();
-        for (key, entry) in entries.filter(|(key, _)| key.starts_with("waiter:")) {
-            let waiter = queue_entry(entry).map_err(|bad| self.bad(key, &bad))?;
-            waiters.push(waiter);
+        for (key, entry) in entries.filter(|(key, _)| is_waiter(key)) {
+            waiters.push(self.waiter(key, entry)?);
         }
         waiters.sort_by_key(|(_, entry)| entry.number);
         Ok(waiters)
+    }
+
+    pub(super) fn waiter(
+        &self,
+        key: &str,
+        entry: &Entry,
+    ) -> Result<(GroupName, QueueEntry), StoreError> {
+        queue_entry(entry).map_err(|bad| self.bad(key, &bad))
     }
 
     /// Removes waiters and reads.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use super::entries::{DOCUMENT, GROUP, delete, fields};
 use super::keys::{self, INCARNATION, TOKENS, WAITERS, list, whole};
-use super::queue::channel;
+use super::queue::{self, channel};
 use super::{
     Announcement, Ask, Commit, Committed, Entry, Found, Kv, KvStore, Outcome, Put, Rank, TRIES,
     records,
 };
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::token::Columns;
+use crate::store::sql::waiter;
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
 use crate::token::{
     GroupName, IncarnationNote, Memory, NoteSwap, Row, StampOf, Swap, Swapped, Version,
@@ -23,7 +24,8 @@ const EXPECTED_CLIENT: &str = "expected_client";
 
 /// A number as it is written here: a commit compares versions as texts.
 fn number(column: &str, text: &str) -> Result<i64, BadColumn> {
-    let number: i64 = text.parse().map_err(|why| BadColumn::of(column, why))?;
+    let wrong = |why| BadColumn::of(column, format!("is {text:?}: {why}"));
+    let number: i64 = text.parse().map_err(wrong)?;
     match number.to_string() == text {
         true => Ok(number),
         false => Err(BadColumn::of(
@@ -112,16 +114,18 @@ fn swapped(committed: Committed) -> Swapped {
 /// A swap, except for the run that it ends.
 fn commit_of(swap: &Swap) -> Commit {
     let group = swap.group();
+    let note = swap
+        .note
+        .as_ref()
+        .map(|note| (INCARNATION.into(), Some(text_of(note.version))));
+    let token = (keys::token(group), swap.from.map(text_of));
     let mut commit = Commit {
-        compare: vec![(keys::token(group), swap.from.map(text_of))],
+        compare: std::iter::once(token).chain(note).collect(),
+        grants: swap.stamp == Some(StampOf::Granted),
         until: Some(swap.expiry.clone()),
         announces: may_free(swap).then(|| announcement(group)),
         ..Commit::default()
     };
-    let note = swap.note.as_ref().map(|note| text_of(note.version));
-    commit
-        .compare
-        .extend(note.map(|version| (INCARNATION.into(), Some(version))));
     if let Some(session) = &swap.leaves {
         let key = keys::waiter(group, session);
         commit.deletes.push(delete(key, WAITERS, group));
@@ -152,6 +156,7 @@ impl<K: Kv> KvStore<K> {
             queue: waiters.map(|(_, entry)| entry).collect(),
             memory: self.memory(&found)?,
             now: found.now,
+            refuses: found.refuses,
         })
     }
 
@@ -168,6 +173,7 @@ impl<K: Kv> KvStore<K> {
             durable: found.server.durable,
             note: note.transpose().map_err(wrong)?,
             unnoted: found.server.unnoted,
+            lag: found.server.lag,
         })
     }
 
@@ -187,9 +193,9 @@ impl<K: Kv> Tokens for KvStore<K> {
         let mut known = BTreeMap::new();
         for _ in 0..TRIES {
             let mut commit = commit_of(swap);
-            let mut asked: Vec<Ask> = (commit.compare.iter().cloned())
-                .map(|(key, _)| Ask::One(key))
-                .collect();
+            let compared = commit.compare.clone();
+            let keys = compared.iter().map(|(key, _)| Ask::One(key.clone()));
+            let mut asked: Vec<Ask> = keys.collect();
             if let Some(run) = &swap.ended {
                 asked.extend(records::add_run(&mut commit, run, &known));
             }
@@ -199,10 +205,10 @@ impl<K: Kv> Tokens for KvStore<K> {
                 return Ok(swapped(committed));
             }
             known = self.kv.get(&asked)?.entries;
-            let holds = |(key, version): &(String, Option<String>)| {
+            let is_as_read = |(key, version): &(String, Option<String>)| {
                 known.get(key).map(|entry| &entry.version) == version.as_ref()
             };
-            if !commit_of(swap).compare.iter().all(holds) {
+            if !compared.iter().all(is_as_read) {
                 return Ok(Swapped::Conflict);
             }
         }
@@ -228,17 +234,24 @@ impl<K: Kv> Tokens for KvStore<K> {
         let mut listing = Listing {
             rows: Vec::new(),
             unreadable: Vec::new(),
-            queues: self.waiters(found.entries.iter())?,
+            queues: Vec::new(),
             now: found.now,
         };
-        let by_group = |(one, _): &(GroupName, _), (other, _): &(GroupName, _)| one.cmp(other);
-        listing.queues.sort_by(by_group);
+        let waiters = found
+            .entries
+            .iter()
+            .filter(|(key, _)| queue::is_waiter(key));
+        let waiters = waiters.map(|(key, entry)| (keys::group_in(key), self.waiter(key, entry)));
+        waiter::list(waiters, &mut listing);
+        listing.queues.sort_by(|(one, of_one), (other, of_other)| {
+            one.cmp(other).then(of_one.number.cmp(&of_other.number))
+        });
         let tokens = found.entries.iter();
         for (key, entry) in tokens.filter(|(key, _)| key.starts_with("token:")) {
             match self.row(key, entry) {
                 Ok(row) => listing.rows.push(row),
                 Err(error) => listing.unreadable.push(Unreadable {
-                    group: entry.field(GROUP).to_owned(),
+                    group: keys::group_in(key),
                     error,
                 }),
             }

@@ -3,6 +3,8 @@
 //! The incarnation is the server's own id with its name and port, and the time when the table of tokens
 //! was made: a restored dump makes it anew.
 
+use std::time::Duration;
+
 use super::MysqlStore;
 use super::cells::Cells;
 use super::queue::AFTER_READING;
@@ -92,6 +94,7 @@ impl MysqlStore {
             durable,
             note,
             unnoted: Served::NOTHING,
+            lag: Duration::ZERO,
         })
     }
 

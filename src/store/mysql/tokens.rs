@@ -144,6 +144,7 @@ impl MysqlStore {
             queue: self.queue_in_reading(&answer)?,
             memory: self.memory(&answer, &found.now)?,
             now: found.now,
+            refuses: None,
         })
     }
 }

@@ -6,6 +6,8 @@
 //! contains the note too, perhaps in the same server: then another transaction wrote the row than
 //! the note names, and the note does not belong to this incarnation.
 
+use std::time::Duration;
+
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
@@ -91,6 +93,7 @@ impl PostgresStore {
                     durable: note.durable_then && found.durable,
                     note: Some(note),
                     unnoted: Served::NOTHING,
+                    lag: Duration::ZERO,
                 });
             }
             Some(note) if !found.is_intact => Some(restored(note)),
@@ -102,6 +105,7 @@ impl PostgresStore {
             durable,
             note,
             unnoted: Served::NOTHING,
+            lag: Duration::ZERO,
         })
     }
 

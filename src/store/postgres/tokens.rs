@@ -107,6 +107,7 @@ impl Tokens for PostgresStore {
             queue: self.queue(&rows, queue::in_reading)?,
             memory: self.memory(first, &found.now)?,
             now: found.now,
+            refuses: None,
         })
     }
 

@@ -7,6 +7,10 @@ local expiry = request['until']
 if expiry and (expiry[1] ~= epoch or tonumber(now) > tonumber(expiry[2])) then
   return answer('expired', request['then'])
 end
+local by = request.grants and evicts()
+if by then
+  return {'evicts', by}
+end
 
 -- A script that fails is not undone. All that can fail comes before the token, which is written last.
 local told = request.announces

@@ -1,5 +1,5 @@
--- Every key begins with ARGV[1]; ARGV[2] is the request, in JSON. Versions are texts: 63 bits do not
--- fit a number of Lua's. Documents are never decoded.
+-- Every key begins with ARGV[1]; ARGV[2] is the request, in JSON; ARGV[3] names the database, if it is not
+-- the first. Versions are texts: 63 bits do not fit a number of Lua's. Documents are never decoded.
 local prefix = ARGV[1]
 local request = cjson.decode(ARGV[2])
 
@@ -13,33 +13,47 @@ local info = redis.call('INFO', 'server', 'replication', 'stats')
 if value(info, 'role', '%a+') ~= 'master' then
   return {'replica', value(info, 'master_host', '[^\r\n]*') or '', value(info, 'master_port', '%d+') or ''}
 end
--- The incarnation: the process, how many bytes it has received as a replica, and the history that it
--- had taken over when it was promoted.
-local incarnation = value(info, 'run_id', '%x+'):sub(1, 16)
-local received = value(info, 'total_net_repl_input_bytes', '[1-9]%d*')
-if received then
-  incarnation = incarnation .. '-' .. received
+-- The incarnation: the process and its database; if it was a replica, also how many bytes it has received
+-- as one, and the history that it had taken over when it was promoted.
+local NONE = '00000000'
+local incarnation = value(info, 'run_id', '%x+'):sub(1, 16) .. ARGV[3]
+local received = value(info, 'total_net_repl_input_bytes', '%d+') or '0'
+local history = (value(info, 'master_replid2', '%x+') or NONE):sub(1, 8)
+local was_replica = received ~= '0' or history ~= NONE
+local note = redis.call('HGET', prefix .. 'incarnation', 'document') or ''
+local _, named = note:find('"incarnation":"' .. incarnation, 1, true)
+local bytes, taken = note:match('^%-(%d+)%-(%x+)"', named and named + 1 or #note + 1)
+-- A server clears that history an hour after its last replica has left, and CONFIG RESETSTAT the number.
+-- What is left tells that it was not promoted again: the note still names it.
+if bytes and (history == taken and taken ~= NONE or history == NONE and (received == bytes or received == '0')) then
+  received, history = bytes, taken
 end
-local before = value(info, 'master_replid2', '%x+')
-local was_replica = before and before:find('[^0]') ~= nil
-if was_replica then
-  incarnation = incarnation .. '-' .. before:sub(1, 8)
-elseif received then
-  -- A server clears that history an hour after its last replica has left. The note still names it.
-  local note = redis.call('HGET', prefix .. 'incarnation', 'document') or ''
-  incarnation = note:match('"incarnation":"(' .. incarnation:gsub('%-', '%%-') .. '%-%x+)"') or incarnation
+if received ~= '0' or history ~= NONE then
+  incarnation = incarnation .. '-' .. received .. '-' .. history
 end
 local now, epoch = clock(incarnation)
+
+-- The policy of a server that removes keys without a time limit, and may have removed a token whose job
+-- runs. What it has removed under another policy had a time limit.
+local function evicts()
+  local policy = value(redis.call('INFO', 'memory'), 'maxmemory_policy', '[%w-]+') or ''
+  if not policy:find('^allkeys') then
+    return nil
+  end
+  local was_reset = value(redis.call('INFO', 'commandstats'), 'cmdstat_config|resetstat', 'calls=[1-9]')
+  return (was_reset or value(info, 'evicted_keys', '[1-9]')) and policy
+end
 
 -- How long the server has certainly kept what was written, in seconds: nothing, if it was a replica,
 -- if a command or the limit of its memory has removed keys since it started, or if the counters of all
 -- that were reset.
 local function kept()
-  if was_replica or received or value(info, 'evicted_keys', '[1-9]') then
+  if was_replica or value(info, 'evicted_keys', '[1-9]') then
     return '0'
   end
   local past = redis.call('INFO', 'commandstats')
-  for _, command in ipairs({'flushall', 'flushdb', 'swapdb', 'restore', 'migrate', 'config|resetstat'}) do
+  local losing = {'flushall', 'flushdb', 'swapdb', 'restore', 'restore-asking', 'migrate', 'config|resetstat'}
+  for _, command in ipairs(losing) do
     if value(past, 'cmdstat_' .. command, 'calls=[1-9]') then
       return '0'
     end
@@ -47,12 +61,14 @@ local function kept()
   return value(info, 'uptime_in_seconds', '%d+')
 end
 
-local entries, seen = {}, {}
+local entries, seen, policy = {}, {}, nil
 
-local function add(key)
+local function add(key, call)
   if not seen[key] then
     seen[key] = true
-    local fields = redis.call('HGETALL', prefix .. key)
+    local fields = call('HGETALL', prefix .. key)
+    -- A key of another program in a list hides no other entry.
+    fields = fields.err and {'version', fields.err} or fields
     if #fields > 0 then
       entries[#entries + 1] = key
       entries[#entries + 1] = fields
@@ -60,13 +76,15 @@ local function add(key)
       entries[#entries + 1] = ''
       entries[#entries + 1] = kept()
     end
+    -- Whoever reads the note may be about to grant.
+    policy = policy or key == 'incarnation' and evicts()
   end
 end
 
 local function answer(outcome, asked)
   for _, ask in ipairs(asked or {}) do
     if ask.one then
-      add(ask.one)
+      add(ask.one, redis.call)
     else
       local keys
       if ask.newest_first then
@@ -75,9 +93,9 @@ local function answer(outcome, asked)
         keys = redis.call('ZRANGE', prefix .. ask.list, ask.from, ask.to, 'BYSCORE', 'LIMIT', ask.skip, ask.limit)
       end
       for _, key in ipairs(keys) do
-        add(key)
+        add(key, redis.pcall)
       end
     end
   end
-  return {outcome, now, epoch, incarnation, entries}
+  return {outcome, now, epoch, incarnation, entries, policy or ''}
 end

@@ -13,10 +13,9 @@ use tokio::runtime::{Builder, Runtime};
 use super::dial::{self, Link, dial};
 use super::fault::Fault;
 use super::login::Login;
-use super::script::{Answered, answered};
+use super::script::{Answer, Answered, answered};
 use super::settings::{Host, Settings};
 use crate::store::deadline::{Activity, Deadline};
-use crate::store::kv::{Found, Outcome};
 use crate::store::{StoreError, Trouble};
 
 /// A command of the store's.
@@ -75,11 +74,14 @@ impl Connection {
         &mut self,
         limit: Duration,
         command: &Command,
-    ) -> Result<(Outcome, Box<Found>), StoreError> {
+    ) -> Result<Answer, StoreError> {
         let runtime = self.take_runtime().map_err(StoreError::refused)?;
         let answer = runtime.block_on(self.try_hosts(Deadline::after(limit), command));
         self.runtime = Some(runtime);
-        answer
+        let mut answer = answer?;
+        let refuses = answer.evicts.take().map(Fault::Evicts);
+        answer.found.refuses = refuses.map(|fault| self.error(self.host(), &fault));
+        Ok(answer)
     }
 
     /// Sends a command over a new connection to the first server, in any state, and returns its
@@ -181,7 +183,7 @@ impl Connection {
         &mut self,
         deadline: Deadline,
         command: &Command,
-    ) -> Result<(Outcome, Box<Found>), StoreError> {
+    ) -> Result<Answer, StoreError> {
         let mut faults = Vec::new();
         if let Some(mut link) = self.link.take()
             && link.is_alive().await
@@ -231,7 +233,7 @@ impl Connection {
         link: &mut Link,
         deadline: Deadline,
         command: &Command,
-    ) -> Result<(Outcome, Box<Found>), Asked> {
+    ) -> Result<Answer, Asked> {
         let login = Login::of(&self.settings, &self.application);
         if !command.only_reads {
             let done = deadline.bound(Activity::LoggingIn, self.log_in(link));
@@ -334,15 +336,15 @@ async fn bound<T>(
         .and_then(|done| done)
 }
 
-async fn ask(link: &mut Link, command: &Command) -> Result<(Outcome, Box<Found>), Fault> {
+async fn ask(link: &mut Link, command: &Command) -> Result<Answer, Fault> {
     link.send(&command.bytes, Activity::Asking).await?;
     read_answer(link).await
 }
 
-async fn read_answer(link: &mut Link) -> Result<(Outcome, Box<Found>), Fault> {
+async fn read_answer(link: &mut Link) -> Result<Answer, Fault> {
     let value = link.receive(Activity::Asking).await?;
     match answered(&value) {
-        Some(Answered::By(outcome, found)) => Ok((outcome, found)),
+        Some(Answered::By(answer)) => Ok(answer),
         Some(Answered::Replica(master)) => Err(Fault::Replica(master)),
         Some(Answered::Evicts(policy)) => Err(Fault::Evicts(policy)),
         None => Err(Fault::Nonsense("the script's answer is another".into())),

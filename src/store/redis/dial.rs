@@ -13,9 +13,9 @@ use redis::Value;
 use redis::aio::AsyncStream as Wire;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_util::codec::Decoder as _;
 
 use super::fault::Fault;
+use super::reply::Reply;
 use super::settings::{Host, Settings};
 use super::tls;
 use crate::store::deadline::{Activity, Deadline};
@@ -29,7 +29,7 @@ pub(super) type Socket = Pin<Box<dyn Wire + Send + Sync>>;
 /// An open connection. Dropping it closes its socket at once.
 pub(super) struct Link {
     wire: Socket,
-    codec: redis::ValueCodec,
+    reply: Reply,
     inbox: BytesMut,
     /// The socket, to be polled; closed with the link.
     pub(super) socket: Arc<OwnedFd>,
@@ -40,7 +40,7 @@ impl Link {
     fn new(wire: Socket, socket: OwnedFd, secured: bool) -> Self {
         Self {
             wire,
-            codec: redis::ValueCodec::default(),
+            reply: Reply::default(),
             inbox: BytesMut::new(),
             socket: Arc::new(socket),
             secured,
@@ -66,11 +66,13 @@ impl Link {
     /// The next answer; an error of the server is a fault.
     pub(super) async fn receive(&mut self, doing: Activity) -> Result<Value, Fault> {
         loop {
-            let decoded = self.codec.decode(&mut self.inbox);
-            match decoded.map_err(|error| Fault::Nonsense(error.to_string()))? {
-                Some(Value::ServerError(error)) => return Err(Fault::said(doing, &error)),
-                Some(value) => return Ok(value),
-                None => {}
+            let end = self.reply.end(&self.inbox, doing);
+            if let Some(end) = end.map_err(Fault::Nonsense)? {
+                let reply = redis::parse_redis_value(&self.inbox.split_to(end));
+                return match reply.map_err(|error| Fault::Nonsense(error.to_string()))? {
+                    Value::ServerError(error) => Err(Fault::said(doing, &error)),
+                    value => Ok(value),
+                };
             }
             self.inbox.reserve(CHUNK);
             let read = self.wire.read_buf(&mut self.inbox).await;

@@ -130,9 +130,14 @@ impl Server<'_, '_> {
             fsync.as_deref(),
             rewrite.as_deref(),
         ));
-        let needed = self.setting("min-replicas-to-write");
-        let needed = needed.and_then(|needed| needed.parse().ok());
-        for check in [findings::replicas(info, needed), findings::cluster(info)] {
+        let [needed, lag] = ["min-replicas-to-write", "min-replicas-max-lag"].map(|name| {
+            let value = self.setting(name);
+            value.and_then(|value| value.parse().ok())
+        });
+        for check in [
+            findings::replicas(info, needed, lag),
+            findings::cluster(info),
+        ] {
             check.into_iter().for_each(&mut *self.tell);
         }
         if self.has_sentinel() {
@@ -149,7 +154,7 @@ impl Server<'_, '_> {
                 Activity::Securing => "tls",
                 _ => "port",
             },
-            Fault::Tls(_) => "tls",
+            Fault::Tls(..) => "tls",
             Fault::Said { .. } if fault.is_full() => "port",
             Fault::Said { .. } => "login",
             _ => "port",

@@ -6,7 +6,14 @@ use redis::ServerError;
 
 use crate::store::deadline::{Activity, TimedOut};
 use crate::store::error::copy_of;
+use crate::store::tls::{Insecure, Remedies};
 use crate::store::{StoreError, Trouble};
+
+const REMEDIES: Remedies = Remedies {
+    not_offered: "have the server listen with TLS (tls-port), or write redis://",
+    untrusted: "give the certificate of the authority that signed the server's as cacert",
+    other: "correct the files of cacert, cert and key, or the server's TLS versions",
+};
 
 /// The remedy for missing rights.
 pub(super) const RIGHTS: &str =
@@ -28,7 +35,7 @@ pub(super) enum Fault {
     /// The server has answered something else than was asked for.
     Nonsense(String),
     /// An error of TLS, in words.
-    Tls(String),
+    Tls(Insecure, String),
     /// The server follows another one, whose address this is.
     Replica(String),
     /// The server removes tokens by this policy when its memory is full.
@@ -64,7 +71,13 @@ impl Fault {
             Self::Replica(_) => true,
             Self::Said { code, .. } => matches!(
                 code.as_str(),
-                "READONLY" | "MOVED" | "ASK" | "MASTERDOWN" | "LOADING" | "CLUSTERDOWN"
+                "READONLY"
+                    | "MOVED"
+                    | "ASK"
+                    | "MASTERDOWN"
+                    | "LOADING"
+                    | "CLUSTERDOWN"
+                    | "NOREPLICAS"
             ),
             _ => false,
         }
@@ -98,7 +111,7 @@ impl Fault {
                 io::ErrorKind::InvalidInput => Trouble::Misconfigured,
                 _ => Trouble::Unavailable,
             },
-            Self::Tls(_) | Self::Settings(_) | Self::Evicts(_) => Trouble::Misconfigured,
+            Self::Tls(..) | Self::Settings(_) | Self::Evicts(_) => Trouble::Misconfigured,
             Self::Said { doing, code, text } => said_trouble(*doing, code, text),
         }
     }
@@ -110,10 +123,10 @@ impl Fault {
             Self::Io(doing, error) => format!("{error}, while {}", doing.words()),
             Self::Said { text, .. } => text.clone(),
             Self::Nonsense(what) => format!("it does not answer as Redis does: {what}"),
-            Self::Tls(what) | Self::Settings(what) => what.clone(),
+            Self::Tls(_, what) | Self::Settings(what) => what.clone(),
             Self::Evicts(policy) => format!(
-                "its memory is full, and it has removed keys (maxmemory-policy {policy}): a token \
-                 that is removed lets two nodes run the job"
+                "when its memory is full it removes keys (maxmemory-policy {policy}), and it has done so, or its \
+                 counters were reset: a token that is removed lets two nodes run the job"
             ),
             Self::Replica(master) if master.len() < 2 => {
                 "it is a replica, and tokens are written on a master".into()
@@ -126,6 +139,9 @@ impl Fault {
 
     /// What to do, if known.
     pub(super) fn remedy(&self) -> Option<&'static str> {
+        if let Self::Tls(why, _) = self {
+            return Some(why.remedy(&REMEDIES));
+        }
         if matches!(self, Self::Evicts(_)) {
             return Some(
                 "CONFIG SET maxmemory-policy noeviction, and in redis.conf; then tokenrun distrust",
@@ -284,6 +300,7 @@ mod tests {
     #[test]
     fn only_a_server_that_can_have_another_in_its_place_leads_to_the_next() {
         assert!(said("READONLY", "").is_elsewhere());
+        assert!(said("NOREPLICAS", "").is_elsewhere());
         assert!(Fault::Replica("h:1".into()).is_elsewhere());
         assert!(!said("OOM", "").is_elsewhere());
         assert!(!said("NOPERM", "").is_elsewhere());

@@ -1,12 +1,22 @@
 //! The two scripts: one reads, one compares and writes. Each is one command, and the server carries
 //! nothing else out meanwhile.
 
+use std::time::Duration;
+
 use redis::Value;
 use serde::Serialize;
 
 use super::settings::Settings;
 use crate::store::kv::{Ask, Commit, Entry, Fields, Found, Outcome, Part, Put, Rank, Server};
 use crate::token::{ClockEpoch, Incarnation, Served, Stamp, StoreTime, WallTime};
+
+/// How long an old master accepts writes after one of its replicas was promoted, if it needs that
+/// replica: `min-replicas-max-lag`, by default 10 s, then up to a second each for whole seconds and for
+/// the regular check.
+const LAG: Duration = Duration::from_secs(MOST_LAG + 2);
+
+/// The highest `min-replicas-max-lag` that [`LAG`] covers.
+pub(super) const MOST_LAG: u64 = 10;
 
 /// The scripts' texts.
 pub(super) struct Scripts {
@@ -54,6 +64,11 @@ fn command(script: &str, settings: &Settings, request: &str) -> Vec<u8> {
     let prefix = &settings.prefix;
     command.arg(script).arg(1).arg(format!("{prefix}tokens"));
     command.arg(prefix).arg(request);
+    let place = match settings.database {
+        0 => String::new(),
+        number => format!("/{number}"),
+    };
+    command.arg(place);
     command.get_packed_command()
 }
 
@@ -158,6 +173,7 @@ struct CommitText<'a> {
     compare: Vec<CompareText<'a>>,
     puts: Vec<PutText<'a>>,
     deletes: Vec<(&'a str, &'a [String])>,
+    grants: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<(&'a str, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,6 +197,7 @@ impl<'a> CommitText<'a> {
             compare: compare.collect(),
             puts: commit.puts.iter().map(PutText::of).collect(),
             deletes: deletes.map(|it| (it.key.as_str(), &it.lists[..])).collect(),
+            grants: commit.grants,
             until: until.map(|it| (it.epoch().0.as_str(), it.tick_ms().to_string())),
             announces: told.map(|it| (it.channel.as_str(), it.if_any_in.as_str())),
             then: commit.then.iter().map(AskText::of).collect(),
@@ -188,10 +205,19 @@ impl<'a> CommitText<'a> {
     }
 }
 
+/// The answer of a script that was carried out.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) outcome: Outcome,
+    pub(super) found: Box<Found>,
+    /// The policy by which the server removes tokens, if it does and the note was read.
+    pub(super) evicts: Option<String>,
+}
+
 /// A script's answer.
 #[derive(Debug)]
 pub(super) enum Answered {
-    By(Outcome, Box<Found>),
+    By(Answer),
     /// The server follows this other one.
     Replica(String),
     /// The server removes tokens by this policy.
@@ -214,18 +240,23 @@ pub(super) fn answered(value: &Value) -> Option<Answered> {
     };
     let now = number(parts.get(1)?)?;
     let epoch = text(parts.get(2)?)?;
+    let incarnation = text(parts.get(3)?)?;
     let mut server = Server {
-        incarnation: Some(Incarnation(text(parts.get(3)?)?.to_owned())),
+        incarnation: Some(Incarnation(incarnation.to_owned())),
         // Whatever is set now: what counts is what was set when the last commits were made.
         durable: false,
         unnoted: Served::NOTHING,
+        lag: match incarnation.contains('-') {
+            true => LAG,
+            false => Duration::ZERO,
+        },
     };
     let mut entries = std::collections::BTreeMap::new();
     for pair in array(parts.get(4)?)?.chunks_exact(2) {
         let key = text(&pair[0])?;
         if key.is_empty() {
             let seconds = u64::try_from(number(&pair[1])?).ok()?;
-            server.unnoted = Served::For(std::time::Duration::from_secs(seconds));
+            server.unnoted = Served::For(Duration::from_secs(seconds));
         } else {
             entries.insert(key.to_owned(), entry(array(&pair[1])?)?);
         }
@@ -234,8 +265,14 @@ pub(super) fn answered(value: &Value) -> Option<Answered> {
         entries,
         now: time(epoch, now),
         server,
+        refuses: None,
     };
-    Some(Answered::By(outcome, Box::new(found)))
+    let policy = text(parts.get(5)?)?;
+    Some(Answered::By(Answer {
+        outcome,
+        found: Box::new(found),
+        evicts: Some(policy.to_owned()).filter(|policy| !policy.is_empty()),
+    }))
 }
 
 /// The server has one clock.
@@ -253,7 +290,7 @@ fn time(epoch: &str, ms: i64) -> StoreTime {
 fn entry(fields: &[Value]) -> Option<Entry> {
     let mut all = Fields::new();
     for pair in fields.chunks_exact(2) {
-        all.insert(text(&pair[0])?.to_owned(), lossy(&pair[1])?);
+        all.insert(lossy(&pair[0])?, lossy(&pair[1])?);
     }
     let mut take = |name: &str| all.remove(name).unwrap_or_default();
     let version = take("version");
@@ -315,13 +352,13 @@ mod tests {
 
     fn answer(outcome: &str, entries: Vec<Value>) -> Value {
         let head = [outcome, "1700", "e1", "i1"].map(bulk);
-        let all = head.into_iter().chain([Value::Array(entries)]);
+        let all = head.into_iter().chain([Value::Array(entries), bulk("")]);
         Value::Array(all.collect())
     }
 
     fn found(value: &Value) -> Found {
         match answered(value) {
-            Some(Answered::By(_, found)) => *found,
+            Some(Answered::By(answer)) => *answer.found,
             other => panic!("{other:?}"),
         }
     }
@@ -355,7 +392,7 @@ mod tests {
     #[test]
     fn without_a_note_it_says_how_long_the_server_has_kept_everything() {
         let found = found(&answer("done", vec![bulk(""), bulk("12")]));
-        let twelve = std::time::Duration::from_secs(12);
+        let twelve = Duration::from_secs(12);
         assert_eq!(found.server.unnoted, Served::For(twelve));
     }
 
@@ -390,6 +427,6 @@ mod tests {
     fn a_script_is_sent_without_its_comments() {
         let Scripts { read, commit } = Scripts::new();
         assert!(!read.contains("--") && !commit.contains("--"));
-        assert!(read.len() < 3_000, "{}", read.len());
+        assert!(read.len() < 3_300, "{}", read.len());
     }
 }

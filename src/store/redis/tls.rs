@@ -10,7 +10,7 @@ use tokio_rustls::client::TlsStream;
 use super::fault::Fault;
 use super::settings::Tls;
 use crate::store::deadline::Activity;
-use crate::store::tls::{Demands, config, is_certain};
+use crate::store::tls::{Demands, Insecure, bad_certificate, config, is_certain, of_certificate};
 
 /// Makes a connection secure.
 pub(super) async fn secure(
@@ -18,6 +18,7 @@ pub(super) async fn secure(
     name: &str,
     stream: TcpStream,
 ) -> Result<TlsStream<TcpStream>, Fault> {
+    let other = |text| Fault::Tls(Insecure::Other, text);
     let config = config(Demands {
         roots: Some(&files.roots),
         name: true,
@@ -26,12 +27,15 @@ pub(super) async fn secure(
         only_13: false,
         only_12: false,
     })
-    .map_err(Fault::Tls)?;
+    .map_err(other)?;
     let name = ServerName::try_from(name.to_owned())
-        .map_err(|_| Fault::Tls(format!("{name:?} is no name that a certificate can have")))?;
+        .map_err(|_| other(format!("{name:?} is no name that a certificate can have")))?;
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
     connecting.await.map_err(|error| match is_certain(&error) {
-        true => Fault::Tls(format!("no TLS with it: {error}")),
+        true => {
+            let why = bad_certificate(&error).map_or(Insecure::Other, of_certificate);
+            Fault::Tls(why, format!("no TLS with it: {error}"))
+        }
         false => Fault::Io(Activity::Securing, error),
     })
 }

@@ -5,6 +5,8 @@
 //! every process that relied on that data: all of them are on this host. So a restart forgets
 //! nothing that matters, and is always durable.
 
+use std::time::Duration;
+
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
 use super::kept::Kept;
@@ -24,6 +26,7 @@ pub(super) fn memory(file: Incarnation, note: Option<IncarnationNote>) -> Memory
         durable: true,
         note,
         unnoted: Served::NOTHING,
+        lag: Duration::ZERO,
     }
 }
 

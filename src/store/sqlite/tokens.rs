@@ -47,6 +47,7 @@ impl Tokens for SqliteStore {
             now,
             queue: queue.into_iter().map(|(_, entry)| entry).collect(),
             memory: incarnation::memory(self.file.incarnation(), note),
+            refuses: None,
         })
     }
 

@@ -9,7 +9,7 @@ use super::super::fault::{Fault, code};
 use super::super::settings::{Address, Host, Settings, SslMode};
 use crate::store::checkup::Check;
 use crate::store::deadline::Activity;
-use crate::store::tls::Insecure;
+use crate::store::tls::Remedies;
 
 /// The name of a server, once its addresses are known.
 pub(super) fn name(host: &Host, addresses: &[SocketAddr]) -> Option<Check> {
@@ -96,7 +96,7 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
             "see whether the server is stopped, overloaded or out of disk, and whether it is MySQL or \
              MariaDB that listens there",
         ),
-        Fault::Tls(why, _) => ("tls", tls_remedy(*why)),
+        Fault::Tls(why, _) => ("tls", why.remedy(&REMEDIES)),
         Fault::Settings(_) => ("tls", "correct the store's settings"),
         Fault::ReadOnly => ("server", "name the server that accepts writes"),
         Fault::Login(_) => (
@@ -146,20 +146,8 @@ fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
     }
 }
 
-const fn tls_remedy(why: Insecure) -> &'static str {
-    match why {
-        Insecure::NotOffered => {
-            "set ssl_cert and ssl_key on the server; ssl-mode=PREFERRED does without"
-        }
-        Insecure::Name => {
-            "connect by a name that the certificate has, or have one made for this name"
-        }
-        Insecure::Expired => "renew the server's certificate, or correct this host's clock",
-        Insecure::Untrusted => {
-            "give the certificate of the authority that signed the server's as ssl-ca"
-        }
-        Insecure::Other => {
-            "correct the files of ssl-ca, ssl-cert and ssl-key, or the server's TLS versions"
-        }
-    }
-}
+const REMEDIES: Remedies = Remedies {
+    not_offered: "set ssl_cert and ssl_key on the server; ssl-mode=PREFERRED does without",
+    untrusted: "give the certificate of the authority that signed the server's as ssl-ca",
+    other: "correct the files of ssl-ca, ssl-cert and ssl-key, or the server's TLS versions",
+};

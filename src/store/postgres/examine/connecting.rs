@@ -11,7 +11,7 @@ use crate::store::checkup::Check;
 use crate::store::deadline::Activity;
 use crate::store::postgres::conninfo::settings::{Address, Host, Settings, SslMode};
 use crate::store::postgres::fault::Fault;
-use crate::store::tls::Insecure;
+use crate::store::tls::Remedies;
 
 const VERIFY: &str =
     "set sslmode=verify-full with sslrootcert, the file of the authority that signed (or system)";
@@ -103,7 +103,7 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
             "check whether the server is stopped, overloaded or out of disk, and whether it is PostgreSQL \
              that listens there",
         ),
-        Fault::Tls(why, _) => Check::fail("tls", trouble, words, tls_remedy(*why)),
+        Fault::Tls(why, _) => Check::fail("tls", trouble, words, why.remedy(&REMEDIES)),
         Fault::Settings(_) => Check::fail("tls", trouble, words, "correct the store's settings"),
         Fault::Standby => Check::fail("server", trouble, words, "name the primary"),
         Fault::Driver(_) | Fault::Unable(_) => refused(settings, fault),
@@ -163,24 +163,12 @@ fn refused(settings: &Settings, fault: &Fault) -> Check {
     Check::fail(step, fault.trouble(), found, remedy)
 }
 
-const fn tls_remedy(why: Insecure) -> &'static str {
-    match why {
-        Insecure::NotOffered => {
-            "set ssl = on and a certificate on the server; sslmode=prefer does without"
-        }
-        Insecure::Name => {
-            "connect by a name that the certificate has, or have one made for this name"
-        }
-        Insecure::Expired => "renew the server's certificate, or correct this host's clock",
-        Insecure::Untrusted => {
-            "give the certificate of the authority that signed the server's as sslrootcert, or have \
-             the server's signed by one that is in there"
-        }
-        Insecure::Other => {
-            "correct the files of sslrootcert, sslcert and sslkey, or the server's TLS versions"
-        }
-    }
-}
+const REMEDIES: Remedies = Remedies {
+    not_offered: "set ssl = on and a certificate on the server; sslmode=prefer does without",
+    untrusted: "give the certificate of the authority that signed the server's as sslrootcert, or have \
+             the server's signed by one that is in there",
+    other: "correct the files of sslrootcert, sslcert and sslkey, or the server's TLS versions",
+};
 
 /// An existing connection, as far as TLS and the login are concerned.
 pub(super) struct Made {

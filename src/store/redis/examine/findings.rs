@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::script::MOST_LAG;
 use super::super::settings::Host;
 use crate::store::Trouble;
 use crate::store::checkup::Check;
@@ -107,7 +108,7 @@ pub(super) fn primary(masters: &[String]) -> Check {
                 "{} accept writes: each can grant the same token",
                 several.join(" and ")
             ),
-            "make all but one replicas (REPLICAOF), and set min-replicas-to-write 1",
+            "make all but one replicas (REPLICAOF), and set min-replicas-to-write to their number",
         ),
     }
 }
@@ -194,26 +195,50 @@ pub(super) fn durability(info: &Info, fsync: Option<&str>, on_rewrite: Option<&s
     }
 }
 
-/// Whether a master that has lost its replicas stops. `needed`: `min-replicas-to-write`, if this user may
-/// read it.
-pub(super) fn replicas(info: &Info, needed: Option<u64>) -> Option<Check> {
+/// What a master needs so that it stops as soon as one of its replicas is another's.
+fn all_of(replicas: u64) -> String {
+    format!("set min-replicas-to-write {replicas} and min-replicas-max-lag 1")
+}
+
+/// Whether a master stops when one of its replicas is promoted, whatever the others do. `needed` and `lag`:
+/// `min-replicas-to-write` and `min-replicas-max-lag`, if this user may read them.
+pub(super) fn replicas(info: &Info, needed: Option<u64>, lag: Option<u64>) -> Option<Check> {
     const STEP: &str = "replicas";
     let count = info.number("connected_slaves");
     // The server tells it only if the setting is not 0.
     let needs_them = !info.text("min_slaves_good_slaves").is_empty();
     let near = info.number("min_slaves_good_slaves");
-    let needed = needed.unwrap_or(1);
+    let least = needed.unwrap_or(1);
     match (count, needs_them) {
         (0, false) => None,
-        (_, true) if near < needed => Some(Check::fail(
+        (_, true) if near < least => Some(Check::fail(
             STEP,
             Trouble::Unavailable,
-            format!("{near} of {needed} replicas are there: the server refuses writes"),
+            format!("{near} of {least} replicas are there: the server refuses writes"),
             "start the replicas, or see why they lag (min-replicas-to-write, min-replicas-max-lag)",
+        )),
+        (2.., true) if needed.is_none() => Some(Check::unknown(
+            STEP,
+            format!("{count} replicas, and this user may not read how many of them it needs"),
+            format!("see that redis.conf has min-replicas-to-write {count}"),
+        )),
+        (_, true) if least < count => Some(Check::warn(
+            STEP,
+            format!(
+                "{least} of {count} replicas are enough for writes: when one is promoted, this server goes on \
+                 with the others, and two nodes run the job"
+            ),
+            all_of(count),
+        )),
+        (_, true) if lag.is_some_and(|lag| lag > MOST_LAG) => Some(Check::warn(
+            STEP,
+            "min-replicas-max-lag is long: when a replica is promoted, this server accepts heartbeats for so \
+             long, and two nodes run the job",
+            all_of(count),
         )),
         (count, true) => Some(Check::fine(
             STEP,
-            format!("{count} replicas, without which it refuses writes"),
+            format!("{count} replicas, without any of which it refuses writes"),
         )),
         (count, false) => Some(Check::warn(
             STEP,
@@ -221,7 +246,7 @@ pub(super) fn replicas(info: &Info, needed: Option<u64>) -> Option<Check> {
                 "{count} replicas; when one is promoted, this server goes on accepting the \
                  heartbeats of those who still reach it, and two nodes run the job"
             ),
-            "set min-replicas-to-write 1 and min-replicas-max-lag 1",
+            all_of(count),
         )),
     }
 }
@@ -232,7 +257,7 @@ pub(super) fn cluster(info: &Info) -> Option<Check> {
             "cluster",
             "one node of a cluster; its failover may lose grants, and tokenrun follows it only to \
              nodes that the URL names",
-            "name the node with tokenrun's keys and its replicas, and set min-replicas-to-write 1",
+            "name the node with tokenrun's keys and its replicas, and set min-replicas-to-write to their number",
         )
     })
 }
@@ -246,7 +271,8 @@ pub(super) fn sentinel(info: &Info) -> Check {
     Check::warn(
         "sentinel",
         found,
-        "set min-replicas-to-write 1 and min-replicas-max-lag 1, and name all servers in the URL",
+        "set min-replicas-to-write to the number of replicas and min-replicas-max-lag 1, and name all \
+         servers in the URL",
     )
 }
 
@@ -297,20 +323,33 @@ mod tests {
 
     #[test]
     fn replicas_are_warned_of_unless_the_master_needs_them() {
-        assert_eq!(replicas(&info(&[]), None), None);
-        let loose = replicas(&info(&[("connected_slaves", "1")]), None).unwrap();
+        assert_eq!(replicas(&info(&[]), None, None), None);
+        let loose = replicas(&info(&[("connected_slaves", "1")]), None, None).unwrap();
         assert_eq!(loose.verdict, Verdict::Warn);
         let tight = [("connected_slaves", "1"), ("min_slaves_good_slaves", "1")];
-        let verdict = |needed| replicas(&info(&tight), needed).unwrap().verdict;
+        let verdict = |needed| replicas(&info(&tight), needed, Some(10)).unwrap().verdict;
         assert_eq!(
             (verdict(None), verdict(Some(1))),
             (Verdict::Fine, Verdict::Fine)
         );
         assert!(matches!(verdict(Some(2)), Verdict::Fail(_)));
         let none = [("connected_slaves", "1"), ("min_slaves_good_slaves", "0")];
-        assert!(is_fail(&replicas(&info(&none), None).unwrap()));
+        assert!(is_fail(&replicas(&info(&none), None, None).unwrap()));
+        let slow = replicas(&info(&tight), Some(1), Some(11)).unwrap();
+        assert_eq!(slow.verdict, Verdict::Warn);
         assert_eq!(sentinel(&info(&tight)).verdict, Verdict::Fine);
         assert_eq!(sentinel(&info(&[])).verdict, Verdict::Warn);
+    }
+
+    /// With the others the old master goes on beside the one that was promoted.
+    #[test]
+    fn a_master_that_does_not_need_all_of_its_replicas_is_warned_of() {
+        let three = [("connected_slaves", "3"), ("min_slaves_good_slaves", "3")];
+        let verdict = |needed| replicas(&info(&three), needed, Some(1)).unwrap().verdict;
+        assert_eq!(verdict(Some(1)), Verdict::Warn);
+        assert_eq!(verdict(Some(2)), Verdict::Warn);
+        assert_eq!(verdict(Some(3)), Verdict::Fine);
+        assert_eq!(verdict(None), Verdict::Unknown);
     }
 
     #[test]
