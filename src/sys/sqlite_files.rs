@@ -164,3 +164,70 @@ fn objection_to(
         &directory,
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt as _, symlink};
+
+    const FLAGS: OFlags = OFlags::RDWR.union(OFlags::CREATE).union(OFlags::CLOEXEC);
+
+    fn opened(path: &Path, database: &Path) -> io::Result<OwnedFd> {
+        open_beside(path, database, FLAGS, Mode::RUSR | Mode::WUSR)
+    }
+
+    #[test]
+    fn only_the_files_beside_a_database_are_judged() {
+        assert_eq!(database_of(b"/a/x.db-wal"), Some(Path::new("/a/x.db")));
+        assert_eq!(database_of(b"/a/x.db-journal"), Some(Path::new("/a/x.db")));
+        assert_eq!(database_of(b"/a/x.db"), None);
+    }
+
+    #[test]
+    fn a_file_gets_an_owner_only_if_it_was_just_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("x.db");
+        fs::write(&database, "").unwrap();
+        let log = folder.path().join("x.db-wal");
+        let made = opened(&log, &database).unwrap();
+        assert_eq!(MADE.get(), Some(made.as_raw_fd()));
+        let found = fs::metadata(&log).unwrap();
+        // SAFETY: it takes numbers only.
+        let give_to = |uid| unsafe { give(made.as_raw_fd(), uid, found.gid()) };
+        assert_eq!(give_to(found.uid()), 0);
+        assert_eq!(MADE.get(), None);
+        // To give it away for the second time does nothing, whoever asks.
+        assert_eq!(give_to(found.uid() + 1), 0);
+        assert_eq!(fs::metadata(&log).unwrap().uid(), found.uid());
+    }
+
+    #[test]
+    fn no_link_is_followed_on_the_way_or_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = |name: &str| folder.path().join(name);
+        fs::create_dir(inside("real")).unwrap();
+        fs::write(inside("real/x.db"), "").unwrap();
+        fs::write(inside("real/other"), "").unwrap();
+        symlink("real", inside("way")).unwrap();
+        symlink("other", inside("real/x.db-wal")).unwrap();
+        for path in ["way/x.db-shm", "real/x.db-wal"] {
+            let refused = opened(&inside(path), &inside("real/x.db")).unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(libc::ELOOP), "{path}");
+        }
+        assert!(!inside("real/x.db-shm").exists());
+    }
+
+    #[test]
+    fn a_second_name_or_a_pipe_is_refused_whosever_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = |name: &str| folder.path().join(name);
+        fs::write(inside("x.db"), "").unwrap();
+        fs::write(inside("other"), "").unwrap();
+        fs::hard_link(inside("other"), inside("x.db-wal")).unwrap();
+        nix::unistd::mkfifo(&inside("x.db-shm"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for path in ["x.db-wal", "x.db-shm"] {
+            let refused = opened(&inside(path), &inside("x.db")).unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(libc::EPERM), "{path}");
+        }
+    }
+}

@@ -185,6 +185,47 @@ fn needs_root_doctor_advises_the_sticky_bit_for_a_shared_directory() {
     assert!(!doctor().contains("chmod"), "{}", doctor());
 }
 
+/// A directory of root's that the group may not enter.
+fn private_directory(path: &Path) {
+    fs::create_dir(path).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o2700)).unwrap();
+}
+
+#[test]
+fn needs_root_a_private_directory_under_the_name_of_the_locks_stays_as_it_is() {
+    let store = shared(0o2770);
+    let locks = store.locks();
+    private_directory(&locks);
+    let ended = run(&store).with(&["-v"]).end().with_code(0);
+    let said = "does not belong to the users of the directory";
+    assert!(ended.stderr.contains(said), "{ended:?}");
+    assert_eq!(fs::read_dir(&locks).unwrap().count(), 0);
+    let mode = fs::metadata(&locks).unwrap().mode() & 0o7777;
+    assert_eq!(mode, 0o2700, "{mode:o}");
+}
+
+#[test]
+fn needs_root_what_root_makes_beside_a_users_database_is_the_users() {
+    let store = Store::new();
+    let state = store.file("state");
+    fs::create_dir(&state).unwrap();
+    chown(&state, Some(HOSTILE), Some(HOSTILE)).unwrap();
+    let by_user = || run(&store).with_user_in(HOSTILE, None);
+    let made = store.verb(&["init"]).with_user_in(HOSTILE, None);
+    made.end().with_code(0);
+    for end in ["-wal", "-shm"] {
+        // It may not have made them.
+        let _ = fs::remove_file(beside(&store, end));
+    }
+    run(&store).end().with_code(0);
+    for end in ["-wal", "-shm"] {
+        let found = fs::metadata(beside(&store, end)).unwrap();
+        let owned = (found.uid(), found.gid(), found.mode() & 0o7777);
+        assert_eq!(owned, (HOSTILE, HOSTILE, 0o600), "{end}");
+    }
+    by_user().end().with_code(0);
+}
+
 #[test]
 fn needs_root_the_draft_of_a_database_leads_nowhere() {
     let store = shared(0o2770);

@@ -1,8 +1,9 @@
 //! A store in a directory that several users of one group share.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::Signal;
 
@@ -105,6 +106,35 @@ fn two_users_of_a_group_exclude_each_other_and_take_over_from_the_dead() {
 fn outcome(run: &serde_json::Value) -> String {
     let text = |name: &str| run[name].as_str().unwrap().to_owned();
     format!("{} {}", text("client"), text("outcome"))
+}
+
+#[test]
+fn each_user_of_a_group_removes_the_lock_files_of_their_own_dead_runs() {
+    let store = shared(MODE);
+    let users = [("node-a", 61_001), ("node-b", 61_002)];
+    for (client, user) in users {
+        let script = "echo $$; exec sleep 300";
+        let line = run(&store, client, script).with(&["--keep=0"]);
+        let held = by(line, user, "077").start();
+        let job: i32 = until("the job has begun", || {
+            held.stdout().trim().parse().map_err(|_| held.stderr())
+        });
+        held.signal(Signal::SIGKILL);
+        held.end();
+        until_dead(job);
+    }
+    let left = store.lock_files();
+    assert!(!left.is_empty(), "{left:?}");
+    let long_ago = SystemTime::now() - Duration::from_hours(48);
+    for name in &left {
+        let file = File::options().write(true).open(store.locks().join(name));
+        file.unwrap().set_modified(long_ago).unwrap();
+    }
+    for (client, user) in users {
+        let line = run(&store, client, "true").with(&["--keep=0"]);
+        by(line, user, "077").end().with_code(0);
+    }
+    assert_eq!(store.lock_files(), [""; 0]);
 }
 
 /// A user who died while the store was being made, or an administrator's `touch`.
