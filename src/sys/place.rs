@@ -440,6 +440,10 @@ mod tests {
             Errno::of(&directory.enter(link).unwrap_err()),
             Some(Errno::ENOTDIR)
         );
+        fs::create_dir(folder.path().join("real")).unwrap();
+        let way = OsStr::new("way");
+        symlink("real", folder.path().join(way)).unwrap();
+        assert!(directory.enter(way).is_err());
         directory.remove(link).unwrap();
         directory.remove(link).unwrap();
         assert!(folder.path().join("target").exists());

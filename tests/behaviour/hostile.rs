@@ -138,6 +138,12 @@ fn needs_root_a_private_file_beside_the_database_is_neither_given_away_nor_writt
             line.end().with_code(78).says(&[&format!("tokens.db{end}")]);
             assert_private([&key, &planted]);
         }
+        // Nor does it matter that a group may write to it, if it is another.
+        chown(&planted, Some(0), Some(0)).unwrap();
+        fs::set_permissions(&planted, Permissions::from_mode(0o660)).unwrap();
+        run(&store).end().with_code(78);
+        assert_eq!(fs::read(&planted).unwrap(), b"private");
+        assert_eq!(fs::metadata(&planted).unwrap().uid(), 0);
     }
 }
 

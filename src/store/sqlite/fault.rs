@@ -195,8 +195,7 @@ impl Location {
         lengths.max() >= Some(limit.saturating_sub(GROWTH))
     }
 
-    /// Checks what lies beside the file, before SQLite opens it. What comes later is refused by
-    /// [`crate::sys::sqlite_files`].
+    /// Why what lies beside the file is not used, as [`crate::sys::sqlite_files`] judges it.
     pub(super) fn check_companions(&self) -> Result<(), StoreError> {
         for path in COMPANIONS.map(|end| companion(&self.path, end)) {
             match objection_at(&path, &self.path) {

@@ -182,7 +182,6 @@ pub(super) fn open(
     let directory = directory_of(location)?;
     let StoreFile { id, inode, has_log } =
         find_or_make(location, &directory, timeout, clock, &open)?;
-    location.check_companions()?;
     sqlite_files::guard();
     let connection =
         connect(&location.path).map_err(|error| location.sqlite("open it", &error, timeout))?;
