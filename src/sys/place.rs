@@ -147,35 +147,40 @@ impl Directory {
     }
 
     /// Makes the directory with this path, and those that are missing on the way to it. Each is shared
-    /// like the one that it is made in, and survives a power cut.
+    /// like the one that it is made in.
     ///
     /// # Errors
     /// Those of [`Place::find`] and mkdir(2). A dangling link is `NotFound`.
     pub fn make(path: &Path) -> io::Result<Self> {
-        let Place {
-            mut directory,
-            names,
-            is_dangling,
-        } = Place::find(path)?;
-        if is_dangling {
-            return Err(Errno::ENOENT.into());
-        }
-        for name in names {
-            directory = directory.make_one(&name)?;
-        }
-        Ok(directory)
+        Self::make_and(path, |_| Ok(()))
     }
 
-    fn make_one(&self, name: &OsStr) -> io::Result<Self> {
-        let mode = Mode::from_raw_mode(self.sharing()?.directory_mode());
-        // The mode is right from the beginning: what has the name later may be another directory.
-        match without_umask(|| mkdirat(&self.file, name, mode)) {
-            Ok(()) => self.sync()?,
-            // Another process was quicker.
-            Err(errno) if errno == rustix::io::Errno::EXIST => {}
-            Err(errno) => return Err(errno.into()),
+    /// The same for directories that survive a power cut.
+    ///
+    /// # Errors
+    /// As [`Self::make`], and those of fsync(2).
+    pub fn make_durable(path: &Path) -> io::Result<Self> {
+        Self::make_and(path, Self::sync)
+    }
+
+    fn make_and(path: &Path, in_parent: impl Fn(&Self) -> io::Result<()>) -> io::Result<Self> {
+        let place = Place::find(path)?;
+        if place.is_dangling {
+            return Err(Errno::ENOENT.into());
         }
-        self.enter(name)
+        let mut directory = place.directory;
+        for name in place.names {
+            let mode = Mode::from_raw_mode(directory.sharing()?.directory_mode());
+            // The mode is right from the beginning: what has the name later may be another directory.
+            match without_umask(|| mkdirat(&directory.file, &name, mode)) {
+                Ok(()) => in_parent(&directory)?,
+                // Another process was quicker.
+                Err(errno) if errno == rustix::io::Errno::EXIST => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            directory = directory.enter(&name)?;
+        }
+        Ok(directory)
     }
 
     /// Its path, without symbolic links.

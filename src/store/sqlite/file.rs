@@ -289,7 +289,8 @@ fn directory_of(location: &Location) -> Result<Directory, StoreError> {
         return Ok(place.directory);
     }
     filesystem::check(place.directory.path())?;
-    Directory::make(parent).map_err(|error| location.io("make the directory", parent, &error))
+    Directory::make_durable(parent)
+        .map_err(|error| location.io("make the directory", parent, &error))
 }
 
 /// Makes an empty file for this user alone or for the group that shares the directory.
