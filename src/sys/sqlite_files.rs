@@ -35,6 +35,11 @@ thread_local! {
     static MADE: Cell<Option<RawFd>> = const { Cell::new(None) };
 }
 
+/// A function as SQLite keeps it, and what the two are.
+type Call = unsafe extern "C" fn();
+type Open = unsafe extern "C" fn(*const c_char, c_int, c_int) -> c_int;
+type Give = unsafe extern "C" fn(c_int, libc::uid_t, libc::gid_t) -> c_int;
+
 /// Has SQLite call these functions. To be called before a database is opened.
 pub fn guard() {
     static ONCE: Once = Once::new();
@@ -46,18 +51,10 @@ pub fn guard() {
             let Some(set) = vfs.as_ref().and_then(|vfs| vfs.xSetSystemCall) else {
                 return;
             };
-            let opens: unsafe extern "C" fn(*const c_char, c_int, c_int) -> c_int = open_file;
-            let gives: unsafe extern "C" fn(c_int, libc::uid_t, libc::gid_t) -> c_int = give;
-            set(
-                vfs,
-                c"open".as_ptr(),
-                Some(std::mem::transmute::<_, unsafe extern "C" fn()>(opens)),
-            );
-            set(
-                vfs,
-                c"fchown".as_ptr(),
-                Some(std::mem::transmute::<_, unsafe extern "C" fn()>(gives)),
-            );
+            let opens = std::mem::transmute::<Open, Call>(open_file);
+            set(vfs, c"open".as_ptr(), Some(opens));
+            let gives = std::mem::transmute::<Give, Call>(give);
+            set(vfs, c"fchown".as_ptr(), Some(gives));
         }
     });
 }
