@@ -8,6 +8,7 @@ mod keys;
 mod refusal;
 
 pub use self::document::{CAPTURED, FOREVER, Setting, Source};
+pub use self::file::{FileText, Missing, Role, read};
 pub use self::keys::{KEYS, Key, Kind, REFUSED};
 pub use self::refusal::Refusal;
 
@@ -15,7 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use self::document::Document;
-use self::file::Missing;
+use self::file::CONFIGURATION;
 
 /// The administrator's file for all users.
 pub const SYSTEM_FILE: &str = "/etc/tokenrun/config.toml";
@@ -72,7 +73,7 @@ impl Config {
     }
 
     fn add(&mut self, path: &Path, missing: Missing) -> Result<(), Refusal> {
-        if let Some(contents) = file::read(path, missing)? {
+        if let Some(contents) = read(path, &CONFIGURATION, missing)? {
             self.documents.push(Document::read(path, &contents)?);
         }
         Ok(())

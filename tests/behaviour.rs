@@ -39,6 +39,8 @@ mod guarding;
 mod heartbeats;
 #[path = "behaviour/hooks.rs"]
 mod hooks;
+#[path = "behaviour/hostile.rs"]
+mod hostile;
 #[path = "behaviour/lease.rs"]
 mod lease;
 #[path = "behaviour/leftovers.rs"]

@@ -21,7 +21,7 @@ pub(super) struct StoreFlags {
     ///
     /// The default file is tokenrun.db in the state directory: /var/lib/tokenrun for root,
     /// $XDG_STATE_HOME/tokenrun or ~/.local/state/tokenrun for other users. Several users of a host
-    /// can share a file in a directory of mode 2770. As process 1 of a container and in Kubernetes
+    /// can share a file in a directory of mode 3770. As process 1 of a container and in Kubernetes
     /// there is no default.
     #[arg(
         short,
@@ -41,8 +41,9 @@ pub(super) struct StoreFlags {
 struct FileFlags {
     /// A file that holds the value of --store, for example a mounted secret [default: none]
     ///
-    /// Every run reads it again. If it holds a password, and every user of the host can read it, a
-    /// warning says so.
+    /// Every run reads it again. It belongs to this user or root, others cannot write it, and a path in
+    /// it is absolute. If it holds a password, and every user of the host can read it, a warning says
+    /// so.
     #[arg(
         long,
         value_name = "FILE",

@@ -1,50 +1,51 @@
 //! Writes a file so that a reader sees the old one or the whole new one.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::sys::open_flags::NO_WAIT;
+use crate::sys::errno::Errno;
+use crate::sys::place::{Directory, Place};
+
+/// The permissions of a new file, less those of the umask.
+const MODE: u32 = 0o666;
 
 /// Replaces a file, or makes it. `mark` is what no other process has in the name of its temporary
 /// file, which lies beside it. An existing special file (a device, a pipe) is written to, never
-/// replaced.
+/// replaced. A symbolic link stays: the file that it names is replaced. One of another user is not
+/// followed.
 ///
 /// # Errors
 /// If the file or its directory can't be written.
 pub fn write_whole(path: &Path, text: &[u8], mark: impl Display) -> io::Result<()> {
-    // A symbolic link stays: the file that it names is replaced.
-    let named = fs::canonicalize(path);
-    let path = named.as_deref().unwrap_or(path);
-    let is_something_else = |found: fs::Metadata| !found.is_file();
-    if fs::metadata(path).is_ok_and(is_something_else) {
-        // A pipe without a reader is an error, and not waited for.
-        let mut there = OpenOptions::new()
-            .write(true)
-            .custom_flags(NO_WAIT)
-            .open(path)?;
-        return there.write_all(text);
+    let Place {
+        directory, names, ..
+    } = Place::find(path)?;
+    let mut names = names.iter();
+    let (name, more) = (names.next().ok_or(Errno::EISDIR)?, names.next());
+    let found = directory.look(name).and_then(|there| there.metadata());
+    if more.is_some() {
+        return Err(found.map_or_else(|error| error, |_| Errno::ENOTDIR.into()));
     }
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is no file name"))?;
+    if found.is_ok_and(|found| !found.is_file()) {
+        // A pipe without a reader is an error, and not waited for.
+        return directory.open_special(name)?.write_all(text);
+    }
     let mut temporary = OsString::from(".");
     temporary.push(name);
     temporary.push(format!(".{mark}"));
-    let temporary = path.with_file_name(temporary);
-    let written = write_new(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+    let written =
+        write_new(&directory, &temporary, text).and_then(|()| directory.rename(&temporary, name));
     if written.is_err() {
         // The write failed; the temporary file is only litter.
-        let _ = fs::remove_file(&temporary);
+        let _ = directory.remove(&temporary);
     }
     written
 }
 
-fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
+fn write_new(directory: &Directory, name: &OsStr, text: &[u8]) -> io::Result<()> {
+    let mut file = directory.create(name, MODE)?;
     file.write_all(text)?;
     file.sync_all()
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::ofd;
 use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
+use crate::sys::user::effective_id;
 use crate::token::{GroupName, SessionId};
 
 /// The byte that is locked.
@@ -56,19 +57,24 @@ impl RuntimeFile {
     /// # Errors
     /// Those of open(2); AlreadyExists if the file has other contents.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(NO_FOLLOW | NO_WAIT)
-            .open(path)?;
-        if !file.metadata()?.is_file() || contents(&mut file)? == Some(None) {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600);
+        options.custom_flags(NO_FOLLOW | NO_WAIT);
+        match options.clone().create_new(true).open(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => {
+                let file = made?;
+                file.set_permissions(Permissions::from_mode(0o600))?;
+                return Ok(Self(file));
+            }
+        }
+        let mut file = options.open(path)?;
+        let found = file.metadata()?;
+        let is_own = found.uid() == effective_id() && found.nlink() == 1;
+        if !found.is_file() || !is_own || contents(&mut file)? == Some(None) {
             let text = "it is something else; name a file of its own";
             return Err(io::Error::new(ErrorKind::AlreadyExists, text));
         }
-        file.set_permissions(Permissions::from_mode(0o600))?;
         Ok(Self(file))
     }
 
@@ -155,7 +161,6 @@ fn contents(file: &mut File) -> io::Result<Option<Option<Holder>>> {
 ///
 /// # Errors
 /// There is no place for it, or the group's name is too long for a file name.
-/// There is no place for it, or the group's name is too long for a file's.
 pub fn default_path(
     is_root: bool,
     runtime_directory: Option<&OsStr>,

@@ -19,7 +19,7 @@ pub enum Trouble {
     /// A transaction of another program holds this very token. Nothing happened.
     Held,
     /// The store that was opened is gone: other processes may be using another in its place, and
-    /// nothing excludes them.
+    /// nothing excludes them. Or its disk has failed to write.
     Gone,
     /// Permission denied.
     Denied,
@@ -129,6 +129,15 @@ impl StoreError {
                 ..self
             },
             _ => self,
+        }
+    }
+
+    /// The same error of a store that must not be asked again.
+    #[must_use]
+    pub fn never_again(self) -> Self {
+        Self {
+            trouble: Trouble::Gone,
+            ..self
         }
     }
 

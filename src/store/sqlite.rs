@@ -66,6 +66,7 @@ mod test_process;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,7 +83,9 @@ use self::file::OpenFile;
 use self::kept::{Kept, WriteError};
 use super::{Answer, Request};
 use super::{Store, StoreError, Trouble};
+use crate::sys::errno::Errno;
 use crate::sys::file_size;
+use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
 use crate::token::StoreTime;
 
 /// How many pages the log has when a commit moves them to the database. Of 16, 64 and 200 pages of
@@ -296,12 +299,24 @@ impl SqliteStore {
         }
     }
 
-    /// Waits until the log is on the disk.
+    /// Waits until the log is on the disk. The kernel reports a failed write once: a second sync
+    /// would succeed without it, so this store is not asked again.
     fn sync_log(&self) -> Result<(), StoreError> {
         let log = companion(&self.location.path, "-wal");
-        File::open(&log)
-            .and_then(|log| log.sync_data())
-            .map_err(|error: io::Error| self.location.io("sync", &log, &error))
+        let opened = File::options()
+            .read(true)
+            .custom_flags(NO_FOLLOW | NO_WAIT)
+            .open(&log);
+        let synced = opened.and_then(|log| log.sync_data());
+        synced.map_err(|error: io::Error| {
+            let failed = self.location.io("sync", &log, &error);
+            match Errno::of(&error) {
+                Some(Errno::EIO) => failed.never_again().remedy(
+                    "the disk is broken (dmesg), and a power cut may take what was written",
+                ),
+                _ => failed,
+            }
+        })
     }
 
     fn rows<T>(

@@ -17,6 +17,7 @@ impl Errno {
     pub const ECHILD: Self = Self(libc::ECHILD);
     pub const EDQUOT: Self = Self(libc::EDQUOT);
     pub const EFBIG: Self = Self(libc::EFBIG);
+    pub const EIO: Self = Self(libc::EIO);
     pub const EINVAL: Self = Self(libc::EINVAL);
     pub const EISDIR: Self = Self(libc::EISDIR);
     pub const ELOOP: Self = Self(libc::ELOOP);

@@ -28,6 +28,8 @@ enum Known {
 
 const OVERLAY: u32 = 0x794c_7630;
 
+const PROC: u32 = 0x9fa0;
+
 /// The magic numbers come from Linux's `include/uapi/linux/magic.h`, and for other file systems
 /// from their own source.
 const fn known(magic: u32) -> Known {
@@ -57,7 +59,7 @@ const fn known(magic: u32) -> Known {
         0x7366_746e => Known::Untrusted("NTFS"),
         0xca45_1a4e => Known::Untrusted("bcachefs"),
         0x8584_58f6 => Known::Untrusted("ramfs"),
-        0x9fa0 => Known::Untrusted("procfs"),
+        PROC => Known::Untrusted("procfs"),
         _ => Known::Nothing,
     }
 }
@@ -95,6 +97,12 @@ impl FileSystem {
     #[must_use]
     pub const fn is_overlay(self) -> bool {
         self.magic == OVERLAY
+    }
+
+    /// Whether it is procfs, whose links lead to what is open.
+    #[must_use]
+    pub const fn is_procfs(self) -> bool {
+        self.magic == PROC
     }
 
     /// Whether its locks and shared mappings hold for every process of the host. An unknown file

@@ -1,16 +1,23 @@
-//! For whom files are made: the permissions follow the directory that they are made in.
+//! For whom files are made, and whose they are: that follows the directory that they lie in.
 
-use std::fs::{self, DirBuilder, Permissions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+
+use super::user::effective_id;
 
 /// The set-group-id bit: what is made in the directory belongs to the directory's group.
 const SET_GROUP_ID: u32 = 0o2000;
 
+/// The sticky bit: only its owner may rename or remove what lies in the directory.
+const STICKY: u32 = 0o1000;
+
 const GROUP_WRITES: u32 = 0o020;
 
 const OTHERS_WRITE: u32 = 0o002;
+
+/// Reading and writing, for the group and for everybody.
+const GROUP: u32 = 0o060;
+const EVERYBODY: u32 = 0o006;
 
 /// Who shares a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,15 +30,10 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// How a directory is shared. One that can't be looked at is private.
+    /// How a directory is shared.
     #[must_use]
-    pub fn of(directory: &Path) -> Self {
-        // The parent of a relative path may be empty: the current directory.
-        let directory = match directory.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => directory,
-        };
-        fs::metadata(directory).map_or(Self::Private, |found| Self::of_mode(found.mode()))
+    pub fn of(directory: &Metadata) -> Self {
+        Self::of_mode(directory.mode())
     }
 
     const fn of_mode(mode: u32) -> Self {
@@ -56,21 +58,63 @@ impl Sharing {
     pub const fn directory_mode(self) -> u32 {
         match self {
             Self::Private => 0o700,
-            Self::Group => 0o770 | SET_GROUP_ID,
+            Self::Group => 0o770 | SET_GROUP_ID | STICKY,
         }
     }
+}
 
-    /// Makes one directory, shared like its parent. Another process may be making it too.
-    ///
-    /// # Errors
-    /// Those of mkdir(2) and chmod(2): `AlreadyExists` if it is there.
-    pub fn make_directory(path: &Path) -> io::Result<()> {
-        let parent = path.parent().unwrap_or(Path::new("/"));
-        let mode = Self::of(parent).directory_mode();
-        DirBuilder::new().mode(mode).create(path)?;
-        // Restores the bits that the umask removed.
-        fs::set_permissions(path, Permissions::from_mode(mode))
+/// Whether only its owner may rename or remove what lies in a directory.
+#[must_use]
+pub fn is_sticky(directory: &Metadata) -> bool {
+    directory.mode() & STICKY != 0
+}
+
+/// Whether it belongs to root or to the user that this process acts as.
+#[must_use]
+pub fn is_own(found: &Metadata) -> bool {
+    found.uid() == 0 || found.uid() == effective_id()
+}
+
+/// Whether another user may put files into a directory, except for root.
+fn is_open_to_others(directory: &Metadata) -> bool {
+    !is_own(directory) || directory.mode() & (GROUP_WRITES | OTHERS_WRITE) != 0
+}
+
+/// Why a file can't be one that lies beside this database for its users, in this directory. Reads
+/// after the file's name. Another user may have given the name to a private file of this user's: what
+/// is written to it must be no secret to those who may write to the database, and must destroy
+/// nothing of others.
+#[must_use]
+pub fn objection(
+    found: &Metadata,
+    database: &Metadata,
+    directory: &Metadata,
+) -> Option<&'static str> {
+    if !found.is_file() {
+        return Some("is no regular file");
     }
+    if found.nlink() > 1 {
+        return Some("has several names (hard links)");
+    }
+    let allows = |mode| found.mode() & mode == mode;
+    let is_of_its_users = match database.mode() {
+        mode if mode & EVERYBODY == EVERYBODY => allows(EVERYBODY),
+        mode if mode & GROUP == GROUP => allows(GROUP) && found.gid() == database.gid(),
+        _ => found.uid() == database.uid(),
+    };
+    (is_open_to_others(directory) && !is_of_its_users)
+        .then_some("does not belong to the users of the database")
+}
+
+/// The same for a directory of theirs, within this one.
+#[must_use]
+pub fn objection_to_directory(found: &Metadata, parent: &Metadata) -> Option<&'static str> {
+    let is_of_its_users = match Sharing::of(parent) {
+        Sharing::Group => found.mode() & GROUP == GROUP && found.gid() == parent.gid(),
+        Sharing::Private => is_own(found) || found.uid() == parent.uid(),
+    };
+    (is_open_to_others(parent) && !is_of_its_users)
+        .then_some("does not belong to the users of the directory that it lies in")
 }
 
 #[cfg(test)]
@@ -91,22 +135,5 @@ mod tests {
         ] {
             assert_eq!(Sharing::of_mode(mode), sharing, "{mode:o}");
         }
-    }
-
-    #[test]
-    fn a_directory_is_made_like_its_parent() {
-        let folder = tempfile::tempdir().unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
-        for (parent, made) in [(0o700, 0o700), (0o755, 0o700), (0o2770, 0o2770)] {
-            let parent_path = folder.path().join(format!("{parent:o}"));
-            fs::create_dir(&parent_path).unwrap();
-            fs::set_permissions(&parent_path, Permissions::from_mode(parent)).unwrap();
-            let path = parent_path.join("made");
-            Sharing::make_directory(&path).unwrap();
-            assert_eq!(mode(&path), made);
-            let again = Sharing::make_directory(&path).unwrap_err();
-            assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
-        }
-        assert_eq!(Sharing::of(Path::new("/no/such")), Sharing::Private);
     }
 }

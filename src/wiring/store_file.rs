@@ -1,48 +1,54 @@
 //! The file of `--store-file`: the store, often with its password.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use anyhow::Result;
 
 use crate::cli::said_by_variable;
 use crate::commands::failure::Failure;
-use crate::exit;
+use crate::config::{self, Missing, Refusal, Role};
+use crate::store::url::StoreUrl;
 
-/// No connection string is longer, in bytes.
-const LONGEST: u64 = 1 << 16;
+const STORE: Role = Role {
+    title: "the store file",
+    otherwise: ", or name another",
+    // No connection string is longer.
+    longest: (
+        1 << 16,
+        "is longer than 64 KiB; name one that holds what --store takes",
+    ),
+};
 
-/// The file's text: a value of `--store`. It need not be a regular file: a shell's `<(…)` is a
-/// pipe.
+/// The file's text: a value of `--store`. Only a file that no other user could have written is
+/// believed: it decides which store excludes other nodes.
 pub(crate) fn read(path: &Path) -> Result<String> {
-    let mut text = String::new();
-    let file = File::open(path);
-    let read = file.and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
-    read.map_err(|error| {
-        let (code, remedy) = match error.kind() {
-            ErrorKind::PermissionDenied => (exit::DENIED, "let this user read it"),
-            ErrorKind::NotFound => (exit::CONFIG, "put it there, or name another"),
-            _ => (exit::CONFIG, "name one that holds what --store takes"),
-        };
-        refused(code, path, &format!("can't be read: {error}; {remedy}"))
-    })?;
-    if text.len() as u64 > LONGEST {
-        let text = "is longer than 64 KiB; name one that holds what --store takes";
-        return Err(refused(exit::CONFIG, path, text).into());
-    }
-    match text.trim() {
-        "" => {
-            let text = "is empty; write into it what --store takes, as in \
-                        postgres://etl@db.example.org/jobs";
-            Err(refused(exit::CONFIG, path, text).into())
-        }
-        text => Ok(text.to_owned()),
+    let failed = |refusal: Refusal| {
+        let variable = said_by_variable("store-file", Some(path));
+        Failure::new(refusal.code, "no_store", refusal.text + &variable)
+    };
+    let read = config::read(path, &STORE, Missing::Refused).map_err(failed)?;
+    let text = read.map(|read| read.text).unwrap_or_default();
+    match objection(text.trim()) {
+        Some(why) => Err(failed(STORE.refused(path, why)).into()),
+        None => Ok(text.trim().to_owned()),
     }
 }
 
-fn refused(code: u8, path: &Path, text: &str) -> Failure {
-    let variable = said_by_variable("store-file", Some(path));
-    let text = format!("the store file {} {text}{variable}", path.display());
-    Failure::new(code, "no_store", text)
+/// The text may be a password alone: it is not repeated.
+fn objection(text: &str) -> Option<&'static str> {
+    if text.is_empty() {
+        return Some(
+            "is empty; write into it what --store takes, as in postgres://etl@db.example.org/jobs",
+        );
+    }
+    let is_whole = match StoreUrl::parse(text) {
+        // A relative path would be another file in each directory.
+        Ok(url) => url.file().is_none_or(Path::is_absolute),
+        // What is wrong with a URL is said where it is used.
+        Err(_) => text.contains("://"),
+    };
+    (!is_whole).then_some(
+        "holds neither a URL nor an absolute path; write into it what --store takes, as in \
+         postgres://etl@db.example.org/jobs",
+    )
 }

@@ -48,6 +48,25 @@ fn a_file_with_a_second_name_is_refused_for_it_would_be_two_stores() {
 }
 
 #[test]
+fn in_a_directory_that_was_removed_an_absolute_path_serves_and_a_relative_one_is_refused() {
+    let store = Store::new();
+    let absolute = store.file("one.db");
+    let removed = [
+        "sh",
+        "-c",
+        "mkdir gone; cd gone; rmdir ../gone; exec \"$@\"",
+        "sh",
+    ];
+    let line = run_on(&store, absolute.to_str().unwrap(), "node-a");
+    line.under(&removed).end().with_code(0);
+    let refused = run_on(&store, "one.db", "node-a").under(&removed).end();
+    refused.with_code(78).says(&[
+        "the directory of this process can't be found",
+        "give an absolute path",
+    ]);
+}
+
+#[test]
 fn any_name_of_a_group_is_only_a_name() {
     let store = Store::new();
     let group = "x'; DROP TABLE tokens; -- \"\\ %s ∆";

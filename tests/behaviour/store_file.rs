@@ -1,8 +1,11 @@
 //! `--store-file`: what may be in it, who may read it, and what to do if it can't be used.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::PathBuf;
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 
 use crate::support::{Line, Store};
 
@@ -33,16 +36,74 @@ fn it_holds_what_the_option_takes() {
     assert_eq!(store.status()["group"], "job");
 }
 
-/// Such as `<(…)` of a shell.
 #[test]
-fn it_may_be_a_pipe() {
+fn a_text_that_is_neither_a_url_nor_an_absolute_path_is_refused_and_not_repeated() {
+    let store = Store::new();
+    for text in [
+        "jobs.db",
+        "./jobs.db",
+        "s3cret",
+        "$ecret",
+        "~/jobs.db",
+        "s3:cret",
+    ] {
+        file(&store, text, 0o600);
+        let refused = run(&store).end().with_code(78);
+        refused.says(&["neither a URL nor an absolute path", "postgres://"]);
+        assert!(!refused.stderr.contains(text), "{refused:?}");
+        assert!(!store.file(text).exists());
+    }
+    // Its database is another in each directory.
+    file(&store, "sqlite://jobs.db", 0o600);
+    run(&store).end().with_code(78).says(&["absolute path"]);
+}
+
+#[test]
+fn one_that_others_could_have_written_is_not_believed() {
     let store = Store::new();
     let database = store.database();
-    let pipe = format!("echo {} | \"$@\"", database.display());
-    let line = store.bare(&["-g", "job", "--store-file", "/dev/stdin"]);
-    let line = line.job(&["true"]).under(&["sh", "-c", &pipe, "sh"]);
-    assert_eq!(line.end().with_code(0).messages(), [""; 0]);
-    assert_eq!(store.status()["group"], "job");
+    let path = file(&store, database.to_str().unwrap(), 0o600);
+    for mode in [0o620, 0o602, 0o666] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let refused = run(&store).end().with_code(78);
+        refused.says(&["store file store", "written by others", "chmod go-w store"]);
+    }
+    assert!(!store.file("ran").exists());
+    // Its group may read it.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    run(&store).end().with_code(0);
+}
+
+#[test]
+fn needs_root_one_of_another_user_is_not_believed() {
+    let store = Store::new();
+    let database = store.database();
+    let path = file(&store, database.to_str().unwrap(), 0o644);
+    chown(&path, Some(65_534), None).unwrap();
+    let refused = run(&store).end().with_code(78);
+    refused.says(&["store file store", "belongs to another user (uid 65534)"]);
+    // Root's is believed by all.
+    chown(&path, Some(0), None).unwrap();
+    let believed = run(&store).unprivileged().end().with_code(77);
+    assert!(believed.stderr.contains("tokens.db"), "{believed:?}");
+}
+
+/// It is not waited for.
+#[test]
+fn a_pipe_or_a_device_is_refused() {
+    let store = Store::new();
+    mkfifo(&store.file("store"), Mode::S_IRWXU).unwrap();
+    run(&store)
+        .end()
+        .with_code(78)
+        .says(&["is no regular file"]);
+    let pipe = format!("echo {} | \"$@\"", store.database().display());
+    for path in ["/dev/stdin", "/dev/zero"] {
+        let line = store.bare(&["-g", "job", "--store-file", path]);
+        let line = line.job(&["true"]).under(&["sh", "-c", &pipe, "sh"]);
+        line.end().with_code(78).says(&[path, "is no regular file"]);
+    }
+    assert!(!store.file("ran").exists());
 }
 
 #[test]
@@ -90,22 +151,17 @@ fn an_unusable_one_is_reported_with_a_remedy() {
         .end()
         .with_code(78)
         .says(&["longer than 64 KiB"]);
-    let endless = run(&store).with(&["--store-file=/dev/zero"]);
-    let endless = endless.without(&["--store-file", "store"]).end();
-    endless
-        .with_code(78)
-        .says(&["/dev/zero", "longer than 64 KiB"]);
     fs::write(store.file("store"), b"\xff\xfe").unwrap();
     run(&store)
         .end()
         .with_code(78)
-        .says(&["can't be read", "what --store takes"]);
+        .says(&["store:1", "is not UTF-8"]);
     fs::remove_file(store.file("store")).unwrap();
     fs::create_dir(store.file("store")).unwrap();
     run(&store)
         .end()
         .with_code(78)
-        .says(&["can't be read", "what --store takes"]);
+        .says(&["is no regular file"]);
     assert!(!store.file("ran").exists());
 }
 

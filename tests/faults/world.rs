@@ -306,6 +306,6 @@ fn names(folder: &Path) -> Vec<String> {
 /// The files of locks: all that the folder holds but the mark of the last sweep.
 pub(crate) fn lock_files(folder: &Path) -> Vec<String> {
     let mut names = names(folder);
-    names.retain(|name| name != "swept");
+    names.retain(|name| !name.starts_with("swept"));
     names
 }

@@ -62,11 +62,18 @@ impl Store {
         self.file("state/tokens.db-locks")
     }
 
+    /// The mark of this user's last sweep of it.
+    #[allow(dead_code)] // not every program of tests asks
+    pub(crate) fn mark(&self) -> PathBuf {
+        let user = rustix::process::geteuid().as_raw();
+        self.locks().join(format!("swept-{user}"))
+    }
+
     /// The files in it that runs have made, temporary ones too.
     pub(crate) fn lock_files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.locks()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name != "swept").collect()
+        names.filter(|name| !name.starts_with("swept")).collect()
     }
 
     /// tokenrun with these words and nothing else.

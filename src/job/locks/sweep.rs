@@ -1,17 +1,18 @@
 //! Removes the lock files of dead runs that no run on this host took over.
 
-use std::ffi::OsStr;
-use std::fs::{self, DirEntry, File, Metadata, OpenOptions, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::name::{DRAFT, LockName};
-use super::probe::{Probed, look, open};
-use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
-use crate::sys::sharing::Sharing;
+use super::probe::{Probed, look};
+use super::taking::check_users;
+use crate::sys::place::Directory;
+use crate::sys::user::effective_id;
 
 /// The minimum age of a swept file, and the time between two sweeps. A granted run names its file
 /// at once, and takeover-after is at most a day: silence has shown whatever an older file could
@@ -25,66 +26,70 @@ const MOST_FILES: usize = 4_096;
 /// When the rest is checked, if there are more.
 const REST_AFTER: Duration = Duration::from_mins(10);
 
-/// The file whose modification time is the time of the last sweep.
+/// The begin of the name of a mark.
 const MARK: &str = "swept";
 
-/// Removes lock files and temporary files that are older than a day and not locked, if the last
-/// sweep is a day old. Otherwise this costs one system call. In a very full directory it handles a
+const MARK_MODE: u32 = 0o600;
+
+/// Removes lock files and temporary files that are older than a day and not locked, if this user's
+/// last sweep is a day old. Otherwise this costs one system call. In a very full directory it handles a
 /// part of them.
 pub fn sweep_if_due(directory: &Path) {
+    // Without the directory, or the right to write there, nothing can be removed.
+    let _ = sweep(directory);
+}
+
+fn sweep(directory: &Path) -> io::Result<()> {
     let now = SystemTime::now();
-    let mark = directory.join(MARK);
     // A mark from the future: the clock was set back since.
-    let is_fresh = |found: Metadata| Some(age(&found, now)? < AGE);
-    if fs::metadata(&mark).ok().and_then(is_fresh) == Some(true) {
-        return;
+    let is_fresh = |found: Metadata| age(&found, now).is_some_and(|age| age < AGE);
+    if fs::symlink_metadata(directory.join(mark_name())).is_ok_and(is_fresh) {
+        return Ok(());
     }
-    let marked = marked(&mark, now).or_else(|error| {
-        // Another user of the directory made it. A process without the right to write here can't
-        // remove anything either.
-        let is_foreign = error.kind() == io::ErrorKind::PermissionDenied;
-        let removed = is_foreign.then(|| fs::remove_file(&mark));
-        removed
-            .unwrap_or(Err(error))
-            .and_then(|()| marked(&mark, now))
-    });
-    let (Ok(mark), Ok(entries)) = (marked, fs::read_dir(directory)) else {
-        return;
+    let directory = Directory::open(directory)?;
+    check_users(&directory)?;
+    let Some(mark) = mark(&directory)? else {
+        return Ok(());
     };
+    mark.set_modified(now)?;
     let mut looked_at = 0;
-    for entry in entries.take(MOST_FILES).flatten() {
+    for entry in fs::read_dir(directory.path())?.take(MOST_FILES).flatten() {
         looked_at += 1;
-        if is_lock_file(&entry.file_name()) && is_left_behind(&entry, now) {
+        let name = entry.file_name();
+        if is_lock_file(&name) && is_left_behind(&directory, &name, now) {
             // Another process may have been quicker.
-            let _ = fs::remove_file(entry.path());
+            let _ = directory.remove(&name);
         }
     }
     if looked_at == MOST_FILES {
         // Otherwise the rest follows a day later.
-        let _ = mark.set_modified(now - (AGE - REST_AFTER));
+        mark.set_modified(now - (AGE - REST_AFTER))?;
     }
+    Ok(())
 }
 
-/// The mark with this time.
-fn marked(mark: &Path, now: SystemTime) -> io::Result<File> {
-    let mode = mark.parent().map_or(Sharing::Private, Sharing::of);
-    let mode = mode.file_mode();
-    let mark = open_mark(mark, mode)?;
-    mark.set_modified(now)?;
-    // Whatever the umask is.
-    mark.set_permissions(Permissions::from_mode(mode))?;
-    Ok(mark)
+/// The name of the file whose modification time is the time of this user's last sweep. Each has one:
+/// with the sticky bit each removes only their own files.
+fn mark_name() -> OsString {
+    format!("{MARK}-{}", effective_id()).into()
 }
 
-/// Follows no link and truncates nothing: another user of the store may have put the file there.
-fn open_mark(mark: &Path, mode: u32) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(mode)
-        .custom_flags(NO_FOLLOW | NO_WAIT)
-        .open(mark)
+/// The mark. A file that another program or user may have put there is left alone, and no sweep
+/// happens.
+fn mark(directory: &Directory) -> io::Result<Option<File>> {
+    let name = mark_name();
+    let mark = match directory.open_file(&name, true) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            directory.create_exactly(&name, MARK_MODE)?
+        }
+        opened => opened?,
+    };
+    Ok(is_mark(&mark.metadata()?).then_some(mark))
+}
+
+fn is_mark(found: &Metadata) -> bool {
+    let is_this_users = found.uid() == effective_id() && found.mode() & 0o7777 == MARK_MODE;
+    is_this_users && found.is_file() && found.nlink() == 1 && found.len() == 0
 }
 
 fn age(found: &Metadata, now: SystemTime) -> Option<Duration> {
@@ -100,10 +105,12 @@ fn is_lock_file(name: &OsStr) -> bool {
     is_draft(name.as_bytes()) || name.to_str().and_then(LockName::parse).is_some()
 }
 
-fn is_left_behind(entry: &DirEntry, now: SystemTime) -> bool {
-    let found = entry.metadata().ok().filter(Metadata::is_file);
+fn is_left_behind(directory: &Directory, name: &OsStr, now: SystemTime) -> bool {
+    let found = directory.look(name).and_then(|there| there.metadata());
+    let found = found.ok().filter(Metadata::is_file);
     let is_old = found.and_then(|found| age(&found, now)) > Some(AGE);
-    is_old && open(&entry.path()).and_then(|file| look(&file)) == Some(FREE)
+    let free = |file: File| look(&file) == Some(FREE);
+    is_old && directory.open_file(name, false).is_ok_and(free)
 }
 
 const FREE: Probed = Probed {
@@ -163,7 +170,7 @@ mod tests {
     fn a_sweep_happens_once_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path();
-        let mark = directory.join(MARK);
+        let mark = directory.join(mark_name());
         sweep_if_due(directory);
         let old = dead(directory, 1);
         make_old(&old);
@@ -196,7 +203,7 @@ mod tests {
         assert!((3..=4).contains(&left()), "{}", left());
         sweep_if_due(directory);
         assert!(left() >= 3, "the rest is not looked at at once");
-        let mark = directory.join(MARK);
+        let mark = directory.join(mark_name());
         let swept_at = fs::metadata(&mark).unwrap().modified().unwrap();
         let file = File::options().write(true).open(&mark).unwrap();
         file.set_modified(swept_at - REST_AFTER).unwrap();
@@ -213,7 +220,7 @@ mod tests {
         let directory = folder.path().join("locks");
         let old = dead(&directory, 1);
         make_old(&old);
-        std::os::unix::fs::symlink(&victim, directory.join(MARK)).unwrap();
+        std::os::unix::fs::symlink(&victim, directory.join(mark_name())).unwrap();
         sweep_if_due(&directory);
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
         assert!(old.exists());

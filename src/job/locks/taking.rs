@@ -1,9 +1,9 @@
 //! Takes the two locks of a run, and gives them up.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::sys::apart;
 use crate::sys::errno::Errno;
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
-use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
-use crate::sys::sharing::Sharing;
+use crate::sys::place::Directory;
+use crate::sys::sharing::objection_to_directory;
 
 /// The supervisor's own lock. The file stays when this is dropped: then it proves that the run is
 /// dead.
@@ -40,16 +40,19 @@ impl AsFd for JobLock {
 /// directory is made, shared like the one that it is made in.
 ///
 /// # Errors
-/// The directory can't be made or written, is not on a local file system, the disk is full,
-/// descriptors have run out, or the kernel has no such locks. Nothing is left behind then.
+/// The directory can't be made or written, is another user's, is not on a local file system, the disk is
+/// full, descriptors have run out, or the kernel has no such locks. Nothing is left behind then.
 pub fn take(directory: &Path, bits: u128, inherited: bool) -> io::Result<(RunLock, JobLock)> {
     check_kind(directory)?;
-    let draft = directory.join(format!("{DRAFT}{bits:032x}"));
-    let taken = make(directory, &draft)
-        .and_then(|file| lock_and_name(file, directory, &draft, bits, inherited));
+    let directory = Directory::make(directory)?;
+    check_users(&directory)?;
+    let draft = OsString::from(format!("{DRAFT}{bits:032x}"));
+    let taken = directory
+        .create_exactly(&draft, directory.sharing()?.file_mode())
+        .and_then(|file| lock_and_name(file, &directory, &draft, bits, inherited));
     if taken.is_err() {
         // The first error is the one to report.
-        let _ = fs::remove_file(&draft);
+        let _ = directory.remove(&draft);
     }
     taken
 }
@@ -67,6 +70,16 @@ fn check_kind(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Where others may write to the parent, one of them could give the name to another directory.
+pub(super) fn check_users(directory: &Directory) -> io::Result<()> {
+    let parent = directory.path().parent().unwrap_or(Path::new("/"));
+    let objection = objection_to_directory(&directory.metadata()?, &fs::metadata(parent)?);
+    objection.map_or(Ok(()), |why| {
+        let text = format!("{} {why}", directory.path().display());
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+    })
+}
+
 fn trusted(file_system: FileSystem) -> io::Result<()> {
     match file_system.is_local() {
         true => Ok(()),
@@ -78,75 +91,28 @@ fn trusted(file_system: FileSystem) -> io::Result<()> {
 
 fn lock_and_name(
     file: File,
-    directory: &Path,
-    draft: &Path,
+    directory: &Directory,
+    draft: &OsStr,
     bits: u128,
     inherited: bool,
 ) -> io::Result<(RunLock, JobLock)> {
-    let (identity, job) = lock_both(&file, draft)?;
+    let (identity, job) = lock_both(&file, directory, draft)?;
     let name = LockName::new(bits, &identity, inherited);
-    let path = directory.join(name.as_str());
-    fs::rename(draft, &path)?;
+    directory.rename(draft, OsStr::new(name.as_str()))?;
+    let path = directory.path().join(name.as_str());
     Ok((RunLock { file, path, name }, JobLock(job)))
 }
 
-fn make(directory: &Path, draft: &Path) -> io::Result<File> {
-    match open(draft, true) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            make_directory(directory)?;
-            open(draft, true)
-        }
-        made => made,
-    }
-}
-
-fn open(draft: &Path, new: bool) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(new)
-        .mode(mode_in(draft))
-        .custom_flags(NO_FOLLOW | NO_WAIT)
-        .open(draft)
-}
-
-/// The permissions of a file at this path: those that its directory gives.
-fn mode_in(path: &Path) -> u32 {
-    path.parent()
-        .map_or(Sharing::Private, Sharing::of)
-        .file_mode()
-}
-
-fn make_directory(directory: &Path) -> io::Result<()> {
-    match Sharing::make_directory(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            make_directory(directory.parent().ok_or(error)?)?;
-            make_directory(directory)
-        }
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        // Another process may have been quicker.
-        _ => Ok(()),
-    }
-}
-
 /// Locks both bytes, the job's through a separate open file description.
-fn lock_both(file: &File, draft: &Path) -> io::Result<(Identity, File)> {
+fn lock_both(file: &File, directory: &Directory, draft: &OsStr) -> io::Result<(Identity, File)> {
     // First: a sweep leaves locked files alone.
     ofd::lock(file.as_fd(), RUN_BYTE)?;
     // A file system may have been mounted meanwhile.
     trusted(FileSystem::of_file(file)?)?;
     let identity = Identity::of(file)?;
-    if !identity.inode.is_file {
-        return Err(io::Error::other("what lies there is no file"));
-    }
-    let mode = mode_in(draft);
-    if u32::from(identity.inode.mode) != mode {
-        // The umask removed bits that the next call needs, or other users of the directory.
-        file.set_permissions(Permissions::from_mode(mode))?;
-    }
-    let job = open(draft, false)?;
+    let job = directory.open_file(draft, true)?;
     ofd::lock(job.as_fd(), JOB_BYTE)?;
-    // Verified, because a sandbox may only pretend, and the path may lead elsewhere by now.
+    // Verified, because a sandbox may only pretend, and the name may be another file's by now.
     if ofd::is_locked(file.as_fd(), JOB_BYTE)? {
         Ok((identity, job))
     } else {
@@ -184,8 +150,8 @@ impl RunLock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::read_dir;
-    use std::os::unix::fs::MetadataExt as _;
+    use std::fs::{Permissions, read_dir};
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = read_dir(directory).unwrap();
@@ -216,7 +182,7 @@ mod tests {
         let directory = folder.path().join("locks");
         let (run, _job) = take(&directory, 7, true).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
-        assert_eq!(mode(&directory), 0o2770);
+        assert_eq!(mode(&directory), 0o3770);
         assert_eq!(mode(&directory.join(run.name().as_str())), 0o660);
     }
 

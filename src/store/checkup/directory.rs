@@ -1,12 +1,16 @@
 //! Directories, and this user's rights in them.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::Check;
 use crate::store::Trouble;
 use crate::sys::access::{self, Access};
+use crate::sys::errno::Errno;
+use crate::sys::sharing::{Sharing, is_sticky};
+use crate::sys::unnamed_file;
 use crate::sys::user;
 
 /// Checks that a directory exists, or can be made, and that files can be made in it.
@@ -37,7 +41,8 @@ pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
                 "{shown} can't be {what}: {error} ({})",
                 owner(existing, &found)
             ),
-            "let this user write there, run as its owner, or give another path",
+            remedy_of(&error)
+                .unwrap_or("let this user write there, run as its owner, or give another path"),
         );
     }
     let found_words = if is_there {
@@ -53,6 +58,56 @@ pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
         );
     }
     Check::fine(step, found_words)
+}
+
+/// The same for the directory of a database, which a group may share.
+pub(in crate::store) fn of_database(directory: &Path) -> Check {
+    const STEP: &str = "directory";
+    let check = check(STEP, directory);
+    let is_loose =
+        |found: fs::Metadata| Sharing::of(&found) == Sharing::Group && !is_sticky(&found);
+    if check.remedy.is_some() || !fs::metadata(directory).is_ok_and(is_loose) {
+        return check;
+    }
+    let found = format!(
+        "{}; each user of its group can rename and remove the files of the others",
+        check.found
+    );
+    Check::warn(STEP, found, format!("chmod 3770 {}", directory.display()))
+}
+
+/// What the files of a run take at most until its end, in a new database or an old one.
+const ROOM: usize = 64 * 1_024;
+
+/// Checks that there is room in a directory, with a file that has no name.
+pub(in crate::store) fn room(directory: &Path) -> Check {
+    const STEP: &str = "room";
+    let written = unnamed_file::create_in(directory)
+        .and_then(|mut file| file.write_all(&[0; ROOM]).and_then(|()| file.sync_data()));
+    let found = |error: &io::Error| format!("{} KiB can't be written: {error}", ROOM / 1_024);
+    match written {
+        Ok(()) => Check::fine(STEP, format!("{} KiB can be written", ROOM / 1_024)),
+        Err(error) => match Errno::of(&error) {
+            Some(Errno::ENOSPC | Errno::EDQUOT) => {
+                Check::fail(STEP, Trouble::Unavailable, found(&error), "make room there")
+            }
+            Some(Errno::EIO) => {
+                let remedy = "the disk is broken (dmesg)";
+                Check::fail(STEP, Trouble::Unavailable, found(&error), remedy)
+            }
+            Some(Errno::EFBIG) => {
+                let remedy = "raise the file size limit (ulimit -f)";
+                Check::fail(STEP, Trouble::Misconfigured, found(&error), remedy)
+            }
+            // The file system has no such files.
+            _ => Check::unknown(STEP, found(&error), "look at the free space (df)"),
+        },
+    }
+}
+
+/// What to do about an error that no right to the path would mend.
+pub(in crate::store) fn remedy_of(error: &io::Error) -> Option<&'static str> {
+    (Errno::of(error) == Some(Errno::EROFS)).then_some("mount it writable, or give another path")
 }
 
 /// The owner and the mode of a path.
@@ -92,7 +147,7 @@ pub fn locks(directory: Option<&Path>) -> Check {
         return Check::warn(STEP, format!("{error}; {LESS}"), "use a local file system");
     }
     let names = fs::read_dir(directory).into_iter().flatten().flatten();
-    let own = names.filter(|entry| entry.file_name() != "swept");
+    let own = names.filter(|entry| !entry.file_name().to_string_lossy().starts_with("swept"));
     match own.count() {
         0 => check,
         count => Check::fine(STEP, format!("{}; {count} of runs are in it", check.found)),

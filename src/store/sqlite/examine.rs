@@ -22,6 +22,7 @@ use crate::duration::rounded;
 use crate::store::checkup::{Check, Tell, advice, directory};
 use crate::store::{StoreError, Tokens as _, Trouble, filesystem};
 use crate::sys::access::{self, Access};
+use crate::sys::sqlite_files;
 use crate::sys::unnamed_file;
 use crate::token::{GroupName, Timing};
 
@@ -95,7 +96,12 @@ fn look(
     let found = fs::metadata(&location.path);
     tell(Check::fine("path", location.name.clone()));
     tell(on_file_system(&location, &parent, found.is_ok()));
-    tell(directory::check("directory", &parent));
+    let check = directory::of_database(&parent);
+    let is_writable = !matches!(check.verdict, crate::store::checkup::Verdict::Fail(_));
+    tell(check);
+    if is_writable && parent.is_dir() {
+        tell(directory::room(&parent));
+    }
     let found = match found {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -172,6 +178,9 @@ fn file(location: &Location, found: &Metadata) -> Check {
             "remove all but one, or use symbolic links",
         );
     }
+    if let Err(error) = location.check_companions() {
+        return failed(STEP, &error);
+    }
     let owned = directory::owner(&location.path, found);
     for (path, what) in [
         (location.path.clone(), "it"),
@@ -194,7 +203,9 @@ fn file(location: &Location, found: &Metadata) -> Check {
                     STEP,
                     Trouble::Denied,
                     format!("{what} can't be read and written: {error} ({whose})"),
-                    "run as its owner, give it to this user (chown), or give another path",
+                    directory::remedy_of(&error).unwrap_or(
+                        "run as its owner, give it to this user (chown), or give another path",
+                    ),
                 );
             }
         }
@@ -312,6 +323,7 @@ fn in_database(location: &Location, timing: &Timing, tell: &mut Tell<'_>) -> Opt
 }
 
 fn open(path: &Path, limit: Duration) -> rusqlite::Result<Connection> {
+    sqlite_files::guard();
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(limit)?;

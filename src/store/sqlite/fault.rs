@@ -14,6 +14,7 @@ use crate::store::{StoreError, Trouble};
 use crate::sys::access::{self, Access};
 use crate::sys::errno::Errno;
 use crate::sys::file_size;
+use crate::sys::sqlite_files::{COMPANIONS, objection_at};
 use crate::token::hidden::quoted;
 
 /// A store's location, which every message names.
@@ -45,6 +46,7 @@ pub(super) fn shown(path: &Path) -> String {
 fn trouble_of(error: &io::Error) -> Trouble {
     match Errno::of(error) {
         Some(Errno::EACCES | Errno::EPERM | Errno::EROFS) => Trouble::Denied,
+        None if error.kind() == io::ErrorKind::PermissionDenied => Trouble::Denied,
         Some(
             Errno::ENOTDIR
             | Errno::EISDIR
@@ -63,9 +65,11 @@ fn advice_for(error: &io::Error) -> &'static str {
         Some(Errno::EACCES | Errno::EPERM) => {
             "run as its owner, or give another store with --store"
         }
+        None if error.kind() == io::ErrorKind::PermissionDenied => "give another path with --store",
         Some(Errno::EROFS) => "mount it writable, or give another store with --store",
         Some(Errno::ENOTDIR) => "a part of this path is no directory; give another path",
         Some(Errno::ENOSPC | Errno::EDQUOT) => "make room there",
+        Some(Errno::EIO) => "the disk is broken (dmesg)",
         Some(Errno::EMFILE | Errno::ENFILE) => "raise the limit of open files",
         Some(Errno::EFBIG) => "raise the file size limit (ulimit -f)",
         _ => "see whether the path is right and the disk well",
@@ -161,9 +165,7 @@ impl Location {
             ErrorCode::ReadOnly if failure.extended_code == ffi::SQLITE_READONLY_DBMOVED => {
                 self.gone()
             }
-            ErrorCode::ReadOnly | ErrorCode::PermissionDenied => self.denied(format!(
-                "can't {doing}: it, or what lies beside it, can't be written"
-            )).remedy("run as its owner"),
+            ErrorCode::ReadOnly | ErrorCode::PermissionDenied => self.read_only(doing),
             ErrorCode::CannotOpen => self.cannot_open(doing),
             ErrorCode::NotADatabase => self.no_database(),
             ErrorCode::DatabaseCorrupt => self.misconfigured(format!(
@@ -193,8 +195,42 @@ impl Location {
         lengths.max() >= Some(limit.saturating_sub(GROWTH))
     }
 
+    /// Why what lies beside the file is not used, as [`crate::sys::sqlite_files`] judges it.
+    pub(super) fn check_companions(&self) -> Result<(), StoreError> {
+        for path in COMPANIONS.map(|end| companion(&self.path, end)) {
+            match objection_at(&path, &self.path) {
+                Ok(None) => {}
+                Ok(Some(why)) => {
+                    let what = format!("{} {why}, and is not used", shown(&path));
+                    let remedy = "find out who put it there; if it is the database's own, give it \
+                                  the owner, group and mode of the database";
+                    return Err(self.misconfigured(what).remedy(remedy));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(self.io("find", &path, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_only(&self, doing: &str) -> StoreError {
+        match access::check(&self.path, Access::ReadAndWrite) {
+            Err(error) if Errno::of(&error) == Some(Errno::EROFS) => {
+                self.io("write to", &self.path, &error)
+            }
+            _ => self
+                .denied(format!(
+                    "can't {doing}: it, or what lies beside it, can't be written"
+                ))
+                .remedy("run as its owner"),
+        }
+    }
+
     /// SQLite reports only that it can't open one of its files.
     fn cannot_open(&self, doing: &str) -> StoreError {
+        if let Err(error) = self.check_companions() {
+            return error;
+        }
         let mut files = vec![self.path.parent().map(Path::to_owned)];
         files.push(Some(self.path.clone()));
         files.extend(["-wal", "-shm"].map(|end| Some(companion(&self.path, end))));

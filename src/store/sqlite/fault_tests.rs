@@ -180,7 +180,7 @@ fn a_full_disk_is_reported_as_such() {
     let too_small = format!("mount -t tmpfs -o size=8k none {at}");
     let error = error_in_mounts(test, &too_small, &path);
     assert!(error.starts_with("Refused sqlite://"), "{error}");
-    assert!(error.contains("full"), "{error}");
+    assert!(error.contains("No space left"), "{error}");
 
     let made = made(home.path());
     let copy = made.display();

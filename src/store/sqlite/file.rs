@@ -1,23 +1,27 @@
 //! The database's file: found, checked before SQLite touches it, or made.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
-use std::io::{self, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
 use super::clock::Clock;
 use super::companion::companion;
 use super::fault::Location;
 use super::incarnation;
 use crate::store::{StoreError, filesystem};
+use crate::sys::errno::Errno;
 use crate::sys::inode::Inode;
-use crate::sys::sharing::Sharing;
+use crate::sys::place::{Directory, Place};
+use crate::sys::sharing::{Sharing, is_own, is_sticky};
+use crate::sys::sqlite_files::{self, COMPANIONS};
 use crate::token::{Incarnation, IncarnationNote, Version};
 
 /// `TokR`: the application id in the file's header.
@@ -120,7 +124,7 @@ impl OpenFile {
         {
             return Err(location.gone());
         }
-        match fs::metadata(&location.path) {
+        match fs::symlink_metadata(&location.path) {
             Ok(found) if FileId::of(&found) == self.id => Ok(()),
             Ok(_) => Err(location.gone()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(location.gone()),
@@ -132,7 +136,7 @@ impl OpenFile {
 fn beside(location: &Location) -> Result<[FileId; 2], StoreError> {
     let id = |end| {
         let path = companion(&location.path, end);
-        match fs::metadata(&path) {
+        match fs::symlink_metadata(&path) {
             Ok(found) => Ok(FileId::of(&found)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(location.gone()),
             Err(error) => Err(location.io("find", &path, &error)),
@@ -141,17 +145,27 @@ fn beside(location: &Location) -> Result<[FileId; 2], StoreError> {
     Ok([id("-wal")?, id("-shm")?])
 }
 
-/// The path that SQLite will use: absolute, without a symbolic link at its end.
+/// The path that SQLite will use: absolute, without symbolic links.
 pub(super) fn locate(path: &Path) -> Result<Location, StoreError> {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let location = Location::new(absolute);
-    let is_link = fs::symlink_metadata(&location.path).is_ok_and(|found| found.is_symlink());
-    if !is_link {
-        return Ok(location);
+    let absolute = std::path::absolute(path).map_err(|error| {
+        let relative = Location::new(path.to_owned());
+        let what = format!("the directory of this process can't be found: {error}");
+        let remedy = "give an absolute path, or start it in a directory that exists";
+        relative.misconfigured(what).remedy(remedy)
+    })?;
+    let given = Location::new(absolute);
+    let place = Place::find(&given.path).map_err(|error| given.io("find", &given.path, &error))?;
+    if place.is_dangling {
+        let error = Errno::ENOENT.into();
+        return Err(given.io("follow the symbolic links in", &given.path, &error));
     }
-    match fs::canonicalize(&location.path) {
-        Ok(real) => Ok(Location::new(real)),
-        Err(error) => Err(location.io("follow the symbolic link", &location.path, &error)),
+    let is_link = fs::symlink_metadata(&given.path).is_ok_and(|found| found.is_symlink());
+    match is_link {
+        true => Ok(Location::new(place.path())),
+        false => Ok(Location {
+            path: place.path(),
+            ..given
+        }),
     }
 }
 
@@ -165,7 +179,10 @@ pub(super) fn open(
     connect: impl FnOnce(&Path) -> rusqlite::Result<Connection>,
 ) -> Result<(Connection, OpenFile), StoreError> {
     let mut open = open_files();
-    let StoreFile { id, inode, has_log } = find_or_make(location, timeout, clock, &open)?;
+    let directory = directory_of(location)?;
+    let StoreFile { id, inode, has_log } =
+        find_or_make(location, &directory, timeout, clock, &open)?;
+    sqlite_files::guard();
     let connection =
         connect(&location.path).map_err(|error| location.sqlite("open it", &error, timeout))?;
     *open.entry(id).or_default() += 1;
@@ -194,47 +211,37 @@ struct StoreFile {
 
 fn find_or_make(
     location: &Location,
+    directory: &Directory,
     timeout: Duration,
     clock: &dyn Clock,
     open: &BTreeMap<FileId, usize>,
 ) -> Result<StoreFile, StoreError> {
+    let refused = |error: io::Error| location.io("read", &location.path, &error);
+    let name = location.path.file_name().unwrap_or_default();
     let mut waited = Duration::ZERO;
     loop {
-        let found = match fs::metadata(&location.path) {
-            Ok(found) => found,
+        let there = match directory.look(name) {
+            Ok(there) => there,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make_empty(location)?;
+                make_empty(location, directory, name)?;
                 continue;
             }
             Err(error) => return Err(location.io("find", &location.path, &error)),
         };
-        if !found.is_file() {
-            return Err(location
-                .misconfigured("this is not a file but a directory, a device or a socket")
-                .remedy("give the path of a file"));
-        }
-        if found.nlink() > 1 {
-            return Err(location.misconfigured(
-                "this file has several names (hard links), and a log and locks for each: a process that uses one name would not exclude one that uses another",
-            ).remedy("remove all but one, or use symbolic links"));
-        }
-        filesystem::check_file(&location.path, directory(&location.path))?;
+        let found = there.metadata().map_err(refused)?;
+        check_kind(location, &found)?;
+        filesystem::check_file(&location.path, directory.path())?;
         if open.contains_key(&FileId::of(&found)) {
-            let inode = Inode::at(&location.path)
-                .map_err(|error| location.io("find", &location.path, &error))?;
-            if inode.number != found.ino() {
-                continue;
-            }
             // Its header can't be read now: SQLite checks it before the first write.
             return Ok(StoreFile {
                 id: FileId::of(&found),
-                inode,
+                inode: Inode::of(&there).map_err(refused)?,
                 has_log: false,
             });
         }
-        let refused = |error: io::Error| location.io("read", &location.path, &error);
-        let mut file = File::open(&location.path).map_err(refused)?;
+        let mut file = directory.open_file(name, false).map_err(refused)?;
         let found = file.metadata().map_err(refused)?;
+        check_kind(location, &found)?;
         if found.len() > 0 {
             return Ok(StoreFile {
                 id: FileId::of(&found),
@@ -242,7 +249,7 @@ fn find_or_make(
                 has_log: check_header(location, &mut file)?,
             });
         }
-        if !fill(location, clock, &file, &found)? {
+        if !fill(location, directory, clock, &file, &found)? {
             if waited >= timeout {
                 return Err(location
                     .unavailable("another process has been making it for too long")
@@ -254,60 +261,55 @@ fn find_or_make(
     }
 }
 
-fn directory(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new("/"))
-}
-
-/// Makes an empty file, and its directories, for this user alone or for the group that shares the
-/// directory. Nothing is made on a file system that can't be trusted.
-fn make_empty(location: &Location) -> Result<(), StoreError> {
-    let parent = directory(&location.path);
-    let existing = parent.ancestors().find(|path| path.exists());
-    filesystem::check(existing.unwrap_or(Path::new("/")))?;
-    make_directories(location, parent)?;
-    let mode = Sharing::of(parent).file_mode();
-    let made = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(&location.path);
-    match made {
-        // Restores the bits that the umask removed.
-        Ok(file) => file
-            .set_permissions(Permissions::from_mode(mode))
-            .map_err(|error| location.io("make", &location.path, &error)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(location.io("make", &location.path, &error)),
+/// A regular file with one name.
+fn check_kind(location: &Location, found: &Metadata) -> Result<(), StoreError> {
+    if !found.is_file() {
+        return Err(location
+            .misconfigured("this is not a file but a directory, a device or a socket")
+            .remedy("give the path of a file"));
     }
-}
-
-/// Makes the missing directories, shared like those that they are made in. Existing ones stay as
-/// they are.
-fn make_directories(location: &Location, path: &Path) -> Result<(), StoreError> {
-    let refused = |error: io::Error| location.io("make the directory", path, &error);
-    match Sharing::make_directory(path) {
-        Ok(()) => sync_directory(directory(path)).map_err(refused),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            match path.parent() {
-                Some(parent) => make_directories(location, parent)?,
-                None => return Err(refused(error)),
-            }
-            make_directories(location, path)
-        }
-        Err(error) => Err(refused(error)),
+    if found.nlink() > 1 {
+        return Err(location.misconfigured(
+            "this file has several names (hard links), and a log and locks for each: a process that uses one name would not exclude one that uses another",
+        ).remedy("remove all but one, or use symbolic links"));
     }
+    Ok(())
 }
 
-/// Makes a directory's entries survive a power cut.
-pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+/// The file's directory, which is made if it is missing. Nothing is made on a file system that can't be
+/// trusted.
+fn directory_of(location: &Location) -> Result<Directory, StoreError> {
+    let Some(parent) = location.path.parent() else {
+        return Err(location
+            .misconfigured("this is not a file but a directory")
+            .remedy("give the path of a file"));
+    };
+    let place = Place::find(parent).map_err(|error| location.io("find", parent, &error))?;
+    if place.names.is_empty() {
+        return Ok(place.directory);
+    }
+    filesystem::check(place.directory.path())?;
+    Directory::make_durable(parent)
+        .map_err(|error| location.io("make the directory", parent, &error))
+}
+
+/// Makes an empty file for this user alone or for the group that shares the directory.
+fn make_empty(location: &Location, directory: &Directory, name: &OsStr) -> Result<(), StoreError> {
+    filesystem::check(directory.path())?;
+    let refused = |error: io::Error| location.io("make", &location.path, &error);
+    let mode = directory.sharing().map_err(refused)?.file_mode();
+    match directory.create_exactly(name, mode) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(refused(error)),
+        _ => Ok(()),
+    }
 }
 
 /// The parts of a database's header that matter here. See "The Database Header"
 /// in SQLite's `fileformat.html`.
 const HEADER: usize = 100;
 const MAGIC: &[u8] = b"SQLite format 3\0";
+const MODE: Range<usize> = 18..20;
+const WITH_LOG: [u8; 2] = [2, 2];
 
 /// Checks a file's header before SQLite opens the file: SQLite would play another program's journal
 /// back, or make a log beside it. Returns whether it has a log.
@@ -328,7 +330,7 @@ pub(super) fn check_header(location: &Location, file: &mut File) -> Result<bool,
             .misconfigured("this SQLite database is another program's")
             .remedy("give another path with --store"));
     }
-    Ok(header[18..20] == [2, 2])
+    Ok(header[MODE] == WITH_LOG)
 }
 
 /// Replaces an empty file with a database. The process that holds the empty file's lock does it;
@@ -337,6 +339,7 @@ pub(super) fn check_header(location: &Location, file: &mut File) -> Result<bool,
 /// the next one fills.
 fn fill(
     location: &Location,
+    directory: &Directory,
     clock: &dyn Clock,
     empty: &File,
     found: &Metadata,
@@ -347,71 +350,69 @@ fn fill(
         Err(TryLockError::WouldBlock) => return Ok(false),
         Err(TryLockError::Error(error)) => return Err(refused(error)),
     }
-    match fs::metadata(&location.path) {
+    let name = location.path.file_name().unwrap_or_default();
+    match directory.look(name).and_then(|there| there.metadata()) {
         Ok(now) if FileId::of(&now) == FileId::of(found) && now.len() == 0 => {}
         // Another process has filled it meanwhile.
         Ok(_) => return Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(refused(error)),
     }
-    let parent = directory(&location.path);
-    let mut name = OsString::from(".");
-    name.push(location.path.file_name().unwrap_or_default());
-    name.push(".new");
-    let draft = parent.join(name);
-    remove(location, &draft)?;
-    let made = build(location, clock, &draft, found).and_then(|()| {
+    let mut draft = OsString::from(".");
+    draft.push(name);
+    draft.push(".new");
+    directory.remove(&draft).map_err(refused)?;
+    let made = build(location, directory, clock, &draft, found).and_then(|()| {
         // A log that outlived its database would be played into the new one.
         for end in COMPANIONS {
-            remove_file(&companion(&location.path, end)).map_err(refused)?;
+            let beside = companion(Path::new(name), end);
+            directory.remove(beside.as_os_str()).map_err(refused)?;
         }
-        fs::rename(&draft, &location.path).map_err(refused)?;
-        sync_directory(parent).map_err(refused)
+        directory
+            .rename(&draft, name)
+            .and_then(|()| directory.sync())
+            .map_err(|error| not_replaced(location, directory, found, &error))
     });
     if made.is_err() {
         // The first error is the one to report.
-        let _ = remove(location, &draft);
+        let _ = directory.remove(&draft);
     }
-    made.map(|()| true)
+    made.map(|()| true).map_err(StoreError::without_effect)
 }
 
-const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
-
-fn remove_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+/// In a directory with the sticky bit only the owner of the empty file may replace it.
+fn not_replaced(
+    location: &Location,
+    directory: &Directory,
+    empty: &Metadata,
+    error: &io::Error,
+) -> StoreError {
+    let refused = location.io("make", &location.path, error);
+    match directory.metadata() {
+        Ok(found) if is_sticky(&found) && !is_own(empty) => {
+            refused.remedy("it is an empty file of another user: remove it as its owner or as root")
+        }
+        _ => refused,
     }
 }
 
-fn remove(location: &Location, database: &Path) -> Result<(), StoreError> {
-    for end in COMPANIONS.iter().chain(&[""]) {
-        let path = companion(database, end);
-        remove_file(&path).map_err(|error| location.io("remove", &path, &error))?;
-    }
-    Ok(())
-}
-
-/// Makes a whole database at `draft`, with the mode and owner of the empty file that it replaces.
+/// Makes a whole database under the name `draft`, with the mode and owner of the empty file that it
+/// replaces.
 fn build(
     location: &Location,
+    directory: &Directory,
     clock: &dyn Clock,
-    draft: &Path,
+    draft: &OsStr,
     like: &Metadata,
 ) -> Result<(), StoreError> {
-    let refused = |error: io::Error| location.io("make", draft, &error);
-    let mode = like.mode() & 0o777;
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(draft)
-        .map_err(refused)?;
-    file.set_permissions(Permissions::from_mode(mode))
+    let path = directory.path().join(draft);
+    let refused = |error: io::Error| location.io("make", &path, &error);
+    let mut file = directory
+        .create_exactly(draft, like.mode() & 0o777)
         .map_err(refused)?;
     let made = file.metadata().map_err(refused)?;
     // In a shared directory the group has it, and one of its users can't give it to another.
-    let is_shared = Sharing::of(directory(draft)) == Sharing::Group;
+    let is_shared = directory.sharing().map_err(refused)? == Sharing::Group;
     if (made.uid(), made.gid()) != (like.uid(), like.gid()) && !is_shared {
         fchown(&file, Some(like.uid()), Some(like.gid())).map_err(refused)?;
     }
@@ -421,26 +422,30 @@ fn build(
         &clock.now(),
         Version::from_random(0),
     );
-    write_schema(draft, &note)
+    let database = new_database(&note)
         .map_err(|error| location.sqlite("make its tables", &error, Duration::ZERO))?;
-    file.sync_all().map_err(refused)
+    file.write_all(&database)
+        .and_then(|()| file.sync_all())
+        .map_err(refused)
 }
 
-/// No other process knows the file, and it is synced as a whole: no journal on disk, no syncs
-/// between. The mode (WAL) is a mark in the header; it is written last.
-fn write_schema(draft: &Path, note: &IncarnationNote) -> rusqlite::Result<()> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(draft, flags)?;
+/// The contents of a new database. SQLite makes it in memory: it would open a file by its name, which
+/// another user of the directory could give to another file.
+fn new_database(note: &IncarnationNote) -> rusqlite::Result<Vec<u8>> {
+    let mut connection = Connection::open_in_memory()?;
     let user_version = user_version();
     connection.execute_batch(&format!(
-        "PRAGMA journal_mode = MEMORY;
-         PRAGMA synchronous = OFF;
-         BEGIN IMMEDIATE;
+        "BEGIN IMMEDIATE;
          {SCHEMA}
          PRAGMA application_id = {APPLICATION_ID};
          PRAGMA user_version = {user_version};"
     ))?;
     incarnation::insert(&connection, note)?;
-    connection.execute_batch("COMMIT; PRAGMA journal_mode = WAL;")?;
-    connection.close().map_err(|(_, error)| error)
+    connection.execute_batch("COMMIT")?;
+    let mut database = connection.serialize("main")?.to_vec();
+    // The mode: with a log (WAL).
+    if let Some(mode) = database.get_mut(MODE) {
+        mode.copy_from_slice(&WITH_LOG);
+    }
+    Ok(database)
 }

@@ -270,6 +270,18 @@ fn a_file_that_is_replaced_under_a_store_is_noticed() {
     assert_eq!(store.read(&group).unwrap_err(), error);
 }
 
+/// Processes that come by the link use a log beside the file's new name.
+#[test]
+fn a_file_that_is_moved_behind_a_link_is_noticed() {
+    let home = directory();
+    let path = made(&home);
+    let mut store = SqliteStore::open(&path, SECOND).unwrap();
+    fs::rename(&path, home.path().join("moved.db")).unwrap();
+    symlink("moved.db", &path).unwrap();
+    let error = store.read(&GroupName::new("g").unwrap()).unwrap_err();
+    assert_eq!(error.trouble, Trouble::Gone);
+}
+
 #[test]
 fn a_log_that_was_taken_off_is_put_back() {
     let home = directory();

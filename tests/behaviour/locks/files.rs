@@ -76,7 +76,7 @@ fn lock_files_of_the_dead_are_swept_after_a_day_at_the_end_of_a_run() {
     other();
     assert!(path.exists(), "it is young");
     let old = SystemTime::now() - Duration::from_secs(25 * 3_600);
-    for path in [&path, &store.locks().join("swept")] {
+    for path in [&path, &store.mark()] {
         let file = File::options().write(true).open(path).unwrap();
         file.set_modified(old).unwrap();
     }
