@@ -1,6 +1,6 @@
 //! The end of a run as its hooks learn of it, and messages about hooks.
 
-use super::endings::{loss_word, unstarted_word};
+use super::endings::{loss_word, not_started_word, unstarted_word};
 use super::message::{Level, Message};
 use super::run_report::outcome_word;
 use crate::duration::rounded;
@@ -76,6 +76,7 @@ impl HookReport {
             Ending::StoreFailed { error, .. } => (Failure, outcome, Some(error.trouble.word())),
             Ending::Stopped(_) => (Failure, outcome, Some("signal")),
             Ending::NoGuard => (Failure, outcome, Some("guard_gone")),
+            Ending::Unstartable(why) => (Failure, outcome, Some(not_started_word(why))),
             Ending::Ran { end, .. } => match reason_of(end, exit) {
                 None => (Success, outcome, None),
                 reason => (Failure, outcome, reason),
@@ -165,7 +166,7 @@ pub fn ended(occasion: Occasion, end: &HookEnd, limit: Duration) -> Option<Messa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::ending::{Loss, NotStarted};
+    use crate::run::ending::{Failed, Loss, NotStarted};
     use crate::store::StoreError;
     use crate::token::{Clause, Refusal};
 
@@ -225,7 +226,7 @@ mod tests {
             ),
             (
                 ran(JobEnd::NotStarted(Unstarted::Guard(NotStarted::NotFound(
-                    "x".into(),
+                    Failed::of(&[], "x"),
                 )))),
                 127,
                 (Failure, "not_started", "not_found"),

@@ -296,6 +296,7 @@ fn record(client_of: &str, began: i64, took: i64, outcome: Outcome) -> RunRecord
         exit_code: Some(3),
         signal: None,
         revoked: false,
+        reason: None,
         other: Others::new(),
     }
 }
@@ -327,6 +328,7 @@ fn a_run_is_shown_with_each_value_in_its_place() {
         "program": "run.sh", "once_key": "2026-38", "grant": "takeover",
         "started_at": "2026-09-21T14:13:20.000Z", "ended_at": "2026-09-21T14:14:50.000Z",
         "outcome": "failed", "exit_code": 3, "signal": Value::Null, "revoked": false,
+        "reason": Value::Null,
     });
     let shown = json::Run::of(&failed);
     assert_eq!(serde_json::to_value(shown).unwrap(), expected);

@@ -95,8 +95,8 @@ impl Scribe {
 
     fn request(&mut self, world: &World, request: &Request) {
         match request {
-            Request::Read(_) => self.form.push(b'r'),
-            Request::Join(_, _, expiry) => self.write(world, &format_args!("j{expiry:?}")),
+            Request::Read(..) => self.form.push(b'r'),
+            Request::Join(_, _, expiry, _) => self.write(world, &format_args!("j{expiry:?}")),
             Request::Leave(..) => self.form.push(b'l'),
             Request::Once { .. }
             | Request::Prune { .. }
