@@ -327,6 +327,7 @@ mod tests {
             program: "run.sh",
             command: &[],
             client: &client.unwrap(),
+            host: None,
             timeout: timeout.map(Duration::from_secs),
             ran: ran.map(Duration::from_secs),
         };

@@ -125,8 +125,7 @@ fn reason_of(end: &JobEnd, exit: Exit) -> Option<&'static str> {
     match end {
         JobEnd::Itself(Status::Exited(0)) => match exit {
             Exit::OK => None,
-            Exit::Code(exit::UNRECORDED) => Some("not_recorded"),
-            _ => Some("report_failed"),
+            _ => Some("not_recorded"),
         },
         JobEnd::Itself(Status::Exited(_)) => Some("exit_status"),
         JobEnd::Itself(Status::Signalled(_)) => Some("signal"),
@@ -198,11 +197,6 @@ mod tests {
                 itself(Status::Exited(0)),
                 74,
                 (Failure, "succeeded", "not_recorded"),
-            ),
-            (
-                itself(Status::Exited(0)),
-                77,
-                (Failure, "succeeded", "report_failed"),
             ),
             (
                 itself(Status::Exited(3)),

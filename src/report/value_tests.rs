@@ -472,8 +472,8 @@ fn refusals() -> [(Refusal, [&'static str; 3]); 4] {
         (
             Refusal::TooSoon { wait: s(90) },
             [
-                "The last run began at 2026-09-21T15:13:20.000Z; the next may in 1m 30s",
-                "can run again in 1m 30s",
+                "The last run began at 2026-09-21T15:13:20.000Z; the next may in 1m 30s, or after tokenrun release",
+                "can run again in 1m 30s, or after tokenrun release -g \"backup\"",
                 "too soon for 1m 30s",
             ],
         ),
@@ -490,6 +490,7 @@ fn a_refusal_is_shown_with_each_time_in_its_place() {
         program: "run.sh",
         command: &[],
         client: &claim.client,
+        host: Some("host-a"),
         timeout: None,
         ran: None,
     };

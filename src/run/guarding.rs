@@ -346,8 +346,8 @@ impl Guarding {
             FromGuard::Exited { status, forced } => {
                 Heard::Event(Event::JobExited { status, forced })
             }
-            FromGuard::Leftovers { count, names } => {
-                Heard::News(GuardNews::Leftovers { count, names })
+            FromGuard::Leftovers { count, seen, names } => {
+                Heard::News(GuardNews::Leftovers { count, seen, names })
             }
             FromGuard::Survivors { processes } => Heard::News(GuardNews::Survivors(processes)),
             FromGuard::Gone => {

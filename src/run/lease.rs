@@ -116,7 +116,7 @@ pub struct Lease {
     /// The record of the run of the grant. The session has it whole, whatever happens to the
     /// store's copy.
     run: RunRecord,
-    /// What the grant has replaced.
+    /// What the grant has replaced, until the job has started.
     before: Before,
 }
 
@@ -136,6 +136,11 @@ impl Lease {
             run: RunRecord { started_at, ..run },
             before,
         }
+    }
+
+    /// The job has started: what the grant has replaced is over.
+    pub fn job_started(&mut self) {
+        self.before = Before::default();
     }
 
     /// The row as last known.

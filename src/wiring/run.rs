@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::environment::{warn_of_overlay, warn_of_unknown_variables};
+use super::environment::{
+    default_file_to_make, tell_of_made_file, warn_of_overlay, warn_of_unknown_variables,
+};
 use super::node;
 use super::stores::{StoreOfRun, open_in_time, store_url};
 use crate::cli::{self, RunRequest};
@@ -53,6 +55,7 @@ fn attempt(
     warn_of_unknown_variables(log);
     let url = store_url(&request.store)?;
     warn_of_overlay(&url, log);
+    let to_make = default_file_to_make(&request.store, &url);
     let claim = node::claim(&request)?;
     hooks.claims(&claim);
     log.about(Subject {
@@ -63,6 +66,9 @@ fn attempt(
         fence: None,
     });
     let timeout = request.timing.store_timeout;
+    if let Some(path) = &request.report {
+        commands::run::check_report(path, &claim.session)?;
+    }
     // Before the store is asked: a node that can't run the job must not get its token.
     let unstartable = NotStarted::foreseen(&request.command);
     let store = StoreOfRun {
@@ -88,6 +94,9 @@ fn attempt(
         }
         (opened, _) => opened?,
     };
+    if let Some(path) = to_make {
+        tell_of_made_file(path, log);
+    }
     let job = Run {
         claim,
         limits: Limits {

@@ -30,7 +30,10 @@ fn usage(pid: i32) -> (usize, u64) {
 #[test]
 fn a_thousand_heartbeats_leak_no_descriptor_and_no_memory() {
     let store = Store::new();
-    let run = store.free_run("node-a").with(&["--heartbeat=1ms"]).start();
+    let run = store
+        .free_run("node-a")
+        .with(&["--heartbeat=100ms"])
+        .start();
     store.until_begun("node-a");
     let both = [run.pid(), run.guard()];
     // One connection: each that closes makes the holder wait.

@@ -200,6 +200,8 @@ impl Scribe {
         }
         let skipped = number(b"wall: WallTime(")
             .or(number(b"Fence("))
+            // Of a hand-off: people see it.
+            .or(number(b"at: WallTime("))
             // A waiter's number: the order of the answer shows it already.
             .or(number(b"number: "))
             .map(|(_, taken)| taken);
