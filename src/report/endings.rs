@@ -111,7 +111,7 @@ pub(super) fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>, once: b
         );
     }
     format!(
-        "the run of {group} has ended, but the store {store} did not confirm its record{why}: history shows the run as unknown, and other nodes wait for takeover-after; a claimant on this host need not, once the run is proven dead"
+        "the run of {group} has ended, but the store {store} did not confirm its record{why}: history may show the run as unknown, and other nodes may wait for takeover-after; a claimant on this host need not, once the run is proven dead"
     )
 }
 
