@@ -17,14 +17,26 @@ pub enum DurationError {
     /// A year has no fixed length.
     #[error("uses {0:?}: years are not accepted ({ACCEPTED})")]
     Years(String),
+    /// A slip: `--at-least` would lock its group for longer than anyone remembers it.
+    #[error("is longer than ten years ({ACCEPTED})")]
+    TooLong,
 }
+
+/// The longest duration: ten years.
+const LONGEST: Duration = Duration::from_hours(3_653 * 24);
 
 /// Reads a duration.
 ///
 /// # Errors
 /// Says what is wrong with the text and what is accepted.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
-    let text = text.trim();
+    match read(text.trim())? {
+        duration if duration > LONGEST => Err(DurationError::TooLong),
+        duration => Ok(duration),
+    }
+}
+
+fn read(text: &str) -> Result<Duration, DurationError> {
     if let Ok(seconds) = text.parse::<u64>() {
         return Ok(Duration::from_secs(seconds));
     }
@@ -103,6 +115,21 @@ mod tests {
             Err(DurationError::Months("months".into()))
         );
         assert_eq!(parse("1y"), Err(DurationError::Years("y".into())));
+    }
+
+    #[test]
+    fn more_than_ten_years_are_refused() {
+        let longest = LONGEST.as_secs();
+        assert_eq!(parse(&longest.to_string()), Ok(LONGEST));
+        for text in [
+            &*(longest + 1).to_string(),
+            "3654d",
+            "18446744073709551615",
+            "99999999999h",
+            "3653d 1ms",
+        ] {
+            assert_eq!(parse(text), Err(DurationError::TooLong), "{text}");
+        }
     }
 
     #[test]

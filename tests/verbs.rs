@@ -123,5 +123,7 @@ mod refusals;
 mod rule;
 #[path = "verbs/several.rs"]
 mod several;
+#[path = "verbs/starting.rs"]
+mod starting;
 #[path = "verbs/versions.rs"]
 mod versions;

@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use super::claim::{NodeFlags, TimingFlags};
 use super::hooks::{HookFlags, HookRequest};
 use super::shared::{
-    LogFlags, LogRequest, RecordFlags, StoreFlags, StoreRequest, duration_value, group_name,
+    LogFlags, LogRequest, RecordFlags, StoreFlags, StoreRequest, code_value, duration_value,
+    group_name,
 };
 use super::unusable::{Unusable, shell_word};
 use crate::config::CAPTURED;
@@ -86,6 +87,7 @@ pub(super) struct RunFlags {
         long,
         value_name = "N",
         env = "TOKENRUN_CONFLICT_EXIT_CODE",
+        value_parser = code_value,
         display_order = 6,
         help_heading = "Everyday options"
     )]
@@ -145,6 +147,7 @@ pub(super) struct RunFlags {
         long,
         value_name = "N",
         env = "TOKENRUN_DONE_EXIT_CODE",
+        value_parser = code_value,
         help_heading = "The job"
     )]
     done_exit_code: Option<u8>,
@@ -193,6 +196,9 @@ impl RunFlags {
         self.store.into()
     }
 }
+
+/// The shortest longest run of a job: a job may end by itself in a shorter one before it can be ended.
+const TIMEOUT_MIN: Duration = Duration::from_millis(100);
 
 /// The meaning of `--wait` without a duration.
 pub(super) const FOREVER: &str = crate::config::FOREVER;
@@ -282,11 +288,13 @@ pub(super) fn run_request(flags: RunFlags) -> Result<RunRequest, Unusable> {
         )));
     }
     let timing = flags.times.timing(None)?;
-    if flags.timeout.is_some_and(|timeout| timeout.is_zero()) {
-        return Err(Unusable::about(
-            &["--timeout"],
-            "--timeout must be longer than 0; leave it out for no limit",
-        ));
+    if let Some(timeout) = flags.timeout.filter(|it| *it < TIMEOUT_MIN) {
+        let text = format!(
+            "--timeout {} is too short; give at least {}, or leave it out for no limit",
+            duration::exact(timeout),
+            duration::exact(TIMEOUT_MIN)
+        );
+        return Err(Unusable::about(&["--timeout"], text));
     }
     let once = flags.once.as_deref().map(OnceKey::given).transpose();
     let once = once.map_err(|error| Unusable::about(&["--once"], format!("--once {error}")))?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::unusable::Unusable;
+use crate::config::Kind;
 use crate::duration;
 use crate::token::{ClientId, Fence, GroupName, GroupPattern, Groups};
 
@@ -187,6 +188,12 @@ pub struct LogRequest {
 
 pub(super) fn duration_value(text: &str) -> Result<Duration, duration::DurationError> {
     duration::parse(text)
+}
+
+/// An exit code that the user chooses.
+pub(super) fn code_value(text: &str) -> Result<u8, String> {
+    text.parse()
+        .map_err(|_| format!("is not {}", Kind::Status.expected()))
 }
 
 /// How quiet: the parser of the variable, of the file's key, and of how often the flag was given.

@@ -94,7 +94,7 @@ pub(super) enum Verb {
     Expect(ExpectFlags),
     /// Ask the holder to end its job and to free the token, without overlap
     Revoke(RevokeFlags),
-    /// Free an idle token; a running one only by force
+    /// Free an idle token, although its --at-least is not over; a running one only by force
     Release(ReleaseFlags),
     /// Confirm that the store has forgotten no grant, so that no run waits for it
     ///

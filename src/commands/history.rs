@@ -14,9 +14,9 @@ use crate::report::history::{Entry, Object, history as table};
 use crate::report::timeline::timeline;
 use crate::store::history::runs as with_present;
 use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store};
-use crate::token::{ActRecord, GroupName, Groups, RefusalRecord, RunRecord};
+use crate::token::{ActRecord, GroupName, Groups, Outcome, RefusalRecord, RunRecord};
 
-/// Shows runs, refusals if they are wanted, and acts of operators, the newest first.
+/// Shows runs, those that could not start their job too, refusals if they are wanted, and acts of operators, the newest first.
 ///
 /// # Errors
 /// If the store can't be read, or a group is unknown.
@@ -39,11 +39,9 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
         let acts = acts.into_iter().map(Box::new).map(Entry::Act);
         entries = merged(entries, acts.collect());
     }
-    if request.refusals {
-        let refusals = refusals(store, request, &groups, span)?;
-        let refusals = refusals.into_iter().map(Box::new).map(Entry::Refusal);
-        entries = merged(entries, refusals.collect());
-    }
+    let refusals = refusals(store, request, &groups, span)?;
+    let refusals = refusals.into_iter().map(Box::new).map(Entry::Refusal);
+    entries = merged(entries, refusals.collect());
     entries.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));
     if request.json {
         let objects: Vec<_> = entries.iter().map(Object::of).collect();
@@ -115,16 +113,20 @@ fn acts(
     Ok(found)
 }
 
-/// The newest refusals in the span.
+/// The newest refusals in the span, if they are wanted; otherwise those runs alone that could not start
+/// their job: each is a failure, although it left no run.
 fn refusals(
     store: &mut dyn Store,
     request: &HistoryRequest,
     groups: &[Option<GroupName>],
     span: Span,
 ) -> Result<Vec<RefusalRecord>> {
-    let of_client = |it: &RefusalRecord| {
+    let outcomes = &request.outcomes;
+    let fails = outcomes.is_empty() || outcomes.contains(&Outcome::NotStarted);
+    let is_wanted = |it: &RefusalRecord| {
         let client = request.client.as_ref();
         client.is_none_or(|client| *client == it.client)
+            && (request.refusals || fails && it.is_unstarted())
     };
     let mut found = Vec::new();
     for group in groups {
@@ -132,10 +134,10 @@ fn refusals(
             group: group.clone(),
             since: span.since,
             until: span.until,
-            // Those of a client are picked here.
-            limit: request.client.is_none().then_some(request.limit),
+            // Some of them are picked here.
+            limit: (request.refusals && request.client.is_none()).then_some(request.limit),
         })?;
-        found.extend(refusals.into_iter().filter(of_client));
+        found.extend(refusals.into_iter().filter(is_wanted));
     }
     if groups.len() > 1 {
         found.sort_by_key(|refusal| Reverse(refusal.last_at));

@@ -17,7 +17,8 @@ pub const fn goes_on(ending: &Ending) -> bool {
         | Ending::Done(_)
         | Ending::Stopped(_)
         | Ending::StoreFailed { .. }
-        | Ending::NoGuard => false,
+        | Ending::NoGuard
+        | Ending::Unstartable(_) => false,
         Ending::Ran { end, .. } => match end {
             JobEnd::Lost(_) | JobEnd::TimedOut(_) => true,
             // Another process stopped or killed it.

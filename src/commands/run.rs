@@ -1,12 +1,12 @@
 //! `tokenrun --group NAME -- CMD`: the run itself.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, stderr};
+use std::io::{self, IsTerminal as _, stderr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::failure::{Failure, SYSTEM_REFUSED, code_of};
+use super::failure::{Failure, SYSTEM_REFUSED};
 use super::hooks::Hooks;
 use crate::cli::{STAND_IN, said_by_variable};
 use crate::exit::{self, Exit};
@@ -21,6 +21,7 @@ use crate::report::output::{cut, shown};
 use crate::report::printable::printable;
 use crate::report::run_report::RunReport;
 use crate::report::waiting::display;
+use crate::report::whole_file::check_whole;
 use crate::report::{rfc3339, wall_clock};
 use crate::run::driver::{Listener, drive};
 use crate::run::ending::{Codes, Ending};
@@ -69,6 +70,7 @@ pub fn run(
             program: &run.claim.about.program.clone(),
             command: &run.outside.argv.clone(),
             client: &run.claim.client.clone(),
+            host: run.claim.about.host.as_deref(),
             timeout: run.limits.timeout,
             ran: None,
         },
@@ -86,22 +88,38 @@ pub fn run(
     let machine = Machine::new(run.claim.clone(), run.limits);
     let driven = drive(machine, store, &run.outside, &mut narrator).context(SYSTEM_REFUSED);
     let (ending, captured) = driven.inspect_err(|_| narrator.say_the_rest())?;
+    let exit = ending.exit(run.codes);
     let report = Report {
         claim: &run.claim,
         store: &store_name,
         started_at,
-        exit: ending.exit(run.codes),
+        exit,
     };
-    let written = match &run.report {
-        Some(path) => report.write(path, &ending, &mut narrator),
-        None => Ok(()),
-    };
-    let exit = match &written {
-        Ok(()) => ending.exit(run.codes),
-        Err(error) => Exit::Code(code_of(error)),
-    };
+    if let Some(path) = &run.report {
+        report.write(path, &ending, &mut narrator);
+    }
     narrator.conclude(&ending, exit, captured, &run.outside.inherited);
-    written.map(|()| (ending, exit))
+    Ok((ending, exit))
+}
+
+/// Checks the path of a report, before anything happens that it would report.
+///
+/// # Errors
+/// If it can't be written.
+pub fn check_report(path: &Path, session: &SessionId) -> Result<()> {
+    let Err(error) = check_whole(path, session) else {
+        return Ok(());
+    };
+    let Message { event, text, .. } = unwritten(path, &error);
+    let text = format!("{text}; the job was not started");
+    Err(Failure::new(exit::DENIED, event, text).into())
+}
+
+/// The message for a report that could not be written.
+fn unwritten(path: &Path, error: &io::Error) -> Message {
+    let mut message = report_failed(path, error);
+    message.text += &said_by_variable("report", Some(path));
+    message
 }
 
 /// Turns a run's notes into messages, and collects the data of the report.
@@ -303,9 +321,8 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Writes the report. A failure does not change how the job ended: the job's status stays,
-    /// unless it would have been 0.
-    fn write(self, path: &Path, ending: &Ending, narrator: &mut Narrator<'_>) -> Result<()> {
+    /// Writes the report. A failure does not change how the job ended.
+    fn write(self, path: &Path, ending: &Ending, narrator: &mut Narrator<'_>) {
         let mut report = RunReport {
             group: &self.claim.group,
             client: &self.claim.client,
@@ -328,19 +345,19 @@ impl Report<'_> {
         };
         report.set_ending(ending, narrator.granted.as_ref());
         let Err(error) = report.write_to(path) else {
-            return Ok(());
+            return;
         };
-        let mut message = report_failed(path, &error);
-        message.text += &said_by_variable("report", Some(path));
-        if self.exit == Exit::OK {
-            let Message { event, text, .. } = message;
-            return Err(Failure::new(exit::DENIED, event, text).into());
+        let mut message = unwritten(path, &error);
+        if let Ending::Ran { .. } = ending {
+            message.text += &format!(
+                "; the run has ended, and its exit code {} stands",
+                self.exit.code()
+            );
         }
         match &mut narrator.held_back {
             Some(held_back) => held_back.insert(0, message),
             None => narrator.log.write(&message, true),
         }
-        Ok(())
     }
 }
 

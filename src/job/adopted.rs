@@ -46,7 +46,7 @@ impl Adopted {
         children.retain(|(pid, _)| *pid != guard);
         // Checked afterwards: if the guard had ended before, the job's processes might be among
         // them.
-        if is_running(guard) {
+        if is_running(guard) == Some(true) {
             self.strangers = children;
         }
     }

@@ -97,8 +97,10 @@ pub enum FromGuard {
     },
     /// The job's main process left others behind, and they are being ended.
     Leftovers {
-        /// How many are visible. 0: there are some, but /proc does not show them.
+        /// How many are visible. 0: there are some, and no time to count them, or /proc shows none.
         count: usize,
+        /// Whether /proc shows them: no other can be ended.
+        seen: bool,
         /// The names of the first of them.
         names: Vec<String>,
     },

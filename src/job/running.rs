@@ -362,7 +362,11 @@ impl<'a> Running<'a> {
             Some(living) => (living.len(), tree::names(&living, MOST_NAMES)),
             None => (0, Vec::new()),
         };
-        self.link.say(&FromGuard::Leftovers { count, names });
+        self.link.say(&FromGuard::Leftovers {
+            count,
+            seen: procfs::is_ours(),
+            names,
+        });
     }
 
     fn hear_supervisor(&mut self) {

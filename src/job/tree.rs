@@ -26,6 +26,11 @@ impl Member {
         }
     }
 
+    /// The same, if it may have been reaped, so that another process may have its pid.
+    pub(super) const fn in_doubt(self) -> Self {
+        Self { parent: 0, ..self }
+    }
+
     /// The child of this process with this pid.
     pub(super) const fn with_child(self, pid: i32) -> Self {
         Self {

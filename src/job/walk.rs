@@ -95,17 +95,24 @@ impl Walk {
     }
 
     fn meet(&mut self, tree: &Tree<'_>, member: Member) -> Step {
-        let has_ended = tree.is_own(member) && !is_running(member.pid);
-        if has_ended || !self.seen.insert(member.pid) {
+        let is_known = tree.known() == Some(member);
+        let is_running = match tree.is_own(member) {
+            true => is_running(member.pid),
+            false => Some(true),
+        };
+        if is_running == Some(false) || !self.seen.insert(member.pid) {
             return Step::On;
         }
-        if tree.known() == Some(member) {
+        if is_known {
             // Before the process is met: if it ends then, its children move to the end of the list.
             self.list_below(member);
         } else {
             self.behind.push(member);
         }
-        Step::Met(member)
+        match is_running.is_some() || is_known {
+            true => Step::Met(member),
+            false => Step::Met(member.in_doubt()),
+        }
     }
 
     fn list_below(&mut self, member: Member) {

@@ -132,11 +132,17 @@ pub fn done(
             record.fence
         ),
         Act::Release { .. } if running => format!(
-            "{group} was taken from {holder} and is free, but its job is not known to have ended: it may still run until {} (for {}), beside the next one",
+            "{group} was taken from {holder} and is free{}, but its job is not known to have ended: it may still run until {} (for {}), beside the next one",
+            and_not_too_soon(row, now),
             rfc3339(now.plus(old_job_for).stamp.wall),
             rounded(old_job_for),
         ),
-        Act::Release { .. } => format!("{group} is free; it belonged to {holder}"),
+        Act::Release { .. } => {
+            let belonged = row
+                .client_bound()
+                .map_or_else(String::new, |_| format!("; it belonged to {holder}"));
+            format!("{group} is free{}{belonged}", and_not_too_soon(row, now))
+        }
     };
     let level = if running && matches!(act, Act::Release { .. }) {
         Level::Warning
@@ -144,6 +150,16 @@ pub fn done(
         Level::Info
     };
     Message::new(level, act.word(), text)
+}
+
+/// What else a release ends.
+fn and_not_too_soon(row: &Row, now: &StoreTime) -> String {
+    row.too_soon_for(now).map_or_else(String::new, |left| {
+        format!(
+            ", and its --at-least is over, of which {} were left",
+            rounded(left)
+        )
+    })
 }
 
 /// The message for an act that changes nothing.

@@ -96,6 +96,7 @@ fn refusal(seen: &Seen<'_>, why: &Refusal) -> String {
         program: "",
         command: &[],
         client: seen.client,
+        host: None,
         timeout: None,
         ran: None,
     };

@@ -6,7 +6,7 @@ use super::message::{Context, Level, Message};
 use super::refusals::refused;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::run::ending::{Ending, JobEnd, Loss, NotStarted, Unstarted, Why, ends_loops};
+use crate::run::ending::{Ending, Failed, JobEnd, Loss, NotStarted, Unstarted, Why, ends_loops};
 use crate::store::{StoreError, Trouble};
 use crate::sys::wait::Status;
 use crate::token::{OnceMark, Row, StoreTime};
@@ -111,7 +111,7 @@ pub(super) fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>, once: b
         );
     }
     format!(
-        "the run of {group} has ended, but the store {store} did not confirm its record{why}: history shows the run as unknown, and other nodes wait for takeover-after; a claimant on this host need not, once the run is proven dead"
+        "the run of {group} has ended, but the store {store} did not confirm its record{why}: history may show the run as unknown, and other nodes may wait for takeover-after; a claimant on this host need not, once the run is proven dead"
     )
 }
 
@@ -180,6 +180,7 @@ pub(super) fn ended(
             "no_guard",
             format!("the guard was ended before {program} was started"),
         ),
+        Ending::Unstartable(why) => unstarted(cx, &Unstarted::Guard(why.clone())),
         Ending::Ran {
             end, stopped_by, ..
         } => match end {
@@ -188,17 +189,18 @@ pub(super) fn ended(
                 Message::new(Detail, "ended", format!("no process of {program} is left"))
             }
             JobEnd::NotStarted(Unstarted::Done(mark)) => Message::new(Info, "done", done(cx, mark)),
-            JobEnd::NotStarted(unstarted) => {
-                // A requested stop is ordinary, as before the grant.
-                let level = match unstarted {
-                    Unstarted::Signal(_) => Info,
-                    _ => Warning,
-                };
-                Message::new(level, "not_started", not_started(cx, unstarted))
-                    .because(unstarted_word(unstarted))
-            }
+            JobEnd::NotStarted(why) => unstarted(cx, why),
         },
     })
+}
+
+fn unstarted(cx: &Context<'_>, why: &Unstarted) -> Message {
+    // A requested stop is ordinary, as before the grant.
+    let level = match why {
+        Unstarted::Signal(_) => Level::Info,
+        _ => Level::Warning,
+    };
+    Message::new(level, "not_started", not_started(cx, why)).because(unstarted_word(why))
 }
 
 /// The end of a job that was not ended because of its token or its time.
@@ -253,12 +255,6 @@ pub(super) fn was_ended(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
     Some(Message::new(Level::Warning, "ended", text))
 }
 
-/// The program as it was given: its path helps to find what is wrong with it.
-fn given(cx: &Context<'_>) -> String {
-    let given = cx.command.first().map(|word| word.to_string_lossy());
-    given.map_or_else(|| cx.program.to_owned(), Into::into)
-}
-
 /// What to write for a single argument that looks like a line of a shell.
 fn shell_hint(cx: &Context<'_>) -> &'static str {
     let is_shell = |c: char| c.is_whitespace() || "|&;<>()$`*?~".contains(c);
@@ -273,30 +269,33 @@ fn shell_hint(cx: &Context<'_>) -> &'static str {
 /// Why a job was not started, in a word for scripts.
 pub(super) const fn unstarted_word(unstarted: &Unstarted) -> &'static str {
     match unstarted {
-        Unstarted::Guard(NotStarted::NotFound(_)) => "not_found",
-        Unstarted::Guard(NotStarted::NotExecutable(_)) => "not_executable",
-        Unstarted::Guard(NotStarted::NoProcess(_)) => "no_process",
-        Unstarted::Guard(NotStarted::TooLate) => "too_late",
+        Unstarted::Guard(why) => not_started_word(why),
         Unstarted::Signal(_) => "signal",
         Unstarted::GuardGone => "guard_gone",
         Unstarted::Done(_) => "done",
     }
 }
 
+/// Why the guard did not start a job, likewise.
+pub(super) const fn not_started_word(why: &NotStarted) -> &'static str {
+    match why {
+        NotStarted::NotFound(_) => "not_found",
+        NotStarted::NotExecutable(_) => "not_executable",
+        NotStarted::NoProcess(_) => "no_process",
+        NotStarted::TooLate => "too_late",
+    }
+}
+
 fn not_started(cx: &Context<'_>, unstarted: &Unstarted) -> String {
     let program = cx.program;
     match unstarted {
-        Unstarted::Guard(NotStarted::NotFound(error)) => {
-            format!(
-                "{}: command not found ({error}){}",
-                given(cx),
-                shell_hint(cx)
-            )
+        Unstarted::Guard(NotStarted::NotFound(Failed { program, error })) => {
+            format!("{program}: command not found ({error}){}", shell_hint(cx))
         }
-        Unstarted::Guard(NotStarted::NotExecutable(error)) => {
-            format!("{} can't be executed: {error}{}", given(cx), shell_hint(cx))
+        Unstarted::Guard(NotStarted::NotExecutable(Failed { program, error })) => {
+            format!("{program} can't be executed: {error}{}", shell_hint(cx))
         }
-        Unstarted::Guard(NotStarted::NoProcess(error)) => {
+        Unstarted::Guard(NotStarted::NoProcess(Failed { error, .. })) => {
             format!("no process for {program}: {error}")
         }
         Unstarted::Guard(NotStarted::TooLate) => format!(
@@ -328,6 +327,7 @@ mod tests {
             program: "run.sh",
             command: &[],
             client: &client.unwrap(),
+            host: None,
             timeout: timeout.map(Duration::from_secs),
             ran: ran.map(Duration::from_secs),
         };

@@ -206,7 +206,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
             let began = row.and_then(|row| row.acquired_at());
             let began = began.map_or_else(|| "-".to_owned(), |at| rfc3339(at.wall));
             format!(
-                "The last run began at {began}; the next may in {}",
+                "The last run began at {began}; the next may in {}, or after tokenrun release",
                 rounded(*wait)
             )
         }

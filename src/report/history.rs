@@ -5,13 +5,13 @@ use serde::Serialize;
 use super::acts::{ActObject, whose};
 use super::json::Run;
 use super::layout::{Cell, Column, Line, cut, table};
-use super::refused::{RefusalObject, reason};
+use super::refused::{RefusalObject, met};
 use super::screen::{Screen, Tint};
 use super::tables::or_none;
 use super::times::Times;
 use crate::duration::rounded;
 use crate::token::WallTime;
-use crate::token::{ActRecord, Outcome, RefusalRecord, RunRecord, StoreTime};
+use crate::token::{ActRecord, GroupName, Outcome, RefusalRecord, RunRecord, StoreTime};
 
 /// A run, refusals of one client for one reason, or an act of an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,28 +68,29 @@ const COLUMNS: [Column; 10] = [
     Column::text("PROGRAM", [14, 10, 6]),
 ];
 
-/// A table of entries, one a line. A run has a cell in each column; an act and refusals have their
-/// time, their group and a sentence.
+/// A table of entries. A run has a cell in each column, and a line more if its job could not be started;
+/// an act and refusals have their time, their group and a sentence.
 #[must_use]
 pub fn history(entries: &[Entry], now: &StoreTime, screen: &Screen) -> String {
-    let line = |entry: &Entry| match entry {
-        Entry::Run(run) => Line::Cells(cells(run, now, &screen.times)),
-        Entry::Refusal(refusal) => Line::Spanning(
-            vec![
-                screen.times.full(refusal.last_at).into(),
-                refusal.group.to_string().into(),
-            ],
-            refusals(refusal, &screen.times),
-        ),
-        Entry::Act(act) => Line::Spanning(
-            vec![
-                screen.times.full(act.at).into(),
-                act.group.to_string().into(),
-            ],
-            sentence(act, &screen.times),
-        ),
+    let times = &screen.times;
+    let spanning = |at: WallTime, group: &GroupName, text: String| {
+        let cells = vec![times.full(at).into(), group.to_string().into()];
+        Line::Spanning(cells, text)
     };
-    let mut text = table(&COLUMNS, entries.iter().map(line).collect(), screen);
+    let mut lines = Vec::with_capacity(entries.len());
+    for entry in entries {
+        match entry {
+            Entry::Run(run) => {
+                lines.push(Line::Cells(cells(run, now, times)));
+                let reason = run.reason.as_ref();
+                let why = reason.map(|reason| format!("{} {reason}", run.client));
+                lines.extend(why.map(|why| spanning(run.started_at, &run.group, why)));
+            }
+            Entry::Refusal(it) => lines.push(spanning(it.last_at, &it.group, refusals(it, times))),
+            Entry::Act(act) => lines.push(spanning(act.at, &act.group, sentence(act, times))),
+        }
+    }
+    let mut text = table(&COLUMNS, lines, screen);
     if let Some(zone) = screen.times.zone_name(now.stamp.wall) {
         text.push_str(&cut(&format!("(times in {zone})"), screen.width));
         text.push('\n');
@@ -139,7 +140,6 @@ fn outcome(run: &RunRecord) -> Cell {
 
 /// Refusals in a sentence, with the first of them.
 fn refusals(refusal: &RefusalRecord, times: &Times) -> String {
-    let reason = reason(refusal, times, refusal.last_at);
     let repeats = match refusal.count {
         0 | 1 => String::new(),
         count => {
@@ -147,7 +147,8 @@ fn refusals(refusal: &RefusalRecord, times: &Times) -> String {
             format!(", {count} times since {first}")
         }
     };
-    format!("{} was refused{repeats}: {reason}", refusal.client)
+    let met = met(refusal, &repeats, times, refusal.last_at);
+    format!("{} {met}", refusal.client)
 }
 
 /// Who did what, to whom, and why.

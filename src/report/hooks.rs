@@ -1,6 +1,6 @@
 //! The end of a run as its hooks learn of it, and messages about hooks.
 
-use super::endings::{loss_word, unstarted_word};
+use super::endings::{loss_word, not_started_word, unstarted_word};
 use super::message::{Level, Message};
 use super::run_report::outcome_word;
 use crate::duration::rounded;
@@ -76,6 +76,7 @@ impl HookReport {
             Ending::StoreFailed { error, .. } => (Failure, outcome, Some(error.trouble.word())),
             Ending::Stopped(_) => (Failure, outcome, Some("signal")),
             Ending::NoGuard => (Failure, outcome, Some("guard_gone")),
+            Ending::Unstartable(why) => (Failure, outcome, Some(not_started_word(why))),
             Ending::Ran { end, .. } => match reason_of(end, exit) {
                 None => (Success, outcome, None),
                 reason => (Failure, outcome, reason),
@@ -124,8 +125,7 @@ fn reason_of(end: &JobEnd, exit: Exit) -> Option<&'static str> {
     match end {
         JobEnd::Itself(Status::Exited(0)) => match exit {
             Exit::OK => None,
-            Exit::Code(exit::UNRECORDED) => Some("not_recorded"),
-            _ => Some("report_failed"),
+            _ => Some("not_recorded"),
         },
         JobEnd::Itself(Status::Exited(_)) => Some("exit_status"),
         JobEnd::Itself(Status::Signalled(_)) => Some("signal"),
@@ -165,7 +165,7 @@ pub fn ended(occasion: Occasion, end: &HookEnd, limit: Duration) -> Option<Messa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::ending::{Loss, NotStarted};
+    use crate::run::ending::{Failed, Loss, NotStarted};
     use crate::store::StoreError;
     use crate::token::{Clause, Refusal};
 
@@ -199,11 +199,6 @@ mod tests {
                 (Failure, "succeeded", "not_recorded"),
             ),
             (
-                itself(Status::Exited(0)),
-                77,
-                (Failure, "succeeded", "report_failed"),
-            ),
-            (
                 itself(Status::Exited(3)),
                 3,
                 (Failure, "failed", "exit_status"),
@@ -225,7 +220,7 @@ mod tests {
             ),
             (
                 ran(JobEnd::NotStarted(Unstarted::Guard(NotStarted::NotFound(
-                    "x".into(),
+                    Failed::of(&[], "x"),
                 )))),
                 127,
                 (Failure, "not_started", "not_found"),

@@ -249,6 +249,8 @@ pub struct Run<'a> {
     pub signal: Option<i32>,
     /// Whether it lost its token because an operator revoked it.
     pub revoked: bool,
+    /// Why the job could not be started.
+    pub reason: Option<&'a str>,
 }
 
 impl<'a> Run<'a> {
@@ -273,6 +275,7 @@ impl<'a> Run<'a> {
             exit_code: run.exit_code,
             signal: run.signal,
             revoked: run.revoked,
+            reason: run.reason.as_deref(),
         }
     }
 }

@@ -71,6 +71,8 @@ pub struct Context<'a> {
     pub command: &'a [OsString],
     /// This node.
     pub client: &'a ClientId,
+    /// The name of this host, if the message is about a run here.
+    pub host: Option<&'a str>,
     /// The job's longest run.
     pub timeout: Option<Duration>,
     /// How long the job has run; `None` without one, and for what stands in for a job: that reports

@@ -243,17 +243,30 @@ fn output_not_kept(cx: &Context<'_>, error: &StoreError) -> String {
 pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
     let program = cx.program;
     let (event, text) = match news {
+        GuardNews::Leftovers { seen: false, .. } => (
+            "leftovers",
+            format!(
+                "{program} left processes behind that /proc does not show, so they can't be ended; {} is held as long as they live",
+                cx.group()
+            ),
+        ),
         GuardNews::Leftovers { count: 0, .. } => (
             "leftovers",
             format!("{program} left processes behind; they are ended too"),
         ),
-        GuardNews::Leftovers { count, names } => (
-            "leftovers",
-            format!(
-                "{program} left {count} processes behind ({}); they are ended too (--leftovers leave leaves them alone)",
-                names.join(", ")
-            ),
-        ),
+        GuardNews::Leftovers { count, names, .. } => {
+            let (processes, they_are, them) = match count {
+                1 => ("process", "it is", "it"),
+                _ => ("processes", "they are", "them"),
+            };
+            (
+                "leftovers",
+                format!(
+                    "{program} left {count} {processes} behind ({}); {they_are} ended too (--leftovers leave leaves {them} alone)",
+                    names.join(", ")
+                ),
+            )
+        }
         GuardNews::Survivors(survivors) if survivors.is_empty() => (
             "survivors_gone",
             format!("every process of {program} has been killed now"),

@@ -161,10 +161,11 @@ mod tests {
         }
 
         #[test]
-        fn any_run_is_a_line_and_a_lane(runs in vec(records(), 1..4), row in rows()) {
+        fn any_run_is_a_line_with_its_reason_and_a_lane(runs in vec(records(), 1..4), row in rows()) {
             let now = now(&row);
             let entries: Vec<_> = runs.iter().cloned().map(Box::new).map(Entry::Run).collect();
-            assert_seen(&history(&entries, &now, &Screen::plain()), 1 + runs.len());
+            let reasons = runs.iter().filter(|run| run.reason.is_some()).count();
+            assert_seen(&history(&entries, &now, &Screen::plain()), 1 + runs.len() + reasons);
             for run in &runs {
                 assert_seen(&LastRun::of(run).text(now.stamp.wall), 0);
             }

@@ -23,10 +23,12 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
             takeover_in,
             ..
         } => {
-            let holder = if *same_client {
-                format!("{by}, in another session: two live instances share this client id")
-            } else {
-                by.to_string()
+            let holder = match *same_client {
+                false => by.to_string(),
+                true if is_here(cx, seen) => format!("an earlier run of {by} on this host"),
+                true => {
+                    format!("{by}, in another session: two live instances share this client id")
+                }
             };
             let not_before = seen.and_then(not_before).map(|at| {
                 let at = rfc3339(at);
@@ -66,7 +68,7 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
             )
         }
         Refusal::TooSoon { wait } => format!(
-            "{group} in {store} ran too recently for its --at-least; it can run again in {}",
+            "{group} in {store} ran too recently for its --at-least; it can run again in {}, or after tokenrun release -g {group}",
             rounded(*wait)
         ),
         Refusal::Behind { ahead: 1 } => {
@@ -100,6 +102,12 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
     }
 }
 
+/// Whether the run in the row is one of this host.
+fn is_here(cx: &Context<'_>, seen: Option<&Row>) -> bool {
+    let host = seen.and_then(|row| row.document.host.as_deref());
+    host.is_some() && host == cx.host
+}
+
 pub(super) fn since(row: &Row) -> String {
     let mut parts = Vec::new();
     if let Some(host) = &row.document.host {
@@ -113,4 +121,50 @@ pub(super) fn since(row: &Row) -> String {
         parts.push(format!(" since {}", rfc3339(acquired_at.wall)));
     }
     parts.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::token::rule::tests::fixture::{but, client, running, session};
+
+    #[test]
+    fn another_run_of_this_client_is_told_from_another_host_with_its_id() {
+        let row = but(running("a"), |row| row.document.host = Some("vm-1".into()));
+        let (group, me) = (row.group.clone(), client("a"));
+        let why = Refusal::Held {
+            by: client("a"),
+            session: session("a0"),
+            same_client: true,
+            silent_for: Duration::ZERO,
+            takeover_in: Duration::from_secs(60),
+        };
+        let said = |host| {
+            let cx = Context {
+                group: &group,
+                store: "the store",
+                program: "run.sh",
+                command: &[],
+                client: &me,
+                host,
+                timeout: None,
+                ran: None,
+            };
+            why_not(&cx, &why, Some(&row))
+        };
+        let text = said(Some("vm-1"));
+        assert!(
+            text.starts_with("\"g\" is held by an earlier run of a on this host (host vm-1"),
+            "{text}"
+        );
+        for elsewhere in [Some("vm-2"), None] {
+            let text = said(elsewhere);
+            assert!(
+                text.contains("two live instances share this client id"),
+                "{text}"
+            );
+        }
+    }
 }

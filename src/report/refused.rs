@@ -24,6 +24,8 @@ pub struct RefusalObject<'a> {
     pub paused_until: Option<String>,
     /// The number of waiters ahead.
     pub ahead: Option<u64>,
+    /// Why the job could not be started.
+    pub reason: Option<&'a str>,
     /// The number of them; at most one a minute counts.
     pub count: u64,
     /// The first of them, by the store's wall clock.
@@ -48,6 +50,7 @@ impl<'a> RefusalObject<'a> {
             paused_reason: refusal.paused_reason.as_deref(),
             paused_until: refusal.paused_until.map(rfc3339),
             ahead: refusal.ahead,
+            reason: refusal.error.as_deref(),
             count: refusal.count,
             first_at: rfc3339(refusal.first_at),
             last_at: rfc3339(refusal.last_at),
@@ -79,6 +82,9 @@ pub fn reason(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String {
         "reserved" => format!("the group was new and reserved for {}", holder()),
         "head_start" => format!("the token was open, and {} had a head start", holder()),
         "observed" => "the age of the token was unknown, and it was observed".to_owned(),
+        "not_started" => {
+            (refusal.error.clone()).unwrap_or_else(|| "could not start the job".into())
+        }
         "store_observed" => "the store may have forgotten a grant and was observed".to_owned(),
         other => other.to_owned(),
     }
@@ -106,8 +112,18 @@ pub fn sentence(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String
             times.short(refusal.last_at, refusal.first_at)
         ),
     };
+    let met = met(refusal, &repeats, times, now);
+    format!("{}{host} {met}", refusal.client)
+}
+
+/// What the client of a record met: a refusal, or a job that it could not start. Reads after its name.
+#[must_use]
+pub fn met(refusal: &RefusalRecord, repeats: &str, times: &Times, now: WallTime) -> String {
     let reason = reason(refusal, times, now);
-    format!("{}{host} was refused{repeats}: {reason}", refusal.client)
+    match refusal.is_unstarted() {
+        true => format!("{reason}{repeats}"),
+        false => format!("was refused{repeats}: {reason}"),
+    }
 }
 
 #[cfg(test)]
@@ -148,6 +164,7 @@ mod tests {
                 "store_observed",
                 "the store may have forgotten a grant and was observed",
             ),
+            ("not_started", "could not start x: no such file"),
             ("a_newer_reason", "a_newer_reason"),
         ] {
             assert_eq!(reason(&refused("g", "a", word), &Times::Utc, NOW), expected);
@@ -185,7 +202,7 @@ mod tests {
         let expected = serde_json::json!({
             "group": "g", "refused": "paused", "client": "a", "host": "host", "holder": "holder",
             "paused_by": "root", "paused_reason": "100 % \"quoted\"",
-            "paused_until": "2026-09-21T14:13:20.000Z", "ahead": 2, "count": 5,
+            "paused_until": "2026-09-21T14:13:20.000Z", "ahead": 2, "reason": null, "count": 5,
             "first_at": "2026-09-21T14:13:19.000Z", "last_at": "2026-09-21T14:13:20.000Z",
             "fence": 7,
         });

@@ -76,8 +76,11 @@ impl<'a> RunReport<'a> {
                     | Refusal::Behind { .. } => None,
                 };
             }
-            Ending::Done(_) | Ending::Stopped(_) | Ending::StoreFailed { .. } | Ending::NoGuard => {
-            }
+            Ending::Done(_)
+            | Ending::Stopped(_)
+            | Ending::StoreFailed { .. }
+            | Ending::NoGuard
+            | Ending::Unstartable(_) => {}
             Ending::Ran { end, recorded, .. } => self.set_end(end, *recorded),
         }
     }
@@ -116,7 +119,7 @@ pub(super) fn outcome_word(ending: &Ending) -> &'static str {
         } => "done",
         Ending::Stopped(_) => "stopped",
         Ending::StoreFailed { .. } => "store_failed",
-        Ending::NoGuard => Outcome::NotStarted.as_str(),
+        Ending::NoGuard | Ending::Unstartable(_) => Outcome::NotStarted.as_str(),
         Ending::Ran { end, .. } => end.record().outcome.as_str(),
     }
 }

@@ -255,7 +255,10 @@ fn ended(run: &RunRecord, times: &Times) -> String {
         },
         Outcome::TimedOut => format!("ran into its --timeout and was ended{after}"),
         Outcome::Lost => format!("lost its token and was ended{after}"),
-        Outcome::NotStarted => "was granted the token, and did not start the job".to_owned(),
+        Outcome::NotStarted => {
+            let reason = run.reason.as_deref().unwrap_or("did not start the job");
+            format!("was granted the token, and {reason}")
+        }
         Outcome::Unknown => match run.ended_at {
             Some(at) => format!(
                 "vanished: its last heartbeat was at {}",

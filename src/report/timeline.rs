@@ -214,6 +214,7 @@ mod tests {
             exit_code: None,
             signal: None,
             revoked: false,
+            reason: None,
             other: crate::token::Others::new(),
         }
     }

@@ -297,6 +297,7 @@ fn record(client_of: &str, began: i64, took: i64, outcome: Outcome) -> RunRecord
         exit_code: Some(3),
         signal: None,
         revoked: false,
+        reason: None,
         other: Others::new(),
     }
 }
@@ -328,6 +329,7 @@ fn a_run_is_shown_with_each_value_in_its_place() {
         "program": "run.sh", "once_key": "2026-38", "grant": "takeover",
         "started_at": "2026-09-21T14:13:20.000Z", "ended_at": "2026-09-21T14:14:50.000Z",
         "outcome": "failed", "exit_code": 3, "signal": Value::Null, "revoked": false,
+        "reason": Value::Null,
     });
     let shown = json::Run::of(&failed);
     assert_eq!(serde_json::to_value(shown).unwrap(), expected);
@@ -471,8 +473,8 @@ fn refusals() -> [(Refusal, [&'static str; 3]); 4] {
         (
             Refusal::TooSoon { wait: s(90) },
             [
-                "The last run began at 2026-09-21T15:13:20.000Z; the next may in 1m 30s",
-                "can run again in 1m 30s",
+                "The last run began at 2026-09-21T15:13:20.000Z; the next may in 1m 30s, or after tokenrun release",
+                "can run again in 1m 30s, or after tokenrun release -g \"backup\"",
                 "too soon for 1m 30s",
             ],
         ),
@@ -489,6 +491,7 @@ fn a_refusal_is_shown_with_each_time_in_its_place() {
         program: "run.sh",
         command: &[],
         client: &claim.client,
+        host: Some("host-a"),
         timeout: None,
         ran: None,
     };

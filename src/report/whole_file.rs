@@ -19,29 +19,59 @@ const MODE: u32 = 0o666;
 /// # Errors
 /// If the file or its directory can't be written.
 pub fn write_whole(path: &Path, text: &[u8], mark: impl Display) -> io::Result<()> {
-    let Place {
-        directory, names, ..
-    } = Place::find(path)?;
-    let mut names = names.iter();
-    let (name, more) = (names.next().ok_or(Errno::EISDIR)?, names.next());
-    let found = directory.look(name).and_then(|there| there.metadata());
-    if more.is_some() {
-        return Err(found.map_or_else(|error| error, |_| Errno::ENOTDIR.into()));
-    }
-    if found.is_ok_and(|found| !found.is_file()) {
+    let (directory, name) = found(path)?;
+    let there = directory.look(&name).and_then(|there| there.metadata());
+    if there.is_ok_and(|there| !there.is_file()) {
         // A pipe without a reader is an error, and not waited for.
-        return directory.open_special(name)?.write_all(text);
+        return directory.open_special(&name)?.write_all(text);
     }
-    let mut temporary = OsString::from(".");
-    temporary.push(name);
-    temporary.push(format!(".{mark}"));
+    let temporary = beside(&name, mark);
     let written =
-        write_new(&directory, &temporary, text).and_then(|()| directory.rename(&temporary, name));
+        write_new(&directory, &temporary, text).and_then(|()| directory.rename(&temporary, &name));
     if written.is_err() {
         // The write failed; the temporary file is only litter.
         let _ = directory.remove(&temporary);
     }
     written
+}
+
+/// Checks that a later [`write_whole`] can make its temporary file, and leaves nothing. A special file is
+/// left alone: the reader of a pipe may come later.
+///
+/// # Errors
+/// If the file or its directory can't be written.
+pub fn check_whole(path: &Path, mark: impl Display) -> io::Result<()> {
+    let (directory, name) = found(path)?;
+    match directory.look(&name).and_then(|there| there.metadata()) {
+        Ok(found) if found.is_dir() => return Err(Errno::EISDIR.into()),
+        Ok(found) if !found.is_file() => return Ok(()),
+        _ => {}
+    }
+    let temporary = beside(&name, mark);
+    directory.create(&temporary, MODE)?;
+    directory.remove(&temporary)
+}
+
+/// The directory that a path leads to, and the file's name in it.
+fn found(path: &Path) -> io::Result<(Directory, OsString)> {
+    let Place {
+        directory, names, ..
+    } = Place::find(path)?;
+    let mut names = names.into_iter();
+    let name = names.next().ok_or(Errno::EISDIR)?;
+    if names.next().is_some() {
+        let there = directory.look(&name).and_then(|there| there.metadata());
+        return Err(there.map_or_else(|error| error, |_| Errno::ENOTDIR.into()));
+    }
+    Ok((directory, name))
+}
+
+/// The name of the temporary file beside this one.
+fn beside(name: &OsStr, mark: impl Display) -> OsString {
+    let mut temporary = OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{mark}"));
+    temporary
 }
 
 fn write_new(directory: &Directory, name: &OsStr, text: &[u8]) -> io::Result<()> {

@@ -32,6 +32,7 @@ use crate::sys::random;
 use crate::sys::signal_numbers::{SIGCHLD, asks_for_end};
 use crate::sys::signals::SignalFd;
 use crate::sys::timer::Timer;
+use crate::token::Claim;
 
 /// Deadlines are checked at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -65,6 +66,13 @@ pub fn drive(
     outside: &Outside,
     listener: &mut dyn Listener,
 ) -> io::Result<(Ending, Option<Captured>)> {
+    if let Some(why) = &outside.unstartable {
+        let ending = Ending::Unstartable(why.clone());
+        return Ok((
+            over_before_a_look(machine.claim(), ending, store, listener),
+            None,
+        ));
+    }
     let mut locking = Locking::new(&outside.locks);
     let first = First {
         machine: &mut machine,
@@ -121,6 +129,25 @@ pub fn drive(
     // delay the end.
     std::mem::forget(driver.worker);
     ending.map(|ending| (ending, captured))
+}
+
+/// Ends a run that needs no look at its token.
+fn over_before_a_look(
+    claim: &Claim,
+    ending: Ending,
+    store: Box<dyn Store>,
+    listener: &mut dyn Listener,
+) -> Ending {
+    listener.hear(&Note::Ended(ending.clone()), false);
+    let mut worker = Worker::new(store);
+    let mut last = LastRequests {
+        worker: &mut worker,
+        claim,
+        ending: &ending,
+    };
+    last.record_refusal(&Refusing::default());
+    std::mem::forget(worker);
+    ending
 }
 
 /// The random bits that a driver takes from the kernel.

@@ -1,7 +1,11 @@
 //! How a run ends: for the caller, and for history.
 
+use std::ffi::OsString;
+
 use crate::exit;
 use crate::store::{StoreError, Trouble};
+use crate::sys::errno::Errno;
+use crate::sys::exec::Program;
 use crate::sys::signal_numbers::{SIGINT, SIGQUIT};
 use crate::sys::wait::Status;
 use crate::token::{Clause, OnceMark, Outcome, Refusal, RunEnd};
@@ -10,13 +14,77 @@ use crate::token::{Clause, OnceMark, Outcome, Refusal, RunEnd};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotStarted {
     /// The command does not exist.
-    NotFound(String),
+    NotFound(Failed),
     /// The command can't be executed.
-    NotExecutable(String),
+    NotExecutable(Failed),
     /// The operating system can't create a process.
-    NoProcess(String),
+    NoProcess(Failed),
     /// The lease would have ended before the job's grace.
     TooLate,
+}
+
+/// A start that has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// The program as it was given: its path helps to find what is wrong with it.
+    pub program: String,
+    /// What is wrong.
+    pub error: String,
+}
+
+impl Failed {
+    /// The failed start of this command.
+    #[must_use]
+    pub fn of(argv: &[OsString], error: impl Into<String>) -> Self {
+        let program = argv.first().map(|word| word.to_string_lossy());
+        Self {
+            program: program.unwrap_or_default().into_owned(),
+            error: error.into(),
+        }
+    }
+}
+
+impl NotStarted {
+    /// Why the kernel does not execute this command. `missing` says what does not exist.
+    #[must_use]
+    pub fn by_errno(argv: &[OsString], errno: Errno, missing: &str) -> Self {
+        match errno {
+            Errno::ENOENT => Self::NotFound(Failed::of(argv, missing)),
+            other => Self::NotExecutable(Failed::of(argv, other.description())),
+        }
+    }
+
+    /// Why this command can't be started, by a look at its file.
+    #[must_use]
+    pub fn foreseen(argv: &[OsString]) -> Option<Self> {
+        let error = Program::new(argv)
+            .and_then(|program| program.find())
+            .err()?;
+        let errno = Errno::of(&error)?;
+        Some(Self::by_errno(argv, errno, "no such file"))
+    }
+
+    /// The reason, for history; `None` if the program has no part in it.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::NotFound(failed) | Self::NotExecutable(failed) | Self::NoProcess(failed) => Some(
+                format!("could not start {}: {}", failed.program, failed.error),
+            ),
+            Self::TooLate => None,
+        }
+    }
+
+    /// The exit code.
+    #[must_use]
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::NotFound(_) => exit::NOT_FOUND,
+            Self::NotExecutable(_) => exit::NOT_EXECUTABLE,
+            Self::NoProcess(_) => exit::SYSTEM,
+            Self::TooLate => exit::UNAVAILABLE,
+        }
+    }
 }
 
 /// Why a job is being ended.
@@ -76,7 +144,7 @@ pub enum Unstarted {
 impl JobEnd {
     /// The end as history records it.
     #[must_use]
-    pub const fn record(&self) -> RunEnd {
+    pub fn record(&self) -> RunEnd {
         let (outcome, status) = match self {
             Self::Itself(Status::Exited(0)) => (Outcome::Succeeded, Some(Status::Exited(0))),
             Self::Itself(status @ Status::Exited(_)) => (Outcome::Failed, Some(*status)),
@@ -95,6 +163,10 @@ impl JobEnd {
             exit_code,
             signal,
             revoked: matches!(self, Self::Lost(Loss::Revoked)),
+            reason: match self {
+                Self::NotStarted(Unstarted::Guard(why)) => why.reason(),
+                _ => None,
+            },
         }
     }
 }
@@ -116,6 +188,8 @@ pub enum Ending {
     },
     /// The guard was gone before the token was taken.
     NoGuard,
+    /// The job can't be started, so the token was not asked for.
+    Unstartable(NotStarted),
     /// The token was taken.
     Ran {
         end: JobEnd,
@@ -150,6 +224,7 @@ impl Ending {
             Self::StoreFailed { error, .. } if error.trouble == Trouble::Held => Code(not_now),
             Self::StoreFailed { error, .. } => Code(of_trouble(error.trouble)),
             Self::NoGuard => Code(exit::SYSTEM),
+            Self::Unstartable(why) => Code(why.code()),
             Self::Ran {
                 end: JobEnd::Itself(Status::Exited(0)),
                 recorded: false,
@@ -197,12 +272,7 @@ fn of_job(end: &JobEnd, stopped_by: Option<i32>) -> exit::Exit {
             Unstarted::Signal(signal) => Signal(*signal),
             Unstarted::GuardGone => Code(exit::SYSTEM),
             Unstarted::Done(_) => exit::Exit::OK,
-            Unstarted::Guard(why) => Code(match why {
-                NotStarted::NotFound(_) => exit::NOT_FOUND,
-                NotStarted::NotExecutable(_) => exit::NOT_EXECUTABLE,
-                NotStarted::NoProcess(_) => exit::SYSTEM,
-                NotStarted::TooLate => exit::UNAVAILABLE,
-            }),
+            Unstarted::Guard(why) => Code(why.code()),
         },
     }
 }

@@ -98,6 +98,8 @@ pub enum GuardNews {
     Leftovers {
         /// How many; 0 if unknown.
         count: usize,
+        /// Whether they can be seen, and so ended.
+        seen: bool,
         /// The names of some.
         names: Vec<String>,
     },

@@ -74,7 +74,7 @@ impl First<'_, '_> {
             let mut read = None;
             for action in actions {
                 match action {
-                    Action::Send(request @ (Request::Read(_) | Request::Once { .. })) => {
+                    Action::Send(request @ Request::Read(..)) => {
                         read = Some(request);
                     }
                     other => rest.push(other),

@@ -1,11 +1,12 @@
 //! The supervisor's side of the guard: actions of the machine become messages, and messages of the
 //! guard become events. When the guard is gone, the supervisor does its work here.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use super::ending::NotStarted;
+use super::ending::{Failed, NotStarted};
 use super::event::{Event, GuardNews};
 use super::outside::Outside;
 use crate::job::GuardSettings;
@@ -70,6 +71,8 @@ pub(super) struct Guarding {
     /// When the other children of this process are checked next.
     look_at: Moment,
     inherited: Inheritance,
+    /// The job's program and its arguments.
+    argv: Vec<OsString>,
 }
 
 /// The pipes and sockets that this process and the job inherited.
@@ -112,6 +115,7 @@ impl Guarding {
             in_doubt: false,
             look_at: Moment::default(),
             inherited: Inheritance::Kept,
+            argv: outside.argv.clone(),
         })
     }
 
@@ -159,7 +163,7 @@ impl Guarding {
         if let Err(error) = self.handle.send(&ToGuard::Start { deadline, env }) {
             // The environment is too large, or the guard is gone: either way the job is not
             // started.
-            let why = NotStarted::NoProcess(error.to_string());
+            let why = NotStarted::NoProcess(Failed::of(&self.argv, error.to_string()));
             self.heard.push(Heard::Event(Event::JobNotStarted(why)));
         }
     }
@@ -333,7 +337,8 @@ impl Guarding {
             FromGuard::NotStarted { stage, errno, what } => {
                 self.state = State::Finished;
                 let errno = Errno::from_raw(errno);
-                Heard::Event(Event::JobNotStarted(not_started(stage, errno, &what)))
+                let why = not_started(&self.argv, stage, errno, &what);
+                Heard::Event(Event::JobNotStarted(why))
             }
             FromGuard::Ack { .. } | FromGuard::Ending | FromGuard::Expired => {
                 Heard::Event(Event::GuardAnswered)
@@ -341,8 +346,8 @@ impl Guarding {
             FromGuard::Exited { status, forced } => {
                 Heard::Event(Event::JobExited { status, forced })
             }
-            FromGuard::Leftovers { count, names } => {
-                Heard::News(GuardNews::Leftovers { count, names })
+            FromGuard::Leftovers { count, seen, names } => {
+                Heard::News(GuardNews::Leftovers { count, seen, names })
             }
             FromGuard::Survivors { processes } => Heard::News(GuardNews::Survivors(processes)),
             FromGuard::Gone => {
@@ -354,12 +359,16 @@ impl Guarding {
     }
 }
 
-fn not_started(stage: Stage, errno: Errno, what: &str) -> NotStarted {
-    let reason = errno.description();
+fn not_started(argv: &[OsString], stage: Stage, errno: Errno, what: &str) -> NotStarted {
     match stage {
         Stage::TooLate => NotStarted::TooLate,
-        Stage::Fork => NotStarted::NoProcess(format!("{what}: {reason}")),
-        Stage::Exec if errno == Errno::ENOENT => NotStarted::NotFound(reason.to_owned()),
-        Stage::Exec => NotStarted::NotExecutable(reason.to_owned()),
+        Stage::Fork => {
+            let error = format!("{what}: {}", errno.description());
+            NotStarted::NoProcess(Failed::of(argv, error))
+        }
+        // The file was there before the store was asked.
+        Stage::Exec => {
+            NotStarted::by_errno(argv, errno, "no such file, or its interpreter is missing")
+        }
     }
 }

@@ -241,6 +241,9 @@ impl Holding {
             return;
         }
         step.say(Note::Started);
+        if let Some(lease) = &mut self.lease {
+            lease.job_started();
+        }
         match &self.job {
             Job::Starting => {
                 let timeout_at = step.limits.timeout.map(|timeout| step.now.plus(timeout));

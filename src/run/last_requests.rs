@@ -38,7 +38,7 @@ impl LastRequests<'_> {
         }
     }
 
-    /// Records that the run is refused, if it is.
+    /// Records that the run is refused, or could not begin, if that is so.
     pub(super) fn record_refusal(&mut self, refusing: &Refusing) {
         if let Some(refusal) = refusing.record(self.claim, self.ending) {
             self.send(Request::Refuse(Box::new(refusal)));

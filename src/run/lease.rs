@@ -7,8 +7,9 @@ use std::time::Duration;
 use crate::job::messages::Deadline;
 use crate::moment::Moment;
 use crate::token::mutant::{Mutant, is_mutant};
+use crate::token::swap::Before;
 use crate::token::{
-    Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Timing, Until, Version, swap,
+    Outcome, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Timing, Until, Version, swap,
 };
 
 /// A swap of this session's own, and when it was sent.
@@ -115,13 +116,15 @@ pub struct Lease {
     /// The record of the run of the grant. The session has it whole, whatever happens to the
     /// store's copy.
     run: RunRecord,
+    /// What the grant has replaced, until the job has started.
+    before: Before,
 }
 
 impl Lease {
     /// The lease of an own swap that happened: `row` is the row that it wrote, and `run` the record
-    /// that began with it.
+    /// that began with it; `before` is what it has replaced.
     #[must_use]
-    pub fn new(row: Row, run: RunRecord, own: Sent, seen: SeenTime) -> Self {
+    pub fn new(row: Row, run: RunRecord, before: Before, own: Sent, seen: SeenTime) -> Self {
         let granted_at = row.acquired_at().map(|stamp| stamp.wall);
         let started_at = granted_at.unwrap_or(run.started_at);
         Self {
@@ -131,7 +134,13 @@ impl Lease {
             written: Written(vec![own.version.number()]),
             seen,
             run: RunRecord { started_at, ..run },
+            before,
         }
+    }
+
+    /// The job has started: what the grant has replaced is over.
+    pub fn job_started(&mut self) {
+        self.before = Before::default();
     }
 
     /// The row as last known.
@@ -174,7 +183,11 @@ impl Lease {
     pub fn release(&mut self, now: Moment, timing: &Timing, end: RunEnd, drawn: u64) -> Swap {
         let version = self.draw(drawn);
         let run = self.run.clone().ended(end);
-        swap::release(&self.row, run, version, self.expiry(now, timing))
+        let expiry = self.expiry(now, timing);
+        match run.outcome {
+            Outcome::NotStarted => swap::give_back(&self.row, run, &self.before, version, expiry),
+            _ => swap::release(&self.row, run, version, expiry),
+        }
     }
 
     fn draw(&self, drawn: u64) -> Version {

@@ -258,7 +258,11 @@ const fn may_be_in_row(ending: &Ending) -> bool {
         Ending::StoreFailed {
             perhaps_granted, ..
         } => *perhaps_granted,
-        Ending::Refused { .. } | Ending::Done(_) | Ending::Stopped(_) | Ending::NoGuard => false,
+        Ending::Refused { .. }
+        | Ending::Done(_)
+        | Ending::Stopped(_)
+        | Ending::NoGuard
+        | Ending::Unstartable(_) => false,
     }
 }
 
@@ -341,6 +345,7 @@ mod tests {
             queue: Vec::new(),
             memory: crate::token::Memory::SOUND,
             refuses: None,
+            done: None,
         }
     }
 

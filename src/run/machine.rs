@@ -67,13 +67,15 @@ impl Step<'_> {
 
     pub(crate) fn read(&mut self) {
         let group = self.claim.group.clone();
-        self.act(Action::Send(Request::Read(group)));
+        let key = self.claim.about.once_key.clone();
+        self.act(Action::Send(Request::Read(group, key)));
     }
 
     pub(crate) fn join(&mut self, expiry: Until) {
         let waiter = Box::new(Waiter::of(self.claim));
         let group = self.claim.group.clone();
-        self.act(Action::Send(Request::Join(group, waiter, expiry)));
+        let key = self.claim.about.once_key.clone();
+        self.act(Action::Send(Request::Join(group, waiter, expiry, key)));
     }
 
     /// Writes the note of the store's incarnation that follows from this reading.

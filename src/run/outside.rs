@@ -2,6 +2,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::ending::NotStarted;
 use crate::job::Leftovers;
 use crate::store::Retention;
 use crate::sys::clock::LocalClock;
@@ -16,6 +17,9 @@ pub struct Outside {
     pub inherited: Inherited,
     /// The job: its program, then its arguments.
     pub argv: Vec<OsString>,
+    /// Why this job can't be started, as far as a look at its file tells: then the store is not asked
+    /// for a token.
+    pub unstartable: Option<NotStarted>,
     /// How much of the job's output is caught; `None`: it prints to where this process does.
     pub capture: Option<usize>,
     /// What happens to processes that the job leaves behind.

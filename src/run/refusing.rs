@@ -1,9 +1,9 @@
-//! The record of a refused run. Pure.
+//! The record of a run that is refused, or that could not begin. Pure.
 
 use super::ending::Ending;
 use super::event::Note;
 use crate::token::document::Others;
-use crate::token::{Claim, ClientId, Fence, Refusal, RefusalRecord, Row, WallTime};
+use crate::token::{Claim, ClientId, Fence, Outcome, Refusal, RefusalRecord, Row, WallTime};
 
 /// What the record needs of the row that the rule judged last.
 #[derive(Debug, Default)]
@@ -24,8 +24,19 @@ impl Refusing {
 
     /// The record of a run that ends like this, if it is refused. The store sets its times.
     pub(super) fn record(&self, claim: &Claim, ending: &Ending) -> Option<RefusalRecord> {
-        let Ending::Refused { why, .. } = ending else {
-            return None;
+        let why = match ending {
+            Ending::Refused { why, .. } => why,
+            Ending::Unstartable(why) => {
+                return Some(
+                    RefusalRecord {
+                        reason: Outcome::NotStarted.to_string(),
+                        error: why.reason(),
+                        ..self.plain(claim)
+                    }
+                    .with_cause(),
+                );
+            }
+            _ => return None,
         };
         let paused = match why {
             Refusal::Paused(pause) => Some(pause),
@@ -33,15 +44,7 @@ impl Refusing {
         };
         let reason = paused.map(|pause| pause.reason.clone());
         let record = RefusalRecord {
-            group: claim.group.clone(),
-            client: claim.client.clone(),
             reason: why.word().to_owned(),
-            cause: String::new(),
-            first_at: WallTime(0),
-            last_at: WallTime(0),
-            count: 1,
-            fence: self.fence,
-            host: claim.about.host.clone(),
             holder: self.holder(why),
             paused_by: paused.map(|pause| pause.by.clone()),
             paused_reason: reason.filter(|reason| !reason.is_empty()),
@@ -50,9 +53,31 @@ impl Refusing {
                 Refusal::Behind { ahead } => u64::try_from(*ahead).ok(),
                 _ => None,
             },
-            other: Others::new(),
+            ..self.plain(claim)
         };
         Some(record.with_cause())
+    }
+
+    /// A record of this claim without a reason.
+    fn plain(&self, claim: &Claim) -> RefusalRecord {
+        RefusalRecord {
+            group: claim.group.clone(),
+            client: claim.client.clone(),
+            reason: String::new(),
+            cause: String::new(),
+            first_at: WallTime(0),
+            last_at: WallTime(0),
+            count: 1,
+            fence: self.fence,
+            host: claim.about.host.clone(),
+            holder: None,
+            paused_by: None,
+            paused_reason: None,
+            paused_until: None,
+            ahead: None,
+            error: None,
+            other: Others::new(),
+        }
     }
 
     /// The client that is in the way.

@@ -49,10 +49,8 @@ pub(super) enum SeekingState {
         /// The request to leave is out; otherwise another request is.
         asked: bool,
     },
-    /// The request for the state of the key of `--once` is out, before the first look.
-    AskingOnce { sent_at: Moment },
-    /// The same request, with the token held and no job yet: repeated at `again_at`, if no answer
-    /// is out.
+    /// The request for the state of the key of `--once` is out, with the token held and no job yet:
+    /// repeated at `again_at`, if no answer is out.
     Checking {
         held: Box<Held>,
         again_at: Option<Moment>,
@@ -154,16 +152,10 @@ impl Seeking {
             SeekingState::Locking { .. } => None,
             SeekingState::Waiting { until } => Some(*until),
             // A waiter also waits for the store.
-            SeekingState::Looking { .. }
-            | SeekingState::Marking { .. }
-            | SeekingState::AskingOnce { .. }
-                if wait != Wait::No =>
-            {
-                None
+            SeekingState::Looking { .. } | SeekingState::Marking { .. } if wait != Wait::No => None,
+            SeekingState::Looking { sent_at } | SeekingState::Marking { sent_at, .. } => {
+                Some(sent_at.plus(patience(claim)))
             }
-            SeekingState::Looking { sent_at }
-            | SeekingState::Marking { sent_at, .. }
-            | SeekingState::AskingOnce { sent_at } => Some(sent_at.plus(patience(claim))),
             SeekingState::Checking { held, again_at } => {
                 let latest = claim.timing.last_start(held.grant.sent.at);
                 let out_until = latest.plus(patience(claim));
@@ -214,13 +206,7 @@ impl Seeking {
             return self.give_up(step);
         }
         match &self.state {
-            SeekingState::Fresh => {
-                if step.ask_once() {
-                    self.state = SeekingState::AskingOnce { sent_at: step.now };
-                    return Next::Stay;
-                }
-                self.look(step)
-            }
+            SeekingState::Fresh => self.look(step),
             SeekingState::Waiting { .. } if due => self.look(step),
             SeekingState::Leaving { ending, .. } if due => Next::End(ending.as_ref().clone()),
             SeekingState::Checking {
@@ -228,7 +214,6 @@ impl Seeking {
             } if due => self.check_again(step),
             SeekingState::Looking { .. }
             | SeekingState::Marking { .. }
-            | SeekingState::AskingOnce { .. }
             | SeekingState::Checking { .. }
             | SeekingState::Claiming { .. }
                 if due =>
@@ -253,14 +238,13 @@ impl Seeking {
             | SeekingState::Marking { .. }
             | SeekingState::Locking { .. }
             | SeekingState::Leaving { .. }
-            | SeekingState::AskingOnce { .. }
             | SeekingState::Checking { .. }
             | SeekingState::Claiming { .. } => Next::Stay,
         }
     }
 
-    /// The state of the key: read before the first look, and again when the token is held. Another
-    /// session may have run the job in between.
+    /// The state of the key, read again with the token held: another session may have run the job
+    /// since the look that allowed the grant.
     fn once_looked(
         &mut self,
         step: &mut Step<'_>,
@@ -270,12 +254,6 @@ impl Seeking {
             std::mem::replace(&mut self.state, SeekingState::Fresh),
             found,
         ) {
-            (SeekingState::AskingOnce { .. }, Ok(Some(mark))) => Next::End(Ending::Done(mark)),
-            (SeekingState::AskingOnce { .. }, Ok(None)) => match self.stopped.take() {
-                Some(why) => Next::End(ending_of(why)),
-                None => self.look(step),
-            },
-            (SeekingState::AskingOnce { .. }, Err(error)) => self.failed(step, error),
             (SeekingState::Checking { held, .. }, Ok(done)) => self.start(step, *held, done),
             (SeekingState::Checking { held, .. }, Err(_)) => {
                 let again_at = Some(step.now.plus(step.pause_after(0)));
@@ -354,7 +332,6 @@ impl Seeking {
                 | SeekingState::Looking { .. }
                 | SeekingState::Waiting { .. }
                 | SeekingState::Leaving { .. }
-                | SeekingState::AskingOnce { .. }
                 | SeekingState::Checking { .. }
                 | SeekingState::Locking { .. }),
                 _,

@@ -239,6 +239,7 @@ const SUCCESS: RunEnd = RunEnd {
     exit_code: Some(0),
     signal: None,
     revoked: false,
+    reason: None,
 };
 
 fn ten_seconds_from(fixture: &dyn Fixture) -> Until {

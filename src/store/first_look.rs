@@ -32,7 +32,7 @@ pub fn ask(store: &mut dyn Store, request: &Request) -> Option<Answer> {
         return store.at_once(request);
     };
     let most = match request {
-        Request::Read(_) | Request::Once { .. } => LOOK,
+        Request::Read(..) => LOOK,
         Request::Refuse(_) => RECORD,
         // Whether a write happened must not stay unknown.
         _ => return None,
@@ -82,7 +82,7 @@ mod tests {
         let prefix = RedisServer::prefix();
         let look = |url: &str| {
             let mut store = redis(&format!("{url}?prefix={prefix}"));
-            ask(&mut store, &Request::Read(group()))
+            ask(&mut store, &Request::Read(group(), None))
         };
         assert!(matches!(look(&server.url()), Some(Answer::Read(Ok(_)))));
         assert!(look(&server.tcp_url()).is_none());
@@ -94,7 +94,7 @@ mod tests {
         let mut store = redis(&server.url());
         server.freeze();
         let begun = Instant::now();
-        assert!(ask(&mut store, &Request::Read(group())).is_none());
+        assert!(ask(&mut store, &Request::Read(group(), None)).is_none());
         assert!(begun.elapsed() < LIMIT / 2);
         assert_eq!(store.limit_of_near(), Some(&mut { LIMIT }));
         server.thaw();
@@ -118,14 +118,14 @@ mod tests {
         let database = PostgresServer::shared().database();
         let settings = postgres::settings(&database.url(), "test").unwrap();
         let mut store = PostgresStore::new(settings, LIMIT);
-        assert!(ask(&mut store, &Request::Read(group())).is_none());
+        assert!(ask(&mut store, &Request::Read(group(), None)).is_none());
         let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'tokenrun'";
         assert_eq!(database.sql(schemas).trim(), "0");
 
         let database = MysqlServer::shared_of(Kind::Mariadb).database();
         let settings = mysql::settings(&database.url(), "test").unwrap();
         let mut store = MysqlStore::new(settings, LIMIT);
-        assert!(ask(&mut store, &Request::Read(group())).is_none());
+        assert!(ask(&mut store, &Request::Read(group(), None)).is_none());
         assert_eq!(database.sql("SHOW TABLES").trim(), "");
     }
 }

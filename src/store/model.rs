@@ -266,6 +266,30 @@ impl ModelData {
             .retain(|(other, entry)| other != group || entry.waiter.session != *session);
     }
 
+    /// Carries out [`Tokens::look`] at `now`.
+    pub(crate) fn look(
+        &self,
+        group: &GroupName,
+        key: Option<&str>,
+        server: &Server,
+        now: &StoreTime,
+    ) -> Reading {
+        Reading {
+            row: self.rows.get(group).cloned(),
+            now: now.clone(),
+            queue: self.queue_of(group),
+            refuses: None,
+            memory: self.memory(server),
+            done: key.and_then(|key| self.key(group, key)).map(Box::new),
+        }
+    }
+
+    /// The run that has made a key done, if one has.
+    pub(crate) fn key(&self, group: &GroupName, key: &str) -> Option<OnceMark> {
+        let is_it = |mark: &&OnceMark| mark.group == *group && mark.key == key;
+        self.marks.iter().find(is_it).cloned()
+    }
+
     /// The waiters of a group.
     pub(crate) fn queue_of(&self, group: &GroupName) -> Vec<QueueEntry> {
         let of_group = self.queue.iter().filter(|(other, _)| other == group);
@@ -355,15 +379,9 @@ impl ModelData {
 }
 
 impl Tokens for ModelStore {
-    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+    fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
         let inner = self.inner();
-        Ok(Reading {
-            row: inner.contents.rows.get(group).cloned(),
-            now: inner.clock.clone(),
-            queue: inner.contents.queue_of(group),
-            memory: inner.contents.memory(&inner.server),
-            refuses: None,
-        })
+        Ok(inner.contents.look(group, key, &inner.server, &inner.clock))
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
@@ -395,13 +413,14 @@ impl Queue for ModelStore {
         group: &GroupName,
         waiter: &Waiter,
         expiry: &Until,
+        key: Option<&str>,
     ) -> Result<Reading, StoreError> {
         {
             let mut inner = self.inner();
             let now = inner.clock.clone();
             inner.contents.join(group, waiter, expiry, &now);
         }
-        self.read(group)
+        self.look(group, key)
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {
@@ -492,10 +511,7 @@ impl Records for ModelStore {
     }
 
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
-        let inner = self.inner();
-        let mut marks = inner.contents.marks.iter();
-        let found = marks.find(|mark| mark.group == *group && mark.key == key);
-        Ok(found.cloned())
+        Ok(self.inner().contents.key(group, key))
     }
 
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {

@@ -14,8 +14,8 @@ pub struct Notifier(pub Arc<OwnedFd>);
 /// Keeps queues, and notifies waiters when the token may have become free.
 pub trait Queue {
     /// Adds a session at the end of the queue, or renews the heartbeat of one that is in it, which
-    /// keeps its position. Removes sessions without a heartbeat for a minute. Then reads. After
-    /// `expiry` it only reads: the sender of a late request may be dead.
+    /// keeps its position. Removes sessions without a heartbeat for a minute. Then looks, as
+    /// [`super::Tokens::look`] does. After `expiry` it only looks: the sender of a late request may be dead.
     ///
     /// # Errors
     /// If the store is unusable. Whether the session is in the queue is unknown then.
@@ -24,6 +24,7 @@ pub trait Queue {
         group: &GroupName,
         waiter: &Waiter,
         expiry: &Until,
+        key: Option<&str>,
     ) -> Result<Reading, StoreError>;
 
     /// Removes a session from the queue, if it is in it.

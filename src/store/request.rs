@@ -9,10 +9,10 @@ use crate::token::{
 /// A request to a store.
 #[derive(Debug, Clone)]
 pub enum Request {
-    /// Read the group's row.
-    Read(GroupName),
-    /// Join the queue, or stay in it, until this time of the store's; then read.
-    Join(GroupName, Box<Waiter>, Until),
+    /// Read the group's row, and whether this key of `--once` is done.
+    Read(GroupName, Option<String>),
+    /// Join the queue, or stay in it, until this time of the store's; then read the same.
+    Join(GroupName, Box<Waiter>, Until, Option<String>),
     /// Leave the queue.
     Leave(GroupName, SessionId),
     /// Change a row.
@@ -62,9 +62,10 @@ impl Request {
         S: Tokens + Queue + Records + ?Sized,
     {
         match self {
-            Self::Read(group) => Answer::Read(store.read(group).map(Box::new)),
-            Self::Join(group, waiter, expiry) => {
-                Answer::Read(store.join(group, waiter, expiry).map(Box::new))
+            Self::Read(group, key) => Answer::Read(store.look(group, key.as_deref()).map(Box::new)),
+            Self::Join(group, waiter, expiry, key) => {
+                let reading = store.join(group, waiter, expiry, key.as_deref());
+                Answer::Read(reading.map(Box::new))
             }
             Self::Leave(group, session) => Answer::Left(store.leave(group, session)),
             Self::Swap(swap) => Answer::Swapped(store.swap(swap)),
@@ -83,7 +84,7 @@ impl Request {
     #[must_use]
     pub fn failed(&self, error: StoreError) -> Answer {
         match self {
-            Self::Read(_) | Self::Join(..) => Answer::Read(Err(error)),
+            Self::Read(..) | Self::Join(..) => Answer::Read(Err(error)),
             Self::Leave(..) => Answer::Left(Err(error)),
             Self::Swap(_) | Self::Note(_) => Answer::Swapped(Err(error)),
             Self::Once { .. } => Answer::Once(Err(error)),

@@ -3,7 +3,8 @@
 use super::StoreError;
 use crate::token::hidden::quoted;
 use crate::token::{
-    GroupName, Memory, NoteSwap, QueueEntry, Row, StoreTime, Swap, Swapped, Waiter, document,
+    GroupName, Memory, NoteSwap, OnceMark, QueueEntry, Row, StoreTime, Swap, Swapped, Waiter,
+    document,
 };
 
 /// The result of a read.
@@ -19,6 +20,8 @@ pub struct Reading {
     pub memory: Memory,
     /// Why the store grants nothing, whatever the rule says. A holder goes on.
     pub refuses: Option<StoreError>,
+    /// The run that has made the key done that was looked up, if one has.
+    pub done: Option<Box<OnceMark>>,
 }
 
 /// Every group, at one instant.
@@ -63,11 +66,21 @@ pub struct Unreadable {
 
 /// Reads and writes tokens. A store decides nothing: the rule is in [`crate::token`].
 pub trait Tokens {
-    /// Reads a group's row together with the store's time.
+    /// Reads a group's row together with the store's time, and with the state of a key of `--once`.
+    /// A key that another run makes done together with its release is done in a reading that shows
+    /// the release.
     ///
     /// # Errors
     /// If the store can't be read.
-    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError>;
+    fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError>;
+
+    /// The same without a key.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+        self.look(group, None)
+    }
 
     /// Writes a new row, and the records that the swap carries, if the version is still the one
     /// that was read and the swap has not expired.

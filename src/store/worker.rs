@@ -105,7 +105,7 @@ impl Worker {
 /// Fetches the notifier after a call for the queue, and after a look: either may find that the
 /// notifier's connection is over, which would notify for ever.
 fn update_notifier(notifier: &Mutex<Option<Notifier>>, request: &Request, store: &mut dyn Store) {
-    if matches!(request, Request::Join(..) | Request::Read(_)) {
+    if matches!(request, Request::Join(..) | Request::Read(..)) {
         *notifier.lock().unwrap_or_else(PoisonError::into_inner) = store.notifier();
     }
 }
@@ -200,7 +200,7 @@ mod tests {
     fn an_answer_is_announced_on_the_descriptor() {
         let mut worker = Worker::new(Box::new(ModelStore::new()));
         assert!(worker.answer().is_none());
-        let request = Request::Read(crate::token::GroupName::new("g").unwrap());
+        let request = Request::Read(crate::token::GroupName::new("g").unwrap(), None);
         worker.send(request, true);
         let sources = Sources::new().and((), worker.fd().unwrap());
         assert!(sources.wait(None).unwrap().has(&()));

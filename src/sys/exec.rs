@@ -9,6 +9,8 @@ use std::ptr;
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::sys::stat::{SFlag, stat};
+use nix::unistd::{AccessFlags, access};
 
 const SHELL: &CStr = c"/bin/sh";
 
@@ -69,6 +71,27 @@ impl Program {
         self
     }
 
+    /// Looks for its file, without executing it. The kernel may still refuse to execute it: its
+    /// interpreter may be missing.
+    ///
+    /// # Errors
+    /// As [`Self::exec`], if there is no such file, or if it is not executable.
+    pub fn find(&self) -> io::Result<()> {
+        let mut denied = false;
+        for file in &self.candidates {
+            match usable(file) {
+                Err(errno @ (Errno::EACCES | Errno::ENOENT | Errno::ENOTDIR)) if !self.searched => {
+                    return Err(errno.into());
+                }
+                Err(Errno::EACCES) => denied = true,
+                Err(Errno::ENOENT | Errno::ENOTDIR) => {}
+                // Another error is for the kernel to judge.
+                Ok(()) | Err(_) => return Ok(()),
+            }
+        }
+        Err(not_found(denied))
+    }
+
     /// Executes it. Returns only if that is impossible, with the reason: ENOENT if
     /// there is no such program.
     #[must_use]
@@ -89,11 +112,7 @@ impl Program {
                 errno => return errno.into(),
             }
         }
-        if denied {
-            Errno::EACCES.into()
-        } else {
-            Errno::ENOENT.into()
-        }
+        not_found(denied)
     }
 
     fn shell_arguments(&self, file: &CStr) -> Vec<*const c_char> {
@@ -119,6 +138,24 @@ impl Program {
         }
         all.extend(self.variables.iter().map(|variable| variable.as_ptr()));
         pointers(all)
+    }
+}
+
+/// The error after all places were tried. `denied`: one of them has a file that is not executable.
+fn not_found(denied: bool) -> io::Error {
+    match denied {
+        true => Errno::EACCES.into(),
+        false => Errno::ENOENT.into(),
+    }
+}
+
+/// Whether the kernel would execute this file, by its kind and its rights.
+fn usable(file: &CStr) -> Result<(), Errno> {
+    access(file, AccessFlags::X_OK)?;
+    let kind = SFlag::from_bits_truncate(stat(file)?.st_mode) & SFlag::S_IFMT;
+    match kind {
+        SFlag::S_IFREG => Ok(()),
+        _ => Err(Errno::EACCES),
     }
 }
 
@@ -180,6 +217,9 @@ fn places(name: &OsStr, path: &OsStr) -> Vec<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn places_of(name: &str, path: &str) -> Vec<String> {
@@ -227,8 +267,9 @@ mod tests {
     fn a_program_that_is_not_there_is_enoent_everywhere() {
         for name in ["/nowhere/at/all", "no-such-program-anywhere", ""] {
             let program = Program::new(&[OsString::from(name)]).unwrap();
-            let err = program.exec();
-            assert_eq!(err.raw_os_error(), Some(libc::ENOENT), "{name:?}");
+            for err in [program.find().unwrap_err(), program.exec()] {
+                assert_eq!(err.raw_os_error(), Some(libc::ENOENT), "{name:?}");
+            }
         }
     }
 
@@ -236,7 +277,38 @@ mod tests {
     fn a_file_that_is_not_executable_is_eacces() {
         for name in ["/", "/proc/self/status"] {
             let program = Program::new(&[OsString::from(name)]).unwrap();
-            assert_eq!(program.exec().raw_os_error(), Some(libc::EACCES), "{name}");
+            for err in [program.find().unwrap_err(), program.exec()] {
+                assert_eq!(err.raw_os_error(), Some(libc::EACCES), "{name}");
+            }
         }
+        let below_a_file = Program::new(&["/proc/self/status/x".into()]).unwrap();
+        for err in [below_a_file.find().unwrap_err(), below_a_file.exec()] {
+            assert_eq!(err.raw_os_error(), Some(libc::ENOTDIR));
+        }
+    }
+
+    #[test]
+    fn a_program_is_found_in_the_first_place_that_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str, mode: u32| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, "#!/nowhere/interpreter\n").unwrap();
+            std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            CString::new(file.as_os_str().as_bytes()).unwrap()
+        };
+        let (plain, program) = (place("plain", 0o644), place("program", 0o755));
+        let nothing = c"/nowhere/at/all".to_owned();
+        let found = |candidates: &[&CString]| {
+            let program = Program {
+                candidates: candidates.iter().map(|it| (*it).clone()).collect(),
+                searched: true,
+                arguments: Vec::new(),
+                variables: Vec::new(),
+            };
+            program.find().map_err(|error| error.raw_os_error())
+        };
+        assert_eq!(found(&[&nothing, &plain, &program]), Ok(()));
+        assert_eq!(found(&[&plain, &nothing]), Err(Some(libc::EACCES)));
+        assert_eq!(found(&[&nothing]), Err(Some(libc::ENOENT)));
     }
 }

@@ -139,14 +139,14 @@ pub fn reap(most: usize, mut on: impl FnMut(i32, Status)) -> io::Result<Left> {
     Ok(Left::Unknown)
 }
 
-/// Whether the child `pid` has not ended. Reaps nothing.
+/// Whether the child `pid` has not ended. Reaps nothing. `None`: it is no child, or the kernel does not
+/// say.
 #[must_use]
-pub fn is_running(pid: i32) -> bool {
-    let Ok(id) = libc::id_t::try_from(pid) else {
-        return false;
-    };
+pub fn is_running(pid: i32) -> Option<bool> {
+    let id = libc::id_t::try_from(pid).ok()?;
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    look(libc::P_PID, id, flags).is_ok_and(|found| found.is_none())
+    let found = look(libc::P_PID, id, flags).ok()?;
+    Some(found.is_none())
 }
 
 /// The signal that has stopped the child `pid` since the last call, by its number.

@@ -71,7 +71,7 @@ pub enum Act {
     Forget(String),
     /// Raise the fence, at least to this one: every earlier grant becomes stale.
     Raise(Option<Fence>),
-    /// Free the token now. From a running session only with force.
+    /// Free the token now, and end the time of its `--at-least`. From a running session only with force.
     Release {
         /// Free it although a job may be running.
         force: bool,
@@ -196,6 +196,9 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
             to.state = State::Free;
             to.document.session_version = None;
             to.document.revoke_requested = false;
+            if row.too_soon_for(now).is_some() {
+                to.document.not_before = Duration::ZERO;
+            }
         }
     }
     let swap = Box::new(Swap {

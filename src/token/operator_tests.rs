@@ -171,6 +171,21 @@ fn a_running_token_is_not_released_without_force() {
 }
 
 #[test]
+fn a_release_ends_the_time_of_at_least() {
+    let soon = but(idle("a"), |row| row.document.not_before = s(900));
+    let release = Act::Release { force: false };
+    let swap = swapped(&release, &seen(soon.clone()).after(s(1)));
+    assert_eq!(swap.to.document.not_before, s(0));
+    assert_eq!(swap.to.acquired_at(), soon.acquired_at());
+    // What is over is no change.
+    let over = swapped(&release, &seen(soon.clone()).after(s(1_000)));
+    assert_eq!(over.to.document.not_before, s(900));
+    let running = but(running("a"), |row| row.document.not_before = s(900));
+    let forced = swapped(&Act::Release { force: true }, &seen(running));
+    assert_eq!(forced.to.document.not_before, s(0));
+}
+
+#[test]
 fn a_forced_release_frees_the_token_and_forgets_the_session() {
     let row = but(running("a"), |row| *lock_file(row) = Some("lock".into()));
     let to = swapped(&Act::Release { force: true }, &seen(row)).to;

@@ -10,7 +10,7 @@ use super::time::StoreTime;
 use super::time::WallTime;
 
 /// How a run ended, reported by its own session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunEnd {
     /// How it ended; never [`Outcome::Running`] or [`Outcome::Unknown`].
     pub outcome: Outcome,
@@ -20,6 +20,8 @@ pub struct RunEnd {
     pub signal: Option<i32>,
     /// An operator revoked the token: such a loss is not counted as one.
     pub revoked: bool,
+    /// Why the job could not be started.
+    pub reason: Option<String>,
 }
 
 /// The result of writing a session's own record of its run ([`crate::store::Records::record`]).
@@ -99,6 +101,9 @@ pub struct RunRecord {
     /// The run lost its token because an operator revoked it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub revoked: bool,
+    /// Why the job could not be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
@@ -130,6 +135,7 @@ impl RunRecord {
             exit_code: None,
             signal: None,
             revoked: false,
+            reason: None,
             other: run.other.clone(),
         })
     }
@@ -154,6 +160,7 @@ impl RunRecord {
             exit_code: end.exit_code,
             signal: end.signal,
             revoked: end.revoked,
+            reason: end.reason,
             ..self
         }
     }
@@ -224,6 +231,7 @@ pub(crate) mod fixture {
             exit_code: None,
             signal: None,
             revoked: false,
+            reason: None,
             other: Others::new(),
         }
         .ended(RunEnd {
@@ -231,6 +239,7 @@ pub(crate) mod fixture {
             exit_code: Some(0),
             signal: None,
             revoked: false,
+            reason: None,
         })
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::document::Others;
 use super::names::{ClientId, Fence, GroupName};
+use super::outcome::Outcome;
 use super::time::WallTime;
 
 /// Refusals that are this close to the one before belong to one record.
@@ -25,8 +26,9 @@ pub struct RefusalRecord {
     /// The refused client.
     pub client: ClientId,
     /// The reason in a word for scripts, as messages and the report have it: `held`, `alive_here`,
-    /// `paused`, `too_soon`, `behind`, `bound`, `reserved`, `store_observed`, `head_start`, `observed`. A newer program may
-    /// have others.
+    /// `paused`, `too_soon`, `behind`, `bound`, `reserved`, `store_observed`, `head_start`, `observed`;
+    /// `not_started` if the job could not be started on the client's node. A newer program may have
+    /// others.
     pub reason: String,
     /// The reason with the names in it, as [`Self::with_cause`] makes it: refusals with another cause have
     /// another record.
@@ -64,6 +66,9 @@ pub struct RefusalRecord {
     /// The number of waiters ahead in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
+    /// Why the job could not be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
@@ -100,6 +105,7 @@ impl RefusalRecord {
             self.paused_by.clone(),
             until,
             self.paused_reason.clone(),
+            self.error.clone(),
         ];
         let parts = [Some(self.reason.clone())]
             .into_iter()
@@ -109,6 +115,12 @@ impl RefusalRecord {
         // It is part of a key, which databases limit; an operator's reason may be long.
         self.cause = cause.chars().take(CAUSE_MAX).collect();
         self
+    }
+
+    /// Whether the client could not start its job, which is no refusal of the rule.
+    #[must_use]
+    pub fn is_unstarted(&self) -> bool {
+        self.reason == Outcome::NotStarted.as_str()
     }
 
     /// When its refusals happened.
@@ -168,6 +180,7 @@ pub(crate) mod fixture {
             paused_reason: Some("100 % \"quoted\"".into()),
             paused_until: Some(WallTime(1_790_000_000_000)),
             ahead: Some(2),
+            error: (reason == "not_started").then(|| "could not start x: no such file".to_owned()),
             other: Others::new(),
         }
         .with_cause()

@@ -103,6 +103,15 @@ impl Row {
         }
     }
 
+    /// How much of the `--at-least` of the last grant is left, by the calendar.
+    #[must_use]
+    pub fn too_soon_for(&self, now: &StoreTime) -> Option<Duration> {
+        let granted = self.document.granted_epoch.as_ref();
+        let age = now.calendar_age_of(self.acquired_at()?, granted);
+        let not_before = self.document.not_before;
+        (age < not_before).then(|| not_before.saturating_sub(age))
+    }
+
     /// When the token was created.
     #[must_use]
     pub fn created_at(&self) -> Stamp {

@@ -182,7 +182,7 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
             // Whatever the age is, a paused token is refused, and so is one whose --at-least lasts
             // longer than the observation: the claimant need not stay.
             paused(look, row)?;
-            match too_soon(look, row) {
+            match row.too_soon_for(look.now) {
                 Some(longer) if longer >= wait => at_least(look, row)?,
                 _ => {}
             }
@@ -236,17 +236,10 @@ fn paused(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
 
 /// Clause 7, however the last run ended: a crashed run may have done its work.
 fn at_least(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
-    match too_soon(look, row) {
+    match row.too_soon_for(look.now) {
         Some(wait) => Err(refused(Clause::TooSoon, Refusal::TooSoon { wait })),
         None => Ok(()),
     }
-}
-
-/// How much of the `--at-least` of the last grant is left, by the calendar.
-fn too_soon(look: &Look<'_>, row: &Row) -> Option<Duration> {
-    let granted = row.document.granted_epoch.as_ref();
-    let age = look.now.calendar_age_of(row.acquired_at()?, granted);
-    (age < row.document.not_before).then(|| row.document.not_before.saturating_sub(age))
 }
 
 /// Clauses 11 to 14. Returns how long the claimant had to observe to find the token open.

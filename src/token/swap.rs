@@ -1,10 +1,12 @@
 //! Compare-and-swap: every change of a row, computed here and carried out by a store.
 
+use std::time::Duration;
+
 use super::act_record::ActRecord;
 use super::claim::Claim;
 use super::document::{Document, Handoff, Others, Run, StampOf, VERSION};
 use super::incarnation::IncarnationNote;
-use super::names::{GroupName, SessionId, Version};
+use super::names::{ClientId, GroupName, SessionId, Version};
 use super::outcome::{GrantKind, Outcome};
 use super::record::RunRecord;
 use super::row::{Row, State};
@@ -167,6 +169,39 @@ pub fn heartbeat(row: &Row, version: Version, expiry: Until) -> Swap {
     }
 }
 
+/// What a grant replaces of a token. A run that starts no job gives it back: a node that can't run the
+/// job must not keep it from those that can.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Before {
+    /// The client that the token belonged to.
+    client: Option<ClientId>,
+    /// How long other clients were still refused for it.
+    keep: Duration,
+    handoff: Option<Handoff>,
+}
+
+impl Before {
+    /// What a grant on this row, read at `now`, replaces.
+    #[must_use]
+    pub fn of(row: Option<&Row>, now: &StoreTime) -> Self {
+        let Some(row) = row else {
+            return Self::default();
+        };
+        Self {
+            client: row.client_bound().cloned(),
+            keep: match row.state {
+                // All of it, if the age is unknown.
+                State::Idle { .. } => {
+                    let age = row.age(now).unwrap_or_default();
+                    row.document.keep.saturating_sub(age)
+                }
+                State::Free | State::Running { .. } => Duration::ZERO,
+            },
+            handoff: row.document.handoff.clone(),
+        }
+    }
+}
+
 /// The end of `run`, whose record says how it ended. The token stays with its client until the next
 /// run; without keep, or after a revoke, it belongs to no client.
 #[must_use]
@@ -194,6 +229,27 @@ pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Sw
         leaves: None,
         act: None,
     }
+}
+
+/// The end of a `run` that has started no job. The token is as it was `before` the grant, with a
+/// higher fence. No time of `--at-least` was left then: no token is granted within it.
+#[must_use]
+pub fn give_back(
+    row: &Row,
+    run: RunRecord,
+    before: &Before,
+    version: Version,
+    expiry: Until,
+) -> Swap {
+    let mut swap = release(row, run, version, expiry);
+    let is_revoked = row.document.revoke_requested;
+    let client = before.client.clone().filter(|_| !is_revoked);
+    swap.to.state = client.map_or(State::Free, |client| State::Idle { client });
+    let document = &mut swap.to.document;
+    document.keep = before.keep;
+    document.not_before = Duration::ZERO;
+    document.handoff = document.handoff.take().or_else(|| before.handoff.clone());
+    swap
 }
 
 /// A hand-off that the expected client requests for itself, when it is refused while the job runs

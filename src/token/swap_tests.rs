@@ -36,6 +36,7 @@ fn ended(outcome: Outcome) -> RunEnd {
         exit_code: None,
         signal: None,
         revoked: false,
+        reason: None,
     }
 }
 
@@ -245,11 +246,79 @@ fn a_release_forgets_the_lock_file_and_counts_the_outcome() {
     }
 }
 
+/// The end of a run of `b` that starts no job, granted at `now` on this row.
+fn given_back(row: Option<&Row>, now: &StoreTime, change: impl FnOnce(&mut Row)) -> Row {
+    let b = but(claim("b"), |claim| claim.timing.at_least = s(900));
+    let mut held = grant(&b, GrantKind::Takeover, row, now, version(9)).to;
+    change(&mut held);
+    let run = run_of(&held).ended(ended(Outcome::NotStarted));
+    give_back(&held, run, &Before::of(row, now), version(10), until(s(8))).to
+}
+
+#[test]
+fn a_run_that_starts_no_job_leaves_binding_keep_and_not_before_as_they_were() {
+    let keep = idle("a").document.keep;
+    let idle_of = |name: &str| State::Idle {
+        client: client(name),
+    };
+    for (row, passed, state, left) in [
+        // Another client's, within its keep and after it.
+        (idle("a"), s(1), idle_of("a"), keep - s(1)),
+        (idle("a"), keep + s(1), idle_of("a"), s(0)),
+        // Its own.
+        (idle("b"), s(1), idle_of("b"), keep - s(1)),
+        (free(), s(1), State::Free, s(0)),
+        // A dead run's.
+        (running("a"), s(1), idle_of("a"), s(0)),
+    ] {
+        let to = given_back(Some(&row), &seen(row.clone()).after(passed).now, |_| {});
+        assert_eq!((&to.state, to.document.keep), (&state, left), "{row:?}");
+        assert_eq!(to.document.not_before, s(0));
+        assert!(to.fence > row.fence);
+        assert_eq!(to.document.last_outcome, Some(Outcome::NotStarted));
+        assert_eq!(
+            to.document.counters.not_started,
+            row.document.counters.not_started + 1
+        );
+    }
+    let new = given_back(None, &at(s(1)), |_| {});
+    assert_eq!((&new.state, new.document.keep), (&State::Free, s(0)));
+    // Of unknown age: all of it.
+    let row = idle("a");
+    let elsewhere = StoreTime {
+        epoch: epoch("another"),
+        ..at(s(1))
+    };
+    assert_eq!(
+        given_back(Some(&row), &elsewhere, |_| {}).document.keep,
+        keep
+    );
+}
+
+#[test]
+fn a_run_that_starts_no_job_keeps_what_operators_want() {
+    let handed = handed_to(idle("a"), "b");
+    let now = seen(handed.clone()).after(s(1)).now;
+    let back = given_back(Some(&handed), &now, |_| {});
+    assert_eq!(back.document.handoff, handed.document.handoff);
+    // What they have asked for since.
+    let back = given_back(Some(&handed), &now, |held| {
+        held.document.handoff = handed_to(idle("a"), "c").document.handoff;
+        held.document.revoke_requested = true;
+    });
+    assert_eq!(back.document.handoff.unwrap().to, client("c"));
+    assert_eq!(
+        (back.state, back.document.revoke_requested),
+        (State::Free, false)
+    );
+}
+
 #[test]
 fn a_revoked_run_is_counted_as_such_and_not_as_a_loss() {
     let row = but(running("a"), |row| row.document.revoke_requested = true);
     let end = RunEnd {
         revoked: true,
+        reason: None,
         ..ended(Outcome::Lost)
     };
     let run = run_of(&row).ended(end);

@@ -7,6 +7,9 @@ use crate::moment::Moment;
 /// A dead holder must be taken over on the same day.
 pub const TAKEOVER_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The shortest pause between two heartbeats.
+pub const HEARTBEAT_MIN: Duration = Duration::from_millis(100);
+
 /// The durations that a user gives; `None` gets its default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wishes {
@@ -52,6 +55,13 @@ pub enum TimingError {
     /// A zero duration where zero is not allowed.
     #[error("{0} must be longer than 0; give for example {0} {1}")]
     Zero(&'static str, &'static str),
+    /// Heartbeats would leave no time for anything else.
+    #[error(
+        "--heartbeat {} is too short; give at least {}",
+        humantime::format_duration(*.0),
+        humantime::format_duration(HEARTBEAT_MIN)
+    )]
+    HeartbeatTooShort(Duration),
     /// Longer than a day.
     #[error(
         "--takeover-after {} is too long: a dead holder must be taken over within 24h; give at most 24h",
@@ -96,6 +106,7 @@ impl TimingError {
     pub fn options(&self) -> Vec<&'static str> {
         match self {
             Self::Zero(option, _) => vec![option],
+            Self::HeartbeatTooShort(_) => vec!["--heartbeat"],
             Self::TakeoverTooLong(_) => vec!["--takeover-after"],
             Self::TakeoverTooShort { .. } => vec![
                 "--takeover-after",
@@ -143,6 +154,9 @@ impl Timing {
             if value.is_zero() {
                 return Err(TimingError::Zero(option, example));
             }
+        }
+        if timing.heartbeat < HEARTBEAT_MIN {
+            return Err(TimingError::HeartbeatTooShort(timing.heartbeat));
         }
         if timing.fits() {
             return Ok(timing);

@@ -101,6 +101,25 @@ pub(crate) fn warn_of_overlay(url: &StoreUrl, log: &mut Log) {
     }
 }
 
+/// The file of the default store, if no store is given and it does not exist yet.
+pub(crate) fn default_file_to_make<'a>(
+    store: &StoreRequest,
+    url: &'a StoreUrl,
+) -> Option<&'a Path> {
+    let is_given = store.store.is_some() || store.file.is_some();
+    url.file().filter(|path| !is_given && !path.exists())
+}
+
+/// Says once what the default store excludes: other hosts have files of their own.
+pub(crate) fn tell_of_made_file(path: &Path, log: &mut Log) {
+    let text = format!(
+        "made the store {}, which excludes runs of this user on this host only; for several hosts, \
+         give the address of a database (--store, --store-file or TOKENRUN_STORE)",
+        path.display()
+    );
+    log.write(&Message::new(Level::Info, "store_made", text), false);
+}
+
 /// Writes a warning.
 pub(crate) fn warn(log: &mut Log, event: &'static str, text: String) {
     let level = Level::Warning;

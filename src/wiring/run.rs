@@ -4,19 +4,22 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::environment::{warn_of_overlay, warn_of_unknown_variables};
+use super::environment::{
+    default_file_to_make, tell_of_made_file, warn_of_overlay, warn_of_unknown_variables,
+};
 use super::node;
 use super::stores::{StoreOfRun, open_in_time, store_url};
 use crate::cli::{self, RunRequest};
 use crate::commands;
+use crate::commands::failure::Failure;
 use crate::commands::hooks::Hooks;
 use crate::commands::run::Run;
 use crate::exit::Exit;
 use crate::job::Leftovers;
 use crate::report::log::Log;
 use crate::report::message::Subject;
-use crate::run::ending::{Codes, Ending};
-use crate::run::machine::Limits;
+use crate::run::ending::{Codes, Ending, NotStarted};
+use crate::run::machine::{Limits, Wait};
 use crate::run::outside::{LockSettings, Outside};
 use crate::store::Retention;
 use crate::store::open::Opened;
@@ -52,6 +55,7 @@ fn attempt(
     warn_of_unknown_variables(log);
     let url = store_url(&request.store)?;
     warn_of_overlay(&url, log);
+    let to_make = default_file_to_make(&request.store, &url);
     let claim = node::claim(&request)?;
     hooks.claims(&claim);
     log.about(Subject {
@@ -62,18 +66,37 @@ fn attempt(
         fence: None,
     });
     let timeout = request.timing.store_timeout;
+    if let Some(path) = &request.report {
+        commands::run::check_report(path, &claim.session)?;
+    }
+    // Before the store is asked: a node that can't run the job must not get its token.
+    let unstartable = NotStarted::foreseen(&request.command);
     let store = StoreOfRun {
         url: &url,
         timeout,
         application: &format!("tokenrun:{}", request.group),
-        wait: request.wait,
+        wait: match unstartable {
+            Some(_) => Wait::No,
+            None => request.wait,
+        },
         clock,
     };
-    let Opened { store, locks } = open_in_time(&store, log, || {
+    let opened = open_in_time(&store, log, || {
         if let Some(manager) = manager.as_deref_mut() {
             manager.at_work();
         }
-    })?;
+    });
+    let Opened { store, locks } = match (opened, &unstartable) {
+        // There is no place for a record of it.
+        (Err(_), Some(why)) => {
+            let text = why.reason().unwrap_or_default();
+            return Err(Failure::new(why.code(), "not_started", text).into());
+        }
+        (opened, _) => opened?,
+    };
+    if let Some(path) = to_make {
+        tell_of_made_file(path, log);
+    }
     let job = Run {
         claim,
         limits: Limits {
@@ -92,6 +115,7 @@ fn attempt(
             clock,
             inherited,
             argv: request.command,
+            unstartable,
             capture: request.capture,
             leftovers: match request.leftovers {
                 cli::LeftoversFlag::Kill => Leftovers::Kill,

@@ -8,7 +8,7 @@ fn dropped_messages_are_counted_and_reported_when_the_reader_returns() {
     // The job fills the pipe that tokenrun's messages go to.
     let job = "timeout 0.3 cat /dev/zero >&2; echo begin job $$ >> log; \
                until read -r status < go; do :; done; exit $status";
-    let line = store.free_run("node-a").with(&["-v", "--heartbeat=10ms"]);
+    let line = store.free_run("node-a").with(&["-v", "--heartbeat=100ms"]);
     let line = line.script(job);
     let reader = "{ \"$@\"; echo $? > status; } 2>&1 > /dev/null | \
                   { until test -e returned; do sleep 0.01; done; cat > messages; }";

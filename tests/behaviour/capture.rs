@@ -133,7 +133,7 @@ fn what_a_job_printed_before_it_was_ended_is_not_lost() {
 fn a_lost_token_shows_the_output_and_then_why() {
     let store = Store::new();
     let script = "echo before; echo began >> log; exec sleep 300";
-    let line = run(&store, script).with(&["--heartbeat=20ms"]).start();
+    let line = run(&store, script).with(&["--heartbeat=100ms"]).start();
     store.until_logged("began");
     store.verb(&["revoke", "-g", "job"]).end().with_code(0);
     let ended = line.end().with_code(76);

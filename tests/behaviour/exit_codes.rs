@@ -50,8 +50,7 @@ fn a_command_that_is_not_found_gives_127() {
     line.end()
         .with_code(127)
         .says(&["no-such-command: command not found"]);
-    assert_eq!(outcome(&store), "not_started");
-    assert_eq!(store.status()["state"], "free");
+    assert_eq!(store.history()[0]["refused"], "not_started");
 }
 
 #[test]
@@ -64,7 +63,8 @@ fn a_command_that_can_not_be_executed_gives_126() {
     line.end()
         .with_code(126)
         .says(&["no-program can't be executed", "Permission denied"]);
-    assert_eq!(outcome(&store), "not_started");
+    let why = format!("could not start {}: Permission denied", file.display());
+    assert_eq!(store.history()[0]["reason"], why);
 }
 
 #[test]

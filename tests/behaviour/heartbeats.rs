@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::support::{Store, until};
 
-const BEATS: i64 = 1_000;
+const BEATS: i64 = 300;
 
 const COUNTER: &str = "CREATE TABLE beats (number INTEGER); INSERT INTO beats VALUES (0);
     CREATE TRIGGER count AFTER UPDATE ON tokens BEGIN UPDATE beats SET number = number + 1; END";
@@ -28,9 +28,12 @@ fn usage(pid: i32) -> (usize, u64) {
 }
 
 #[test]
-fn a_thousand_heartbeats_leak_no_descriptor_and_no_memory() {
+fn hundreds_of_heartbeats_leak_no_descriptor_and_no_memory() {
     let store = Store::new();
-    let run = store.free_run("node-a").with(&["--heartbeat=1ms"]).start();
+    let run = store
+        .free_run("node-a")
+        .with(&["--heartbeat=100ms"])
+        .start();
     store.until_begun("node-a");
     let both = [run.pid(), run.guard()];
     // One connection: each that closes makes the holder wait.

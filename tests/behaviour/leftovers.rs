@@ -18,10 +18,7 @@ fn leftovers_are_ended_with_a_message() {
     let [left] = ended.other_messages()[..] else {
         panic!("{ended:?}");
     };
-    assert!(
-        left.contains("sh left 1 processes behind (sleep)"),
-        "{left}"
-    );
+    assert!(left.contains("sh left 1 process behind (sleep)"), "{left}");
     assert!(left.contains("--leftovers leave"), "{left}");
     assert!(!alive(store.until_begun("left")));
     assert_eq!(store.history()[0]["outcome"], "failed");

@@ -36,7 +36,7 @@ fn many_heartbeats_fit_into_a_small_limit_of_an_ordinary_user() {
     for kind in ["-Sf", "-f"] {
         let store = ordinary();
         let line = store.free_run("node-a").unprivileged().hasty();
-        let line = line.with(&["--heartbeat=20ms"]).script("sleep 6");
+        let line = line.with(&["--heartbeat=100ms"]).script("sleep 6");
         let ended = limited(line, &format!("ulimit {kind} 100")).end();
         ended.with_code(0);
     }

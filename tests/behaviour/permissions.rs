@@ -80,6 +80,32 @@ fn the_default_store_is_in_the_users_state_directory() {
     }
 }
 
+/// Each host would have a file of its own, and all of them would run the job.
+#[test]
+fn the_run_that_makes_the_default_file_says_what_it_excludes() {
+    let store = Store::new();
+    let home = home(&store);
+    let run = |more: &[&str]| {
+        let line = store.bare(&["-g", "job", "--client-id=node-a"]).with(more);
+        line.job(&["true"])
+            .env("XDG_STATE_HOME", &home)
+            .unprivileged()
+    };
+    let file = home.join("tokenrun/tokenrun.db");
+    run(&[]).end().with_code(0).says(&[
+        &format!("made the store {}", file.display()),
+        "excludes runs of this user on this host only",
+        "for several hosts, give the address of a database",
+    ]);
+    assert_eq!(run(&[]).end().with_code(0).messages(), [""; 0], "once");
+    fs::remove_dir_all(home.join("tokenrun")).unwrap();
+    assert_eq!(run(&["-q"]).end().with_code(0).messages(), [""; 0]);
+    // One that was chosen needs no explanation.
+    let chosen = home.join("chosen.db");
+    let given = run(&["--store", chosen.to_str().unwrap()]).end();
+    assert_eq!(given.with_code(0).messages(), [""; 0]);
+}
+
 #[test]
 fn an_unsearchable_directory_is_reported() {
     let store = Store::new();

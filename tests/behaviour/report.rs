@@ -91,23 +91,39 @@ fn a_report_takes_the_place_of_the_last_and_leaves_nothing_else() {
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
 }
 
+/// A job that has run would count as one that failed.
 #[test]
-fn a_report_that_can_not_be_written_hides_no_failure_and_is_one_itself() {
+fn a_report_that_can_not_be_written_is_refused_before_the_store_is_asked() {
     let store = Store::new();
-    let nowhere = store.file("no/such/folder/report.json");
-    let run = |script: &str| {
-        let line = store.free_run("node-a").script(script);
-        line.with(&["--report", nowhere.to_str().unwrap()]).end()
-    };
-    run("exit 0")
-        .with_code(77)
-        .says(&["report.json", "can't be written"]);
-    let failed = run("exit 5").with_code(5);
-    let [unwritten] = failed.other_messages()[..] else {
-        panic!("{failed:?}");
-    };
-    assert!(unwritten.contains("report.json"), "{unwritten}");
-    assert!(unwritten.contains("can't be written"), "{unwritten}");
+    let folder = store.file("folder");
+    std::fs::create_dir(&folder).unwrap();
+    for path in [store.file("no/such/folder/report.json"), folder] {
+        let line = store.free_run("node-a").job(&["touch", "ran"]);
+        let line = line.with(&["--report", path.to_str().unwrap()]);
+        let ended = line.end().with_code(77);
+        ended.says(&["the report", "can't be written", "the job was not started"]);
+    }
+    assert!(!store.file("ran").exists());
+    assert!(!store.database().exists(), "the store was not asked");
+}
+
+#[test]
+fn a_report_that_can_not_be_written_after_the_job_changes_no_exit_code() {
+    for code in [0, 5] {
+        let store = Store::new();
+        let folder = store.file("reports");
+        std::fs::create_dir(&folder).unwrap();
+        let script = format!("rmdir reports; exit {code}");
+        let file = folder.join("report.json");
+        let line = store.free_run("node-a").script(&script);
+        let line = line.with(&["--report", file.to_str().unwrap()]);
+        let ended = line.end().with_code(code);
+        let words = format!(
+            "can't be written: No such file or directory (os error 2); the run has ended, and its exit code {code} stands"
+        );
+        assert_eq!(ended.stderr.matches(&words).count(), 1, "{ended:?}");
+        assert_eq!(store.history()[0]["exit_code"], code);
+    }
 }
 
 #[test]

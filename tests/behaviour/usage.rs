@@ -27,10 +27,7 @@ fn errors_of_a_command_line_are_one_line() {
             &["--takeover-after 29s or more"],
         ),
         (&["-g", "x", "--store-timeout", "0"], &["--store-timeout"]),
-        (
-            &["-g", "x", "--timeout", "0"],
-            &["--timeout", "longer than 0"],
-        ),
+        (&["-g", "x", "--timeout", "0"], &["--timeout", "too short"]),
         (&["-g", "x", "--leftovers", "eat"], &["--leftovers"]),
         (&["-g", "x", "--log-format", "xml"], &["--log-format"]),
         (&["-g", "x", "-E", "256"], &["256"]),
@@ -204,6 +201,62 @@ fn a_missing_program_is_shown_as_given_and_a_line_of_a_shell_gets_a_hint() {
     let missing = |word: &str| store.free_run("node-a").job(&[word]).end().with_code(127);
     missing("/opt/nope/run.sh").says(&["/opt/nope/run.sh: command not found"]);
     missing("cd /tmp && ls").says(&["cd /tmp && ls: command not found", "write sh -c before it"]);
+}
+
+#[test]
+fn values_that_would_harm_are_usage_errors() {
+    let store = Store::new();
+    for (option, words) in [
+        (
+            "--heartbeat=1ns",
+            "--heartbeat 1ns is too short; give at least 100ms",
+        ),
+        ("--heartbeat=99ms", "give at least 100ms"),
+        (
+            "--timeout=1ns",
+            "--timeout 1ns is too short; give at least 100ms",
+        ),
+        ("--timeout=0", "or leave it out for no limit"),
+        (
+            "--at-least=3654d",
+            "'--at-least <DURATION>': is longer than ten years",
+        ),
+        (
+            "--keep=100000000000",
+            "'--keep <DURATION>': is longer than ten years",
+        ),
+        ("--wait=18446744073709551615", "is longer than ten years"),
+        ("--once-retain=40000d", "is longer than ten years"),
+        (
+            "-Eabc",
+            "'--conflict-exit-code <N>': is not a whole number from 0 to 255",
+        ),
+        (
+            "--done-exit-code=256",
+            "is not a whole number from 0 to 255",
+        ),
+    ] {
+        let line = store
+            .free_run("node-a")
+            .with(&[option])
+            .job(&["touch", "ran"]);
+        line.end().with_code(64).says(&[words]);
+    }
+    let pause = store.verb(&["pause", "-g", "job", "--for=4000d"]);
+    pause
+        .end()
+        .with_code(64)
+        .says(&["is longer than ten years"]);
+    let config = store.file("config.toml");
+    std::fs::write(&config, "[defaults]\nat-least = \"4000d\"\n").unwrap();
+    let line = store
+        .free_run("node-a")
+        .with(&["--config", config.to_str().unwrap()]);
+    line.job(&["touch", "ran"])
+        .end()
+        .with_code(78)
+        .says(&["is longer than ten years"]);
+    assert!(!store.file("ran").exists());
 }
 
 #[test]

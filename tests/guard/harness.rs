@@ -202,7 +202,7 @@ impl Guarded {
     /// Waits for the names of those that were left behind.
     pub(crate) fn expect_leftovers(&mut self) -> Vec<String> {
         match self.next() {
-            Received::Message(FromGuard::Leftovers { count, names }) => {
+            Received::Message(FromGuard::Leftovers { count, names, .. }) => {
                 assert_eq!(count, names.len());
                 names
             }

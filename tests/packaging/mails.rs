@@ -221,7 +221,7 @@ fn needs_root_a_store_that_goes_away_is_a_mail_with_what_became_of_the_job() {
         ),
         format!(
             "the run of \"nightly\" has ended, but the store {store} did not confirm its record \
-             ({refused}): history shows the run as unknown, and other nodes wait for \
+             ({refused}): history may show the run as unknown, and other nodes may wait for \
              takeover-after; a claimant on this host need not, once the run is proven dead"
         ),
     ];

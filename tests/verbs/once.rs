@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use crate::site::{GROUP, Site};
-use crate::support::{Line, until};
+use crate::support::{Line, PROVING, until};
 
 stories!(
     a_key_that_is_done_is_not_run_again_on_either_node,
+    a_waiter_whose_key_is_done_meanwhile_leaves_the_token_where_it_is,
     a_key_whose_run_failed_is_run_again,
     two_nodes_with_late_clocks_make_one_run,
     a_key_can_be_listed_and_forgotten,
@@ -62,6 +63,61 @@ fn a_key_that_is_done_is_not_run_again_on_either_node(site: &Site) {
         .verb(&["history", "--json", "--client", "node-a"])
         .end();
     assert_eq!(history.with_code(0).json()[0]["once_key"], "2026-11-21");
+}
+
+/// Each night the token would move to a node that runs nothing.
+fn a_waiter_whose_key_is_done_meanwhile_leaves_the_token_where_it_is(site: &Site) {
+    let early = run(site, "node-a", "night").with(&["--keep=1h"]);
+    let early = early.script(PROVING).start();
+    site.store.until_begun("node-a");
+    let late = ["node-b", "node-c"].map(|client| {
+        let waits = run(site, client, "night").with(&["--wait", "--done-exit-code=9"]);
+        waits.start()
+    });
+    until_waiting(site, 2);
+    let metrics = || {
+        let text = site.verb(&["metrics"]).end().with_code(0).stdout;
+        let of = |name: &str| {
+            text.lines()
+                .find(|line| line.starts_with(name))
+                .map(str::to_owned)
+        };
+        [of("tokenrun_takeovers_total"), of("tokenrun_grants_total")]
+    };
+    let before = metrics();
+    site.store.go(0);
+    early.end().with_code(0);
+    for waiter in late {
+        let said = waiter.end().with_code(9).stderr;
+        assert!(said.contains("night is done already"), "{said}");
+    }
+    assert_eq!(ran(site), "");
+    assert_eq!(metrics(), before);
+    let status = site.verb(&["status", "--json", "-g", GROUP]).end().json();
+    let status = &status[0];
+    assert_eq!(
+        (&status["client"], &status["state"]),
+        (&"node-a".into(), &"idle".into())
+    );
+    assert_eq!(status["waiters"], 0);
+    let history = site.verb(&["history", "--json"]).end().with_code(0).json();
+    let clients: Vec<_> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["client"])
+        .collect();
+    assert_eq!(clients, ["node-a"]);
+}
+
+fn until_waiting(site: &Site, sessions: u64) {
+    until("they are in the queue", || {
+        let status = site.verb(&["status", "--json", "-g", GROUP]).end().json();
+        match status[0]["waiters"].as_u64() {
+            Some(found) if found == sessions => Ok(()),
+            found => Err(format!("{found:?}")),
+        }
+    });
 }
 
 fn a_key_whose_run_failed_is_run_again(site: &Site) {

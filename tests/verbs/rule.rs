@@ -187,7 +187,7 @@ fn clause_4_a_holder_with_recent_heartbeats_is_left_alone(site: &Site) {
 
 fn clause_4_two_sessions_of_one_client_do_not_both_run(site: &Site) {
     let run = held(site);
-    let words = ["two live instances share this client id"];
+    let words = ["is held by an earlier run of node-a on this host"];
     refused(short(site, "node-a"), &words);
     let_go(site, run);
 }
@@ -273,6 +273,13 @@ fn clause_7_a_run_too_soon_is_refused_on_both_nodes(site: &Site) {
         // What the last run asked for counts.
         refused(short(site, client), &["ran too recently"]);
     }
+    // An operator lets it run again. The refusal says how.
+    let refusal = short(site, "node-b").end().with_code(75);
+    refusal.says(&["or after tokenrun release -g \"job\""]);
+    let release = || site.verb(&["release", "-g", GROUP]).end().with_code(0);
+    release().says(&["\"job\"", "is free, and its --at-least is over, of which"]);
+    release().says(&["is free already"]);
+    ran(short(site, "node-b"));
     // A job that failed has run, too.
     let failing = site.in_group("other", "node-a").with(&["--at-least=1h"]);
     failing.job(&["false"]).end().with_code(1);

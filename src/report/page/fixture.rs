@@ -47,6 +47,7 @@ pub(super) fn run(
         exit_code: None,
         signal: None,
         revoked: false,
+        reason: None,
         other: Others::new(),
     }
 }
@@ -81,6 +82,7 @@ pub(super) fn refusal(
         paused_reason: None,
         paused_until: None,
         ahead: None,
+        error: None,
         other: Others::new(),
     }
 }

@@ -13,7 +13,7 @@ fn an_operators_write_is_adopted_and_trust_counts_from_the_own_swap() {
     assert_eq!(sent(&rig.wait(s(0))), [], "the next is out already");
     let did = rig.answered();
     assert!(
-        matches!(did[..], [Action::Send(Request::Read(_))]),
+        matches!(did[..], [Action::Send(Request::Read(..))]),
         "{did:?}"
     );
     rig.wait(s(3));

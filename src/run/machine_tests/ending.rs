@@ -1,7 +1,8 @@
 //! Release, record, keys of `--once`.
 
 use super::*;
-use crate::token::WallTime;
+use crate::run::machine::Wait;
+use crate::token::{Claim, WallTime};
 
 #[test]
 fn a_release_whose_answer_is_lost_is_settled_by_the_runs_record() {
@@ -34,8 +35,8 @@ fn forget_everything(rig: &Rig) {
 
 #[test]
 fn a_success_whose_grant_a_failover_lost_is_recorded_whole_with_a_warning() {
-    let mut rig = with_key(crate::store::model::ModelStore::new());
-    for _ in 0..3 {
+    let mut rig = with_key(ModelStore::new());
+    for _ in 0..2 {
         rig.answered();
     }
     assert!(started(&rig.answered()));
@@ -96,7 +97,7 @@ fn a_store_that_is_removed_ends_the_run_at_once() {
     ended(releasing, Event::Recorded(Err(gone())));
     // The same with a key of --once, which is otherwise retried for longer.
     let mut keyed = with_key(Default::default());
-    for _ in 0..4 {
+    for _ in 0..3 {
         keyed.answered();
     }
     keyed.tell(Event::JobStarted);
@@ -200,13 +201,32 @@ fn an_answer_to_an_ended_machine_changes_nothing() {
     assert_eq!(*rig.ending(), Ending::Stopped(2));
 }
 
-/// A machine with a key of `--once` that has requested the key's state.
-fn with_key(store: crate::store::model::ModelStore) -> Rig {
+const KEY: &str = "2026-11-21";
+
+const WAITS: Limits = Limits {
+    wait: Wait::Forever,
+    timeout: None,
+    locks: false,
+    yields: false,
+};
+
+fn claim_with_key() -> Claim {
     let mut claim = claim_of("a");
-    claim.about.once_key = Some("2026-11-21".into());
-    let rig = Rig::of(claim, crate::run::machine::Limits::default(), store);
-    assert!(matches!(rig.out, Some(Request::Once { .. })));
-    rig
+    claim.about.once_key = Some(KEY.into());
+    claim
+}
+
+/// A machine with a key of `--once` that makes its first look.
+fn with_key(store: ModelStore) -> Rig {
+    Rig::of(claim_with_key(), Limits::default(), store)
+}
+
+/// Another session's success with the key. Its token is free.
+fn done_by_another(rig: &Rig) {
+    let other = ran_with_key(with_key(ModelStore::new()), Status::Exited(0));
+    let mut contents = rig.store.contents();
+    contents.marks = other.store.contents().marks;
+    rig.store.restore(contents);
 }
 
 fn started(did: &[Action]) -> bool {
@@ -215,8 +235,8 @@ fn started(did: &[Action]) -> bool {
 
 /// Runs the job with its key until it ends with this status.
 fn ran_with_key(mut rig: Rig, status: Status) -> Rig {
-    // The key is not done; the row; the grant; the key is still not done.
-    for _ in 0..3 {
+    // The row, and the key is not done; the grant; the key is still not done.
+    for _ in 0..2 {
         assert!(!started(&rig.answered()));
     }
     assert!(started(&rig.answered()));
@@ -246,11 +266,7 @@ fn only_the_success_of_its_run_makes_a_key_done() {
 fn a_key_that_was_done_before_the_token_was_held_starts_no_job() {
     let mut rig = with_key(Default::default());
     rig.answered();
-    rig.answered();
-    let other = ran_with_key(with_key(Default::default()), Status::Exited(0));
-    let mut contents = rig.store.contents();
-    contents.marks = other.store.contents().marks;
-    rig.store.restore(contents);
+    done_by_another(&rig);
     rig.answered();
     assert!(matches!(rig.out, Some(Request::Once { .. })), "asked again");
     let did = rig.answered();
@@ -264,10 +280,51 @@ fn a_key_that_was_done_before_the_token_was_held_starts_no_job() {
     assert_eq!(last_outcome(&rig), Some(Outcome::NotStarted));
 }
 
+/// The token would move every night to a node that runs nothing.
+#[test]
+fn a_waiter_whose_key_is_done_leaves_without_a_grant() {
+    let mut rig = Rig::of(claim_with_key(), WAITS, ModelStore::new());
+    rig.taken_by_another();
+    rig.answered();
+    assert!(matches!(rig.out, Some(Request::Join(..))), "{:?}", rig.out);
+    rig.answered();
+    done_by_another(&rig);
+    rig.operates(&Act::Release { force: true });
+    let before = rig.row();
+    let did = rig.tell(Event::Notified);
+    assert!(sent(&did).is_empty());
+    rig.answered();
+    assert!(matches!(rig.out, Some(Request::Leave(..))), "{:?}", rig.out);
+    rig.answered();
+    assert!(matches!(rig.ending(), Ending::Done(mark) if mark.key == KEY));
+    assert_eq!(rig.row(), before, "the token");
+    assert!(rig.store.contents().queue.is_empty());
+}
+
+/// Its grant may still happen. If the session left, the token would have a holder that is gone.
+#[test]
+fn a_run_whose_grant_is_unclear_does_not_leave_for_a_key_that_is_done() {
+    let mut rig = with_key(ModelStore::new());
+    rig.answered();
+    let late = rig.out.clone().expect("a grant is out");
+    rig.fails();
+    done_by_another(&rig);
+    rig.wait(s(1));
+    let grant = rig.answered();
+    assert_eq!(sent(&grant), [StampOf::Granted], "{late:?}");
+    rig.answered();
+    rig.answered();
+    rig.answered();
+    let Ending::Ran { end, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert!(matches!(end, JobEnd::NotStarted(Unstarted::Done(_))));
+}
+
 #[test]
 fn a_key_of_unknown_state_starts_no_job() {
     let mut rig = with_key(Default::default());
-    for _ in 0..3 {
+    for _ in 0..2 {
         rig.answered();
     }
     let held_since = rig.now;
@@ -289,7 +346,7 @@ fn a_key_of_unknown_state_starts_no_job() {
 #[test]
 fn a_success_is_recorded_by_retries_as_long_as_the_lease_is_trusted() {
     let mut rig = with_key(Default::default());
-    for _ in 0..4 {
+    for _ in 0..3 {
         rig.answered();
     }
     rig.tell(Event::JobStarted);

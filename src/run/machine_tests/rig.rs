@@ -224,7 +224,7 @@ impl Rig {
 
 fn failure(request: &Request) -> Event {
     match request {
-        Request::Read(_) | Request::Join(..) => Event::Looked(Err(unavailable())),
+        Request::Read(..) | Request::Join(..) => Event::Looked(Err(unavailable())),
         Request::Leave(..) => Event::Left(Err(unavailable())),
         Request::Swap(_) | Request::Note(_) => Event::Swapped(Err(unavailable())),
         Request::Once { .. } => Event::OnceLooked(Err(unavailable())),
@@ -246,7 +246,7 @@ pub(super) fn words(did: &[Action], now: Moment) -> String {
 
 fn word(action: &Action, now: Moment) -> Option<String> {
     Some(match action {
-        Action::Send(Request::Read(_)) => "read".into(),
+        Action::Send(Request::Read(..)) => "read".into(),
         Action::Send(Request::Join(..)) => "join".into(),
         Action::Send(Request::Leave(..)) => "leave".into(),
         Action::Send(Request::Once { .. }) => "ask for the key".into(),
@@ -307,6 +307,7 @@ pub(super) fn short(ending: &Ending) -> String {
         Ending::Stopped(signal) => format!("stopped by {signal}"),
         Ending::Done(mark) => format!("{} is done", mark.key),
         Ending::NoGuard => "no guard".into(),
+        Ending::Unstartable(why) => format!("{why:?}"),
     }
 }
 

@@ -75,7 +75,7 @@ fn a_waiter_sends_a_heartbeat_within_each_second() {
 fn a_waiters_heartbeat_expires_in_the_stores_time_and_the_next_one_counts() {
     let (mut rig, _) = in_queue(Wait::Forever);
     rig.wait(Duration::from_millis(1_000));
-    let Some(Request::Join(_, _, expiry)) = &rig.out else {
+    let Some(Request::Join(_, _, expiry, _)) = &rig.out else {
         panic!("{:?}", rig.out);
     };
     assert_eq!(
@@ -88,7 +88,7 @@ fn a_waiters_heartbeat_expires_in_the_stores_time_and_the_next_one_counts() {
     let looked_at = rig.store.now();
     rig.wait(s(3));
     rig.tell(answer);
-    let Some(Request::Join(_, _, expiry)) = rig.out.clone() else {
+    let Some(Request::Join(_, _, expiry, _)) = rig.out.clone() else {
         panic!("{:?}", rig.out);
     };
     assert_eq!(expiry, looked_at.until(LIVES));

@@ -2,8 +2,8 @@
 
 use crate::run::event::Event;
 use crate::store::model::{ModelData, Server};
-use crate::store::{Reading, Request, StoreError};
-use crate::token::{Evidence, OnceMark, Row, StoreTime};
+use crate::store::{Request, StoreError};
+use crate::token::{Evidence, Row, StoreTime};
 
 /// Carries a request out. What the sender's host can prove is not in the answer yet.
 pub(crate) fn carried_out(
@@ -13,17 +13,11 @@ pub(crate) fn carried_out(
     now: &StoreTime,
 ) -> Event {
     match request {
-        Request::Read(group) | Request::Join(group, ..) => {
-            if let Request::Join(_, waiter, expiry) = request {
+        Request::Read(group, key) | Request::Join(group, .., key) => {
+            if let Request::Join(_, waiter, expiry, _) = request {
                 store.join(group, waiter, expiry, now);
             }
-            let reading = Reading {
-                row: store.rows.get(group).cloned(),
-                now: now.clone(),
-                queue: store.queue_of(group),
-                memory: store.memory(server),
-                refuses: None,
-            };
+            let reading = store.look(group, key.as_deref(), server, now);
             Event::Looked(Ok((Box::new(reading), Evidence::None)))
         }
         Request::Leave(group, session) => {
@@ -32,11 +26,7 @@ pub(crate) fn carried_out(
         }
         Request::Swap(swap) => Event::Swapped(Ok(store.swap(swap, now))),
         Request::Note(swap) => Event::Swapped(Ok(store.note(swap, now))),
-        Request::Once { group, key } => {
-            let done = |mark: &&OnceMark| mark.group == *group && mark.key == *key;
-            let mark = store.marks.iter().find(done).cloned();
-            Event::OnceLooked(Ok(mark.map(Box::new)))
-        }
+        Request::Once { group, key } => Event::OnceLooked(Ok(store.key(group, key).map(Box::new))),
         Request::Prune { .. } | Request::Refuse(_) | Request::KeepOutput(_) => Event::Tick,
         Request::Record(run) => Event::Recorded(Ok(store.record(run, now))),
     }
@@ -46,7 +36,7 @@ pub(crate) fn carried_out(
 pub(crate) fn unanswered(request: &Request) -> Event {
     let error = StoreError::unavailable("no answer");
     match request {
-        Request::Read(_) | Request::Join(..) => Event::Looked(Err(error)),
+        Request::Read(..) | Request::Join(..) => Event::Looked(Err(error)),
         Request::Leave(..) => Event::Left(Err(error)),
         Request::Swap(_) | Request::Note(_) => Event::Swapped(Err(error)),
         Request::Once { .. } => Event::OnceLooked(Err(error)),

@@ -95,8 +95,8 @@ impl Scribe {
 
     fn request(&mut self, world: &World, request: &Request) {
         match request {
-            Request::Read(_) => self.form.push(b'r'),
-            Request::Join(_, _, expiry) => self.write(world, &format_args!("j{expiry:?}")),
+            Request::Read(..) => self.form.push(b'r'),
+            Request::Join(_, _, expiry, _) => self.write(world, &format_args!("j{expiry:?}")),
             Request::Leave(..) => self.form.push(b'l'),
             Request::Once { .. }
             | Request::Prune { .. }
@@ -200,6 +200,8 @@ impl Scribe {
         }
         let skipped = number(b"wall: WallTime(")
             .or(number(b"Fence("))
+            // Of a hand-off: people see it.
+            .or(number(b"at: WallTime("))
             // A waiter's number: the order of the answer shows it already.
             .or(number(b"number: "))
             .map(|(_, taken)| taken);

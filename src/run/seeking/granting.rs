@@ -12,6 +12,7 @@ use crate::run::machine::{Next, Step};
 use crate::store::Reading;
 use crate::store::Request;
 use crate::token::mutant::{Mutant, is_mutant};
+use crate::token::swap::Before;
 use crate::token::{
     GrantKind, IncarnationNote, OnceMark, Row, RunRecord, SessionId, StoreTime, swap,
 };
@@ -48,6 +49,8 @@ pub(in crate::run) struct Grant {
     proven: bool,
     /// The record that begins with the grant.
     run: Box<RunRecord>,
+    /// What the grant replaces.
+    before: Before,
 }
 
 impl Seeking {
@@ -115,6 +118,7 @@ impl Seeking {
             vanished: row.and_then(|row| row.session().cloned()),
             proven,
             run,
+            before: Before::of(row, &now),
         });
         step.act(Action::Send(Request::Swap(Box::new(swap))));
         self.unsettled.push(grant.sent);
@@ -204,7 +208,7 @@ impl Seeking {
             vanished: grant.vanished,
             proven: grant.proven,
         });
-        let lease = Lease::new(grant.row, *grant.run, grant.sent, seen);
+        let lease = Lease::new(grant.row, *grant.run, grant.before, grant.sent, seen);
         let deadline = lease.deadline(&step.claim.timing);
         let late = step.now >= deadline.term_at && !is_mutant(Mutant::LateStart);
         let why_not = match (self.stopped.take(), done) {

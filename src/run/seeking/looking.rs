@@ -6,7 +6,7 @@ use super::granting::Intent;
 use super::waiting::SHORTEST;
 use super::{Seeking, SeekingState, ending_of};
 use crate::moment::Moment;
-use crate::run::ending::Ending;
+use crate::run::ending::{Ending, Unstarted};
 use crate::run::event::{Action, Note};
 use crate::run::holding::Holding;
 use crate::run::machine::{Next, Step};
@@ -44,7 +44,13 @@ impl Seeking {
         if let Some(next) = self.granted_before(step, reading, sent_at) {
             return next;
         }
-        if let Some(why) = self.stopped.take() {
+        let mut why = self.stopped.take();
+        if self.unsettled.is_empty() {
+            // A grant that may still happen would leave the token with a session that is gone. Then the
+            // run goes on, and looks the key up again once it has the token.
+            why = why.or_else(|| reading.done.clone().map(Unstarted::Done));
+        }
+        if let Some(why) = why {
             return self.leave(step, ending_of(why));
         }
         if let Some(Err(error)) = reading.row.as_ref().map(check_reader) {

@@ -230,9 +230,9 @@ impl Seeking {
     /// The waiting time is over.
     pub(super) fn give_up(&mut self, step: &mut Step<'_>) -> Next {
         let unanswered = match self.state {
-            SeekingState::Looking { sent_at }
-            | SeekingState::Marking { sent_at, .. }
-            | SeekingState::AskingOnce { sent_at } => step.now.since(sent_at),
+            SeekingState::Looking { sent_at } | SeekingState::Marking { sent_at, .. } => {
+                step.now.since(sent_at)
+            }
             _ => Duration::ZERO,
         };
         let perhaps_granted = !self.unsettled.is_empty();

@@ -54,7 +54,7 @@ impl World {
         let answer = match request {
             Request::Swap(swap) => Event::Swapped(Ok(self.swap(process, swap, &now))),
             Request::Note(swap) => Event::Swapped(Ok(self.note(process, swap, &now))),
-            Request::Join(_, waiter, _) => {
+            Request::Join(_, waiter, ..) => {
                 let was_alive = self.is_in_queue(waiter, &now);
                 let looked = carried_out(request, &mut self.store, &self.server, &now);
                 self.check_join(process, waiter, was_alive, &now);

@@ -164,7 +164,9 @@ pub(super) fn a_grant_that_was_judged_by_another_note_conflicts(fixture: &dyn Fi
         }
         if n == 40 {
             let until = fixture.now().until(Duration::from_secs(10));
-            store.join(&group, &Waiter::of(&second), &until).unwrap();
+            store
+                .join(&group, &Waiter::of(&second), &until, None)
+                .unwrap();
         }
         let reading = store.read(&group).unwrap();
         let kind = GrantKind::Bind;

@@ -1,6 +1,8 @@
 //! The keys of `--once`.
 
 use super::*;
+use crate::token::queue::LIVES;
+use crate::token::{SessionId, Waiter};
 
 /// A grant with a key.
 pub(super) fn grant_with_key(store: &mut dyn Store, client: &str, key: &str, n: u64) -> Row {
@@ -31,12 +33,38 @@ pub(super) fn a_key_is_done_by_the_swap_that_records_success(fixture: &dyn Fixtu
     conflicting.from = Some(version(9));
     assert_eq!(store.swap(&conflicting).unwrap(), Swapped::Conflict);
     assert_eq!(store.once(&group, "it's \"1\"").unwrap(), None);
+    let look = |store: &mut dyn Store, group: &GroupName, key| {
+        let reading = store.look(group, Some(key)).unwrap();
+        let now = reading.now.clone();
+        let waiter = Waiter::of(&claim("g", "a", "s9"));
+        // A line of two: a look has a row for each of them.
+        for session in ["s8", "s9"] {
+            let waiter = Waiter {
+                session: SessionId::new(session).unwrap(),
+                ..waiter.clone()
+            };
+            let joined = store.join(group, &waiter, &now.until(LIVES), Some(key));
+            let joined = joined.unwrap();
+            assert_eq!(joined.done, reading.done);
+            assert_eq!(joined.row, reading.row);
+        }
+        assert_eq!(
+            store.read(group).unwrap().done,
+            None,
+            "it was not asked for"
+        );
+        reading.done.map(|mark| *mark)
+    };
+    assert_eq!(look(store, &group, "it's \"1\""), None);
     done(store.swap(&swap).unwrap());
     let mark = store.once(&group, "it's \"1\"").unwrap().unwrap();
+    assert_eq!(look(store, &group, "it's \"1\""), Some(mark.clone()));
+    assert_eq!(look(store, &group, "2"), None);
     assert_eq!(mark.done_at, fixture.now().stamp.wall);
     assert_eq!((mark.fence, mark.client.as_str()), (held.fence, "a"));
     assert_eq!(store.once(&group, "2").unwrap(), None);
     let other = GroupName::new("h").unwrap();
+    assert_eq!(look(store, &other, "it's \"1\""), None);
     assert_eq!(store.once(&other, "it's \"1\"").unwrap(), None);
     let of_group = store.once_marks(Some(&group)).unwrap();
     assert_eq!(of_group, store.once_marks(None).unwrap());

@@ -24,7 +24,7 @@ fn waiter(name: &str) -> Waiter {
 /// Sends a heartbeat that arrives in time.
 fn send_heartbeat(store: &mut dyn Store, group: &GroupName, waiter: &Waiter) -> Reading {
     let now = store.read(group).unwrap().now;
-    store.join(group, waiter, &now.until(LIVES)).unwrap()
+    store.join(group, waiter, &now.until(LIVES), None).unwrap()
 }
 
 fn join(store: &mut dyn Store, name: &str) -> Vec<QueueEntry> {
@@ -93,7 +93,9 @@ pub(super) fn a_sign_of_life_that_comes_too_late_is_none(fixture: &dyn Fixture) 
     let expiry = fixture.now().until(LIVES);
     fixture.advance(LIVES + ms);
     for name in ["a", "dead"] {
-        let reading = store.join(&group("g"), &waiter(name), &expiry).unwrap();
+        let reading = store
+            .join(&group("g"), &waiter(name), &expiry, None)
+            .unwrap();
         assert_eq!(reading.queue, before, "{name}");
         assert_eq!(
             reading.now,
@@ -107,18 +109,19 @@ pub(super) fn a_sign_of_life_that_comes_too_late_is_none(fixture: &dyn Fixture) 
         epoch: ClockEpoch("another".into()),
         ..fixture.now()
     };
-    let reading = store.join(&group("g"), &waiter("dead"), &elsewhere.until(LIVES));
+    let reading = store.join(&group("g"), &waiter("dead"), &elsewhere.until(LIVES), None);
     assert_eq!(reading.unwrap().queue, before);
     // In the last millisecond it counts.
     let reading = store.join(
         &group("g"),
         &waiter("b"),
         &fixture.now().until(Duration::ZERO),
+        None,
     );
     assert_eq!(names(&reading.unwrap().queue), ["a", "b"]);
     // A late heartbeat removes no waiter either.
     fixture.advance(FORGOTTEN);
-    let reading = store.join(&group("g"), &waiter("dead"), &expiry);
+    let reading = store.join(&group("g"), &waiter("dead"), &expiry, None);
     assert_eq!(names(&reading.unwrap().queue), ["a", "b"]);
 }
 

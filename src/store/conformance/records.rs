@@ -73,6 +73,7 @@ pub(super) fn a_release_records_the_run_in_the_same_swap(fixture: &dyn Fixture) 
         exit_code: None,
         signal: Some(9),
         revoked: false,
+        reason: None,
     };
     let swap = release(
         &held,
@@ -132,6 +133,7 @@ pub(super) fn a_session_closes_its_own_record_late_but_never_twice(fixture: &dyn
         exit_code: Some(143),
         signal: None,
         revoked: false,
+        reason: None,
     };
     let written = store.record(&own.clone().ended(lost));
     assert_eq!(written, Ok(Recorded::Written));
@@ -234,6 +236,7 @@ pub(super) fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixtu
             exit_code: Some(0),
             signal: None,
             revoked: false,
+            reason: None,
         };
         let limit = ten_seconds_from(fixture);
         let swap = release(&held, run_of(&held).ended(end), version(20 + n), limit);

@@ -214,7 +214,7 @@ prop_compose! {
         (program, once_key) in (text(), option::of(text())),
         grant in grant_kind(),
         (started_at, ended_at) in (wall(), option::of(wall())),
-        (outcome, revoked) in (outcome(), any::<bool>()),
+        (outcome, revoked, reason) in (outcome(), any::<bool>(), option::of(text())),
         (exit_code, signal) in (option::of(any::<i32>()), option::of(any::<i32>())),
         other in others(),
     ) -> RunRecord {
@@ -236,6 +236,7 @@ prop_compose! {
             exit_code,
             signal,
             revoked,
+            reason,
             other,
         }
     }

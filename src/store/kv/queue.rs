@@ -66,15 +66,16 @@ impl<K: Kv> KvStore<K> {
         group: &GroupName,
         sessions: &[SessionId],
         until: &Until,
+        key: Option<&str>,
     ) -> Result<Reading, StoreError> {
         let delete = |session| delete(keys::waiter(group, session), WAITERS, group);
         let committed = self.kv.commit(&Commit {
             deletes: sessions.iter().map(delete).collect(),
             until: Some(until.clone()),
-            then: Self::asked(group),
+            then: Self::asked(group, key),
             ..Commit::default()
         })?;
-        self.reading(group, committed.found)
+        self.reading((group, key), committed.found)
     }
 }
 
@@ -84,16 +85,17 @@ impl<K: Kv> Queue for KvStore<K> {
         group: &GroupName,
         waiter: &Waiter,
         expiry: &Until,
+        key: Option<&str>,
     ) -> Result<Reading, StoreError> {
         // Before the read: a release in between is announced.
         self.kv.subscribe(&channel(group));
         let committed = self.kv.commit(&Commit {
             puts: vec![put_waiter(group, waiter)],
             until: Some(expiry.clone()),
-            then: Self::asked(group),
+            then: Self::asked(group, key),
             ..Commit::default()
         })?;
-        let reading = self.reading(group, committed.found)?;
+        let reading = self.reading((group, key), committed.found)?;
         let is_forgotten = |entry: &&QueueEntry| {
             let age = reading
                 .now
@@ -107,7 +109,7 @@ impl<K: Kv> Queue for KvStore<K> {
         if forgotten.is_empty() || reading.now.is_past(expiry) {
             return Ok(reading);
         }
-        self.forget(group, &forgotten, expiry)
+        self.forget(group, &forgotten, expiry, key)
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {

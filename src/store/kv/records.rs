@@ -124,8 +124,19 @@ fn mark<K: Kv>(
     group: &GroupName,
     key: &str,
 ) -> Result<Option<OnceMark>, StoreError> {
-    let found = of.kv.get(&[Ask::One(keys::once(group, key))])?;
-    let marks = of.values(found.entries)?.into_iter();
+    let mut found = of.kv.get(&[Ask::One(keys::once(group, key))])?;
+    mark_in(of, &mut found.entries, group, key)
+}
+
+/// The key among these entries, if it is done.
+pub(super) fn mark_in<K: Kv>(
+    of: &KvStore<K>,
+    entries: &mut BTreeMap<String, Entry>,
+    group: &GroupName,
+    key: &str,
+) -> Result<Option<OnceMark>, StoreError> {
+    let found = entries.remove_entry(&keys::once(group, key));
+    let marks = of.values(found.into_iter().collect())?.into_iter();
     let mut marks = marks.map(|(mark, entry)| mark_of(mark, &entry));
     Ok(marks.next())
 }

@@ -138,16 +138,23 @@ fn commit_of(swap: &Swap) -> Commit {
 
 impl<K: Kv> KvStore<K> {
     /// What a look at a group needs.
-    pub(super) fn asked(group: &GroupName) -> Vec<Ask> {
-        vec![
+    pub(super) fn asked(group: &GroupName, key: Option<&str>) -> Vec<Ask> {
+        let mut asked = vec![
             Ask::One(keys::token(group)),
             whole(list(WAITERS, Some(group))),
             Ask::One(INCARNATION.into()),
-        ]
+        ];
+        asked.extend(key.map(|key| Ask::One(keys::once(group, key))));
+        asked
     }
 
     /// The reading in the answer to [`Self::asked`].
-    pub(super) fn reading(&self, group: &GroupName, found: Found) -> Result<Reading, StoreError> {
+    pub(super) fn reading(
+        &self,
+        (group, key): (&GroupName, Option<&str>),
+        mut found: Found,
+    ) -> Result<Reading, StoreError> {
+        let done = key.map(|key| records::mark_in(self, &mut found.entries, group, key));
         let key = keys::token(group);
         let row = found.entries.get(&key).map(|entry| self.row(&key, entry));
         let waiters = self.waiters(found.entries.iter())?.into_iter();
@@ -155,6 +162,7 @@ impl<K: Kv> KvStore<K> {
             row: row.transpose()?,
             queue: waiters.map(|(_, entry)| entry).collect(),
             memory: self.memory(&found)?,
+            done: done.transpose()?.flatten().map(Box::new),
             now: found.now,
             refuses: found.refuses,
         })
@@ -183,9 +191,9 @@ impl<K: Kv> KvStore<K> {
 }
 
 impl<K: Kv> Tokens for KvStore<K> {
-    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
-        let found = self.kv.get(&Self::asked(group))?;
-        self.reading(group, found)
+    fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
+        let found = self.kv.get(&Self::asked(group, key))?;
+        self.reading((group, key), found)
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {

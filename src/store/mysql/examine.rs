@@ -203,7 +203,8 @@ impl Server<'_, '_> {
         let Some(group) = group else {
             return Some(());
         };
-        let statement = Statements::default().of(sql!("read"), &[Cell::text(group)]);
+        let values = [Cell::text(group), Cell::Text(None)];
+        let statement = Statements::default().of(sql!("read"), &values);
         let answer = self.ask("group", &statement)?;
         let row = answer.rows.first()?;
         let check = match tokens::from_row(&answer, row) {

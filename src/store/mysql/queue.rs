@@ -61,6 +61,7 @@ impl Queue for MysqlStore {
         group: &GroupName,
         waiter: &Waiter,
         expiry: &Until,
+        key: Option<&str>,
     ) -> Result<Reading, StoreError> {
         let [expires, epoch] = expiry_values(expiry);
         let values = [
@@ -76,7 +77,7 @@ impl Queue for MysqlStore {
         self.prepare();
         // Before the read, which then shows what was not heard.
         self.listen(group);
-        self.read(group)
+        self.look(group, key)
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {

@@ -3,13 +3,18 @@
 use std::time::Instant;
 
 use super::cells::Cells;
+use super::incarnation::AFTER_NOTE;
 use super::statements::sql;
 use super::wire::Answer;
 use super::{MysqlStore, schema};
 use crate::store::sql::cell::{BadColumn, Cell};
+use crate::store::sql::cold::Dialect as _;
+use crate::store::sql::table::KEYS;
 use crate::store::sql::token::Columns;
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
-use crate::token::{GroupName, NoteSwap, Row, State, StoreTime, Swap, Swapped, Until, WallTime};
+use crate::token::{
+    GroupName, NoteSwap, OnceMark, Row, State, StoreTime, Swap, Swapped, Until, WallTime,
+};
 
 /// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
 /// reader.
@@ -116,10 +121,11 @@ impl MysqlStore {
         )
     }
 
-    /// Reads the token of a group.
-    fn look(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+    /// Reads the token of a group, and a key.
+    fn read_both(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
         let begun = Instant::now();
-        let statement = self.statements.of(sql!("read"), &[Cell::text(group)]);
+        let values = [Cell::text(group), Cell::maybe(key)];
+        let statement = self.statements.of(sql!("read"), &values);
         let answer = match self.connection.ask(self.timeout, &statement) {
             // A store without its last row is not complete.
             Ok(answer) if answer.rows.is_empty() && !self.checked => None,
@@ -143,24 +149,35 @@ impl MysqlStore {
             row: found.rows.pop(),
             queue: self.queue_in_reading(&answer)?,
             memory: self.memory(&answer, &found.now)?,
+            done: self.done(&answer)?.map(Box::new),
             now: found.now,
             refuses: None,
         })
     }
 }
 
+impl MysqlStore {
+    /// The key in an answer of `read.sql`, if it is done.
+    fn done(&self, answer: &Answer) -> Result<Option<OnceMark>, StoreError> {
+        let row = answer.rows.first().ok_or_else(|| self.no_answer())?;
+        let cells = Cells::new(answer, row, AFTER_NOTE).of(&KEYS);
+        let mark = cells.and_then(|cells| KEYS.joined(cells));
+        mark.map_err(|bad| self.bad_row(&KEYS, "", &bad))
+    }
+}
+
 impl Tokens for MysqlStore {
-    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+    fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
         let is_given_up = self.hear();
         if self.bell.is_some() && !is_given_up {
             self.listen(group);
         }
-        let reading = self.look(group)?;
+        let reading = self.read_both(group, key)?;
         let is_held = |row: &Row| matches!(row.state, State::Running { .. });
         if is_given_up && reading.row.as_ref().is_some_and(is_held) {
             // Another session was quicker.
             self.listen(group);
-            return self.look(group);
+            return self.read_both(group, key);
         }
         Ok(reading)
     }

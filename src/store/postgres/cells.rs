@@ -91,9 +91,9 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// A row's columns, then its document.
-pub(super) fn cells_of(table: &Table, row: &Row) -> Result<Vec<Cell>, BadColumn> {
-    let c = &mut Cells::new(row, 0);
+/// A table's columns from `first` on, then its document.
+pub(super) fn cells_of(table: &Table, row: &Row, first: usize) -> Result<Vec<Cell>, BadColumn> {
+    let c = &mut Cells::new(row, first);
     let mut found = Vec::with_capacity(table.columns.len() + 1);
     for column in table.columns {
         found.push(match column.kind {

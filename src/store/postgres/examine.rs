@@ -170,7 +170,12 @@ impl Server<'_, '_> {
     fn group(&mut self, timing: &Timing, group: Option<&GroupName>) -> Result<(), Over> {
         let Some(group) = group else { return Ok(()) };
         let statement = sql!("read");
-        let rows = self.ask_with("group", statement, &[Cell::text(group)], Check::fail)?;
+        let rows = self.ask_with(
+            "group",
+            statement,
+            &[Cell::text(group), Cell::Text(None)],
+            Check::fail,
+        )?;
         let Some(row) = rows.as_ref().and_then(|rows| rows.first()) else {
             return Ok(());
         };

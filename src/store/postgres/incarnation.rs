@@ -23,6 +23,9 @@ use crate::token::{
     Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped, Version,
 };
 
+/// Where an answer of `read.sql` goes on after the note.
+pub(super) const AFTER_NOTE: usize = AFTER_READING + 6;
+
 /// A transaction's number, without its epoch.
 struct Xid(u32);
 

@@ -107,14 +107,18 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Reads; again, if a notification came meanwhile that the answer may not include.
-    pub(super) fn read_queue(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
-        let mut reading = self.read(group)?;
+    /// Looks; again, if a notification came meanwhile that the answer may not include.
+    pub(super) fn look_in_queue(
+        &mut self,
+        group: &GroupName,
+        key: Option<&str>,
+    ) -> Result<Reading, StoreError> {
+        let mut reading = self.look(group, key)?;
         for _ in 1..LOOKS {
             if !self.connection.notified() {
                 break;
             }
-            reading = self.read(group)?;
+            reading = self.look(group, key)?;
         }
         Ok(reading)
     }
@@ -126,9 +130,10 @@ impl Queue for PostgresStore {
         group: &GroupName,
         waiter: &Waiter,
         expiry: &Until,
+        key: Option<&str>,
     ) -> Result<Reading, StoreError> {
         self.join_queue(group, waiter, expiry)?;
-        self.read_queue(group)
+        self.look_in_queue(group, key)
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {

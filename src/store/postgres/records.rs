@@ -38,7 +38,7 @@ impl Dialect for PostgresStore {
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let found = rows.iter().map(|row| Found {
             group: row.try_get("token_group").unwrap_or("?").to_owned(),
-            cells: cells_of(table, row),
+            cells: cells_of(table, row, 0),
         });
         Ok(found.collect())
     }

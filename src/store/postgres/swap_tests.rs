@@ -145,6 +145,7 @@ fn an_answered_write_is_on_the_disk_even_where_other_commits_are_not() {
         exit_code: Some(0),
         signal: None,
         revoked: false,
+        reason: None,
     };
     let mut numbers = 1..;
     let mut next = || version(numbers.next().unwrap());
@@ -163,7 +164,7 @@ fn an_answered_write_is_on_the_disk_even_where_other_commits_are_not() {
         held.version = beat.version();
         let run = RunRecord {
             once_key: claim.about.once_key.clone(),
-            ..run_of(&held).ended(end)
+            ..run_of(&held).ended(end.clone())
         };
         if n <= 2 {
             let over = release(&held, run, next(), now.until(TIMEOUT));
@@ -207,7 +208,7 @@ fn the_epoch_is_written_as_every_version_of_this_program_has_written_it() {
         failback: false,
     };
     let now = store.read(&held.group).unwrap().now;
-    let joined = store.join(&held.group, &waiter, &now.until(TIMEOUT));
+    let joined = store.join(&held.group, &waiter, &now.until(TIMEOUT), None);
     let queue = joined.unwrap().queue;
     assert_eq!(queue[0].epoch.0, database.sql(written));
 }
@@ -255,7 +256,7 @@ fn assert_notifies(
         failback: false,
     };
     let now = waiter.read(&held.group).unwrap().now;
-    let joined = waiter.join(&held.group, &in_queue, &now.until(TIMEOUT));
+    let joined = waiter.join(&held.group, &in_queue, &now.until(TIMEOUT), None);
     let now = joined.unwrap().now;
     let notifier = waiter.notifier().unwrap();
     let Swapped::Done(_) = holder.swap(&make(&held, &now)).unwrap() else {
@@ -274,6 +275,7 @@ fn the_end_of_a_run_and_each_act_notify_the_waiters() {
         exit_code: Some(0),
         signal: None,
         revoked: false,
+        reason: None,
     };
     for (n, once_key) in [(1, None), (2, Some("key".to_owned()))] {
         let what = format!("once: {once_key:?}");
@@ -281,7 +283,7 @@ fn the_end_of_a_run_and_each_act_notify_the_waiters() {
             let limit = now.until(TIMEOUT);
             let run = RunRecord {
                 once_key,
-                ..run_of(held).ended(end)
+                ..run_of(held).ended(end.clone())
             };
             release(held, run, version(n * 10 + 1), limit)
         });

@@ -4,14 +4,17 @@ use std::time::Instant;
 
 use tokio_postgres::Row as Found;
 
-use super::cells::{Cells, IN_ANSWER};
+use super::cells::{Cells, IN_ANSWER, cells_of};
 use super::clock_epoch::expiry_values;
+use super::incarnation::AFTER_NOTE;
 use super::statements::sql;
 use super::{PostgresStore, queue, schema};
 use crate::store::sql::cell::{BadColumn, Cell};
+use crate::store::sql::cold::Dialect as _;
+use crate::store::sql::table::KEYS;
 use crate::store::sql::token::Columns;
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
-use crate::token::{GroupName, NoteSwap, Row, Swap, Swapped, Version};
+use crate::token::{GroupName, NoteSwap, OnceMark, Row, Swap, Swapped, Version};
 
 /// The values of every swap: $1 to $13.
 pub(super) fn to_values(swap: &Swap) -> Vec<Cell> {
@@ -83,11 +86,19 @@ impl PostgresStore {
     }
 }
 
+impl PostgresStore {
+    /// The key in an answer of `read.sql`, if it is done.
+    fn done(&self, row: &Found) -> Result<Option<OnceMark>, StoreError> {
+        let mark = cells_of(&KEYS, row, AFTER_NOTE).and_then(|cells| KEYS.joined(cells));
+        mark.map_err(|bad| self.bad_row(&KEYS, "", &bad))
+    }
+}
+
 impl Tokens for PostgresStore {
-    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+    fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
         let begun = Instant::now();
         let statement = self.statements.of(sql!("read"));
-        let values = [Cell::text(group)];
+        let values = [Cell::text(group), Cell::maybe(key)];
         let rows = match self.connection.ask(self.timeout, &statement, &values) {
             Err(failed) if failed.no_schema && !self.checked => {
                 self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
@@ -106,6 +117,7 @@ impl Tokens for PostgresStore {
             row: found.rows.pop(),
             queue: self.queue(&rows, queue::in_reading)?,
             memory: self.memory(first, &found.now)?,
+            done: self.done(first)?.map(Box::new),
             now: found.now,
             refuses: None,
         })

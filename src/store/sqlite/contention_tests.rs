@@ -71,6 +71,7 @@ fn compete(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
         exit_code: Some(0),
         signal: None,
         revoked: false,
+        reason: None,
     };
     let swapped = store.swap(&release(&held, run_of(&held).ended(end), version(3), hour))?;
     if !matches!(swapped, Swapped::Done(_)) {

@@ -110,6 +110,7 @@ impl Queue for SqliteStore {
         group: &GroupName,
         waiter: &Waiter,
         expiry: &Until,
+        key: Option<&str>,
     ) -> Result<Reading, StoreError> {
         self.write(Writing::State, |transaction, entry, now| {
             if now.is_past(expiry) {
@@ -120,7 +121,7 @@ impl Queue for SqliteStore {
         if self.notifier.is_none() {
             self.notifier = notifier::LogWatch::new(&companion(&self.location.path, "-wal"));
         }
-        self.read(group)
+        self.look(group, key)
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {

@@ -8,7 +8,7 @@ use super::write::{newest_refusal, value, write_row, write_run};
 use super::{SqliteStore, Writing, group_in, prune};
 use crate::store::sql::cell::{BadColumn, Cell, Kind};
 use crate::store::sql::cold::{self, Dialect, Found, Statements};
-use crate::store::sql::table::{OUTPUTS, REFUSALS, Table};
+use crate::store::sql::table::{KEYS, OUTPUTS, REFUSALS, Table};
 use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RefusalTotal,
@@ -63,6 +63,17 @@ fn cells_of(table: &Table, row: &rusqlite::Row<'_>) -> Result<Vec<Cell>, BadColu
     let mut document = Cells::of_column(row, table.columns.len(), "document");
     found.push(Cell::Text(document.text()?.map(str::to_owned)));
     Ok(found)
+}
+
+impl SqliteStore {
+    /// The run that made a key done.
+    pub(super) fn key(&self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
+        let mut found = self.rows(sql!("key"), [group.as_str(), key], |row| {
+            let mark = cells_of(&KEYS, row).and_then(|cells| KEYS.value(cells));
+            mark.map_err(|bad| self.bad_row(&KEYS, &group_in(row), &bad))
+        })?;
+        Ok(found.pop())
+    }
 }
 
 impl Records for SqliteStore {
@@ -131,7 +142,7 @@ impl Records for SqliteStore {
     }
 
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
-        cold::key(self, group, key)
+        self.key(group, key)
     }
 
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {

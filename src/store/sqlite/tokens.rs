@@ -16,7 +16,7 @@ fn token_of(row: &rusqlite::Row<'_>, location: &Location) -> Result<Row, StoreEr
 }
 
 impl Tokens for SqliteStore {
-    fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
+    fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
         self.clear_notifications();
         let transaction = self.reading()?;
         // The first statement takes the snapshot; the clock is read after it.
@@ -40,6 +40,10 @@ impl Tokens for SqliteStore {
             None | Some((_, false)) => Vec::new(),
             Some((_, true)) => self.queue(sql!("waiters_of_group"), [group.as_str()])?,
         };
+        let done = match key {
+            Some(key) => self.key(group, key)?,
+            None => None,
+        };
         let now = self.clock.now();
         drop(transaction);
         Ok(Reading {
@@ -48,6 +52,7 @@ impl Tokens for SqliteStore {
             queue: queue.into_iter().map(|(_, entry)| entry).collect(),
             memory: incarnation::memory(self.file.incarnation(), note),
             refuses: None,
+            done: done.map(Box::new),
         })
     }
 
