@@ -16,6 +16,19 @@ const LAST_WALL_MS: i64 = 253_402_300_799_999;
 
 const START: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
+/// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
+/// reader.
+pub(super) const IN_ANSWER: usize = 3;
+
+/// Where an answer of `read.sql` goes on after the token's nine columns.
+pub(super) const AFTER_TOKEN: usize = IN_ANSWER + 9;
+
+/// The same after the waiter.
+pub(super) const AFTER_READING: usize = AFTER_TOKEN + 5;
+
+/// The same after the note, the names, and what else tells the server.
+pub(super) const AFTER_NOTE: usize = AFTER_READING + 7;
+
 /// Reads a row's cells from left to right.
 pub(super) struct Cells<'a> {
     names: &'a [String],

@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use super::MysqlStore;
-use super::cells::Cells;
-use super::queue::AFTER_READING;
+use super::cells::{AFTER_READING, Cells};
 use super::statements::sql;
 use super::swaps::Outcome;
 use super::tokens::expiry_values;
@@ -18,9 +17,6 @@ use crate::store::sql::table::ACTS;
 use crate::token::{
     Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped, Version,
 };
-
-/// Where an answer of `read.sql` goes on after the note, the names, and what else tells the server.
-pub(super) const AFTER_NOTE: usize = AFTER_READING + 7;
 
 /// The only engine whose transactions and locks of rows tokenrun relies on.
 const ENGINE: &str = "InnoDB";

@@ -1,17 +1,14 @@
 //! The table of waiters: the queue. Its notifier is in [`super::bell`].
 
 use super::MysqlStore;
-use super::cells::Cells;
+use super::cells::{AFTER_TOKEN, Cells};
 use super::statements::sql;
-use super::tokens::{AFTER_TOKEN, expiry_values};
+use super::tokens::expiry_values;
 use super::wire::Answer;
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::waiter;
 use crate::store::{Listing, Notifier, Queue, Reading, StoreError, Tokens as _};
 use crate::token::{GroupName, QueueEntry, SessionId, Until, Waiter};
-
-/// Where an answer of `read.sql` goes on after the waiter.
-pub(super) const AFTER_READING: usize = AFTER_TOKEN + 5;
 
 fn entry(c: &mut Cells<'_>) -> Result<Option<QueueEntry>, BadColumn> {
     let Some(number) = c.number()? else {

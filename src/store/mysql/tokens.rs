@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use super::cells::Cells;
-use super::incarnation::AFTER_NOTE;
+use super::cells::{AFTER_NOTE, Cells, IN_ANSWER};
 use super::statements::sql;
 use super::wire::Answer;
 use super::{MysqlStore, schema};
@@ -16,18 +15,8 @@ use crate::token::{
     GroupName, NoteSwap, OnceMark, Row, State, StoreTime, Swap, Swapped, Until, WallTime,
 };
 
-/// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
-/// reader.
-const IN_ANSWER: usize = 3;
-
 /// The column of the server's clock epoch in an answer.
 const EPOCH: &str = "epoch";
-
-/// How many columns of an answer are the token's.
-const COUNT: usize = 9;
-
-/// Where an answer of `read.sql` goes on after the token.
-pub(super) const AFTER_TOKEN: usize = IN_ANSWER + COUNT;
 
 /// The values of a token: its columns but the group and the stamp.
 pub(super) fn to_values(swap: &Swap) -> [Cell; 7] {
