@@ -129,6 +129,7 @@ suite!(
     acts_are_newest_first_by_group_time_and_limited,
     a_refusal_is_recorded_with_the_stores_time,
     refusals_that_are_close_are_one_record,
+    a_refusal_before_the_last_one_is_recorded,
     refusals_of_other_clients_and_reasons_are_other_records,
     refusals_with_other_names_are_other_records,
     an_output_is_kept_with_its_run,

@@ -341,6 +341,16 @@ fn a_server_that_becomes_read_only_takes_no_heartbeat(kind: Kind) {
         Kind::Mysql => "SET GLOBAL super_read_only = ON",
     });
     run.until_says("read-only");
+    // A session that was set up before: an administrator's may write there all the same.
+    let mut session = super::client::Client::of(&database, "root");
+    let nothing = |count| vec!["NULL"; count].join(", ");
+    for call in [
+        format!("CALL tokenrun_swap({})", nothing(29)),
+        format!("CALL tokenrun_note({})", nothing(8)),
+    ] {
+        let refused = session.say(&call);
+        assert!(refused.contains("the server is read-only"), "{refused}");
+    }
     database.sql("SET GLOBAL read_only = OFF");
     run.until_says("can be used again");
     site.store.go(0);

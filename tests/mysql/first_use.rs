@@ -8,6 +8,7 @@ on_both!(
     a_run_makes_the_tables_and_leaves_its_history,
     listings_make_no_tables,
     procedures_that_a_dump_left_out_are_made_by_init,
+    tables_with_tokens_that_are_completed_again_are_not_new,
     thirty_first_runs_at_once_are_one_run_and_refusals,
     the_database_of_the_tables_is_the_users_choice_and_is_made,
     a_user_with_the_least_rights_runs_on_what_an_administrator_made,
@@ -57,6 +58,19 @@ fn procedures_that_a_dump_left_out_are_made_by_init(kind: Kind) {
     site.short("a").end().with_code(0);
     let history = site.verb(&["history", "--json"]).end().with_code(0).json();
     assert_eq!(history.as_array().unwrap().len(), 2, "{history}");
+}
+
+/// The last row of the tables was lost, and with it what was known of the store's past.
+fn tables_with_tokens_that_are_completed_again_are_not_new(kind: Kind) {
+    let database = Server::shared_of(kind).database();
+    let site = Site::new(database.url());
+    let served = || database.sql("SELECT JSON_EXTRACT(note, '$.served') FROM tokenrun_meta");
+    site.verb(&["init"]).end().with_code(0);
+    assert_eq!(served(), "\"everything\"");
+    site.short("a").end().with_code(0);
+    database.sql("DELETE FROM tokenrun_meta");
+    site.verb(&["init"]).end().with_code(0);
+    assert_eq!(served(), "0");
 }
 
 fn thirty_first_runs_at_once_are_one_run_and_refusals(kind: Kind) {

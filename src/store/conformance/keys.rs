@@ -101,7 +101,8 @@ pub(super) fn a_key_is_done_at_most_once_and_by_a_late_record_too(fixture: &dyn 
         .filter(|run| run.outcome == Outcome::Succeeded);
     assert_eq!(closed.count(), 3, "each has its own outcome");
     // A record that is written already marks nothing any more.
-    let third = done_with_key(&grant_with_key(store, "a", "other", 3), "other");
+    let held = grant_with_key(store, "a", "other", 3);
+    let third = done_with_key(&held, "other");
     let failed = RunEnd {
         outcome: Outcome::Failed,
         ..SUCCESS
@@ -109,6 +110,9 @@ pub(super) fn a_key_is_done_at_most_once_and_by_a_late_record_too(fixture: &dyn 
     let failed = third.clone().ended(failed);
     assert_eq!(store.record(&failed), Ok(Recorded::Written));
     assert_eq!(store.record(&third), Ok(Recorded::Already));
+    assert_eq!(store.once(&group, "other").unwrap(), None);
+    let swap = release(&held, third, version(4), ten_seconds_from(fixture));
+    done(store.swap(&swap).unwrap());
     assert_eq!(store.once(&group, "other").unwrap(), None);
 }
 

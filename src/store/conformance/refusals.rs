@@ -72,6 +72,31 @@ pub(super) fn refusals_that_are_close_are_one_record(fixture: &dyn Fixture) {
     assert_eq!(totals, ["a held 1", "g held 5", "g paused 1"]);
 }
 
+/// A clock that was set back: a refusal of later says nothing of this one.
+pub(super) fn a_refusal_before_the_last_one_is_recorded(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let refusal = refused("g", "a", "held");
+    store.refuse(&refusal).unwrap();
+    let later = fixture.now();
+    let wall = later.wall_before(Duration::from_mins(90));
+    fixture.set_clock(StoreTime {
+        stamp: Stamp {
+            wall,
+            ..later.stamp
+        },
+        ..later.clone()
+    });
+    store.refuse(&refusal).unwrap();
+    let found = refusals(store).into_iter();
+    let mut found: Vec<_> = found
+        .map(|it| (it.first_at, it.last_at, it.count))
+        .collect();
+    found.sort();
+    let at = later.stamp.wall;
+    assert_eq!(found, [(wall, wall, 1), (at, at, 1)]);
+}
+
 pub(super) fn refusals_of_other_clients_and_reasons_are_other_records(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();

@@ -197,6 +197,27 @@ mod tests {
     }
 
     #[test]
+    fn a_note_that_another_session_has_locked_is_refused_at_once() {
+        let database = Server::shared_of(Kind::Mariadb).database();
+        let mut store = store(&database);
+        let reading = read(&mut store);
+        let (memory, now) = (&reading.memory, &reading.now);
+        let incarnation = memory.incarnation.clone().unwrap();
+        let judged = memory.judged(&incarnation, false, now, version(2));
+        let swap = memory.swap(judged, now, TIMEOUT);
+        let mut locker = self::store(&database);
+        let lock = "START TRANSACTION; SELECT one FROM tokenrun_meta FOR UPDATE";
+        locker.connection.ask(TIMEOUT, lock).unwrap();
+        let locked = store.note(&swap).unwrap_err();
+        // A note that waited for the lock would end with an error of the server's.
+        let words = "tokenrun_meta is locked by another session";
+        assert!(locked.what.contains(words), "{locked}");
+        drop(locker);
+        let done = store.note(&swap).unwrap();
+        assert!(matches!(done, Swapped::Done(_)), "{done:?}");
+    }
+
+    #[test]
     fn a_server_that_stops_to_sync_is_noted_and_grants_nothing_by_the_note_before() {
         let server = Server::start_of(Kind::Mariadb, &[]);
         let database = server.database();

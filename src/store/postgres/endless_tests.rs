@@ -11,7 +11,7 @@ use crate::store::{StoreError, Tokens as _, Trouble};
 use crate::token::GroupName;
 
 /// What the kernels on both ends may keep of what was sent.
-const ON_ITS_WAY: usize = 16 * 1024 * 1024;
+const ON_ITS_WAY: usize = 64 * 1024 * 1024;
 
 /// AuthenticationOk, and ReadyForQuery.
 const LOGGED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
