@@ -1,8 +1,11 @@
 //! What each page shows is what comes out, in a folder of its own.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
+
+use nix::unistd::geteuid;
 
 use crate::blocks::{Page, matches, pages};
 use crate::support::TOKENRUN;
@@ -12,7 +15,17 @@ use crate::typing::{BASH, is_as_shown, type_in};
 fn type_in_a_folder(page: &Page) -> usize {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(TOKENRUN, folder.path().join("tokenrun")).unwrap();
-    type_in(page, bash_in(folder.path()))
+    let mut bash = bash_in(folder.path());
+    if page.name == "README.md" {
+        // A newcomer has the default store, which root has elsewhere.
+        bash.env_remove("TOKENRUN_STORE");
+        bash.env("XDG_STATE_HOME", folder.path().join("state"));
+        if geteuid().is_root() {
+            chown(folder.path(), Some(65_534), Some(65_534)).unwrap();
+            bash.uid(65_534).gid(65_534);
+        }
+    }
+    type_in(page, bash)
 }
 
 /// A shell that finds its programs in this folder first.
