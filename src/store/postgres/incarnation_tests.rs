@@ -1,6 +1,6 @@
 //! Tests that need a real server: notes that were restored, copied or edited by hand.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::test_server::{Database, Server};
 use super::{PostgresStore, settings};
@@ -10,6 +10,9 @@ use crate::token::swap::grant;
 use crate::token::{Doubt, GrantKind, GroupName, Served, Swap, Swapped, Version};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a change of the server's settings may take to show.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn store(database: &Database<'_>) -> PostgresStore {
     store_at(&database.url())
@@ -73,7 +76,13 @@ fn a_server_that_stops_to_sync_is_noted_and_grants_nothing_by_the_note_before() 
     let swap = granted(&before, 1);
     server.sql("postgres", "ALTER SYSTEM SET fsync = off");
     server.sql("postgres", "SELECT pg_reload_conf()");
-    while read(&mut store).memory.durable {}
+    let begun = Instant::now();
+    while read(&mut store).memory.durable {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "the server's new settings do not show"
+        );
+    }
     assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict);
     note(&mut store);
     let after = read(&mut store);
