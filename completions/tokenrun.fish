@@ -74,7 +74,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "handoff" -d 'Give th
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "move" -d 'Give the token to a certain client now: hand it off, and end the job of another client'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "expect" -d 'Change the client that is expected to have the token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "revoke" -d 'Ask the holder to end its job and to free the token, without overlap'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "release" -d 'Free an idle token; a running one only by force'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "release" -d 'Free an idle token, although its --at-least is not over; a running one only by force'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "settle" -d 'Confirm that the store has forgotten no grant, so that no run waits for it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "distrust" -d 'Grant nothing until every lease is over that the store may have forgotten'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "metrics" -d 'Print metrics for Prometheus'

@@ -1,7 +1,7 @@
 //! `--capture`: what the job prints is caught, printed only if the run fails, and stored.
 
 use std::fs;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
