@@ -17,9 +17,6 @@ use crate::token::{
     Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped, Version,
 };
 
-/// Where an answer of `read.sql` goes on after the note, the names, and what else tells the server.
-pub(super) const AFTER_NOTE: usize = AFTER_READING + 5;
-
 /// The only engine whose transactions and locks of rows tokenrun relies on.
 const ENGINE: &str = "InnoDB";
 

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use super::cells::Cells;
-use super::incarnation::AFTER_NOTE;
 use super::statements::sql;
 use super::wire::Answer;
 use super::{MysqlStore, schema};
@@ -28,6 +27,9 @@ const COUNT: usize = 9;
 
 /// Where an answer of `read.sql` goes on after the token.
 pub(super) const AFTER_TOKEN: usize = IN_ANSWER + COUNT;
+
+/// Where the key is in an answer of `read.sql`: after the waiter and the store's note, of five columns each.
+const KEY: usize = AFTER_TOKEN + 10;
 
 /// The values of a token: its columns but the group and the stamp.
 pub(super) fn to_values(swap: &Swap) -> [Cell; 7] {
@@ -159,7 +161,7 @@ impl MysqlStore {
     /// The key in an answer of `read.sql`, if it is done.
     fn done(&self, answer: &Answer) -> Result<Option<OnceMark>, StoreError> {
         let row = answer.rows.first().ok_or_else(|| self.no_answer())?;
-        let cells = Cells::new(answer, row, AFTER_NOTE).of(&KEYS);
+        let cells = Cells::new(answer, row, KEY).of(&KEYS);
         let mark = cells.and_then(|cells| KEYS.joined(cells));
         mark.map_err(|bad| self.bad_row(&KEYS, "", &bad))
     }
