@@ -1,6 +1,7 @@
 //! `tokenrun history`: the runs with their outcomes, the refused ones, and the acts of operators.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use anyhow::Result;
 
@@ -22,11 +23,18 @@ use crate::token::{ActRecord, GroupName, Groups, Outcome, RefusalRecord, RunReco
 /// If the store can't be read, or a group is unknown.
 pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> {
     let listing = store.list()?;
-    known(&listing, &request.groups, store.name())?;
     let now = listing.now.stamp.wall;
     let zone = zone(request.screen);
     let span = Span::between(request.since, request.until, now, &zone)?;
     let groups = wanted(&listing, &request.groups);
+    let refusals = refusals(store, request, &groups, span)?;
+    if !refusals
+        .iter()
+        .any(|it| request.groups.single() == Some(&it.group))
+    {
+        // A group that no node could run yet has no token.
+        known(&listing, &request.groups, store.name())?;
+    }
     let runs = runs(store, &listing, request, &groups, span)?;
     let screen = screen(request.screen);
     if request.timeline {
@@ -39,7 +47,6 @@ pub fn history(store: &mut dyn Store, request: &HistoryRequest) -> Result<Exit> 
         let acts = acts.into_iter().map(Box::new).map(Entry::Act);
         entries = merged(entries, acts.collect());
     }
-    let refusals = refusals(store, request, &groups, span)?;
     let refusals = refusals.into_iter().map(Box::new).map(Entry::Refusal);
     entries = merged(entries, refusals.collect());
     entries.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));
@@ -59,7 +66,9 @@ fn wanted(listing: &Listing, groups: &Groups) -> Vec<Option<GroupName>> {
     let unreadable = listing.unreadable.iter();
     let unreadable = unreadable.filter_map(|it| GroupName::new(&it.group).ok());
     let all = readable.chain(unreadable);
-    all.filter(|it| groups.has(it.as_str())).map(Some).collect()
+    let all = all.filter(|it| groups.has(it.as_str()));
+    let all: BTreeSet<GroupName> = all.chain(groups.single().cloned()).collect();
+    all.into_iter().map(Some).collect()
 }
 
 /// The newest runs in the span, present ones too.

@@ -25,7 +25,7 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
         } => {
             let holder = match *same_client {
                 false => by.to_string(),
-                true if is_here(cx, seen) => format!("an earlier run of {by} on this host"),
+                true if is_here(cx, seen) => format!("{by}, in an earlier run on this host"),
                 true => {
                     format!("{by}, in another session: two live instances share this client id")
                 }
@@ -156,7 +156,7 @@ mod tests {
         };
         let text = said(Some("vm-1"));
         assert!(
-            text.starts_with("\"g\" is held by an earlier run of a on this host (host vm-1"),
+            text.starts_with("\"g\" is held by a, in an earlier run on this host (host vm-1"),
             "{text}"
         );
         for elsewhere in [Some("vm-2"), None] {

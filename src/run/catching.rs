@@ -124,3 +124,52 @@ impl Catching {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Captured;
+    use crate::store::model::ModelStore;
+    use crate::sys::wait::Status;
+    use crate::token::rule::tests::fixture::session;
+    use crate::token::{Fence, GrantKind};
+
+    fn ran(recorded: bool) -> Ending {
+        Ending::Ran {
+            end: JobEnd::Itself(Status::Exited(0)),
+            stopped_by: None,
+            recorded,
+        }
+    }
+
+    /// Output beside no run, or beside one that another has recorded as unknown, would be a riddle.
+    #[test]
+    fn output_is_stored_only_if_its_run_is_recorded() {
+        let group = GroupName::new("g").unwrap();
+        let captured = Captured {
+            last: b"hello".to_vec(),
+            printed: 5,
+        };
+        for kind in [Some(GrantKind::Bind), None] {
+            let granted = Some(Granted {
+                session: session("a1"),
+                fence: Fence(7),
+                kind,
+                previous_client: None,
+            });
+            let catching = Catching {
+                stage: Stage::Off,
+                granted,
+            };
+            for recorded in [false, true] {
+                let store = ModelStore::new();
+                let mut worker = Worker::new(Box::new(store.clone()));
+                let kept = catching.keep(&mut worker, &group, &ran(recorded), &captured);
+                let has_own = kind.is_some();
+                assert_eq!(kept.is_ok(), recorded || !has_own);
+                let stored = store.contents().outputs.len();
+                assert_eq!(stored, usize::from(recorded && has_own));
+            }
+        }
+    }
+}

@@ -149,7 +149,7 @@ fn two_live_sessions_with_one_client_id_do_not_both_run() {
         .free_run("node-a")
         .end()
         .with_code(75)
-        .says(&["is held by an earlier run of node-a on this host"]);
+        .says(&["is held by node-a, in an earlier run on this host"]);
     store.go(0);
     first.end().with_code(0);
     store.assert_no_overlap();

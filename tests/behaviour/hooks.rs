@@ -211,6 +211,24 @@ fn its_output_goes_to_stderr_and_it_reads_nothing() {
     assert!(!ended.stderr.contains("socket"), "{ended:?}");
 }
 
+/// The lock of a program around tokenrun, for example, would last as long as what a hook leaves.
+#[test]
+fn a_hook_has_no_descriptors_of_the_program_around_it() {
+    let store = Store::new();
+    let listing = "for fd in 3 4 5 6 7 8 9 11 23; do test ! -e /proc/$$/fd/$fd || echo $fd; done";
+    let line = store
+        .free_run("a")
+        .script("test -e /proc/$$/fd/9 && echo kept > job");
+    let line = line.with(&[&format!("--on-success=(echo hook; {listing}) > hook")]);
+    let around = "exec 9> lock 8< /dev/null; exec \"$@\"";
+    line.under(&["bash", "-c", around, "bash"])
+        .end()
+        .with_code(0);
+    let found = |name: &str| fs::read_to_string(store.file(name)).unwrap();
+    assert_eq!(found("job"), "kept\n", "the job has them");
+    assert_eq!(found("hook"), "hook\n");
+}
+
 #[test]
 fn a_hook_that_fails_is_said_and_changes_nothing() {
     let store = Store::new();

@@ -1,7 +1,12 @@
 //! Processes that a job leaves behind.
 
-use crate::support::{Store, alive, signal, until_dead};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
 use nix::sys::signal::Signal;
+
+use crate::programs;
+use crate::support::{Line, Store, alive, signal, until_dead};
 
 /// Leaves a process behind that left the session and is an orphan.
 const LEAVING: &str = r#"
@@ -22,6 +27,22 @@ fn leftovers_are_ended_with_a_message() {
     assert!(left.contains("--leftovers leave"), "{left}");
     assert!(!alive(store.until_begun("left")));
     assert_eq!(store.history()[0]["outcome"], "failed");
+}
+
+/// A sandbox may refuse waitid(2). Deadlines hold there too.
+#[test]
+fn processes_end_although_the_kernel_does_not_tell_which_have_ended() {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let blind = BUILT.get_or_init(|| programs::build("no_waitid"));
+    let blind = [blind.to_str().unwrap()];
+    let store = Store::new();
+    let run = |line: Line| line.under(&blind).end();
+    run(store.free_run("node-a").script(LEAVING)).with_code(3);
+    assert!(!alive(store.until_begun("left")));
+    let stubborn = "trap '' TERM; echo begin stubborn $$ >> log; while :; do sleep 1; done";
+    let line = store.free_run("node-a").script(stubborn);
+    run(line.with(&["--timeout=200ms", "--kill-grace=200ms"])).with_code(124);
+    assert!(!alive(store.until_begun("stubborn")));
 }
 
 #[test]

@@ -43,7 +43,7 @@ const STATUS: [&str; 36] = [
     "released_at",
 ];
 
-const HISTORY: [&str; 17] = [
+const HISTORY: [&str; 18] = [
     "group",
     "fence",
     "session",
@@ -60,6 +60,7 @@ const HISTORY: [&str; 17] = [
     "exit_code",
     "signal",
     "revoked",
+    "reason",
     "program",
 ];
 

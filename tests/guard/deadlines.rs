@@ -2,9 +2,9 @@
 
 use nix::libc;
 use tokenrun::job::{FromGuard, Leftovers, Received, ToGuard};
-use tokenrun::sys::wait::{Status, wait_for};
+use tokenrun::sys::wait::Status;
 
-use crate::harness::{Guarded, Test, alive, shell, until_dead, until_stopped};
+use crate::harness::{Guarded, Test, alive, shell, status_of, until_dead, until_stopped};
 
 pub(crate) const TESTS: &[Test] = &[
     (
@@ -156,7 +156,7 @@ fn without_supervisor_the_tree_ends() {
     let Guarded { handle, folder, .. } = guarded;
     let guard = handle.pid();
     drop(handle);
-    assert_eq!(wait_for(guard).unwrap(), Status::Exited(0));
+    assert_eq!(status_of(guard), Status::Exited(0));
     assert!(alive(main).is_none() && alive(far).is_none());
     let asked = crate::harness::line(&folder.path().join("asked"));
     assert_eq!(asked, "asked\n");
@@ -170,7 +170,7 @@ fn without_supervisor_a_process_that_ignores_term_is_killed() {
     let main = guarded.pid("main");
     let guard = guarded.handle.pid();
     drop(guarded);
-    assert_eq!(wait_for(guard).unwrap(), Status::Exited(0));
+    assert_eq!(status_of(guard), Status::Exited(0));
     until_dead(main);
 }
 

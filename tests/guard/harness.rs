@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokenrun::job::{
@@ -16,13 +16,13 @@ use tokenrun::moment::Moment;
 use tokenrun::sys::clock::LocalClock;
 use tokenrun::sys::procfs::{self, Process};
 use tokenrun::sys::signals::{Inherited, SignalFd};
-use tokenrun::sys::wait::{Left, Status, reap};
+use tokenrun::sys::wait::{Left, Status, Waited, reap, try_wait};
 
 /// A test and the name that it is chosen by.
 pub(crate) type Test = (&'static str, fn());
 
 /// What no event may take longer than.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 static GIVEN: OnceLock<(Inherited, Vec<String>)> = OnceLock::new();
 
@@ -111,6 +111,20 @@ fn filters(args: &[String]) -> Vec<&String> {
         is_value = WITH_VALUE.contains(&arg.as_str());
     }
     filters
+}
+
+/// How a child ends, which is soon.
+#[track_caller]
+pub(crate) fn status_of(pid: i32) -> Status {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        match try_wait(pid).unwrap() {
+            Waited::Ended { status, .. } => return status,
+            Waited::Running => std::thread::sleep(Duration::from_millis(1)),
+            Waited::NoChild => panic!("{pid} is no child"),
+        }
+    }
+    panic!("{pid} does not end");
 }
 
 /// A guard with a job, and this process as its supervisor.

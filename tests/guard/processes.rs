@@ -4,9 +4,9 @@ use nix::libc;
 use tokenrun::sys::fds::{fill_standard, silence_standard};
 use tokenrun::sys::process::{Forked, exit_now, fork};
 use tokenrun::sys::signals::die_of;
-use tokenrun::sys::wait::{Status, wait_for};
+use tokenrun::sys::wait::Status;
 
-use crate::harness::{Test, own_signals};
+use crate::harness::{Test, own_signals, status_of};
 
 pub(crate) const TESTS: &[Test] = &[
     ("a_death_by_signal_is_visible", a_death_by_signal_is_visible),
@@ -26,7 +26,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 fn in_a_fork(body: impl FnOnce() -> i32) -> Status {
     match fork().unwrap() {
-        Forked::Parent { child } => wait_for(child).unwrap(),
+        Forked::Parent { child } => status_of(child),
         Forked::Child => exit_now(body()),
     }
 }
@@ -83,7 +83,7 @@ fn a_signal_is_read_with_its_sender() {
             exit_now(0)
         }
     };
-    wait_for(sender).unwrap();
+    status_of(sender);
     let received = std::iter::from_fn(|| signals.read());
     let received = received
         .filter(|it| it.signal == libc::SIGUSR2)

@@ -10,7 +10,7 @@ use nix::libc;
 use tokenrun::job::{FromGuard, Leftovers, Stage, ToGuard};
 use tokenrun::sys::wait::Status;
 
-use crate::harness::{Guarded, Test, shell};
+use crate::harness::{Guarded, PATIENCE, Test, shell, status_of};
 
 pub(crate) const TESTS: &[Test] = &[
     ("an_exit_code_is_reported", an_exit_code_is_reported),
@@ -170,8 +170,7 @@ fn a_guard_without_supervisor_leaves() {
     let guarded = Guarded::fork(shell("true"), Leftovers::Kill, 10_000);
     let pid = guarded.handle.pid();
     drop(guarded);
-    let status = tokenrun::sys::wait::wait_for(pid).unwrap();
-    assert_eq!(status, Status::Exited(0));
+    assert_eq!(status_of(pid), Status::Exited(0));
 }
 
 fn an_environment_that_cannot_be_handed_over_is_refused() {
@@ -203,6 +202,7 @@ fn a_guard_whose_start_does_not_come_in_time_leaves() {
     let at = Some(guarded.after(200));
     guarded.send(&ToGuard::StartBy { at });
     // Until every copy is closed.
+    other_end.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(other_end.read(&mut [0]).unwrap(), 0);
     guarded.expect_guard_ended();
     assert!(!guarded.path("ran").exists());

@@ -3,12 +3,14 @@
 use serde_json::Value;
 
 use crate::site::{GROUP, Site};
+use crate::support::until;
 
 stories!(
     explain_names_the_clause_and_when_it_changes,
     a_kept_token_is_renewed_by_its_client_and_refused_to_others,
     a_paused_group_changes_by_the_clock_or_by_an_act,
     a_dead_run_is_open_on_its_own_host,
+    a_head_start_is_of_the_client_that_the_token_is_handed_off_to,
     explaining_writes_nothing,
 );
 
@@ -120,6 +122,25 @@ fn a_dead_run_is_open_on_its_own_host(site: &Site) {
         (&16.into(), &"wait".into())
     );
     assert_eq!(explain(site, "node-a")["grant"], "renew");
+}
+
+fn a_head_start_is_of_the_client_that_the_token_is_handed_off_to(site: &Site) {
+    let keeping = site
+        .short("node-a")
+        .with(&["--keep=1ms", "--head-start=1h"]);
+    keeping.end().with_code(0);
+    let because = || {
+        let shown = until("its keep is over", || match explain(site, "node-c") {
+            shown if shown["verdict"] == "wait" => Ok(shown),
+            other => Err(other.to_string()),
+        });
+        shown["because"].as_str().unwrap().to_owned()
+    };
+    assert!(because().starts_with("The head start of node-a is"));
+    let handoff = ["handoff", "-g", GROUP, "--to", "node-b"];
+    site.verb(&handoff).end().with_code(0);
+    let text = because();
+    assert!(text.starts_with("The head start of node-b is"), "{text}");
 }
 
 fn explaining_writes_nothing(site: &Site) {

@@ -187,7 +187,7 @@ fn clause_4_a_holder_with_recent_heartbeats_is_left_alone(site: &Site) {
 
 fn clause_4_two_sessions_of_one_client_do_not_both_run(site: &Site) {
     let run = held(site);
-    let words = ["is held by an earlier run of node-a on this host"];
+    let words = ["is held by node-a, in an earlier run on this host"];
     refused(short(site, "node-a"), &words);
     let_go(site, run);
 }

@@ -31,6 +31,19 @@ fn status(site: &Site) -> Value {
 }
 
 fn a_node_without_the_program_asks_for_no_token(site: &Site) {
+    // Nor does it make the group known; its history is.
+    let first = site.in_group("first", "node-b").job(&["/opt/missing"]);
+    first.end().with_code(127);
+    let table = site
+        .verb(&["history", "-g", "first"])
+        .end()
+        .with_code(0)
+        .stdout;
+    assert!(
+        table.contains("could not start /opt/missing: no such file"),
+        "{table}"
+    );
+    site.verb(&["status", "-g", "first"]).end().with_code(78);
     let kept = site.run("node-a").with(&["--keep=2s"]).job(&["true"]);
     kept.end().with_code(0);
     let plain = site.file("plain");

@@ -278,6 +278,12 @@ fn a_key_that_was_done_before_the_token_was_held_starts_no_job() {
     };
     assert!(matches!(end, JobEnd::NotStarted(Unstarted::Done(_))));
     assert_eq!(last_outcome(&rig), Some(Outcome::NotStarted));
+    let codes = crate::run::ending::Codes {
+        not_now: 75,
+        done: 9,
+        once: true,
+    };
+    assert_eq!(rig.ending().exit(codes), crate::exit::Exit::Code(9));
 }
 
 /// The token would move every night to a node that runs nothing.

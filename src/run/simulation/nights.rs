@@ -226,6 +226,7 @@ fn with_a_key_for_each_night_a_failure_is_tried_again_by_the_other_and_a_success
     for seed in 0..SEEDS {
         let nights = year_of_keys(seed, entry).unwrap();
         // Both fail in one night of nine, or the one that is left does.
-        assert!((290..350).contains(&nights), "{nights}");
+        // The mean of the seeds is 306, and their standard deviation 7.
+        assert!((280..350).contains(&nights), "{nights}");
     }
 }
