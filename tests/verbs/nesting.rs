@@ -31,10 +31,10 @@ fn a_session_that_leaked_is_no_way_in(site: &Site) {
     site.store.until_begun("node-a");
     let status = site.verb(&["status", "--json"]).end().with_code(0).json();
     let session = status[0]["session"].as_str().unwrap().to_owned();
-    for client in ["node-a", "node-b"] {
+    for (client, holder) in [("node-a", "an earlier run of node-a"), ("node-b", "node-a")] {
         let line = site.run(client).job(&["touch", "ran"]);
         let ended = line.env("TOKENRUN_SESSION", &session).end().with_code(75);
-        ended.says(&["\"job\" is held by node-a"]);
+        ended.says(&[&format!("\"job\" is held by {holder}")]);
     }
     assert!(!site.file("ran").exists());
     site.store.go(0);
