@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
 use super::mysql::{self, MysqlStore};
+use super::net::host::Settings as _;
+use super::net::secret::Secret;
 use super::postgres::conninfo::ConninfoError;
 use super::postgres::conninfo::settings::Settings;
 use super::postgres::{self, PostgresStore};
 use super::redis::settings as redis_settings;
 use super::redis::{self, RedisKv, RedisStore};
-use super::secret::Secret;
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
 use super::{Store, StoreError, Tokens as _, Trouble};

@@ -17,12 +17,13 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, Row};
 
 use super::cells::parameter;
-use super::dial::Link;
-use super::fault::Fault;
-use crate::store::deadline::{Activity, Deadline};
+use super::fault::{Fault, Said, of_answer};
+use super::link::Link;
+use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::sql::cell::Cell;
 
 /// How long the server waits for a lock at a time. A refused request is sent again while there is
@@ -44,27 +45,30 @@ pub(super) enum Question<'a> {
 pub(super) async fn ask(
     link: &mut Link,
     deadline: Deadline,
-    search_path: &str,
     question: &Question<'_>,
 ) -> Result<Vec<Row>, Fault> {
     link.notified.store(false, Ordering::Relaxed);
     loop {
-        let answer = ask_once(link, deadline, search_path, question).await;
+        let answer = ask_once(link, deadline, question).await;
         match answer {
-            Err(fault) if fault.is_lock_refused() && deadline.left() > LEAST => {}
+            Err(fault) if is_lock_refused(&fault) && deadline.left() > LEAST => {}
             answer => return answer,
         }
     }
 }
 
+/// True if the request has waited for a lock as long as it may.
+fn is_lock_refused(fault: &Fault) -> bool {
+    fault.said().and_then(Said::code) == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
 async fn ask_once(
     link: &mut Link,
     deadline: Deadline,
-    search_path: &str,
     question: &Question<'_>,
 ) -> Result<Vec<Row>, Fault> {
+    let opening = opening(deadline.left(), &link.search_path);
     let Link { client, wire, .. } = link;
-    let opening = opening(deadline.left(), search_path);
     let mut asking = pin!(transaction(client, &opening, question));
     let both = poll_fn(|cx| {
         if let Poll::Ready(answer) = asking.as_mut().poll(cx) {
@@ -78,7 +82,7 @@ async fn ask_once(
         }
     });
     let rows = deadline.bound(Activity::Asking, both).await?;
-    rows.map_err(Fault::of_answer)
+    rows.map_err(of_answer)
 }
 
 /// Begins a transaction that ends, or is refused, within this time, and that looks for tables in

@@ -15,8 +15,8 @@ use super::fault::Fault;
 use super::login::Login;
 use super::script::{Answered, answered};
 use super::settings::{Host, Settings};
-use crate::store::deadline::{Activity, Deadline};
 use crate::store::kv::{Found, Outcome};
+use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::{StoreError, Trouble};
 
 /// A command of the store's.

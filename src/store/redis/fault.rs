@@ -4,8 +4,8 @@ use std::io;
 
 use redis::ServerError;
 
-use crate::store::deadline::{Activity, TimedOut};
 use crate::store::error::copy_of;
+use crate::store::net::deadline::{Activity, TimedOut};
 use crate::store::{StoreError, Trouble};
 
 /// The remedy for missing rights.

@@ -9,8 +9,8 @@ use tokio_rustls::client::TlsStream;
 
 use super::fault::Fault;
 use super::settings::Tls;
-use crate::store::deadline::Activity;
-use crate::store::tls::{Demands, config, is_certain};
+use crate::store::net::deadline::Activity;
+use crate::store::net::tls::{Demands, config, is_certain};
 
 /// Makes a connection secure.
 pub(super) async fn secure(

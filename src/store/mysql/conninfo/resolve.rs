@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::ConninfoError;
 use super::files::{Line, lines};
 use super::text::{Given, OPTIONS, SCHEMA};
-use crate::store::mysql::settings::{
-    Address, ClientCertificate, Host, Roots, Secret, Settings, SslMode, Tls,
-};
+use crate::store::mysql::settings::{Settings, SslMode, Tls};
+use crate::store::net::host::{Host, Servers};
+use crate::store::net::secret::Secret;
+use crate::store::net::tls::{ClientCertificate, Roots};
 
 /// The files of the clients, before that of the user.
 const FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
@@ -142,7 +143,7 @@ impl Sources<'_> {
         let port = self.port()?;
         let socket = self.given.option("socket");
         if let Some(path) = socket {
-            return Ok(vec![unix(path, port)]);
+            return Ok(vec![Host::unix(path)]);
         }
         let default = self
             .stated("host")
@@ -158,14 +159,11 @@ impl Sources<'_> {
                 let path = self
                     .stated("socket")
                     .or_else(|| self.variable("MYSQL_UNIX_PORT"));
-                return unix(path.as_deref().unwrap_or(DEFAULT_SOCKET), port);
+                return Host::unix(path.as_deref().unwrap_or(DEFAULT_SOCKET));
             }
-            Host {
-                address: match name.strip_prefix('/') {
-                    Some(_) => Address::Unix(name.clone()),
-                    None => Address::Tcp(name.clone()),
-                },
-                port: own_port.unwrap_or(port),
+            match name.starts_with('/') {
+                true => Host::unix(name),
+                false => Host::tcp(name, own_port.unwrap_or(port)),
             }
         });
         Ok(hosts.collect())
@@ -261,13 +259,6 @@ impl Demanded {
     }
 }
 
-fn unix(path: &str, port: u16) -> Host {
-    Host {
-        address: Address::Unix(path.to_owned()),
-        port,
-    }
-}
-
 fn mode_of(text: &str) -> Result<SslMode, ConninfoError> {
     match text.to_uppercase().replace('-', "_").as_str() {
         "DISABLED" => Ok(SslMode::Disabled),
@@ -319,13 +310,16 @@ pub fn resolve(
         seconds.map_err(|_| ConninfoError::new("connect-timeout is not a number of seconds"))
     });
     let connect_timeout = connect_timeout.transpose()?.filter(|seconds| *seconds > 0);
+    let mut servers = Servers::new(sources.hosts()?);
+    servers.set_password(password.map(Secret).as_ref());
+    servers.connect_timeout = connect_timeout.map(Duration::from_secs);
     Ok(Settings {
-        hosts: sources.hosts()?,
+        servers,
         user,
-        password: password.map(Secret),
         database,
+        takes_database: true,
         application_name: application.to_owned(),
-        connect_timeout: connect_timeout.map(Duration::from_secs),
+        timeout: Duration::ZERO,
         tls: sources.tls()?,
         warnings: sources.filed.warnings,
     })

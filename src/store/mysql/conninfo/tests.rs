@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use super::resolve::{Environment, resolve};
 use super::text::{parse, without_password};
-use crate::store::mysql::settings::{Address, Roots, Secret, Settings, SslMode};
+use crate::store::mysql::settings::{Settings, SslMode};
+use crate::store::net::host::{Host, Settings as _};
+use crate::store::net::secret::Secret;
+use crate::store::net::tls::Roots;
 
 #[derive(Default)]
 struct World {
@@ -52,21 +55,22 @@ fn plain(text: &str) -> Settings {
     settings(text, &World::default())
 }
 
+fn password(of: &Settings) -> Option<Secret> {
+    of.servers.hosts[0].password.clone()
+}
+
 fn hosts(of: &Settings) -> Vec<String> {
-    of.hosts.iter().map(ToString::to_string).collect()
+    of.servers.hosts.iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn a_url_has_a_user_hosts_a_database_and_options() {
     let found = plain("mysql://etl:p%40ss@db1,db2:3307,[::1]:3308/jobs?connect_timeout=3");
     assert_eq!(found.user, "etl");
-    assert_eq!(found.password, Some(Secret("p@ss".into())));
-    assert_eq!(
-        hosts(&found),
-        ["db1 port 3306", "db2 port 3307", "::1 port 3308"]
-    );
+    assert_eq!(password(&found), Some(Secret("p@ss".into())));
+    assert_eq!(hosts(&found), ["db1:3306", "db2:3307", "[::1]:3308"]);
     assert_eq!(found.database, "jobs");
-    assert_eq!(found.connect_timeout, Some(Duration::from_secs(3)));
+    assert_eq!(found.servers.connect_timeout, Some(Duration::from_secs(3)));
     assert_eq!(
         found.name(),
         "mysql://etl@db1:3306,db2:3307,[::1]:3308/jobs"
@@ -76,22 +80,22 @@ fn a_url_has_a_user_hosts_a_database_and_options() {
 
 #[test]
 fn the_name_localhost_means_the_socket_unless_a_port_is_given() {
-    let default = Address::Unix("/run/mysqld/mysqld.sock".into());
-    assert_eq!(plain("mysql://localhost/d").hosts[0].address, default);
-    assert_eq!(plain("mysql:///d").hosts[0].address, default);
+    let default = Host::unix("/run/mysqld/mysqld.sock");
+    assert_eq!(plain("mysql://localhost/d").servers.hosts[0], default);
+    assert_eq!(plain("mysql:///d").servers.hosts[0], default);
     for text in [
         "mysql://localhost:3306/d",
         "mysql://localhost/d?protocol=tcp",
         "mysql://127.0.0.1/d",
     ] {
-        let address = &plain(text).hosts[0].address;
-        assert!(matches!(address, Address::Tcp(_)), "{text}");
+        let host = &plain(text).servers.hosts[0];
+        assert!(!host.is_unix(), "{text}");
     }
-    let own = plain("mysql://x@h/d?socket=/tmp/s").hosts;
-    assert_eq!(own[0].address, Address::Unix("/tmp/s".into()));
+    let own = plain("mysql://x@h/d?socket=/tmp/s").servers.hosts;
+    assert_eq!(own, [Host::unix("/tmp/s")]);
     assert_eq!(
-        plain("mysql://x@%2Ftmp%2Fs/d").hosts[0].address,
-        Address::Unix("/tmp/s".into())
+        plain("mysql://x@%2Ftmp%2Fs/d").servers.hosts,
+        [Host::unix("/tmp/s")]
     );
 }
 
@@ -107,8 +111,8 @@ fn the_string_counts_before_files_and_files_before_variables() {
         ..World::default()
     };
     let found = settings("mysql:///d", &world);
-    assert_eq!(hosts(&found), ["of-variable port 1"]);
-    assert_eq!(found.password, Some(Secret("of-variable".into())));
+    assert_eq!(hosts(&found), ["of-variable:1"]);
+    assert_eq!(password(&found), Some(Secret("of-variable".into())));
     let socket = settings("mysql://localhost/d", &world);
     assert_eq!(hosts(&socket), ["/of/variable"]);
     let files = HashMap::from([
@@ -128,13 +132,13 @@ fn the_string_counts_before_files_and_files_before_variables() {
     ]);
     let world = World { files, ..world };
     let found = settings("mysql:///d", &world);
-    assert_eq!(hosts(&found), ["second port 2"]);
+    assert_eq!(hosts(&found), ["second:2"]);
     assert_eq!(found.user, "first");
-    assert_eq!(found.password, Some(Secret("of file".into())));
+    assert_eq!(password(&found), Some(Secret("of file".into())));
     let found = settings("mysql://you:mine@third:4/d", &world);
-    assert_eq!(hosts(&found), ["third port 4"]);
+    assert_eq!(hosts(&found), ["third:4"]);
     assert_eq!(found.user, "you");
-    assert_eq!(found.password, Some(Secret("mine".into())));
+    assert_eq!(password(&found), Some(Secret("mine".into())));
 }
 
 #[test]

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::ConninfoError;
 use super::options::{ALL, Fate, SCHEMA, known};
-use super::settings::{
-    Address, ChannelBinding, ClientCertificate, Host, Keepalives, Roots, Secret, Settings, SslMode,
-    Tls,
-};
+use super::settings::{ChannelBinding, SOCKET, Settings, SslMode, Tls};
 use super::text::Pairs;
 use super::{passfile, service};
+use crate::store::net::host::{Host, PROBES, Place, Servers};
+use crate::store::net::secret::Secret;
+use crate::store::net::tls::{ClientCertificate, Roots};
+use crate::sys::tcp::Keepalive;
 
 /// The schema that the tables are in, unless the user names another.
 pub const DEFAULT_SCHEMA: &str = "tokenrun";
@@ -152,14 +153,15 @@ pub fn resolve(
     if schema.len() > 63 || schema.contains('\0') {
         return Err(wrong(SCHEMA, "is longer than the 63 bytes of a name"));
     }
+    let mut servers = Servers::new(hosts);
+    servers.connect_timeout = connect_timeout(&options)?;
+    set_keepalives(&options, &mut servers)?;
     Ok(Settings {
-        hosts,
+        servers,
         user,
         dbname,
         application_name,
         options: options.get("options"),
-        connect_timeout: connect_timeout(&options)?,
-        keepalives: keepalives(&options)?,
         tls: tls(&options)?,
         channel_binding: options.word(
             "channel_binding",
@@ -284,31 +286,34 @@ fn hosts(options: &Options<'_>) -> Result<Vec<Host>, ConninfoError> {
                 item.filter(|item| !item.is_empty())
             };
             let port = ports.get(index).or_else(|| ports.first());
+            let port = port_number(port.map_or("", String::as_str))?;
             Ok(Host {
-                address: address(options, of(&names), of(&numbers))?,
-                port: port_number(port.map_or("", String::as_str))?,
+                place: place(options, of(&names), of(&numbers), port)?,
                 password: None,
             })
         })
         .collect()
 }
 
-fn address(
+fn place(
     options: &Options<'_>,
     name: Option<String>,
     number: Option<String>,
-) -> Result<Address, ConninfoError> {
+    port: u16,
+) -> Result<Place, ConninfoError> {
     if let Some(to) = number {
         if to.parse::<std::net::IpAddr>().is_err() {
             return Err(wrong("hostaddr", &format!("is {to:?}, not an IP address")));
         }
-        return Ok(Address::Tcp { to, name });
+        return Ok(Place::Tcp { to, port, name });
     }
+    let socket = |directory: &str| Place::Unix(format!("{directory}{SOCKET}{port}"));
     Ok(match name {
-        None => Address::Unix(default_socket(options).into()),
-        Some(path) if path.starts_with(['/', '@']) => Address::Unix(path),
-        Some(name) => Address::Tcp {
+        None => socket(default_socket(options)),
+        Some(path) if path.starts_with(['/', '@']) => socket(&path),
+        Some(name) => Place::Tcp {
             to: name.clone(),
+            port,
             name: Some(name),
         },
     })
@@ -369,12 +374,19 @@ fn passwords(
     // An unreadable file counts as absent, as in libpq.
     let text = options.around.text(&file).unwrap_or_default();
     for host in hosts {
-        let name = match &host.address {
-            Address::Unix(path) if path == default_socket(options) => "localhost",
-            Address::Unix(path) => path,
-            Address::Tcp { to, name } => name.as_ref().unwrap_or(to),
+        let (name, port) = match &host.place {
+            Place::Unix(path) => match path.split_once(SOCKET) {
+                Some((directory, port)) if directory == default_socket(options) => {
+                    ("localhost", port.to_owned())
+                }
+                Some((directory, port)) => (directory, port.to_owned()),
+                None => continue,
+            },
+            Place::Tcp { to, port, name } => {
+                (name.as_ref().unwrap_or(to).as_str(), port.to_string())
+            }
         };
-        host.password = passfile::find(&text, name, host.port, dbname, user).map(Secret);
+        host.password = passfile::find(&text, name, &port, dbname, user).map(Secret);
     }
 }
 
@@ -385,20 +397,21 @@ fn connect_timeout(options: &Options<'_>) -> Result<Option<Duration>, ConninfoEr
     Ok((seconds > 0).then(|| Duration::from_secs(seconds.max(2))))
 }
 
-fn keepalives(options: &Options<'_>) -> Result<Keepalives, ConninfoError> {
-    let seconds = |name| -> Result<Option<u32>, ConninfoError> {
+/// What an option leaves open is as on every store.
+fn set_keepalives(options: &Options<'_>, servers: &mut Servers) -> Result<(), ConninfoError> {
+    let positive = |name| -> Result<Option<u32>, ConninfoError> {
         let number = options.number(name)?.unwrap_or_default();
         Ok(u32::try_from(number).ok().filter(|number| *number > 0))
     };
-    // Milliseconds.
-    let user_timeout = seconds("tcp_user_timeout")?;
-    Ok(Keepalives {
-        on: options.flag("keepalives")?,
-        idle: seconds("keepalives_idle")?,
-        interval: seconds("keepalives_interval")?,
-        count: seconds("keepalives_count")?,
-        user_timeout: user_timeout.map(|ms| Duration::from_millis(ms.into())),
-    })
+    let probes = Keepalive {
+        idle: positive("keepalives_idle")?.or(PROBES.idle),
+        interval: positive("keepalives_interval")?.or(PROBES.interval),
+        count: positive("keepalives_count")?.or(PROBES.count),
+    };
+    servers.keepalive = options.flag("keepalives")?.then_some(probes);
+    let milliseconds = positive("tcp_user_timeout")?;
+    servers.user_timeout = milliseconds.map(|ms| Duration::from_millis(ms.into()));
+    Ok(())
 }
 
 fn tls(options: &Options<'_>) -> Result<Tls, ConninfoError> {
