@@ -22,7 +22,6 @@ pub mod settings;
 
 mod bell;
 mod cells;
-mod environment;
 mod fault;
 mod incarnation;
 mod link;
@@ -46,7 +45,6 @@ pub(crate) mod test_server;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::text::parse;
 use self::link::{Missing as _, Session};
@@ -56,6 +54,7 @@ use self::settings::Settings;
 use self::statements::Statements;
 use super::net::host::Settings as _;
 use super::net::lookout::OtherServers;
+use super::net::options::{BadSettings, ProcessEnvironment};
 use super::net::session::Failed;
 use super::sql::cell::BadColumn;
 use super::{Lookout, Store, StoreError, first_look};
@@ -95,8 +94,8 @@ impl std::fmt::Debug for MysqlStore {
 ///
 /// # Errors
 /// What is wrong with the string, a variable or a file that belongs to it.
-pub fn settings(text: &str, application: &str) -> Result<Settings, ConninfoError> {
-    resolve(&parse(text)?, &environment::ProcessEnvironment, application)
+pub fn settings(text: &str, application: &str) -> Result<Settings, BadSettings> {
+    resolve(&parse(text)?, &ProcessEnvironment, application)
 }
 
 impl MysqlStore {

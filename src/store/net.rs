@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod host;
+pub mod options;
 pub mod secret;
 pub mod tls;
 

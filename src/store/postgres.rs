@@ -22,7 +22,6 @@ pub mod schema;
 mod call;
 mod cells;
 mod clock_epoch;
-mod environment;
 mod fault;
 mod incarnation;
 mod link;
@@ -48,7 +47,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::cells::Cells;
-use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
@@ -56,6 +54,7 @@ use self::link::{Answered as _, Session};
 use self::statements::Statements;
 use super::net::host::Settings as _;
 use super::net::lookout::OtherServers;
+use super::net::options::{BadSettings, ProcessEnvironment};
 use super::net::session::Failed;
 use super::sql::cell::BadColumn;
 use super::{Lookout, Store, StoreError, first_look};
@@ -90,9 +89,8 @@ impl std::fmt::Debug for PostgresStore {
 ///
 /// # Errors
 /// What is wrong with the string, a variable or a file that belongs to it.
-/// What is wrong with the string, a variable or a file that belongs to it.
-pub fn settings(text: &str, application: &str) -> Result<Settings, ConninfoError> {
-    resolve(parse(text)?, &environment::ProcessEnvironment, application)
+pub fn settings(text: &str, application: &str) -> Result<Settings, BadSettings> {
+    resolve(parse(text)?, &ProcessEnvironment, application)
 }
 
 impl PostgresStore {

@@ -1,75 +1,26 @@
-use std::collections::HashMap;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::options::{ALL, Fate};
-use super::resolve::{Environment, Secrecy, resolve};
+use super::options::ALL;
+use super::resolve::resolve;
 use super::settings::{Settings, SslMode};
 use super::text::{is_conninfo, parse};
-use super::{ConninfoError, passfile, service};
+use super::{passfile, service};
 use crate::store::net::host::{Host, PROBES, Settings as _};
+use crate::store::net::options::tests::Around;
+use crate::store::net::options::{BadSettings, Fate};
 use crate::store::net::secret::Secret;
 use crate::store::net::tls::Roots;
 use crate::sys::tcp::Keepalive;
 
-/// An environment made for a test.
-#[derive(Default)]
-struct Around {
-    variables: HashMap<&'static str, String>,
-    files: HashMap<PathBuf, (String, u32)>,
-}
-
 impl Around {
-    fn set(mut self, name: &'static str, value: &str) -> Self {
-        self.variables.insert(name, value.into());
-        self
-    }
-
-    fn file(mut self, path: &str, text: &str, mode: u32) -> Self {
-        self.files.insert(path.into(), (text.into(), mode));
-        self
-    }
-
-    fn settings(&self, text: &str) -> Result<Settings, ConninfoError> {
+    fn settings(&self, text: &str) -> Result<Settings, BadSettings> {
         resolve(parse(text)?, self, "tokenrun:g")
     }
 
     fn refusal(&self, text: &str) -> String {
         self.settings(text).unwrap_err().to_string()
-    }
-}
-
-impl Environment for Around {
-    fn variable(&self, name: &str) -> Option<String> {
-        self.variables.get(name).cloned()
-    }
-
-    fn text(&self, path: &Path) -> io::Result<String> {
-        let found = self.files.get(path);
-        Ok(found.ok_or(io::ErrorKind::NotFound)?.0.clone())
-    }
-
-    fn secrecy(&self, path: &Path) -> Secrecy {
-        match self.files.get(path) {
-            None => Secrecy::Absent,
-            Some((_, mode)) if mode & 0o077 == 0 => Secrecy::Kept,
-            Some(_) => Secrecy::Open,
-        }
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.files.contains_key(path)
-    }
-
-    fn user(&self) -> Option<String> {
-        Some("os".into())
-    }
-
-    fn home(&self) -> Option<PathBuf> {
-        Some("/home/os".into())
     }
 }
 
