@@ -285,8 +285,8 @@ pub(crate) mod tests {
 
     #[test]
     fn the_string_comes_first_then_files_then_variables() {
-        const TABLE: &[Known] = options!["host" "THE_HOST" Used, "port" "" Used];
-        let around = Around::default().set("THE_HOST", "variable");
+        const TABLE: &[Known] = options!["host" "TOKENRUN_TEST_HOST" Used, "port" "" Used];
+        let around = Around::default().set("TOKENRUN_TEST_HOST", "variable");
         let pairs = |values: &[&str]| {
             values
                 .iter()
