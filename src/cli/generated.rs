@@ -3,55 +3,57 @@
 
 use clap::ValueEnum;
 
-/// The files of these names in the folder.
-macro_rules! files {
-    ($folder:literal: $($name:literal)+) => {
-        &[$((
-            $name,
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $folder, "/", $name)),
-        )),+]
+/// A file's name and its contents.
+macro_rules! page {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../man/", $name)))
+    };
+}
+
+macro_rules! script {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../completions/", $name)))
     };
 }
 
 /// The manual pages: file names and contents.
-pub const MANUAL: &[(&str, &str)] = files![
-    "man":
-    "tokenrun-check.1"
-    "tokenrun-completions.1"
-    "tokenrun-config.1"
-    "tokenrun-configuration.7"
-    "tokenrun-distrust.1"
-    "tokenrun-doctor.1"
-    "tokenrun-environment.7"
-    "tokenrun-exit-codes.7"
-    "tokenrun-expect.1"
-    "tokenrun-explain.1"
-    "tokenrun-fence-advance.1"
-    "tokenrun-fence-raise.1"
-    "tokenrun-fence-verify.1"
-    "tokenrun-fence.1"
-    "tokenrun-handoff.1"
-    "tokenrun-help.1"
-    "tokenrun-history.1"
-    "tokenrun-hold.1"
-    "tokenrun-init.1"
-    "tokenrun-json.7"
-    "tokenrun-man.1"
-    "tokenrun-metrics.1"
-    "tokenrun-metrics.7"
-    "tokenrun-move.1"
-    "tokenrun-once-forget.1"
-    "tokenrun-once-list.1"
-    "tokenrun-once.1"
-    "tokenrun-output.1"
-    "tokenrun-page.1"
-    "tokenrun-pause.1"
-    "tokenrun-release.1"
-    "tokenrun-resume.1"
-    "tokenrun-revoke.1"
-    "tokenrun-settle.1"
-    "tokenrun-status.1"
-    "tokenrun.1"
+pub const MANUAL: &[(&str, &str)] = &[
+    page!("tokenrun-check.1"),
+    page!("tokenrun-completions.1"),
+    page!("tokenrun-config.1"),
+    page!("tokenrun-configuration.7"),
+    page!("tokenrun-distrust.1"),
+    page!("tokenrun-doctor.1"),
+    page!("tokenrun-environment.7"),
+    page!("tokenrun-exit-codes.7"),
+    page!("tokenrun-expect.1"),
+    page!("tokenrun-explain.1"),
+    page!("tokenrun-fence-advance.1"),
+    page!("tokenrun-fence-raise.1"),
+    page!("tokenrun-fence-verify.1"),
+    page!("tokenrun-fence.1"),
+    page!("tokenrun-handoff.1"),
+    page!("tokenrun-help.1"),
+    page!("tokenrun-history.1"),
+    page!("tokenrun-hold.1"),
+    page!("tokenrun-init.1"),
+    page!("tokenrun-json.7"),
+    page!("tokenrun-man.1"),
+    page!("tokenrun-metrics.1"),
+    page!("tokenrun-metrics.7"),
+    page!("tokenrun-move.1"),
+    page!("tokenrun-once-forget.1"),
+    page!("tokenrun-once-list.1"),
+    page!("tokenrun-once.1"),
+    page!("tokenrun-output.1"),
+    page!("tokenrun-page.1"),
+    page!("tokenrun-pause.1"),
+    page!("tokenrun-release.1"),
+    page!("tokenrun-resume.1"),
+    page!("tokenrun-revoke.1"),
+    page!("tokenrun-settle.1"),
+    page!("tokenrun-status.1"),
+    page!("tokenrun.1"),
 ];
 
 /// A shell that has a completion script.
@@ -66,12 +68,10 @@ impl Shell {
     /// The script's file: its name and contents.
     #[must_use]
     pub const fn script(self) -> (&'static str, &'static str) {
-        const SCRIPTS: &[(&str, &str)] =
-            files!["completions": "tokenrun.bash" "tokenrun.fish" "_tokenrun"];
         match self {
-            Self::Bash => SCRIPTS[0],
-            Self::Fish => SCRIPTS[1],
-            Self::Zsh => SCRIPTS[2],
+            Self::Bash => script!("tokenrun.bash"),
+            Self::Fish => script!("tokenrun.fish"),
+            Self::Zsh => script!("_tokenrun"),
         }
     }
 }

@@ -22,8 +22,9 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::cells::parameter;
 use super::fault::{Fault, Said, of_answer};
-use super::link::Link;
+use super::link::{Link, Session};
 use crate::store::net::deadline::{Activity, Deadline};
+use crate::store::net::session::{self, Failed};
 use crate::store::sql::cell::Cell;
 
 /// How long the server waits for a lock at a time. A refused request is sent again while there is
@@ -41,18 +42,49 @@ pub(super) enum Question<'a> {
     Batch(&'a str),
 }
 
-/// Sends a question, and again while locks refuse it and there is time.
-pub(super) async fn ask(
-    link: &mut Link,
-    deadline: Deadline,
-    question: &Question<'_>,
-) -> Result<Vec<Row>, Fault> {
-    link.notified.store(false, Ordering::Relaxed);
-    loop {
-        let answer = ask_once(link, deadline, question).await;
-        match answer {
-            Err(fault) if is_lock_refused(&fault) && deadline.left() > LEAST => {}
-            answer => return answer,
+impl session::Ask<Question<'_>> for Link {
+    /// Sends a question, and again while locks refuse it and there is time.
+    async fn ask(
+        &mut self,
+        deadline: Deadline,
+        question: &Question<'_>,
+    ) -> Result<Vec<Row>, Fault> {
+        self.notified.store(false, Ordering::Relaxed);
+        loop {
+            let answer = ask_once(self, deadline, question).await;
+            match answer {
+                Err(fault) if is_lock_refused(&fault) && deadline.left() > LEAST => {}
+                answer => return answer,
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Sends one statement, whose answer must come within `limit`.
+    pub(super) fn query(
+        &mut self,
+        limit: Duration,
+        statement: &str,
+        values: &[Cell],
+    ) -> Result<Vec<Row>, Failed> {
+        self.ask(limit, &Question::Typed(statement, values))
+    }
+
+    /// Runs several statements in one transaction.
+    pub(super) fn batch(&mut self, limit: Duration, statements: &str) -> Result<(), Failed> {
+        self.ask(limit, &Question::Batch(statements)).map(drop)
+    }
+
+    /// Subscribes to a channel's notifications, unless this connection has.
+    pub(super) fn listen(&mut self, limit: Duration, channel: &str) {
+        if self.link().is_none_or(|link| link.listens) {
+            return;
+        }
+        // If that is refused, regular looks are what is left.
+        let asked = self.batch(limit, &format!("LISTEN \"{channel}\""));
+        if let (Ok(()), Some(link)) = (asked, self.link_mut()) {
+            link.listens = true;
         }
     }
 }

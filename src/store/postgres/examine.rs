@@ -27,6 +27,7 @@ use crate::store::Trouble;
 use crate::store::checkup::clock::{Sample, judge, offset};
 use crate::store::checkup::{Check, Tell, advice};
 use crate::store::net::host::{Host, Settings as _};
+use crate::store::net::lookout::Identify;
 use crate::store::sql::cell::Cell;
 use crate::token::{GroupName, Timing};
 
@@ -60,17 +61,17 @@ pub fn examine(
     tell(advice::timing(timing, fails_over));
 }
 
-/// The server's own id if it accepts writes, else an empty text. `None`: it does not answer in time.
-pub(super) fn which_server(connection: &mut Session, limit: Duration) -> Option<String> {
-    let host = connection.settings().servers.hosts.first()?.clone();
-    let statement = Statements::new(&connection.settings().schema).doctor_server();
-    let rows = connection.query(limit, &statement, &[]).ok()?;
-    let met = Met::of(&host, rows.first()?);
-    Some(if met.is_writable {
-        met.started
-    } else {
-        String::new()
-    })
+impl Identify for Settings {
+    fn writable(self, limit: Duration) -> Option<String> {
+        let host = self.servers.hosts.first()?.clone();
+        let statement = Statements::new(&self.schema).doctor_server();
+        let rows = Session::new(self).query(limit, &statement, &[]).ok()?;
+        let met = Met::of(&host, rows.first()?);
+        Some(match met.is_writable {
+            true => met.started,
+            false => String::new(),
+        })
+    }
 }
 
 fn examine_host(

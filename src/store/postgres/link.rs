@@ -6,26 +6,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row};
 
-use super::call::{Question, ask};
 use super::conninfo::settings::{ChannelBinding, Settings, SslMode};
-use super::examine::which_server;
 use super::fault::{Fault, Said, of_login};
 use super::statements::Statements;
 use super::tls;
 use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::net::dial::{self, Ends, Stream, Target, connect};
 use crate::store::net::host::{Host, Place};
-use crate::store::net::lookout::Identify;
 use crate::store::net::session::{self, Failed};
 use crate::store::net::tls::Insecure;
-use crate::store::sql::cell::Cell;
 
 /// A store's session with the servers.
 pub(super) type Session = session::Session<Link>;
@@ -42,7 +37,7 @@ pub(super) struct Link {
     /// True if a notification came since the last reset.
     pub(super) notified: Arc<AtomicBool>,
     /// True if the connection has subscribed to notifications.
-    listens: bool,
+    pub(super) listens: bool,
     /// True if it uses TLS.
     pub(super) secured: bool,
     /// The search path of each transaction.
@@ -146,16 +141,6 @@ impl session::Link for Link {
     }
 }
 
-impl session::Ask<Question<'_>> for Link {
-    async fn ask(
-        &mut self,
-        deadline: Deadline,
-        question: &Question<'_>,
-    ) -> Result<Vec<Row>, Fault> {
-        ask(self, deadline, question).await
-    }
-}
-
 /// The use of TLS by one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrap {
@@ -242,33 +227,6 @@ fn tls_name(settings: &Settings, host: &Host) -> Result<String, Fault> {
 }
 
 impl Session {
-    /// Sends one statement, whose answer must come within `limit`.
-    pub(super) fn query(
-        &mut self,
-        limit: Duration,
-        statement: &str,
-        values: &[Cell],
-    ) -> Result<Vec<Row>, Failed> {
-        self.ask(limit, &Question::Typed(statement, values))
-    }
-
-    /// Runs several statements in one transaction.
-    pub(super) fn batch(&mut self, limit: Duration, statements: &str) -> Result<(), Failed> {
-        self.ask(limit, &Question::Batch(statements)).map(drop)
-    }
-
-    /// Subscribes to a channel's notifications, unless this connection has.
-    pub(super) fn listen(&mut self, limit: Duration, channel: &str) {
-        if self.link().is_none_or(|link| link.listens) {
-            return;
-        }
-        // If that is refused, regular looks are what is left.
-        let asked = self.batch(limit, &format!("LISTEN \"{channel}\""));
-        if let (Ok(()), Some(link)) = (asked, self.link_mut()) {
-            link.listens = true;
-        }
-    }
-
     /// True if this connection has subscribed.
     pub(super) fn listens(&self) -> bool {
         self.link().is_some_and(|link| link.listens)
@@ -319,11 +277,5 @@ impl Answered for Failed {
         ]
         .iter()
         .any(|code| self.is(code))
-    }
-}
-
-impl Identify for Settings {
-    fn writable(self, limit: Duration) -> Option<String> {
-        which_server(&mut Session::new(self), limit)
     }
 }
