@@ -305,7 +305,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__completions)
-            opts="-h --help bash elvish fish powershell zsh"
+            opts="-h --help bash fish zsh"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -4,13 +4,13 @@
 mod acts;
 mod check;
 mod claim;
-mod completions;
 mod config;
 mod doctor;
 mod explain;
 mod explained;
 mod fence;
 mod forgiving;
+pub mod generated;
 mod help;
 mod hold;
 mod hooks;
@@ -18,7 +18,6 @@ mod init;
 mod instant;
 mod judgements;
 mod listing;
-mod manual;
 mod metrics;
 mod names;
 mod nearest;
@@ -26,7 +25,7 @@ mod once;
 mod output;
 mod page;
 mod pages;
-mod reference;
+pub mod reference;
 mod run;
 mod screen;
 mod selection;
@@ -66,7 +65,7 @@ pub use self::names::{Names, NamesRequest};
 pub use self::once::OnceListRequest;
 pub use self::output::OutputRequest;
 pub use self::page::PageRequest;
-pub use self::pages::{completion_files, completions, manual, reference_pages, variables};
+pub use self::pages::{command, command_for_completions, variables};
 pub use self::run::{LeftoversFlag, RunRequest};
 pub use self::screen::{Colours, ScreenRequest};
 pub use self::selection::Selection;
@@ -255,7 +254,7 @@ fn request(cli: Cli, origins: &Origins) -> Result<Request, Unusable> {
             .request(origins)
             .map(|doctor| Request::Doctor(Box::new(doctor))),
         Some(Verb::Help(flags)) => flags.page(&Cli::command()).map(Request::Print),
-        Some(Verb::Completions { shell }) => Ok(Request::Print(completions(shell))),
+        Some(Verb::Completions { shell }) => Ok(Request::Print(shell.script().1.to_owned())),
         Some(Verb::Man { directory }) => Ok(Request::Man(directory)),
     }
 }

@@ -21,16 +21,12 @@ pub mod sqlite;
 pub mod url;
 pub mod worker;
 
-mod deadline;
 mod error;
 mod marks;
 mod queue;
 mod records;
 mod request;
-mod secret;
-mod tls;
 mod tokens;
-mod unix_socket;
 
 #[cfg(test)]
 pub(crate) mod conformance;

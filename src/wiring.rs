@@ -74,10 +74,7 @@ pub(crate) fn dispatch(
         Request::Names(request) => verbs::names(&request, log),
         Request::Doctor(request) => doctor::doctor(&request, log),
         Request::Print(text) => commands::print(&text),
-        Request::Man(directory) => {
-            let pages = cli::manual().context("the manual can't be made")?;
-            commands::manual::write(&directory, &pages)
-        }
+        Request::Man(directory) => commands::manual::write(&directory, cli::generated::MANUAL),
     }
 }
 

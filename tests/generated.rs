@@ -4,8 +4,21 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+#[path = "generated/completions.rs"]
+mod completions;
+#[path = "generated/manual.rs"]
+mod manual;
+#[path = "generated/markdown.rs"]
+mod markdown;
+#[path = "generated/roff.rs"]
+mod roff;
+
 use std::fs;
 use std::path::Path;
+
+use tokenrun::cli::generated::{MANUAL, Shell};
+use tokenrun::cli::reference::TOPICS;
+use tokenrun::cli::{command, command_for_completions};
 
 fn check(folder: &str, name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -33,31 +46,45 @@ fn check_folder(folder: &str, names: &[String]) {
 }
 
 #[test]
-fn the_manual_is_current() {
-    let pages = tokenrun::cli::manual().unwrap();
+fn the_manual_is_current_and_the_program_has_all_of_it() {
+    let pages = manual::pages(&mut command()).unwrap();
     for (name, text) in &pages {
         check("man", name, text);
     }
-    let names: Vec<String> = pages.into_iter().map(|(name, _)| name).collect();
+    let mut names: Vec<String> = pages.into_iter().map(|(name, _)| name).collect();
     check_folder("man", &names);
+    names.sort();
+    let embedded: Vec<&str> = MANUAL.iter().map(|(name, _)| *name).collect();
+    assert_eq!(embedded, names, "src/cli/generated.rs");
 }
 
 #[test]
 fn the_completions_are_current() {
-    let files = tokenrun::cli::completion_files();
-    for (name, text) in &files {
-        check("completions", name, text);
+    let mut names = Vec::new();
+    for (shell, generator) in [
+        (Shell::Bash, clap_complete::Shell::Bash),
+        (Shell::Fish, clap_complete::Shell::Fish),
+        (Shell::Zsh, clap_complete::Shell::Zsh),
+    ] {
+        let (name, _) = shell.script();
+        let text = completions::script(generator, &mut command_for_completions());
+        check("completions", name, &text);
+        names.push(name.to_owned());
     }
-    let names: Vec<String> = files.into_iter().map(|(name, _)| name.to_owned()).collect();
     check_folder("completions", &names);
 }
 
 #[test]
 fn the_reference_is_current() {
-    let pages = tokenrun::cli::reference_pages();
-    for (name, text) in &pages {
-        check("docs/reference", name, text);
+    let mut names = Vec::new();
+    for (name, topic) in TOPICS {
+        let file = format!("{name}.md");
+        check(
+            "docs/reference",
+            &file,
+            &markdown::page(name, &topic(&command())),
+        );
+        names.push(file);
     }
-    let names: Vec<String> = pages.into_iter().map(|(name, _)| name).collect();
     check_folder("docs/reference", &names);
 }

@@ -1,10 +1,21 @@
-//! Generated from the command line's description: the variables that are options, the completions,
-//! the manual.
+//! What the description of the command line says by itself, for the environment and for generators.
 
 use clap::CommandFactory as _;
 
 use super::help::with_topics;
 use super::tree::Cli;
+
+/// The command line's description.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// The description as completions know it: `help` takes topics and the names of commands.
+#[must_use]
+pub fn command_for_completions() -> clap::Command {
+    with_topics(Cli::command())
+}
 
 /// The variables that are read as options.
 #[must_use]
@@ -19,35 +30,4 @@ pub fn variables() -> Vec<String> {
         .filter_map(|argument| argument.get_env())
         .map(|name| name.to_string_lossy().into_owned())
         .collect()
-}
-
-/// The completion script for a shell.
-#[must_use]
-pub fn completions(shell: clap_complete::Shell) -> String {
-    super::completions::script(shell, &mut with_topics(Cli::command()))
-}
-
-/// The completion scripts that come with tokenrun: file names and contents.
-#[must_use]
-pub fn completion_files() -> Vec<(&'static str, String)> {
-    use clap_complete::Shell::{Bash, Fish, Zsh};
-    vec![
-        ("tokenrun.bash", completions(Bash)),
-        ("_tokenrun", completions(Zsh)),
-        ("tokenrun.fish", completions(Fish)),
-    ]
-}
-
-/// The pages of the reference in the guide: file names and contents.
-#[must_use]
-pub fn reference_pages() -> Vec<(String, String)> {
-    super::reference::guide(&Cli::command())
-}
-
-/// The manual pages: file names and contents.
-///
-/// # Errors
-/// None for a memory buffer.
-pub fn manual() -> std::io::Result<Vec<(String, String)>> {
-    super::manual::pages(&mut Cli::command())
 }

@@ -12,6 +12,7 @@ use super::config::ConfigFlags;
 use super::doctor::DoctorFlags;
 use super::explain::ExplainFlags;
 use super::fence::FenceVerb;
+use super::generated::Shell;
 use super::help::{HelpFlags, topics_line};
 use super::hold::HoldFlags;
 use super::init::InitFlags;
@@ -136,7 +137,7 @@ pub(super) enum Verb {
     /// Print the completion script for a shell
     Completions {
         /// The shell
-        shell: clap_complete::Shell,
+        shell: Shell,
     },
     /// Write the manual pages
     Man {

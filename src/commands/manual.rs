@@ -12,7 +12,7 @@ use crate::exit::{self, Exit};
 ///
 /// # Errors
 /// If it can't be written.
-pub fn write(directory: &Path, pages: &[(String, String)]) -> Result<Exit> {
+pub fn write(directory: &Path, pages: &[(&str, &str)]) -> Result<Exit> {
     let failed = |path: &Path, error: &std::io::Error| {
         let text = format!("{} can't be written: {error}", path.display());
         Failure::new(exit::DENIED, "not_written", text)

@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn a_check_is_a_line_with_its_remedy() {
-        let fine = Check::fine("tls", "TLS 1.3").on("db1 port 5432");
+        let fine = Check::fine("tls", "TLS 1.3").on("db1:5432");
         assert_eq!(
             line(&fine),
-            "ok    tls                  db1 port 5432: TLS 1.3\n"
+            "ok    tls                  db1:5432: TLS 1.3\n"
         );
         let unknown = Check::unknown("pooler", "can't be known", "nothing");
         assert_eq!(

@@ -16,14 +16,15 @@ use std::sync::mpsc::{
 use std::thread;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::layout::cut;
 use super::message::{Level, Message, Subject};
 use super::printable::{json, printable};
 use super::{rfc3339, wall_clock};
 use crate::sys::poll::is_writable;
 use crate::sys::signals::without_being_stopped;
+use crate::sys::terminal::size_of_stderr;
 use crate::token::Fence;
 
 /// How many messages may wait to be written.
@@ -37,6 +38,9 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// How long the start of a job waits until the terminal no longer shows the wait.
 const CLEARING: Duration = Duration::from_millis(20);
+
+/// Goes to the start of the terminal's line, and clears it.
+const CLEAR: &str = "\r\x1b[2K";
 
 /// How much is written, and how.
 #[derive(Debug, Clone, Copy)]
@@ -267,7 +271,7 @@ impl Queue {
         let (done, finished) = sync_channel(1);
         let mut writer = Writer {
             style,
-            bar: None,
+            shown: None,
             inbox,
             dropped: Arc::clone(dropped),
         };
@@ -287,7 +291,7 @@ impl Queue {
 struct Writer {
     style: Style,
     /// What is shown.
-    bar: Option<ProgressBar>,
+    shown: Option<String>,
     inbox: Receiver<Item>,
     dropped: Arc<AtomicU64>,
 }
@@ -329,31 +333,25 @@ impl Writer {
     }
 
     fn show(&mut self, text: String) {
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new_spinner();
-            // Cut off at the terminal's edge. A constant template can't be refused.
-            bar.set_style(
-                ProgressStyle::with_template("{wide_msg}")
-                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
-            );
-            bar
-        });
-        without_being_stopped(|| {
-            bar.set_message(text);
-            bar.tick();
-        });
+        // A line that is wider than the terminal would go on in the next one, and stay there.
+        let width = size_of_stderr().and_then(|size| size.columns);
+        let text = cut(&text, Some(width.unwrap_or(80).saturating_sub(1)));
+        if self.shown.as_ref() != Some(&text) {
+            write_whole(format!("{CLEAR}{text}").as_bytes());
+            self.shown = Some(text);
+        }
     }
 
     fn clear(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            without_being_stopped(|| bar.finish_and_clear());
+        if self.shown.take().is_some() {
+            write_whole(CLEAR.as_bytes());
         }
     }
 
     fn write(&self, line: &str) -> bool {
-        match &self.bar {
+        match &self.shown {
             None => write_whole(line.as_bytes()),
-            Some(bar) => without_being_stopped(|| bar.suspend(|| write_whole(line.as_bytes()))),
+            Some(shown) => write_whole(format!("{CLEAR}{line}{shown}").as_bytes()),
         }
     }
 

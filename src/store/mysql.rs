@@ -22,14 +22,11 @@ pub mod settings;
 
 mod bell;
 mod cells;
-mod connection;
-mod dial;
-mod environment;
 mod fault;
 mod incarnation;
+mod link;
 mod listener;
 mod login;
-mod lookout;
 mod marks;
 mod prune;
 mod queue;
@@ -48,21 +45,23 @@ pub(crate) mod test_server;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::connection::{Connection, Failed};
-use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::text::parse;
+use self::link::{Missing as _, Session};
 use self::listener::{Listener, SOON};
-use self::lookout::OtherServers;
 use self::schema::Found;
 use self::settings::Settings;
 use self::statements::Statements;
+use super::net::host::Settings as _;
+use super::net::lookout::OtherServers;
+use super::net::options::{BadSettings, ProcessEnvironment};
+use super::net::session::Failed;
 use super::sql::cell::BadColumn;
 use super::{Lookout, Store, StoreError, first_look};
 
 /// A token store in a database of MySQL or MariaDB.
 pub struct MysqlStore {
-    connection: Connection,
+    connection: Session,
     statements: Statements,
     timeout: Duration,
     /// Whether the tables are known to serve this program. Checked once: a holder goes on, whatever
@@ -95,16 +94,20 @@ impl std::fmt::Debug for MysqlStore {
 ///
 /// # Errors
 /// What is wrong with the string, a variable or a file that belongs to it.
-pub fn settings(text: &str, application: &str) -> Result<Settings, ConninfoError> {
-    resolve(&parse(text)?, &environment::ProcessEnvironment, application)
+pub fn settings(text: &str, application: &str) -> Result<Settings, BadSettings> {
+    resolve(&parse(text)?, &ProcessEnvironment, application)
 }
 
 impl MysqlStore {
     /// A store that connects at its first request. A call takes at most `timeout`.
     #[must_use]
     pub fn new(settings: Settings, timeout: Duration) -> Self {
+        let settings = Settings {
+            timeout,
+            ..settings
+        };
         Self {
-            connection: Connection::new(settings, timeout),
+            connection: Session::new(settings),
             statements: Statements::default(),
             timeout,
             checked: false,
@@ -175,7 +178,7 @@ impl MysqlStore {
 
     /// Handles a failed list: without tables the list is empty.
     fn listed(&self, failed: Failed) -> StoreError {
-        if failed.no_schema || failed.no_database {
+        if failed.has_no_tables() {
             return self.no_store();
         }
         failed.error

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
 use super::mysql::{self, MysqlStore};
-use super::postgres::conninfo::ConninfoError;
+use super::net::host::Settings as _;
+use super::net::options::BadSettings;
+use super::net::secret::Secret;
 use super::postgres::conninfo::settings::Settings;
 use super::postgres::{self, PostgresStore};
 use super::redis::settings as redis_settings;
 use super::redis::{self, RedisKv, RedisStore};
-use super::secret::Secret;
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
 use super::{Store, StoreError, Tokens as _, Trouble};
@@ -55,19 +56,10 @@ pub enum OpenError {
     #[error("{error}")]
     Settings {
         /// What is wrong.
-        error: SettingsError,
+        error: BadSettings,
         /// The connection string.
         text: Secret,
     },
-}
-
-/// What is wrong with the settings of a server.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
-    #[error(transparent)]
-    Postgres(#[from] ConninfoError),
-    #[error(transparent)]
-    Mysql(#[from] mysql::conninfo::ConninfoError),
 }
 
 /// What an examination compares a store with.
@@ -303,7 +295,7 @@ fn settings(
 ) -> Result<Settings, OpenError> {
     let settings = postgres::settings(&text.0, application);
     let settings = settings.map_err(|error| OpenError::Settings {
-        error: error.into(),
+        error,
         text: text.clone(),
     })?;
     for warning in &settings.warnings {
@@ -330,7 +322,7 @@ fn mysql_settings(
 ) -> Result<mysql::settings::Settings, OpenError> {
     let settings = mysql::settings(&text.0, application);
     let settings = settings.map_err(|error| OpenError::Settings {
-        error: error.into(),
+        error,
         text: text.clone(),
     })?;
     for warning in &settings.warnings {

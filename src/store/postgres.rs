@@ -22,11 +22,9 @@ pub mod schema;
 mod call;
 mod cells;
 mod clock_epoch;
-mod connection;
-mod dial;
-mod environment;
 mod fault;
 mod incarnation;
+mod link;
 mod marks;
 mod prune;
 mod queue;
@@ -51,20 +49,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::cells::Cells;
-use self::connection::{Connection, Failed};
-use self::conninfo::ConninfoError;
 use self::conninfo::resolve::resolve;
 use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
-use self::examine::lookout::OtherServers;
+use self::link::{Answered as _, Session};
 use self::statements::Statements;
+use super::net::host::Settings as _;
+use super::net::lookout::OtherServers;
+use super::net::options::{BadSettings, ProcessEnvironment};
+use super::net::session::Failed;
 use super::sql::cell::BadColumn;
 use super::{Lookout, Store, StoreError, first_look};
 use crate::token::StoreTime;
 
 /// A token store in a PostgreSQL database.
 pub struct PostgresStore {
-    connection: Connection,
+    connection: Session,
     statements: Statements,
     schema: String,
     timeout: Duration,
@@ -91,21 +91,19 @@ impl std::fmt::Debug for PostgresStore {
 ///
 /// # Errors
 /// What is wrong with the string, a variable or a file that belongs to it.
-/// What is wrong with the string, a variable or a file that belongs to it.
-pub fn settings(text: &str, application: &str) -> Result<Settings, ConninfoError> {
-    resolve(parse(text)?, &environment::ProcessEnvironment, application)
+pub fn settings(text: &str, application: &str) -> Result<Settings, BadSettings> {
+    resolve(parse(text)?, &ProcessEnvironment, application)
 }
 
 impl PostgresStore {
     /// A store that connects at its first request. A call takes at most `timeout`.
     #[must_use]
     pub fn new(settings: Settings, timeout: Duration) -> Self {
-        let name = settings.name();
         let schema = settings.schema.clone();
         Self {
             statements: Statements::new(&schema),
             schema,
-            connection: Connection::new(settings, name),
+            connection: Session::new(settings),
             timeout,
             gets_notifications: true,
             checked: false,
@@ -133,14 +131,14 @@ impl PostgresStore {
         first_look::check_time(limit, self.name())?;
         let begun = Instant::now();
         let statement = self.statements.schema_version();
-        let found = self.connection.ask(limit, &statement, &[]);
+        let found = self.connection.query(limit, &statement, &[]);
         let left = limit.saturating_sub(begun.elapsed());
         match found {
             Ok(rows) => {
                 let oldest = rows.first().and_then(|row| row.try_get(1).ok()).flatten();
                 schema::check(self.connection.store_name(), oldest)
             }
-            Err(failed) if failed.no_schema => self.make_tables(left),
+            Err(failed) if failed.has_no_tables() => self.make_tables(left),
             Err(failed) => Err(failed.error),
         }
     }
@@ -175,7 +173,7 @@ impl PostgresStore {
 
     /// Handles a failed list: without tables the list is empty.
     fn listed(&self, failed: Failed) -> StoreError {
-        if failed.no_schema {
+        if failed.has_no_tables() {
             return StoreError::misconfigured(format!(
                 "there is no store in the schema {:?} of {}: nothing has run with it yet, or --store \
                  names another",
@@ -193,13 +191,13 @@ impl Store for PostgresStore {
     }
 
     fn limit_of_near(&mut self) -> Option<&mut Duration> {
-        let (settings, _) = self.connection.servers();
-        settings.is_near().then_some(&mut self.timeout)
+        let is_near = self.connection.settings().is_near();
+        is_near.then_some(&mut self.timeout)
     }
 
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
-        let (settings, in_use) = self.connection.servers();
-        let others = OtherServers::of(settings, in_use, self.timeout)?;
+        let settings = self.connection.settings();
+        let others = OtherServers::of(settings, self.connection.in_use(), self.timeout)?;
         Some(Arc::new(others))
     }
 }

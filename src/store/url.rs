@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::mysql::conninfo::text::is_url;
 use super::net::address::BadAddress;
+use super::net::secret::Secret;
 use super::postgres::conninfo::text::is_conninfo;
 use super::redis::settings::{is_scheme, parse};
-use super::secret::Secret;
 
 /// A store that can be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]

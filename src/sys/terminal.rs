@@ -1,5 +1,7 @@
 //! The controlling terminal.
 
+use std::os::fd::AsFd;
+
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::unistd::{getpgrp, tcgetpgrp};
@@ -24,7 +26,17 @@ pub struct Size {
 /// The size of the terminal at stdout; `None` if there is no terminal.
 #[must_use]
 pub fn size_of_stdout() -> Option<Size> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    size_of(std::io::stdout())
+}
+
+/// The size of the terminal at stderr; `None` if there is no terminal.
+#[must_use]
+pub fn size_of_stderr() -> Option<Size> {
+    size_of(std::io::stderr())
+}
+
+fn size_of(terminal: impl AsFd) -> Option<Size> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     let said = |number: u16| Some(usize::from(number)).filter(|number| *number > 0);
     Some(Size {
         columns: said(size.ws_col),

@@ -39,7 +39,7 @@ fn nothing_is_started_without_a_server() {
     site.short("a")
         .end()
         .with_code(69)
-        .says(&["127.0.0.1 port 1", "refused", "was not started"]);
+        .says(&["127.0.0.1:1", "refused", "was not started"]);
     let site = Site::new("mysql://u@localhost/d?socket=/nowhere");
     site.short("a")
         .end()

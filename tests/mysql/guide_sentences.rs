@@ -32,7 +32,7 @@ fn two_writable_servers_are_told() {
     run.end().with_code(0);
     let report = fs::read_to_string(site.file("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-    let names = [first, second].map(|port| format!("127.0.0.1 port {port}"));
+    let names = [first, second].map(|port| format!("127.0.0.1:{port}"));
     assert_eq!(report["primaries"], serde_json::Value::from(names.to_vec()));
 }
 

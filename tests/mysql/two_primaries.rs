@@ -53,7 +53,7 @@ fn a_holder_says_once_that_another_server_accepts_writes(kind: Kind) {
     held.until_says("can all be written to");
     until_looked(&second);
     site.store.go(3);
-    let names = [one, other].map(|port| format!("127.0.0.1 port {port}"));
+    let names = [one, other].map(|port| format!("127.0.0.1:{port}"));
     let ended = held.end().with_code(3);
     let [message] = ended.other_messages()[..] else {
         panic!("one message is expected: {ended:?}");

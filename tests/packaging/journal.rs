@@ -138,7 +138,7 @@ fn needs_root_the_journal_has_the_reason_of_each_end() {
         let url = format!("postgres://etl:wrong@127.0.0.1:{port}/postgres?sslmode=disable");
         let line = format!(
             "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
-             127.0.0.1 port {port}: {how}"
+             127.0.0.1:{port}: {how}"
         );
         assert_eq!(node.run(&url, "exit 0", |_| ()), failed(status, &[line]));
     }

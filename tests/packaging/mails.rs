@@ -131,7 +131,7 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
         vm.mail(&url, "exit 0", |_| ()),
         format!(
             "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
-             127.0.0.1 port {port}: password authentication failed for user \"etl\" (SQLSTATE \
+             127.0.0.1:{port}: password authentication failed for user \"etl\" (SQLSTATE \
              28P01); run.sh was not started\n"
         )
     );
@@ -139,8 +139,8 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
     let closed = "postgres://etl:x@127.0.0.1:1/postgres?sslmode=disable";
     assert_eq!(
         vm.mail(closed, "exit 0", |_| ()),
-        "tokenrun: the store postgres://etl@127.0.0.1:1/postgres can't be used: server 127.0.0.1 \
-         port 1: Connection refused (os error 111), while connecting; run.sh was not started; \
+        "tokenrun: the store postgres://etl@127.0.0.1:1/postgres can't be used: server 127.0.0.1:1: \
+         Connection refused (os error 111), while connecting; run.sh was not started; \
          tokenrun doctor examines the store\n"
     );
 
@@ -153,7 +153,7 @@ fn needs_root_each_store_that_can_not_be_used_is_a_mail() {
         vm.mail(&url, "exit 0", |_| ()),
         format!(
             "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
-             127.0.0.1 port {port}: no answer within N while logging in; run.sh was not \
+             127.0.0.1:{port}: no answer within N while logging in; run.sh was not \
              started; tokenrun doctor examines the store\n"
         )
     );
@@ -210,7 +210,7 @@ fn needs_root_a_store_that_goes_away_is_a_mail_with_what_became_of_the_job() {
     });
     let (store, port) = (shown(&url), server.port());
     let refused = format!(
-        "the store {store} can't be used: server 127.0.0.1 port {port}: Connection refused (os \
+        "the store {store} can't be used: server 127.0.0.1:{port}: Connection refused (os \
          error 111), while connecting"
     );
     let lines = [

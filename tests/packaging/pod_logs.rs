@@ -78,7 +78,7 @@ fn needs_root_the_log_has_the_reason_of_each_end() {
         let url = format!("postgres://etl:wrong@127.0.0.1:{port}/postgres?sslmode=disable");
         let error = format!(
             "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
-             127.0.0.1 port {port}: {how}"
+             127.0.0.1:{port}: {how}"
         );
         // It waits for a store that may come back, here for no time at all.
         let line = format!(
@@ -104,7 +104,7 @@ fn needs_root_the_log_has_a_wrong_password() {
     let url = format!("postgres://etl:wrong@127.0.0.1:{port}/postgres?sslmode=disable");
     let line = format!(
         "tokenrun: the store postgres://etl@127.0.0.1:{port}/postgres can't be used: server \
-         127.0.0.1 port {port}: password authentication failed for user \"etl\" (SQLSTATE 28P01); \
+         127.0.0.1:{port}: password authentication failed for user \"etl\" (SQLSTATE 28P01); \
          run.sh was not started"
     );
     assert_eq!(logged(&site, &url, &nightly("east")), (77, line));

@@ -241,7 +241,7 @@ fn each_of_several_hosts_is_gone_through() {
     );
     let found = Findings::of(&url, &[], 69);
     found.says("name", "FAIL", &["db.invalid"]);
-    found.says("port", "FAIL", &["127.0.0.1 port 1"]);
+    found.says("port", "FAIL", &["127.0.0.1:1"]);
     found.says("server", "ok", &["primary", &port.to_string()]);
     found.says("primary", "ok", &[&port.to_string()]);
     found.says("replication", "warn", &["several servers are named"]);

@@ -31,12 +31,12 @@ fn nothing_is_started_without_a_server() {
     site.short("a")
         .end()
         .with_code(69)
-        .says(&["127.0.0.1 port 1", "refused", "was not started"]);
+        .says(&["127.0.0.1:1", "refused", "was not started"]);
     let site = Site::new("postgres://u@%2Fnowhere/d");
     site.short("a")
         .end()
         .with_code(69)
-        .says(&["/nowhere port 5432", "was not started"]);
+        .says(&["/nowhere/.s.PGSQL.5432", "was not started"]);
 }
 
 #[test]

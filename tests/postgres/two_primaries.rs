@@ -69,7 +69,7 @@ fn a_holder_tells_once_that_another_server_can_be_written_to_as_well() {
         if open == "0" { Ok(()) } else { Err(open) }
     });
     site.store.go(3);
-    let names = [&primary, &second].map(|it| format!("127.0.0.1 port {}", it.port()));
+    let names = [&primary, &second].map(|it| format!("127.0.0.1:{}", it.port()));
     let ended = first.end().with_code(3);
     let [message] = ended.other_messages()[..] else {
         panic!("one message is expected: {ended:?}");

@@ -5,7 +5,8 @@ use clap::{Arg, Command};
 use super::options::described;
 use super::topic::{Table, Topic, heading, paragraph};
 use crate::run::environment::{CHANGE, HOOK_VARIABLES, JOB_VARIABLES};
-use crate::store::postgres::conninfo::options::{ALL, Fate};
+use crate::store::net::options::Fate;
+use crate::store::postgres::conninfo::options::ALL;
 
 /// Variables that are read, other than options and those of libpq.
 const READ: [(&str, &str); 15] = [

@@ -2,16 +2,16 @@
 
 /// A page: a title, and what stands below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Topic {
-    pub(super) title: &'static str,
+pub struct Topic {
+    pub title: &'static str,
     /// What the page is about, in a line without a full stop.
-    pub(super) about: &'static str,
-    pub(super) parts: Vec<Part>,
+    pub about: &'static str,
+    pub parts: Vec<Part>,
 }
 
 /// A part of a page. In all texts code may stand between backticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub enum Part {
     Heading(String),
     Paragraph(String),
     /// Lines that are shown as they are.
@@ -21,15 +21,15 @@ pub(super) enum Part {
 
 /// What is explained, and its explanation. Columns between the two hold a word or two.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Table {
-    pub(super) columns: Vec<&'static str>,
+pub struct Table {
+    pub columns: Vec<&'static str>,
     /// As many texts as there are columns.
-    pub(super) rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table of two columns.
-    pub(super) fn of<T: Into<String>, U: Into<String>>(
+    pub fn of<T: Into<String>, U: Into<String>>(
         columns: [&'static str; 2],
         rows: impl IntoIterator<Item = (T, U)>,
     ) -> Part {
@@ -42,10 +42,10 @@ impl Table {
     }
 }
 
-pub(super) fn heading(text: impl Into<String>) -> Part {
+pub fn heading(text: impl Into<String>) -> Part {
     Part::Heading(text.into())
 }
 
-pub(super) fn paragraph(text: impl Into<String>) -> Part {
+pub fn paragraph(text: impl Into<String>) -> Part {
     Part::Paragraph(text.into())
 }

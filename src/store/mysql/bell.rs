@@ -110,7 +110,7 @@ impl MysqlStore {
             return false;
         };
         let mut is_given_up = false;
-        if bell.is_armed && !bell.link.is_alive() {
+        if bell.is_armed && !bell.link.is_silent() {
             bell.is_armed = false;
             let limit = LIMIT.min(self.timeout);
             let Some(answer) = self.connection.receive_aside(limit, &mut bell.link) else {

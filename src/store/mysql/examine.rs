@@ -11,13 +11,14 @@ mod tables;
 use std::time::Duration;
 
 use super::cells::Cells;
-use super::connection::Connection;
-use super::settings::{Host, Settings};
+use super::link::Session;
+use super::settings::Settings;
 use super::statements::{Statements, WHICH_SERVER, sql};
 use super::tokens;
 use crate::store::Trouble;
 use crate::store::checkup::clock::{Sample, judge};
 use crate::store::checkup::{Check, Tell, advice};
+use crate::store::net::host::{Host, Settings as _};
 use crate::store::sql::cell::Cell;
 use crate::token::{GroupName, Timing};
 
@@ -34,10 +35,10 @@ pub fn examine(
     for warning in &settings.warnings {
         tell(Check::warn("settings", warning, "see to that file"));
     }
-    let several = settings.hosts.len() > 1;
+    let several = settings.servers.hosts.len() > 1;
     let mut writable = Vec::new();
     let mut fails_over = several;
-    for host in &settings.hosts {
+    for host in &settings.servers.hosts {
         let name = host.to_string();
         let mut on_host = |check: Check| tell(if several { check.on(&name) } else { check });
         match examine_host(settings, host, timing, group, &mut on_host) {
@@ -95,11 +96,9 @@ fn examine_host(
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) -> Met {
-    let only = Settings {
-        hosts: vec![host.clone()],
-        ..settings.clone()
-    };
-    let mut connection = Connection::new(only, timing.store_timeout);
+    let mut only = settings.only(host);
+    only.timeout = timing.store_timeout;
+    let mut connection = Session::new(only);
     let mut addresses = Vec::new();
     let looked = connection.look_up(timing.store_timeout);
     let connected = looked.and_then(|found| {
@@ -123,7 +122,7 @@ fn examine_host(
         limit: timing.store_timeout,
         tell,
     };
-    let several = settings.hosts.len() > 1;
+    let several = settings.servers.hosts.len() > 1;
     server
         .examine(timing, settings, group, several)
         .unwrap_or(Met::Not)
@@ -138,7 +137,7 @@ impl Server<'_, '_> {
         several: bool,
     ) -> Option<Met> {
         let facts = match self.connection.ask(self.limit, sql!("doctor_facts")) {
-            Err(failed) if failed.is_read_only => {
+            Err(failed) if failed.is_elsewhere => {
                 let check = read_only(several);
                 self.tell(check);
                 return Some(Met::ReadOnly);
@@ -152,7 +151,7 @@ impl Server<'_, '_> {
         let stands_still = clock::stands_still(self)?;
         self.tell(stands_still.unwrap_or_else(|| judge(&samples)));
         let trips: Vec<Duration> = samples.iter().map(Sample::round_trip).collect();
-        let servers = settings.hosts.len();
+        let servers = settings.servers.hosts.len();
         self.tell(advice::round_trip(
             "an answer takes",
             &trips,

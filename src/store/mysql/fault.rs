@@ -1,80 +1,39 @@
-//! Faults between this process and a server, and what they mean.
+//! What a server's errors mean.
 
 use std::error::Error;
 use std::fmt;
-use std::io;
-use std::time::Duration;
+use std::sync::Arc;
 
-use crate::store::deadline::{Activity, TimedOut};
-use crate::store::error::copy_of;
-use crate::store::tls::{Insecure, bad_certificate, is_certain, of_certificate};
-use crate::store::{StoreError, Trouble};
+use crate::store::Trouble;
+use crate::store::net::fault;
 
-/// An error that a server has answered.
+pub(super) type Fault = fault::Fault<Said>;
+
+/// What a server has said in place of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Said {
-    pub(super) code: u16,
-    pub(super) state: Option<String>,
-    pub(super) message: String,
+pub(super) enum Said {
+    /// An error.
+    Server {
+        code: u16,
+        state: Option<String>,
+        message: String,
+    },
+    /// It wants a proof that the client can't or won't give.
+    Login(String),
+    /// It accepts no writes.
+    ReadOnly,
 }
 
 impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = self.message.replace('\n', " ");
-        write!(f, "{message} (error {})", self.code)
+        f.write_str(&fault::Said::words(self))
     }
 }
 
 impl Error for Said {}
 
-impl Said {
-    /// What to do if the server says that its disk is full, or that its file system is read-only.
-    fn disk_remedy(&self) -> Option<&'static str> {
-        if !code::DISK.contains(&self.code) {
-            return None;
-        }
-        // The number of the operating system's error: no space left, a quota, a read-only file system.
-        let mut numbers = self.message.split(|c: char| !c.is_ascii_digit());
-        let is_read_only = numbers.clone().any(|it| it == "30");
-        let is_full = numbers.any(|it| ["28", "122"].contains(&it));
-        match self.code {
-            1021 | 1114 => Some(FULL),
-            _ if is_full => Some(FULL),
-            _ if is_read_only => Some(
-                "the file system of the server is read-only: see its log and the host's, and mount it for \
-                 writing again",
-            ),
-            _ => None,
-        }
-    }
-}
-
 /// What to do about a full disk.
 const FULL: &str = "the disk of the server is full: make room on it";
-
-#[derive(Debug)]
-pub(super) enum Fault {
-    /// It did not happen in time.
-    TimedOut(Activity, Duration),
-    /// An error of the operating system, or a closed connection.
-    Io(Activity, io::Error),
-    /// An error that the server answered.
-    Server(Said),
-    /// The client can't or won't answer the server's login request.
-    Login(String),
-    /// An error of TLS, in words.
-    Tls(Insecure, String),
-    /// The server accepts no writes.
-    ReadOnly,
-    /// The settings require something impossible.
-    Settings(String),
-}
-
-impl From<TimedOut> for Fault {
-    fn from(late: TimedOut) -> Self {
-        Self::TimedOut(late.doing, late.after)
-    }
-}
 
 /// The numbers of the servers' errors that mean something here.
 pub(super) mod code {
@@ -106,16 +65,11 @@ pub(super) mod code {
     ];
 }
 
-impl Fault {
-    pub(super) fn nonsense(what: &str) -> Self {
-        let error = io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        Self::Io(Activity::Asking, error)
-    }
-
-    pub(super) const fn code(&self) -> Option<u16> {
+impl Said {
+    const fn code(&self) -> Option<u16> {
         match self {
-            Self::Server(said) => Some(said.code),
-            _ => None,
+            Self::Server { code, .. } => Some(*code),
+            Self::Login(_) | Self::ReadOnly => None,
         }
     }
 
@@ -123,57 +77,18 @@ impl Fault {
         self.code().is_some_and(|code| codes.contains(&code))
     }
 
-    /// Whether the tables, or some of them, do not exist.
-    pub(super) fn is_missing_schema(&self) -> bool {
-        self.is_one_of(&[code::NO_TABLE, code::NO_PROCEDURE])
-    }
-
-    /// Whether the server does not accept writes: nothing has happened, and another server may
-    /// accept them.
-    pub(super) fn is_read_only(&self) -> bool {
-        match self {
-            Self::ReadOnly => true,
-            // The server's language changes the sentence, and not the option's name in it.
-            Self::Server(said) if said.code == code::OPTION_PREVENTS => ["read-only", "read_only"]
-                .iter()
-                .any(|it| said.message.contains(it)),
-            _ => self.is_one_of(&code::READ_ONLY),
-        }
-    }
-
-    /// Whether the server has refused the request: it has not happened, and the connection stays
-    /// usable.
-    pub(super) fn is_refusal(&self) -> bool {
-        matches!(self, Self::Server(_)) && !self.is_one_of(&code::UNCLEAR)
-    }
-
-    /// Whether the request has waited for a lock as long as it may, or was chosen to give way.
+    /// True if the request has waited for a lock as long as it may, or was chosen to give way.
     pub(super) fn is_lock_refused(&self) -> bool {
         self.is_one_of(&[code::LOCK_TIMEOUT, code::DEADLOCK])
     }
 
-    pub(super) fn trouble(&self) -> Trouble {
-        match self {
-            Self::TimedOut(..) => Trouble::Unavailable,
-            Self::ReadOnly => Trouble::Refused,
-            Self::Io(_, error) => match error.kind() {
-                io::ErrorKind::PermissionDenied => Trouble::Denied,
-                io::ErrorKind::InvalidInput => Trouble::Misconfigured,
-                _ => Trouble::Unavailable,
-            },
-            Self::Login(_) => Trouble::Denied,
-            Self::Tls(..) | Self::Settings(_) => Trouble::Misconfigured,
-            Self::Server(said) => self.of_server(said),
-        }
-    }
-
-    fn of_server(&self, said: &Said) -> Trouble {
-        let class = said.state.as_deref().and_then(|state| state.get(..2));
-        match class {
+    fn of_server(&self, state: Option<&str>) -> Trouble {
+        use fault::Said as _;
+        match state.and_then(|state| state.get(..2)) {
             _ if self.is_one_of(&code::DENIED) => Trouble::Denied,
             _ if self.is_lock_refused() => Trouble::Locked,
             _ if self.is_one_of(&code::UNCLEAR) => Trouble::Unavailable,
-            _ if self.is_read_only() || self.is_one_of(&code::NO_CONNECTION) => Trouble::Refused,
+            _ if self.is_elsewhere() || self.is_one_of(&code::NO_CONNECTION) => Trouble::Refused,
             Some("28") => Trouble::Denied,
             // Values that the server does not accept, rows that violate constraints, other tables than
             // tokenrun's, a variable or a function that the server does not have.
@@ -184,76 +99,93 @@ impl Fault {
             _ => Trouble::Refused,
         }
     }
+}
 
-    /// The fault in words.
-    pub(super) fn words(&self) -> String {
+impl fault::Said for Said {
+    fn trouble(&self) -> Trouble {
         match self {
-            Self::TimedOut(doing, after) => TimedOut {
-                doing: *doing,
-                after: *after,
+            Self::Server { state, .. } => self.of_server(state.as_deref()),
+            Self::Login(_) => Trouble::Denied,
+            Self::ReadOnly => Trouble::Refused,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Login(what) => what.clone(),
+            Self::ReadOnly | Self::Server { code: 1172, .. } => {
+                "it is read-only, and tokens are written on a server that is not".into()
             }
-            .words(),
-            Self::Io(doing, error) => format!("{error}, while {}", doing.words()),
-            Self::Server(_) if self.is_lock_refused() => {
+            Self::Server { .. } if self.is_lock_refused() => {
                 "its tables are locked by another session, which SHOW PROCESSLIST shows".into()
             }
-            Self::Login(what) | Self::Tls(_, what) | Self::Settings(what) => what.clone(),
-            Self::Server(_) if self.code() == Some(1172) => Self::ReadOnly.words(),
-            Self::Server(said) => said.to_string(),
-            Self::ReadOnly => {
-                "it is read-only, and tokens are written on a server that is not".into()
+            Self::Server { code, message, .. } => {
+                format!("{} (error {code})", message.replace('\n', " "))
             }
         }
     }
 
-    /// The fault as a store's error: `place` is the store, `host` the server.
-    pub(super) fn store_error(&self, place: &str, host: &str) -> StoreError {
-        let remedy = match self {
-            Self::Server(said) if [1142, 1143, 1370].contains(&said.code) => Some(
+    fn remedy(&self) -> Option<&'static str> {
+        let Self::Server { code, message, .. } = self else {
+            return None;
+        };
+        match *code {
+            1142 | 1143 | 1370 => Some(
                 "have a database administrator run what tokenrun init --print-sql prints, with the \
                  rights that it names",
             ),
-            Self::Server(said) if said.code == code::NO_PROCEDURE => {
+            code::NO_PROCEDURE => {
                 Some("run tokenrun init, which makes the procedures that are missing")
             }
-            Self::Server(said) if said.code == 1665 => {
-                Some("have binlog_format=ROW or MIXED on the server")
-            }
-            Self::Server(said) if said.code == 1071 => {
-                Some("have a server whose innodb_page_size is 16k or more, or another store")
-            }
-            Self::Server(said) if said.code == code::OPTION_PREVENTS && !self.is_read_only() => {
-                Some(
-                    "change that option of the server (its variable enforce_storage_engine is one)",
-                )
-            }
-            Self::Server(said) => said.disk_remedy(),
-            _ => None,
-        };
-        let error = StoreError {
-            trouble: self.trouble(),
-            what: format!(
-                "the store {place} can't be used: server {host}: {}",
-                self.words()
+            1665 => Some("have binlog_format=ROW or MIXED on the server"),
+            1071 => Some("have a server whose innodb_page_size is 16k or more, or another store"),
+            code::OPTION_PREVENTS if !self.is_elsewhere() => Some(
+                "change that option of the server (its variable enforce_storage_engine is one)",
             ),
-            remedy: remedy.map(str::to_owned),
-            source: None,
-        };
-        match self {
-            Self::Io(_, cause) => error.caused_by(copy_of(cause)),
-            Self::Server(said) => error.caused_by(said.clone()),
-            _ => error,
+            code => disk_remedy(code, message),
         }
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        match self {
+            Self::ReadOnly => true,
+            // The server's language changes the sentence, and not the option's name in it.
+            Self::Server { code, message, .. } if *code == code::OPTION_PREVENTS => {
+                ["read-only", "read_only"]
+                    .iter()
+                    .any(|it| message.contains(it))
+            }
+            _ => self.is_one_of(&code::READ_ONLY),
+        }
+    }
+
+    fn is_refusal(&self) -> bool {
+        matches!(self, Self::Server { .. }) && !self.is_one_of(&code::UNCLEAR)
+    }
+
+    fn cause(&self) -> Option<Arc<dyn Error + Send + Sync>> {
+        matches!(self, Self::Server { .. }).then(|| Arc::new(self.clone()) as _)
     }
 }
 
-/// The fault of a TLS handshake that failed.
-pub(super) fn of_handshake(error: io::Error) -> Fault {
-    if !is_certain(&error) {
-        return Fault::Io(Activity::LoggingIn, error);
+/// What to do if the server says that its disk is full, or that its file system is read-only.
+fn disk_remedy(code: u16, message: &str) -> Option<&'static str> {
+    if !code::DISK.contains(&code) {
+        return None;
     }
-    let why = bad_certificate(&error).map_or(Insecure::Other, of_certificate);
-    Fault::Tls(why, error.to_string())
+    // The number of the operating system's error: no space left, a quota, a read-only file system.
+    let mut numbers = message.split(|c: char| !c.is_ascii_digit());
+    let is_read_only = numbers.clone().any(|it| it == "30");
+    let is_full = numbers.any(|it| ["28", "122"].contains(&it));
+    match code {
+        1021 | 1114 => Some(FULL),
+        _ if is_full => Some(FULL),
+        _ if is_read_only => Some(
+            "the file system of the server is read-only: see its log and the host's, and mount it for \
+             writing again",
+        ),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -261,7 +193,7 @@ mod tests {
     use super::*;
 
     fn said(code: u16, state: &str) -> Fault {
-        Fault::Server(Said {
+        Fault::Said(Said::Server {
             code,
             state: Some(state.to_owned()),
             message: "words".into(),
@@ -295,12 +227,10 @@ mod tests {
     }
 
     fn said_of(code: u16, message: &str) -> Fault {
-        let Fault::Server(said) = said(code, "HY000") else {
-            unreachable!();
-        };
-        Fault::Server(Said {
+        Fault::Said(Said::Server {
+            code,
+            state: Some("HY000".into()),
             message: message.to_owned(),
-            ..said
         })
     }
 
@@ -317,7 +247,7 @@ mod tests {
                 1290,
                 &format!("The server is running with the {option} option"),
             );
-            assert_eq!(fault.is_read_only(), is_read_only, "{option}");
+            assert_eq!(fault.is_elsewhere(), is_read_only, "{option}");
             let trouble = match is_read_only {
                 true => Trouble::Refused,
                 false => Trouble::Misconfigured,
@@ -374,6 +304,6 @@ mod tests {
     fn after_a_statement_that_was_cut_short_the_connection_is_not_used() {
         assert!(!said(1317, "70100").is_refusal());
         assert!(said(1213, "40001").is_refusal());
-        assert!(!Fault::ReadOnly.is_refusal());
+        assert!(!Fault::Said(Said::ReadOnly).is_refusal());
     }
 }

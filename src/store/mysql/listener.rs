@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::dial::Link;
+use super::link::Link;
 
 /// When a waiter looks again that has found the holder's lock free; each time after twice the pause.
 pub(super) const SOON: Duration = Duration::from_millis(20);

@@ -14,11 +14,13 @@ use mysql_common::proto::{MyDeserialize, MySerialize};
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
-use super::fault::{Fault, of_handshake};
-use super::settings::{Address, Host, Settings, SslMode};
-use super::wire::{Stream, Wire, refusal};
-use crate::store::deadline::Activity;
-use crate::store::tls::{self, Demands, Insecure};
+use super::fault::{Fault, Said};
+use super::settings::{Settings, SslMode};
+use super::wire::{Wire, refusal};
+use crate::store::net::deadline::Activity;
+use crate::store::net::dial::Stream;
+use crate::store::net::host::{Host, Place};
+use crate::store::net::tls::{self, Demands, Insecure};
 
 /// The longest statement, which is also what servers take by default.
 const LONGEST: u32 = 16 * 1024 * 1024;
@@ -52,6 +54,7 @@ pub(super) struct LoggedIn {
 
 struct Login<'a> {
     settings: &'a Settings,
+    password: Option<&'a str>,
     wire: Wire,
     /// Whether it uses TLS.
     secured: bool,
@@ -65,12 +68,16 @@ fn io(error: std::io::Error) -> Fault {
     Fault::Io(Activity::LoggingIn, error)
 }
 
-/// Logs in over a stream. `database`: whether to the database, or to none.
+/// The client can't, or won't, give the proof that the server wants.
+fn unable(what: impl Into<String>) -> Fault {
+    Fault::Said(Said::Login(what.into()))
+}
+
+/// Logs in over a stream.
 pub(super) async fn log_in(
     settings: &Settings,
     host: &Host,
     stream: Box<dyn Stream>,
-    database: bool,
 ) -> Result<LoggedIn, Fault> {
     let mut wire = Wire::new(stream);
     let packet = wire.read().await.map_err(io)?;
@@ -90,10 +97,10 @@ pub(super) async fn log_in(
         .fold(Can::empty(), |all, one| all | one);
     let mut can = wanted & offered;
     // The request for TLS has them too: the server takes them from the first packet.
-    if database {
+    if settings.takes_database {
         can |= Can::CLIENT_CONNECT_WITH_DB;
     }
-    let is_socket = matches!(host.address, Address::Unix(_));
+    let is_socket = host.is_unix();
     let mode = settings.tls.mode;
     let offers_tls = offered.contains(Can::CLIENT_SSL);
     let secured = !is_socket && mode != SslMode::Disabled && offers_tls;
@@ -104,15 +111,17 @@ pub(super) async fn log_in(
         let what = "the server does no TLS, and ssl-mode demands it";
         return Err(Fault::Tls(Insecure::NotOffered, what.into()));
     }
+    let password = host.password.as_ref().map(|it| it.0.as_str());
     let mut login = Login {
         settings,
+        password: password.filter(|it| !it.is_empty()),
         wire,
         secured,
         is_open: !secured && !is_socket,
         plugin,
         nonce,
     };
-    login.answer(can, database).await?;
+    login.answer(can).await?;
     login.finish().await?;
     Ok(LoggedIn {
         wire: login.wire,
@@ -132,10 +141,10 @@ async fn secure(settings: &Settings, host: &Host, mut wire: Wire, can: Can) -> R
         only_12: false,
     })
     .map_err(other)?;
-    let Address::Tcp(name) = &host.address else {
+    let Place::Tcp { to, .. } = &host.place else {
         return Err(Fault::nonsense("TLS over a socket"));
     };
-    let name = ServerName::try_from(name.clone()).map_err(|error| other(error.to_string()))?;
+    let name = ServerName::try_from(to.clone()).map_err(|error| other(error.to_string()))?;
     // 45 is utf8mb4_general_ci, which every server knows.
     write(&mut wire, &SslRequest::new(can, LONGEST, 45)).await?;
     let (stream, number) = wire.into_stream();
@@ -143,7 +152,7 @@ async fn secure(settings: &Settings, host: &Host, mut wire: Wire, can: Can) -> R
     let stream = connector
         .connect(name, stream)
         .await
-        .map_err(of_handshake)?;
+        .map_err(|error| Fault::of_handshake(Activity::LoggingIn, error))?;
     Ok(Wire::over(Box::new(stream), number))
 }
 
@@ -154,14 +163,9 @@ async fn write(wire: &mut Wire, packet: &impl MySerialize) -> Result<(), Fault> 
 }
 
 impl Login<'_> {
-    fn password(&self) -> Option<&str> {
-        let password = self.settings.password.as_ref();
-        password.map(|it| it.0.as_str()).filter(|it| !it.is_empty())
-    }
-
     /// The proof that the present plugin wants.
     fn proof(&self) -> Result<Vec<u8>, Fault> {
-        let Some(password) = self.password() else {
+        let Some(password) = self.password else {
             return Ok(Vec::new());
         };
         let proves = match self.plugin {
@@ -173,9 +177,8 @@ impl Login<'_> {
             AuthPlugin::Other(ref name) if name.as_ref() == b"sha256_password" => {
                 // Over a socket the server takes it encrypted only.
                 if !self.secured {
-                    return Err(Fault::Login(
-                        "the server wants a login by sha256_password, which is done over TLS only"
-                            .into(),
+                    return Err(unable(
+                        "the server wants a login by sha256_password, which is done over TLS only",
                     ));
                 }
                 return self.password_itself();
@@ -192,24 +195,23 @@ impl Login<'_> {
     /// The password, for a connection that others can't read.
     fn password_itself(&self) -> Result<Vec<u8>, Fault> {
         if self.is_open {
-            return Err(Fault::Login(
-                "the server wants the password itself, which is sent over TLS or a Unix socket only"
-                    .into(),
+            return Err(unable(
+                "the server wants the password itself, which is sent over TLS or a Unix socket only",
             ));
         }
-        let mut bytes = self.password().unwrap_or_default().as_bytes().to_vec();
+        let mut bytes = self.password.unwrap_or_default().as_bytes().to_vec();
         bytes.push(0);
         Ok(bytes)
     }
 
     fn unknown_plugin(&self) -> Fault {
         let name = String::from_utf8_lossy(self.plugin.as_bytes()).into_owned();
-        Fault::Login(format!(
+        unable(format!(
             "the server wants a login by {name:?}, which tokenrun does not know"
         ))
     }
 
-    async fn answer(&mut self, can: Can, database: bool) -> Result<(), Fault> {
+    async fn answer(&mut self, can: Can) -> Result<(), Fault> {
         let attributes = HashMap::from([
             ("_client_name".to_owned(), "tokenrun".to_owned()),
             (
@@ -221,6 +223,7 @@ impl Login<'_> {
             .contains(Can::CLIENT_CONNECT_ATTRS)
             .then_some(attributes);
         let proof = self.proof()?;
+        let database = self.settings.takes_database;
         let database = database.then_some(self.settings.database.as_bytes());
         let response = HandshakeResponse::new(
             Some(proof),

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use super::MysqlStore;
 use super::cells::{Cells, millis};
-use super::connection::Failed;
 use super::fault::code;
+use super::link::Missing as _;
 use super::statements::sql;
+use crate::store::net::session::Failed;
 use crate::store::pruning::{Note, Outlived, Seen};
 use crate::store::sql::cell::Cell;
 use crate::store::{PRUNE_BATCH, Retention, StoreError};

@@ -2,7 +2,9 @@
 
 use super::MysqlStore;
 use super::cells::{Cells, millis};
+use super::link::Missing as _;
 use super::statements::sql;
+use crate::store::net::session::Failed;
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::cold::{self, Dialect, Found};
 use crate::store::sql::table::{OUTPUTS, REFUSALS, Table};
@@ -35,7 +37,7 @@ impl Dialect for MysqlStore {
     ) -> Result<Vec<Found>, StoreError> {
         let statement = self.statements.of(statement, values);
         let answer = self.connection.ask(self.timeout, &statement);
-        let missing = |failed: &super::connection::Failed| failed.no_schema || failed.no_database;
+        let missing = |failed: &Failed| failed.has_no_tables();
         self.lacks_tables = answer.as_ref().is_err_and(missing);
         let answer = answer.map_err(|failed| self.listed(failed))?;
         let found = answer.rows.iter().map(|row| Found {

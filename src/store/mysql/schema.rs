@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::cells::Cells;
-use super::connection::{Connection, Failed};
+use super::fault::code;
+use super::link::{Missing as _, Session};
 use super::statements::{self, Statements, sql};
+use crate::store::net::session::Failed;
 use crate::store::{StoreError, Trouble};
 
 /// The version that this program makes and reads.
@@ -28,7 +30,7 @@ pub(super) enum Found {
 }
 
 /// Reads what the store says about itself.
-pub(super) fn look(connection: &mut Connection, limit: Duration) -> Result<Found, Failed> {
+pub(super) fn look(connection: &mut Session, limit: Duration) -> Result<Found, Failed> {
     match connection.ask(limit, sql!("schema_version")) {
         Ok(answer) => Ok(match answer.rows.first() {
             Some(row) => {
@@ -43,7 +45,7 @@ pub(super) fn look(connection: &mut Connection, limit: Duration) -> Result<Found
             }
             None => Found::Missing,
         }),
-        Err(failed) if failed.no_schema || failed.no_database => Ok(Found::Missing),
+        Err(failed) if failed.has_no_tables() => Ok(Found::Missing),
         Err(failed) => Err(failed),
     }
 }
@@ -51,7 +53,7 @@ pub(super) fn look(connection: &mut Connection, limit: Duration) -> Result<Found
 /// Makes the tables. Definitions are no part of a transaction here: so one process at a time makes them,
 /// under a lock of its connection, and the row that says that they are complete comes last.
 pub(super) fn make(
-    connection: &mut Connection,
+    connection: &mut Session,
     statements: &Statements,
     limit: Duration,
 ) -> Result<(), StoreError> {
@@ -59,7 +61,10 @@ pub(super) fn make(
     let left = || limit.saturating_sub(begun.elapsed());
     let database = connection.settings().database.clone();
     let there = connection.ask(left(), "SELECT 1");
-    if there.as_ref().is_err_and(|it| it.no_database) {
+    if there
+        .as_ref()
+        .is_err_and(|it| it.code() == Some(code::UNKNOWN_DATABASE))
+    {
         let name = database.replace('`', "``");
         let create = format!("CREATE DATABASE IF NOT EXISTS `{name}`");
         let created = connection.ask_without_database(left(), &create);

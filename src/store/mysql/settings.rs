@@ -1,37 +1,9 @@
 //! The settings of a connection.
 
-use std::fmt;
 use std::time::Duration;
 
-pub use crate::store::secret::Secret;
-pub use crate::store::tls::{ClientCertificate, Roots};
-
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
-    /// The path of its Unix socket.
-    Unix(String),
-    /// A name or number to connect to.
-    Tcp(String),
-}
-
-/// One server of the list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
-    /// Where it listens.
-    pub address: Address,
-    /// Its port; unused for a socket.
-    pub port: u16,
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.address {
-            Address::Unix(path) => f.write_str(path),
-            Address::Tcp(name) => write!(f, "{name} port {}", self.port),
-        }
-    }
-}
+use crate::store::net::host::{self, Servers};
+use crate::store::net::tls::{ClientCertificate, Roots};
 
 /// `ssl-mode`, with the meaning of MySQL's clients. A Unix socket never has TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,46 +32,33 @@ pub struct Tls {
 /// Everything that connecting needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The servers, in the order of the attempts. There is at least one.
-    pub hosts: Vec<Host>,
+    pub servers: Servers,
     pub user: String,
-    pub password: Option<Secret>,
     /// The database that the tables are in.
     pub database: String,
+    /// False for a connection to no database.
+    pub takes_database: bool,
     /// The connection's name on the server.
     pub application_name: String,
-    /// The longest time for connecting to one address; `None`: the call's own limit.
-    pub connect_timeout: Option<Duration>,
+    /// How long a statement may take in the server.
+    pub timeout: Duration,
     pub tls: Tls,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-impl Settings {
-    /// Whether all servers are on this host, by their sockets.
-    #[must_use]
-    pub fn is_near(&self) -> bool {
-        let mut hosts = self.hosts.iter();
-        hosts.all(|host| matches!(host.address, Address::Unix(_)))
+impl host::Settings for Settings {
+    fn servers(&self) -> &Servers {
+        &self.servers
     }
 
-    /// The store's name in messages.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let hosts: Vec<String> = self
-            .hosts
-            .iter()
-            .map(|host| match &host.address {
-                Address::Unix(path) => path.clone(),
-                Address::Tcp(name) if name.contains(':') => format!("[{name}]:{}", host.port),
-                Address::Tcp(name) => format!("{name}:{}", host.port),
-            })
-            .collect();
-        format!(
-            "mysql://{}@{}/{}",
-            self.user,
-            hosts.join(","),
-            self.database
-        )
+    fn servers_mut(&mut self) -> &mut Servers {
+        &mut self.servers
+    }
+
+    fn name(&self) -> String {
+        let hosts = self.servers.hosts.iter().map(|host| host.to_string());
+        let hosts = hosts.collect::<Vec<_>>().join(",");
+        format!("mysql://{}@{hosts}/{}", self.user, self.database)
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::MysqlStore;
 use super::cells::Cells;
 use super::fault::code;
+use super::link::Missing as _;
 use super::statements::sql;
 use super::tokens::{expiry_values, to_values};
 use super::wire::Answer;
@@ -133,7 +134,7 @@ impl MysqlStore {
         values.extend(note_values(None));
         let statement = self.statements.of(sql!("swap"), &values);
         let answer = match self.connection.ask(self.timeout, &statement) {
-            Err(failed) if failed.no_schema || failed.no_database => {
+            Err(failed) if failed.has_no_tables() => {
                 self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
                 let left = self.timeout.saturating_sub(begun.elapsed());
                 self.connection.ask(left, &statement)

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::cells::{AFTER_NOTE, Cells, IN_ANSWER};
+use super::link::Missing as _;
 use super::statements::sql;
 use super::wire::Answer;
 use super::{MysqlStore, schema};
@@ -118,7 +119,7 @@ impl MysqlStore {
         let answer = match self.connection.ask(self.timeout, &statement) {
             // A store without its last row is not complete.
             Ok(answer) if answer.rows.is_empty() && !self.checked => None,
-            Err(failed) if (failed.no_schema || failed.no_database) && !self.checked => None,
+            Err(failed) if failed.has_no_tables() && !self.checked => None,
             answer => Some(answer.map_err(|failed| failed.error)?),
         };
         let answer = match answer {

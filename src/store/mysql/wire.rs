@@ -7,14 +7,12 @@ use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{Column, ErrPacket};
 use mysql_common::proto::MyDeserialize;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::fault::{Fault, Said};
-use crate::store::deadline::Activity;
+use crate::store::net::deadline::Activity;
+use crate::store::net::dial::Stream;
 use crate::store::net::limit::{Allowance, LONGEST_ANSWER, LONGEST_LOGIN};
-
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// The longest payload of one packet; a longer one goes on in the next.
 const LONGEST: usize = 0xff_ff_ff;
@@ -221,7 +219,7 @@ pub(super) fn refusal(packet: &[u8]) -> Fault {
         true => CapabilityFlags::CLIENT_PROTOCOL_41,
         false => CapabilityFlags::empty(),
     }) {
-        Ok(ErrPacket::Error(error)) => Fault::Server(Said {
+        Ok(ErrPacket::Error(error)) => Fault::Said(Said::Server {
             code: error.error_code(),
             state: error
                 .sql_state_ref()
@@ -318,11 +316,15 @@ mod tests {
             (&b"\xff\x6a\x04#HY000not allowed"[..], Some("HY000")),
             (&b"\xff\x6a\x04not allowed"[..], None),
         ] {
-            let Fault::Server(said) = refusal(packet) else {
+            let Fault::Said(said) = refusal(packet) else {
                 panic!("{packet:?}");
             };
-            let said = (said.code, said.state.as_deref(), said.message.as_str());
-            assert_eq!(said, (1130, state, "not allowed"));
+            let expected = Said::Server {
+                code: 1130,
+                state: state.map(str::to_owned),
+                message: "not allowed".into(),
+            };
+            assert_eq!(said, expected);
         }
         for packet in [&b"\xff"[..], b"\xff\x01", b"\xff\x01\x02#", b""] {
             let _ = refusal(packet);
@@ -361,7 +363,7 @@ mod tests {
         sent: std::sync::Arc<std::sync::atomic::AtomicUsize>,
     }
 
-    impl AsyncRead for Endless {
+    impl tokio::io::AsyncRead for Endless {
         fn poll_read(
             self: std::pin::Pin<&mut Self>,
             _: &mut std::task::Context<'_>,

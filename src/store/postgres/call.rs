@@ -18,13 +18,15 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_core::Stream as _;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, Row};
 
 use super::cells::parameter;
-use super::dial::Link;
-use super::fault::Fault;
-use crate::store::deadline::{Activity, Deadline};
+use super::fault::{Fault, Said, of_answer};
+use super::link::{Link, Session};
+use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::net::limit::{Allowance, LONGEST_ANSWER};
+use crate::store::net::session::{self, Failed};
 use crate::store::sql::cell::Cell;
 
 /// How long the server waits for a lock at a time. A refused request is sent again while there is
@@ -46,37 +48,71 @@ pub(super) enum Question<'a> {
     Batch(&'a str),
 }
 
-/// Sends a question, and again while locks refuse it and there is time.
-pub(super) async fn ask(
-    link: &mut Link,
-    deadline: Deadline,
-    search_path: &str,
-    question: &Question<'_>,
-) -> Result<Vec<Row>, Fault> {
-    link.notified.store(false, Ordering::Relaxed);
-    loop {
-        link.allowance.set(LONGEST_ANSWER);
-        let answer = ask_once(link, deadline, search_path, question).await;
-        match answer {
-            Err(fault) if fault.is_lock_refused() && deadline.left() > LEAST => {}
-            answer => return answer,
+impl session::Ask<Question<'_>> for Link {
+    /// Sends a question, and again while locks refuse it and there is time.
+    async fn ask(
+        &mut self,
+        deadline: Deadline,
+        question: &Question<'_>,
+    ) -> Result<Vec<Row>, Fault> {
+        self.notified.store(false, Ordering::Relaxed);
+        loop {
+            self.allowance.set(LONGEST_ANSWER);
+            let answer = ask_once(self, deadline, question).await;
+            match answer {
+                Err(fault) if is_lock_refused(&fault) && deadline.left() > LEAST => {}
+                answer => return answer,
+            }
         }
     }
+}
+
+impl Session {
+    /// Sends one statement, whose answer must come within `limit`.
+    pub(super) fn query(
+        &mut self,
+        limit: Duration,
+        statement: &str,
+        values: &[Cell],
+    ) -> Result<Vec<Row>, Failed> {
+        self.ask(limit, &Question::Typed(statement, values))
+    }
+
+    /// Runs several statements in one transaction.
+    pub(super) fn batch(&mut self, limit: Duration, statements: &str) -> Result<(), Failed> {
+        self.ask(limit, &Question::Batch(statements)).map(drop)
+    }
+
+    /// Subscribes to a channel's notifications, unless this connection has.
+    pub(super) fn listen(&mut self, limit: Duration, channel: &str) {
+        if self.link().is_none_or(|link| link.listens) {
+            return;
+        }
+        // If that is refused, regular looks are what is left.
+        let asked = self.batch(limit, &format!("LISTEN \"{channel}\""));
+        if let (Ok(()), Some(link)) = (asked, self.link_mut()) {
+            link.listens = true;
+        }
+    }
+}
+
+/// True if the request has waited for a lock as long as it may.
+fn is_lock_refused(fault: &Fault) -> bool {
+    fault.said().and_then(Said::code) == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
 async fn ask_once(
     link: &mut Link,
     deadline: Deadline,
-    search_path: &str,
     question: &Question<'_>,
 ) -> Result<Vec<Row>, Fault> {
+    let opening = opening(deadline.left(), &link.search_path);
     let Link {
         client,
         wire,
         allowance,
         ..
     } = link;
-    let opening = opening(deadline.left(), search_path);
     let mut asking = pin!(transaction(client, &opening, question, allowance));
     let both = poll_fn(|cx| {
         if let Poll::Ready(answer) = asking.as_mut().poll(cx) {
@@ -90,7 +126,7 @@ async fn ask_once(
         }
     });
     let rows = deadline.bound(Activity::Asking, both).await?;
-    rows.map_err(Fault::of_answer)
+    rows.map_err(of_answer)
 }
 
 /// Begins a transaction that ends, or is refused, within this time, and that looks for tables in

@@ -5,7 +5,6 @@ pub(in crate::store) mod clock;
 mod connecting;
 mod failover;
 mod limits;
-pub(super) mod lookout;
 mod met;
 mod rights;
 mod server;
@@ -19,14 +18,16 @@ use self::limits::Between;
 use self::met::Met;
 use self::server::{Over, Server, flag, number, text};
 use super::cells::IN_ANSWER;
-use super::connection::Connection;
-use super::conninfo::settings::{Host, Settings};
+use super::conninfo::settings::Settings;
+use super::link::Session;
 use super::statements::Statements;
 use super::statements::sql;
 use super::tokens;
 use crate::store::Trouble;
 use crate::store::checkup::clock::{Sample, judge, offset};
 use crate::store::checkup::{Check, Tell, advice};
+use crate::store::net::host::{Host, Settings as _};
+use crate::store::net::lookout::Identify;
 use crate::store::sql::cell::Cell;
 use crate::token::{GroupName, Timing};
 
@@ -43,9 +44,9 @@ pub fn examine(
     for warning in &settings.warnings {
         tell(Check::warn("settings", warning, "see to that file"));
     }
-    let several = settings.hosts.len() > 1;
+    let several = settings.servers.hosts.len() > 1;
     let mut met = Vec::new();
-    for host in &settings.hosts {
+    for host in &settings.servers.hosts {
         let name = host.to_string();
         let mut on_host = |check: Check| tell(if several { check.on(&name) } else { check });
         met.extend(examine_host(settings, host, timing, group, &mut on_host));
@@ -60,6 +61,19 @@ pub fn examine(
     tell(advice::timing(timing, fails_over));
 }
 
+impl Identify for Settings {
+    fn writable(self, limit: Duration) -> Option<String> {
+        let host = self.servers.hosts.first()?.clone();
+        let statement = Statements::new(&self.schema).doctor_server();
+        let rows = Session::new(self).query(limit, &statement, &[]).ok()?;
+        let met = Met::of(&host, rows.first()?);
+        Some(match met.is_writable {
+            true => met.started,
+            false => String::new(),
+        })
+    }
+}
+
 fn examine_host(
     settings: &Settings,
     host: &Host,
@@ -67,11 +81,7 @@ fn examine_host(
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) -> Option<Met> {
-    let only = Settings {
-        hosts: vec![host.clone()],
-        ..settings.clone()
-    };
-    let mut connection = Connection::new(only, settings.name());
+    let mut connection = Session::new(settings.only(host));
     let begun = Instant::now();
     let mut addresses = Vec::new();
     let looked = connection.look_up(timing.store_timeout);
@@ -118,7 +128,7 @@ impl Server<'_, '_> {
             return Ok(());
         };
         let is_standby = flag(&row, "standby");
-        let several = settings.hosts.len() > 1;
+        let several = settings.servers.hosts.len() > 1;
         self.tell(release(&row, is_standby, several));
         *met = Some(Met::of(&self.host, &row));
         let between = self.between()?;
@@ -132,7 +142,7 @@ impl Server<'_, '_> {
         }
         self.tell(judge(&samples));
         let trips: Vec<Duration> = samples.iter().map(Sample::round_trip).collect();
-        let servers = settings.hosts.len();
+        let servers = settings.servers.hosts.len();
         self.tell(advice::round_trip(
             "an answer takes",
             &trips,

@@ -119,7 +119,7 @@ impl PostgresStore {
         database: &str,
     ) -> Result<(Option<Incarnation>, bool), StoreError> {
         let statement = self.statements.of(sql!("incarnation"));
-        let rows = match self.connection.ask(self.timeout, &statement, &[]) {
+        let rows = match self.connection.query(self.timeout, &statement, &[]) {
             Err(failed) if failed.error.trouble == Trouble::Denied => return Ok((None, false)),
             answer => answer.map_err(|failed| failed.error)?,
         };
@@ -160,13 +160,13 @@ impl PostgresStore {
             document.unwrap_or(Cell::Text(None)),
         ];
         let statement = self.statements.of(sql!("note"));
-        let rows = self.connection.ask(self.timeout, &statement, &values);
+        let rows = self.connection.query(self.timeout, &statement, &values);
         let rows = rows.map_err(|failed| failed.error)?;
         if let Some(row) = rows.first() {
             return Ok(Swapped::Done(self.done_at(row, &swap.expiry)?));
         }
         let statement = self.statements.of(sql!("note_state"));
-        let rows = self.connection.ask(self.timeout, &statement, &[]);
+        let rows = self.connection.query(self.timeout, &statement, &[]);
         let rows = rows.map_err(|failed| failed.error.without_effect())?;
         let row = rows.first().ok_or_else(|| self.no_answer())?;
         let now = self.now(row)?;

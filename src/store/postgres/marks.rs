@@ -13,7 +13,7 @@ impl Marks for PostgresStore {
         let begun = Instant::now();
         let statement = self.statements.of(sql!("advance"));
         let values = [Cell::text(resource), Cell::number(fence.0)];
-        let rows = self.connection.ask(self.timeout, &statement, &values);
+        let rows = self.connection.query(self.timeout, &statement, &values);
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let row = rows.first().ok_or_else(|| self.no_answer())?;
         if row.try_get("stored").unwrap_or(false) {
@@ -23,7 +23,7 @@ impl Marks for PostgresStore {
         let left = self.timeout.saturating_sub(begun.elapsed());
         let rows = self
             .connection
-            .ask(left, sql!("mark"), &[Cell::text(resource)]);
+            .query(left, sql!("mark"), &[Cell::text(resource)]);
         let rows = rows.map_err(|failed| failed.error)?;
         let mark = rows.first().and_then(|row| row.try_get(0).ok());
         let mark = mark.ok_or_else(|| self.no_answer())?;

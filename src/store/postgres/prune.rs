@@ -9,8 +9,9 @@ use tokio_postgres::error::SqlState;
 
 use super::PostgresStore;
 use super::cells::{Cells, millis};
-use super::connection::Failed;
+use super::link::Answered as _;
 use super::statements::sql;
+use crate::store::net::session::Failed;
 use crate::store::pruning::{Note, Outlived, Seen};
 use crate::store::sql::cell::Cell;
 use crate::store::{PRUNE_BATCH, Retention};
@@ -37,7 +38,7 @@ impl PostgresStore {
         let batch = Cell::number(i64::from(PRUNE_BATCH));
         let look = self.statements.of(sql!("prune_look"));
         let values = [Cell::text(group), batch.clone()];
-        let rows = self.connection.ask(self.timeout, &look, &values)?;
+        let rows = self.connection.query(self.timeout, &look, &values)?;
         let Some(first) = rows.first() else {
             return Ok(());
         };
@@ -53,7 +54,7 @@ impl PostgresStore {
             Cell::Text(text),
             Cell::text(&note.to_text()),
         ];
-        let noted = self.connection.ask(left, sql!("prune_note"), &values)?;
+        let noted = self.connection.query(left, sql!("prune_note"), &values)?;
         if noted.is_empty() || outlived == Outlived::default() {
             return Ok(());
         }
@@ -67,7 +68,7 @@ impl PostgresStore {
             Cell::Number(outlived.once.map(|fence| fence.0)),
         ];
         let statement = self.statements.of(sql!("prune"));
-        self.connection.ask(left, &statement, &values).map(|_| ())
+        self.connection.query(left, &statement, &values).map(|_| ())
     }
 }
 

@@ -61,7 +61,7 @@ impl PostgresStore {
 
     /// Puts all waiters into a list.
     pub(super) fn list_queues(&mut self, listing: &mut Listing) -> Result<(), StoreError> {
-        let rows = self.connection.ask(self.timeout, sql!("queues"), &[]);
+        let rows = self.connection.query(self.timeout, sql!("queues"), &[]);
         let rows = rows.map_err(|failed| failed.error)?;
         let waiters = rows.iter().map(|row| {
             let found = in_list(row).map_err(|bad| self.bad_column("waiters", &bad));
@@ -93,7 +93,7 @@ impl PostgresStore {
         ];
         let had_listened = self.connection.listens();
         let statement = self.statements.of(sql!("queue_join"));
-        let answer = self.connection.ask(self.timeout, &statement, &values);
+        let answer = self.connection.query(self.timeout, &statement, &values);
         let rows = answer.map_err(|failed| failed.error)?;
         // A subscription that the connection has forgotten was made with another server process: a
         // pooler is in between.
@@ -140,7 +140,7 @@ impl Queue for PostgresStore {
         let values = [Cell::text(group), Cell::text(session)];
         let left = self
             .connection
-            .ask(self.timeout, sql!("queue_leave"), &values);
+            .query(self.timeout, sql!("queue_leave"), &values);
         left.map(|_| ()).map_err(|failed| failed.error)
     }
 

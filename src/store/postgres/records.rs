@@ -2,6 +2,7 @@
 
 use super::PostgresStore;
 use super::cells::{cells_of, millis};
+use super::link::Answered as _;
 use super::statements::sql;
 use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::cold::{self, Dialect, Found};
@@ -33,8 +34,8 @@ impl Dialect for PostgresStore {
         statement: &str,
         values: &[Cell],
     ) -> Result<Vec<Found>, StoreError> {
-        let rows = self.connection.ask(self.timeout, statement, values);
-        self.lacks_tables = rows.as_ref().is_err_and(|failed| failed.no_schema);
+        let rows = self.connection.query(self.timeout, statement, values);
+        self.lacks_tables = rows.as_ref().is_err_and(|failed| failed.has_no_tables());
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let found = rows.iter().map(|row| Found {
             group: row.try_get("token_group").unwrap_or("?").to_owned(),
@@ -69,7 +70,7 @@ impl Records for PostgresStore {
             .chain([millis(LEAST_PAUSE), millis(SAME_RECORD)])
             .collect();
         let statement = self.statements.of(sql!("refuse"));
-        let written = self.connection.ask(self.timeout, &statement, &values);
+        let written = self.connection.query(self.timeout, &statement, &values);
         written.map(drop).map_err(|failed| failed.error)
     }
 
@@ -86,7 +87,7 @@ impl Records for PostgresStore {
         // The server sets the time, before the document.
         cells.remove(OUTPUTS.columns.len() - 1);
         let statement = self.statements.of(sql!("output_write"));
-        let written = self.connection.ask(self.timeout, &statement, &cells);
+        let written = self.connection.query(self.timeout, &statement, &cells);
         written.map(drop).map_err(|failed| failed.error)
     }
 

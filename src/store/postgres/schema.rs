@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tokio_postgres::error::SqlState;
 
-use super::connection::{Connection, Failed};
+use super::link::{Answered as _, Session};
 use super::statements::{Statements, sql};
+use crate::store::net::session::Failed;
 use crate::store::{StoreError, Trouble};
 
 /// The version that this program makes and reads.
@@ -25,7 +26,7 @@ pub fn creation(schema: &str) -> String {
 
 /// Makes the tables if they do not exist.
 pub(super) fn make(
-    connection: &mut Connection,
+    connection: &mut Session,
     statements: &Statements,
     schema: &str,
     limit: Duration,

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::PostgresStore;
 use super::cells::{Cells, stamp};
-use super::connection::Failed;
+use super::link::Answered as _;
 use super::statements::sql;
 use super::tokens;
 use crate::store::StoreError;
+use crate::store::net::session::Failed;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
 use crate::token::WallTime;
@@ -136,11 +137,11 @@ impl PostgresStore {
         let mut values = vec![Cell::text(&run.group)];
         values.extend(run_cells(Some(run)));
         values.extend(key_cells(run));
-        let rows = match self.connection.ask(self.timeout, &statement, &values) {
-            Err(failed) if failed.no_schema => {
+        let rows = match self.connection.query(self.timeout, &statement, &values) {
+            Err(failed) if failed.has_no_tables() => {
                 self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
                 let left = self.timeout.saturating_sub(begun.elapsed());
-                self.connection.ask(left, &statement, &values)
+                self.connection.query(left, &statement, &values)
             }
             answer => answer,
         };
@@ -159,7 +160,7 @@ impl PostgresStore {
         limit: Duration,
     ) -> Result<Answer, Failed> {
         let begun = Instant::now();
-        let rows = self.connection.ask(limit, statement, values)?;
+        let rows = self.connection.query(limit, statement, values)?;
         let Some(row) = rows.first() else {
             let why_not = self.why_not(swap, limit.saturating_sub(begun.elapsed()));
             // Whatever the result of that query: the swap was not carried out.
@@ -190,7 +191,7 @@ impl PostgresStore {
     /// Finds out why nothing has happened.
     fn why_not(&mut self, swap: &Swap, limit: Duration) -> Result<Answer, Failed> {
         let statement = self.statements.of(sql!("swap_state"));
-        let rows = (self.connection).ask(limit, &statement, &[Cell::text(swap.group())])?;
+        let rows = (self.connection).query(limit, &statement, &[Cell::text(swap.group())])?;
         let row = rows.first().ok_or_else(|| Failed::by(self.no_answer()))?;
         let now = self.now(row).map_err(Failed::by)?;
         let version: Option<i64> = row.try_get("version").ok().flatten();
@@ -216,7 +217,9 @@ impl PostgresStore {
     fn held(&mut self, group: &GroupName, limit: Duration) -> StoreError {
         let statements = [sql!("swap_locker"), sql!("swap_lockers")];
         let pid = statements.into_iter().find_map(|statement| {
-            let rows = self.connection.ask(limit, statement, &[Cell::text(group)]);
+            let rows = self
+                .connection
+                .query(limit, statement, &[Cell::text(group)]);
             rows.ok()?.first()?.try_get::<_, Option<String>>(0).ok()?
         });
         let who = pid.map_or_else(String::new, |pid| format!(", pid {pid}"));

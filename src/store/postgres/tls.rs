@@ -11,7 +11,7 @@ use tokio_postgres::tls::TlsConnect;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::conninfo::settings::{SslMode, Tls};
-use crate::store::tls::{self, Demands};
+use crate::store::net::tls::{self, Demands};
 
 /// Reads the certificates and prepares a connector.
 ///

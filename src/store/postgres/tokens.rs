@@ -7,6 +7,7 @@ use tokio_postgres::Row as Found;
 use super::cells::{Cells, IN_ANSWER, cells_of};
 use super::clock_epoch::expiry_values;
 use super::incarnation::AFTER_NOTE;
+use super::link::Answered as _;
 use super::statements::sql;
 use super::{PostgresStore, queue, schema};
 use crate::store::sql::cell::{BadColumn, Cell};
@@ -99,11 +100,11 @@ impl Tokens for PostgresStore {
         let begun = Instant::now();
         let statement = self.statements.of(sql!("read"));
         let values = [Cell::text(group), Cell::maybe(key)];
-        let rows = match self.connection.ask(self.timeout, &statement, &values) {
-            Err(failed) if failed.no_schema && !self.checked => {
+        let rows = match self.connection.query(self.timeout, &statement, &values) {
+            Err(failed) if failed.has_no_tables() && !self.checked => {
                 self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
                 let left = self.timeout.saturating_sub(begun.elapsed());
-                self.connection.ask(left, &statement, &values)
+                self.connection.query(left, &statement, &values)
             }
             answer => answer,
         };
@@ -133,7 +134,7 @@ impl Tokens for PostgresStore {
 
     fn list(&mut self) -> Result<Listing, StoreError> {
         let statement = self.statements.of(sql!("list"));
-        let rows = self.connection.ask(self.timeout, &statement, &[]);
+        let rows = self.connection.query(self.timeout, &statement, &[]);
         let rows = rows.map_err(|failed| self.listed(failed))?;
         let mut listing = self.tokens(&rows)?;
         self.list_queues(&mut listing)?;

@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::login::Login;
 use super::script::{Answer, Answered, answered};
 use super::settings::{Host, Settings};
-use crate::store::deadline::{Activity, Deadline};
+use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::{StoreError, Trouble};
 
 /// A command of the store's.

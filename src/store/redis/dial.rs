@@ -18,8 +18,8 @@ use super::fault::Fault;
 use super::reply::Reply;
 use super::settings::{Host, Settings};
 use super::tls;
-use crate::store::deadline::{Activity, Deadline};
-use crate::store::unix_socket;
+use crate::store::net::deadline::{Activity, Deadline};
+use crate::store::net::dial::to_socket;
 
 /// An answer of a look fits: it takes one read.
 const CHUNK: usize = 8 * 1024;
@@ -147,7 +147,7 @@ pub(super) async fn dial(
     let name = match host {
         Host::Unix(path) => {
             let stream = deadline
-                .bound(Activity::Connecting, unix_socket::connect(path))
+                .bound(Activity::Connecting, to_socket(&path.to_string_lossy()))
                 .await?
                 .map_err(|error| Fault::Io(Activity::Connecting, error))?;
             let socket = copy_of(&stream)?;

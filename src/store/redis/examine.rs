@@ -16,7 +16,7 @@ use super::settings::{Host, Settings};
 use super::{RedisKv, RedisStore};
 use crate::store::checkup::clock::{self, Sample};
 use crate::store::checkup::{Check, Tell, advice};
-use crate::store::deadline::{Activity, TimedOut};
+use crate::store::net::deadline::{Activity, TimedOut};
 use crate::store::{Tokens as _, Trouble};
 use crate::token::{GroupName, Timing};
 

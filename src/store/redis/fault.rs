@@ -4,9 +4,9 @@ use std::io;
 
 use redis::ServerError;
 
-use crate::store::deadline::{Activity, TimedOut};
 use crate::store::error::copy_of;
-use crate::store::tls::{Insecure, Remedies};
+use crate::store::net::deadline::{Activity, TimedOut};
+use crate::store::net::tls::{Insecure, Remedies};
 use crate::store::{StoreError, Trouble};
 
 const REMEDIES: Remedies = Remedies {

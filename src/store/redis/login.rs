@@ -3,7 +3,7 @@
 use super::dial::Link;
 use super::fault::Fault;
 use super::settings::Settings;
-use crate::store::deadline::Activity;
+use crate::store::net::deadline::Activity;
 
 /// What a new connection begins with.
 pub(super) struct Login {

@@ -1,7 +1,7 @@
 //! Where a server's reply ends, found before it is parsed: a peer that sends without an end must not
 //! fill the memory. Pure.
 
-use crate::store::deadline::Activity;
+use crate::store::net::deadline::Activity;
 
 /// A line is a status, an error or a length.
 const LONGEST_LINE: usize = 64 * 1024;

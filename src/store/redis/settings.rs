@@ -9,8 +9,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::store::net::address::{Address, BadAddress, number};
-use crate::store::secret::Secret;
-use crate::store::tls::{ClientCertificate, Roots};
+use crate::store::net::secret::Secret;
+use crate::store::net::tls::{ClientCertificate, Roots};
 
 /// The schemes, and whether they mean TLS and a Unix socket.
 const SCHEMES: [(&str, bool, bool); 6] = [

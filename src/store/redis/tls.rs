@@ -9,8 +9,8 @@ use tokio_rustls::client::TlsStream;
 
 use super::fault::Fault;
 use super::settings::Tls;
-use crate::store::deadline::Activity;
-use crate::store::tls::{Demands, Insecure, bad_certificate, config, is_certain, of_certificate};
+use crate::store::net::deadline::Activity;
+use crate::store::net::tls::{Demands, Insecure, bad_certificate, config, is_certain, of_certificate};
 
 /// Makes a connection secure.
 pub(super) async fn secure(

@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::ConninfoError;
 use super::files::{Line, lines};
-use super::text::{Given, OPTIONS, SCHEMA};
-use crate::store::mysql::settings::{
-    Address, ClientCertificate, Host, Roots, Secret, Settings, SslMode, Tls,
-};
+use super::text::{ALL, Given, SCHEMA};
+use crate::store::mysql::settings::{Settings, SslMode, Tls};
+use crate::store::net::host::{Host, Servers};
+use crate::store::net::options::{BadSettings, Environment, Options, Pairs, Status, last};
+use crate::store::net::secret::Secret;
+use crate::store::net::tls::{ClientCertificate, Roots};
 
 /// The files of the clients, before that of the user.
 const FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
@@ -24,36 +25,31 @@ const DEFAULT_PORT: u16 = 3306;
 
 const DEFAULT_SOCKET: &str = "/run/mysqld/mysqld.sock";
 
-/// What is read from outside.
-pub trait Environment {
-    /// The value of a variable.
-    fn variable(&self, name: &str) -> Option<String>;
-
-    /// The text of an option file, a character U+FFFD in the place of bytes that are not UTF-8; `None` if
-    /// there is no such file.
-    ///
-    /// # Errors
-    /// Why it can't be read.
-    fn text(&self, path: &Path) -> Result<Option<String>, String>;
-
-    /// Whether everybody may write a file: such a file is not believed.
-    fn is_for_all(&self, path: &Path) -> bool;
-
-    /// The files of a directory, in order.
-    fn files(&self, directory: &Path) -> Vec<PathBuf>;
-
-    /// The name of this user.
-    fn user(&self) -> Option<String>;
-
-    /// This user's home directory.
-    fn home(&self) -> Option<PathBuf>;
-}
-
 /// The options of the files, and what is wrong with the files.
 #[derive(Debug, Default)]
 struct Filed {
-    options: Vec<(String, String)>,
+    options: Pairs,
     warnings: Vec<String>,
+}
+
+/// The text of an option file, a character U+FFFD in the place of bytes that are not UTF-8; `None` if there is no
+/// such file.
+fn text_of(path: &Path, environment: &dyn Environment) -> Result<Option<String>, String> {
+    if !environment.status(path).is_some_and(|found| found.is_file) {
+        return Ok(None);
+    }
+    match environment.read(path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        // The files of the system may be for others alone; this user's own is meant for it.
+        Err(error)
+            if environment
+                .home()
+                .is_some_and(|home| path.starts_with(home)) =>
+        {
+            Err(error.to_string())
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 impl Filed {
@@ -62,9 +58,9 @@ impl Filed {
         path: &Path,
         environment: &dyn Environment,
         depth: u32,
-    ) -> Result<(), ConninfoError> {
+    ) -> Result<(), BadSettings> {
         let shown = path.display();
-        let text = match environment.text(path) {
+        let text = match text_of(path, environment) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(()),
             Err(why) => {
@@ -73,17 +69,20 @@ impl Filed {
                 return Ok(());
             }
         };
-        if environment.is_for_all(path) {
+        let is_for_all = |found: Status| found.is_file && found.mode & 0o002 != 0;
+        if environment.status(path).is_some_and(is_for_all) {
             self.warnings.push(format!(
                 "the option file {shown} is left out: everybody may write it"
             ));
             return Ok(());
         }
-        let wrong = |what: &str| ConninfoError::new(format!("the option file {shown}: {what}"));
+        let wrong = |what: &str| BadSettings::new(format!("the option file {shown}: {what}"));
         for line in lines(&text).map_err(|why| wrong(&why))? {
             match line {
                 Line::Option { group, name, value }
-                    if GROUPS.contains(&group.as_str()) && OPTIONS.contains(&name.as_str()) =>
+                    if GROUPS.contains(&group.as_str())
+                        && name != SCHEMA
+                        && ALL.iter().any(|known| known.name == name) =>
                 {
                     let value = value.unwrap_or_default();
                     if value.contains(char::REPLACEMENT_CHARACTER) {
@@ -107,65 +106,41 @@ impl Filed {
     }
 }
 
-/// The options, by where they come from.
+/// What an address says, with its options.
 struct Sources<'a> {
     given: &'a Given,
-    filed: Filed,
-    environment: &'a dyn Environment,
+    options: Options<'a>,
 }
 
 impl Sources<'_> {
-    /// What the string says, or the files.
-    fn stated(&self, name: &str) -> Option<String> {
-        let filed = || {
-            let found = self.filed.options.iter().rfind(|(found, _)| found == name);
-            found.map(|(_, value)| value.clone())
-        };
-        self.given.option(name).map(str::to_owned).or_else(filed)
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        let value = self.environment.variable(name);
-        value.filter(|value| !value.is_empty())
-    }
-
-    fn port(&self) -> Result<u16, ConninfoError> {
-        let stated = self
-            .stated("port")
-            .or_else(|| self.variable("MYSQL_TCP_PORT"));
-        let port = stated.map(|text| text.parse()).transpose();
-        let port = port.map_err(|_| ConninfoError::new("the port is not a number below 65536"))?;
+    fn port(&self) -> Result<u16, BadSettings> {
+        let port = self.options.get("port").map(|text| text.parse());
+        let port = port.transpose();
+        let port = port.map_err(|_| BadSettings::new("the port is not a number below 65536"))?;
         Ok(port.unwrap_or(DEFAULT_PORT))
     }
 
-    fn hosts(&self) -> Result<Vec<Host>, ConninfoError> {
+    fn hosts(&self) -> Result<Vec<Host>, BadSettings> {
         let port = self.port()?;
-        let socket = self.given.option("socket");
-        if let Some(path) = socket {
-            return Ok(vec![unix(path, port)]);
+        if let Some(path) = last(&self.given.options, "socket") {
+            return Ok(vec![Host::unix(path)]);
         }
-        let default = self
-            .stated("host")
-            .or_else(|| self.variable("MYSQL_HOST"))
-            .unwrap_or_else(|| "localhost".to_owned());
+        let default = self.options.get("host");
+        let default = default.unwrap_or_else(|| "localhost".to_owned());
         let is_tcp = self
-            .stated("protocol")
+            .options
+            .get("protocol")
             .is_some_and(|protocol| protocol.eq_ignore_ascii_case("tcp"));
         let hosts = self.given.hosts.iter().map(|(name, own_port)| {
             let name = if name.is_empty() { &default } else { name };
             // As the clients do: this name means the socket, unless a port is given with it.
             if name == "localhost" && own_port.is_none() && !is_tcp {
-                let path = self
-                    .stated("socket")
-                    .or_else(|| self.variable("MYSQL_UNIX_PORT"));
-                return unix(path.as_deref().unwrap_or(DEFAULT_SOCKET), port);
+                let path = self.options.get("socket");
+                return Host::unix(path.as_deref().unwrap_or(DEFAULT_SOCKET));
             }
-            Host {
-                address: match name.strip_prefix('/') {
-                    Some(_) => Address::Unix(name.clone()),
-                    None => Address::Tcp(name.clone()),
-                },
-                port: own_port.unwrap_or(port),
+            match name.starts_with('/') {
+                true => Host::unix(name),
+                false => Host::tcp(name, own_port.unwrap_or(port)),
             }
         });
         Ok(hosts.collect())
@@ -173,12 +148,13 @@ impl Sources<'_> {
 
     /// The mode of TLS. A mode that the string names counts, whatever the files say. Otherwise the stricter of
     /// what the two demand: no file weakens the string.
-    fn ssl_mode(&self) -> Result<SslMode, ConninfoError> {
-        let given = Demanded::by(&|name| self.given.option(name).map(str::to_owned))?;
-        let filed = Demanded::by(&|name| match self.given.option(name) {
+    fn ssl_mode(&self) -> Result<SslMode, BadSettings> {
+        let given = |name: &str| last(&self.given.options, name);
+        let filed = Demanded::by(&|name| match given(name) {
             Some(_) => None,
-            None => self.stated(name),
+            None => self.options.stated(name),
         })?;
+        let given = Demanded::by(&given)?;
         let mode = match given.named {
             Some(_) => given.mode(),
             None => given.mode().max(filed.mode()),
@@ -186,16 +162,16 @@ impl Sources<'_> {
         Ok(mode.unwrap_or(SslMode::Preferred))
     }
 
-    fn tls(&self) -> Result<Tls, ConninfoError> {
+    fn tls(&self) -> Result<Tls, BadSettings> {
         for name in ["ssl-ca", "ssl-cert", "ssl-key"] {
-            if self.stated(name).is_some_and(|path| path.is_empty()) {
-                return Err(ConninfoError::new(format!(
+            if self.options.stated(name) == Some("") {
+                return Err(BadSettings::new(format!(
                     "{name} names no file: name one, or leave it out"
                 )));
             }
         }
         let mode = self.ssl_mode()?;
-        let ca = self.stated("ssl-ca");
+        let ca = self.options.get("ssl-ca");
         let roots = match (mode, ca) {
             (SslMode::VerifyCa | SslMode::VerifyIdentity, Some(path)) => {
                 Some(Roots::File(PathBuf::from(path)))
@@ -203,14 +179,14 @@ impl Sources<'_> {
             (SslMode::VerifyCa | SslMode::VerifyIdentity, None) => Some(Roots::System),
             _ => None,
         };
-        let client = match (self.stated("ssl-cert"), self.stated("ssl-key")) {
+        let client = match (self.options.get("ssl-cert"), self.options.get("ssl-key")) {
             (Some(certificate), Some(key)) => Some(ClientCertificate {
                 certificate: certificate.into(),
                 key: key.into(),
             }),
             (None, None) => None,
             _ => {
-                return Err(ConninfoError::new(
+                return Err(BadSettings::new(
                     "ssl-cert and ssl-key belong together: give both",
                 ));
             }
@@ -232,17 +208,17 @@ struct Demanded {
 }
 
 impl Demanded {
-    fn by(option: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConninfoError> {
+    fn by<'a>(option: &dyn Fn(&str) -> Option<&'a str>) -> Result<Self, BadSettings> {
         let is_on = |name: &str| {
             let value = option(name);
             value.map(|value| !["0", "off", "false", "no"].contains(&&*value.to_lowercase()))
         };
-        let mode = option("ssl-mode").map(|mode| mode_of(&mode)).transpose()?;
+        let mode = option("ssl-mode").map(mode_of).transpose()?;
         let skips = is_on("skip-ssl") == Some(true) || is_on("ssl") == Some(false);
         let named = mode.or(skips.then_some(SslMode::Disabled));
         let verifies = is_on("ssl-verify-server-cert") == Some(true);
         if verifies && named == Some(SslMode::Disabled) {
-            return Err(ConninfoError::new(
+            return Err(BadSettings::new(
                 "skip-ssl (or ssl-mode=DISABLED) and ssl-verify-server-cert exclude each other: leave one out",
             ));
         }
@@ -261,21 +237,14 @@ impl Demanded {
     }
 }
 
-fn unix(path: &str, port: u16) -> Host {
-    Host {
-        address: Address::Unix(path.to_owned()),
-        port,
-    }
-}
-
-fn mode_of(text: &str) -> Result<SslMode, ConninfoError> {
+fn mode_of(text: &str) -> Result<SslMode, BadSettings> {
     match text.to_uppercase().replace('-', "_").as_str() {
         "DISABLED" => Ok(SslMode::Disabled),
         "PREFERRED" => Ok(SslMode::Preferred),
         "REQUIRED" => Ok(SslMode::Required),
         "VERIFY_CA" => Ok(SslMode::VerifyCa),
         "VERIFY_IDENTITY" => Ok(SslMode::VerifyIdentity),
-        _ => Err(ConninfoError::new(format!(
+        _ => Err(BadSettings::new(format!(
             "ssl-mode {text:?} is none of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY"
         ))),
     }
@@ -289,44 +258,44 @@ pub fn resolve(
     given: &Given,
     environment: &dyn Environment,
     application: &str,
-) -> Result<Settings, ConninfoError> {
+) -> Result<Settings, BadSettings> {
     let mut filed = Filed::default();
     let home = environment.home().map(|home| home.join(".my.cnf"));
     for path in FILES.iter().map(PathBuf::from).chain(home) {
         filed.read(&path, environment, 0)?;
     }
-    let sources = Sources {
-        given,
-        filed,
-        environment,
+    let Filed { options, warnings } = filed;
+    let options = Options {
+        table: ALL,
+        given: given.options.clone(),
+        filed: options,
+        around: environment,
     };
-    let database = given
-        .option(SCHEMA)
-        .map(str::to_owned)
-        .or_else(|| sources.stated("database"));
-    let database = database.filter(|name| !name.is_empty()).ok_or_else(|| {
-        ConninfoError::new("the store names no database: write mysql://user@host/database")
+    let sources = Sources { given, options };
+    let options = &sources.options;
+    let database = options.get(SCHEMA).or_else(|| options.get("database"));
+    let database = database.ok_or_else(|| {
+        BadSettings::new("the store names no database: write mysql://user@host/database")
     })?;
-    let user = sources
-        .stated("user")
-        .or_else(|| environment.user())
-        .ok_or_else(|| ConninfoError::new("the store names no user, and this one has no name"))?;
-    let password = sources
-        .stated("password")
-        .or_else(|| sources.variable("MYSQL_PWD"));
-    let connect_timeout = sources.stated("connect-timeout").map(|text| {
+    let user = options.get("user").or_else(|| environment.user());
+    let user =
+        user.ok_or_else(|| BadSettings::new("the store names no user, and this one has no name"))?;
+    let connect_timeout = options.get("connect-timeout").map(|text| {
         let seconds = text.parse::<u64>();
-        seconds.map_err(|_| ConninfoError::new("connect-timeout is not a number of seconds"))
+        seconds.map_err(|_| BadSettings::new("connect-timeout is not a number of seconds"))
     });
     let connect_timeout = connect_timeout.transpose()?.filter(|seconds| *seconds > 0);
+    let mut servers = Servers::new(sources.hosts()?);
+    servers.set_password(options.get("password").map(Secret).as_ref());
+    servers.connect_timeout = connect_timeout.map(Duration::from_secs);
     Ok(Settings {
-        hosts: sources.hosts()?,
+        servers,
         user,
-        password: password.map(Secret),
         database,
+        takes_database: true,
         application_name: application.to_owned(),
-        connect_timeout: connect_timeout.map(Duration::from_secs),
+        timeout: Duration::ZERO,
         tls: sources.tls()?,
-        warnings: sources.filed.warnings,
+        warnings,
     })
 }

@@ -1,169 +1,123 @@
 //! What strings, files and variables mean.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::resolve::{Environment, resolve};
+use super::resolve::resolve;
 use super::text::{parse, without_password};
-use crate::store::mysql::settings::{Address, Roots, Secret, Settings, SslMode};
+use crate::store::mysql::settings::{Settings, SslMode};
+use crate::store::net::host::{Host, Settings as _};
+use crate::store::net::options::tests::Around;
+use crate::store::net::secret::Secret;
+use crate::store::net::tls::Roots;
 
-#[derive(Default)]
-struct World {
-    variables: HashMap<&'static str, &'static str>,
-    files: HashMap<PathBuf, &'static str>,
-    open: Option<PathBuf>,
-}
+/// This user's option file.
+const MINE: &str = "/home/os/.my.cnf";
 
-impl Environment for World {
-    fn variable(&self, name: &str) -> Option<String> {
-        self.variables.get(name).map(ToString::to_string)
-    }
-
-    fn text(&self, path: &Path) -> Result<Option<String>, String> {
-        Ok(self.files.get(path).map(ToString::to_string))
-    }
-
-    fn is_for_all(&self, path: &Path) -> bool {
-        self.open.as_deref() == Some(path)
-    }
-
-    fn files(&self, directory: &Path) -> Vec<PathBuf> {
-        let mut found: Vec<PathBuf> = self.files.keys().cloned().collect();
-        found.retain(|file| file.parent() == Some(directory));
-        found.sort();
-        found
-    }
-
-    fn user(&self) -> Option<String> {
-        Some("me".into())
-    }
-
-    fn home(&self) -> Option<PathBuf> {
-        Some("/home/me".into())
-    }
-}
-
-fn settings(text: &str, world: &World) -> Settings {
+fn settings(text: &str, world: &Around) -> Settings {
     resolve(&parse(text).unwrap(), world, "test").unwrap()
 }
 
 fn plain(text: &str) -> Settings {
-    settings(text, &World::default())
+    settings(text, &Around::default())
+}
+
+fn password(of: &Settings) -> Option<Secret> {
+    of.servers.hosts[0].password.clone()
 }
 
 fn hosts(of: &Settings) -> Vec<String> {
-    of.hosts.iter().map(ToString::to_string).collect()
+    of.servers.hosts.iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn a_url_has_a_user_hosts_a_database_and_options() {
     let found = plain("mysql://etl:p%40ss@db1,db2:3307,[::1]:3308/jobs?connect_timeout=3");
     assert_eq!(found.user, "etl");
-    assert_eq!(found.password, Some(Secret("p@ss".into())));
-    assert_eq!(
-        hosts(&found),
-        ["db1 port 3306", "db2 port 3307", "::1 port 3308"]
-    );
+    assert_eq!(password(&found), Some(Secret("p@ss".into())));
+    assert_eq!(hosts(&found), ["db1:3306", "db2:3307", "[::1]:3308"]);
     assert_eq!(found.database, "jobs");
-    assert_eq!(found.connect_timeout, Some(Duration::from_secs(3)));
+    assert_eq!(found.servers.connect_timeout, Some(Duration::from_secs(3)));
     assert_eq!(
         found.name(),
         "mysql://etl@db1:3306,db2:3307,[::1]:3308/jobs"
     );
-    assert_eq!(plain("mariadb://h/d").user, "me");
+    assert_eq!(plain("mariadb://h/d").user, "os");
 }
 
 #[test]
 fn the_name_localhost_means_the_socket_unless_a_port_is_given() {
-    let default = Address::Unix("/run/mysqld/mysqld.sock".into());
-    assert_eq!(plain("mysql://localhost/d").hosts[0].address, default);
-    assert_eq!(plain("mysql:///d").hosts[0].address, default);
+    let default = Host::unix("/run/mysqld/mysqld.sock");
+    assert_eq!(plain("mysql://localhost/d").servers.hosts[0], default);
+    assert_eq!(plain("mysql:///d").servers.hosts[0], default);
     for text in [
         "mysql://localhost:3306/d",
         "mysql://localhost/d?protocol=tcp",
         "mysql://127.0.0.1/d",
     ] {
-        let address = &plain(text).hosts[0].address;
-        assert!(matches!(address, Address::Tcp(_)), "{text}");
+        let host = &plain(text).servers.hosts[0];
+        assert!(!host.is_unix(), "{text}");
     }
-    let own = plain("mysql://x@h/d?socket=/tmp/s").hosts;
-    assert_eq!(own[0].address, Address::Unix("/tmp/s".into()));
+    let own = plain("mysql://x@h/d?socket=/tmp/s").servers.hosts;
+    assert_eq!(own, [Host::unix("/tmp/s")]);
     assert_eq!(
-        plain("mysql://x@%2Ftmp%2Fs/d").hosts[0].address,
-        Address::Unix("/tmp/s".into())
+        plain("mysql://x@%2Ftmp%2Fs/d").servers.hosts,
+        [Host::unix("/tmp/s")]
     );
 }
 
 #[test]
 fn the_string_counts_before_files_and_files_before_variables() {
-    let world = World {
-        variables: HashMap::from([
-            ("MYSQL_HOST", "of-variable"),
-            ("MYSQL_TCP_PORT", "1"),
-            ("MYSQL_PWD", "of-variable"),
-            ("MYSQL_UNIX_PORT", "/of/variable"),
-        ]),
-        ..World::default()
-    };
+    let world = Around::default()
+        .set("MYSQL_HOST", "of-variable")
+        .set("MYSQL_TCP_PORT", "1")
+        .set("MYSQL_PWD", "of-variable")
+        .set("MYSQL_UNIX_PORT", "/of/variable");
     let found = settings("mysql:///d", &world);
-    assert_eq!(hosts(&found), ["of-variable port 1"]);
-    assert_eq!(found.password, Some(Secret("of-variable".into())));
+    assert_eq!(hosts(&found), ["of-variable:1"]);
+    assert_eq!(password(&found), Some(Secret("of-variable".into())));
     let socket = settings("mysql://localhost/d", &world);
     assert_eq!(hosts(&socket), ["/of/variable"]);
-    let files = HashMap::from([
-        (
-            PathBuf::from("/etc/mysql/my.cnf"),
+    let world = world
+        .file(
+            "/etc/mysql/my.cnf",
             "[client]\nhost=first\nport=2\nuser=first\n!includedir /etc/mysql/d\n",
-        ),
-        (
-            PathBuf::from("/etc/mysql/d/a.cnf"),
+            0o644,
+        )
+        .file(
+            "/etc/mysql/d/a.cnf",
             "[mysqld]\nport=9\n[client-mariadb]\nhost=second",
-        ),
-        (PathBuf::from("/etc/mysql/d/b.txt"), "[client]\nhost=no"),
-        (
-            PathBuf::from("/home/me/.my.cnf"),
-            "[tokenrun]\npassword='of file'",
-        ),
-    ]);
-    let world = World { files, ..world };
+            0o644,
+        )
+        .file("/etc/mysql/d/b.txt", "[client]\nhost=no", 0o644)
+        .file(MINE, "[tokenrun]\npassword='of file'", 0o600);
     let found = settings("mysql:///d", &world);
-    assert_eq!(hosts(&found), ["second port 2"]);
+    assert_eq!(hosts(&found), ["second:2"]);
     assert_eq!(found.user, "first");
-    assert_eq!(found.password, Some(Secret("of file".into())));
+    assert_eq!(password(&found), Some(Secret("of file".into())));
     let found = settings("mysql://you:mine@third:4/d", &world);
-    assert_eq!(hosts(&found), ["third port 4"]);
+    assert_eq!(hosts(&found), ["third:4"]);
     assert_eq!(found.user, "you");
-    assert_eq!(found.password, Some(Secret("mine".into())));
+    assert_eq!(password(&found), Some(Secret("mine".into())));
 }
 
 #[test]
 fn a_file_that_everybody_may_write_is_left_out() {
-    let path = PathBuf::from("/home/me/.my.cnf");
-    let world = World {
-        files: HashMap::from([(path.clone(), "[client]\nuser=evil")]),
-        open: Some(path),
-        ..World::default()
-    };
+    let world = Around::default().file(MINE, "[client]\nuser=evil", 0o606);
     let found = settings("mysql://h/d", &world);
-    assert_eq!(found.user, "me");
+    assert_eq!(found.user, "os");
     assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
 }
 
 #[test]
 fn a_file_counts_although_a_comment_is_not_utf_8_and_a_value_that_counts_must_be() {
-    let path = PathBuf::from("/home/me/.my.cnf");
-    let with = |text| World {
-        files: HashMap::from([(path.clone(), text)]),
-        ..World::default()
-    };
-    let found = settings("mysql://h/d", &with("# f\u{fffd}r\n[client]\nuser=etl\n"));
+    let with = |text: &[u8]| Around::default().file(MINE, text, 0o600);
+    let found = settings("mysql://h/d", &with(b"# f\xffr\n[client]\nuser=etl\n"));
     assert_eq!(found.user, "etl");
-    for text in ["[client]\nuser=\u{fffd}", "[client", "user=x\n"] {
+    for text in [&b"[client]\nuser=\xff"[..], b"[client", b"user=x\n"] {
         let error = resolve(&parse("mysql://h/d").unwrap(), &with(text), "test");
         let error = error.unwrap_err().to_string();
         assert!(
-            error.starts_with("the option file /home/me/.my.cnf: "),
+            error.starts_with("the option file /home/os/.my.cnf: "),
             "{error}"
         );
     }
@@ -172,7 +126,7 @@ fn a_file_counts_although_a_comment_is_not_utf_8_and_a_value_that_counts_must_be
 #[test]
 fn tls_is_not_verified_and_left_out_at_once() {
     let given = parse("mysql://h/d?skip-ssl=1&ssl-verify-server-cert=1").unwrap();
-    assert!(resolve(&given, &World::default(), "test").is_err());
+    assert!(resolve(&given, &Around::default(), "test").is_err());
 }
 
 #[test]
@@ -216,11 +170,8 @@ fn tls_follows_the_words_of_both_clients() {
 }
 
 /// A file of this user's with these lines.
-fn with_file(text: &'static str) -> World {
-    World {
-        files: HashMap::from([(PathBuf::from("/home/me/.my.cnf"), text)]),
-        ..World::default()
-    }
+fn with_file(text: &str) -> Around {
+    Around::default().file(MINE, text, 0o600)
 }
 
 #[test]
@@ -310,7 +261,7 @@ fn no_option_file_weakens_the_tls_of_the_string() {
 
 #[test]
 fn an_option_that_names_an_empty_file_is_an_error() {
-    let world = World::default();
+    let world = Around::default();
     for text in [
         "?ssl-ca=",
         "?ssl-mode=REQUIRED&ssl-ca=",
@@ -345,7 +296,7 @@ fn an_error_repeats_no_value() {
         "mysql://u:secret@h/d?ssl-cert=x",
         "mysql://u:secret@h/d?connect-timeout=soon",
     ] {
-        let found = parse(text).and_then(|given| resolve(&given, &World::default(), "test"));
+        let found = parse(text).and_then(|given| resolve(&given, &Around::default(), "test"));
         let error = found.unwrap_err().to_string();
         assert!(!error.contains("secret"), "{error}");
     }

@@ -1,50 +1,41 @@
 //! A connection string: `mysql://user:password@host:port,host:port/database?option=value`.
 
-use super::ConninfoError;
 use crate::store::net::address::Address;
+use crate::store::net::options::{BadSettings, Known, Pairs, last, options};
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
 
-/// The options of a connection string and of an option file, with `-` in their names.
-pub const OPTIONS: [&str; 17] = [
-    "user",
-    "password",
-    "host",
-    "port",
-    "socket",
-    "database",
-    "ssl",
-    "ssl-mode",
-    "ssl-ca",
-    "ssl-cert",
-    "ssl-key",
-    "ssl-verify-server-cert",
-    "skip-ssl",
-    "connect-timeout",
-    "connect-attributes",
-    "default-character-set",
-    "protocol",
-];
-
-/// The option that names another database for the tables. In a connection string only.
 pub const SCHEMA: &str = "tokenrun_schema";
+
+/// The options that count.
+pub const ALL: &[Known] = options![
+    "user" "" Used,
+    "password" "MYSQL_PWD" Used,
+    "host" "MYSQL_HOST" Used,
+    "port" "MYSQL_TCP_PORT" Used,
+    "socket" "MYSQL_UNIX_PORT" Used,
+    "database" "" Used,
+    "tokenrun_schema" "" Used,
+    "ssl" "" Used,
+    "ssl-mode" "" Used,
+    "ssl-ca" "" Used,
+    "ssl-cert" "" Used,
+    "ssl-key" "" Used,
+    "ssl-verify-server-cert" "" Used,
+    "skip-ssl" "" Used,
+    "connect-timeout" "" Used,
+    "connect-attributes" "" Harmless,
+    "default-character-set" "" Harmless,
+    "protocol" "" Used,
+];
 
 /// What a connection string says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Given {
     /// Names and ports, in order. An empty name stands for the default.
     pub hosts: Vec<(String, Option<u16>)>,
-    /// The options, with their names as in [`OPTIONS`]; the later of two values counts.
-    pub options: Vec<(String, String)>,
-}
-
-impl Given {
-    /// The value of an option.
-    #[must_use]
-    pub fn option(&self, name: &str) -> Option<&str> {
-        let found = self.options.iter().rfind(|(found, _)| found == name);
-        found.map(|(_, value)| value.as_str())
-    }
+    /// The options, with their names as in [`ALL`]; the later of two values counts.
+    pub options: Pairs,
 }
 
 /// Whether a text is meant as a connection string of MySQL or MariaDB.
@@ -58,27 +49,31 @@ pub fn is_url(text: &str) -> bool {
 ///
 /// # Errors
 /// What is wrong, without the value that is wrong.
-pub fn parse(text: &str) -> Result<Given, ConninfoError> {
-    let is_known = |name: &str| name == SCHEMA || OPTIONS.contains(&&*name.replace('_', "-"));
+pub fn parse(text: &str) -> Result<Given, BadSettings> {
+    let is_known = |name: &str| ALL.iter().any(|known| known.name == name_of(name));
     let address = Address::read(text, is_known)?;
     let login = [("user", address.user), ("password", address.password)];
     let database = Some(address.path).filter(|path| !path.is_empty());
-    let mut options: Vec<(String, String)> = login
+    let mut options: Pairs = login
         .into_iter()
         .chain([("database", database)])
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect();
     for (name, value) in address.parameters {
-        let name = match name.as_str() {
-            SCHEMA => name,
-            _ => name.replace('_', "-"),
-        };
-        options.push((name, value));
+        options.push((name_of(&name), value));
     }
     Ok(Given {
         hosts: address.hosts,
         options,
     })
+}
+
+/// The name of an option: `_` stands for `-`, but in tokenrun's own.
+fn name_of(text: &str) -> String {
+    match text {
+        SCHEMA => text.to_owned(),
+        _ => text.replace('_', "-"),
+    }
 }
 
 /// A connection string without its password.
@@ -113,5 +108,5 @@ pub fn without_password(text: &str) -> String {
 /// Whether a connection string holds a password.
 #[must_use]
 pub fn has_password(text: &str) -> bool {
-    parse(text).is_ok_and(|given| given.option("password").is_some())
+    parse(text).is_ok_and(|given| last(&given.options, "password").is_some())
 }

@@ -4,16 +4,18 @@
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 
-use super::super::connection::Connection;
-use super::super::fault::{Fault, code};
-use super::super::settings::{Address, Host, Settings, SslMode};
+use super::super::fault::{Fault, Said, code};
+use super::super::link::Session;
+use super::super::settings::{Settings, SslMode};
 use crate::store::checkup::Check;
-use crate::store::deadline::Activity;
-use crate::store::tls::Remedies;
+use crate::store::net::deadline::{Activity, TimedOut};
+use crate::store::net::dial::ends;
+use crate::store::net::host::{Host, Place};
+use crate::store::net::tls::Remedies;
 
 /// The name of a server, once its addresses are known.
 pub(super) fn name(host: &Host, addresses: &[SocketAddr]) -> Option<Check> {
-    let Address::Tcp(name) = &host.address else {
+    let Place::Tcp { to: name, .. } = &host.place else {
         return None;
     };
     if name.parse::<IpAddr>().is_ok() {
@@ -25,21 +27,25 @@ pub(super) fn name(host: &Host, addresses: &[SocketAddr]) -> Option<Check> {
 }
 
 /// The check that a connection was made.
-pub(super) fn connected(host: &Host, connection: &Connection) -> Check {
-    let peer = connection.link().and_then(|link| link.peer());
+pub(super) fn connected(host: &Host, connection: &Session) -> Check {
+    let peer = connection
+        .link()
+        .and_then(|link| Some(ends(&link.socket)?.peer));
     let to = peer.map_or_else(|| host.to_string(), |peer| peer.to_string());
     Check::fine("port", format!("connected to {to}"))
 }
 
 /// Whether others can read the traffic, and who the server is.
-pub(super) fn tls(settings: &Settings, host: &Host, connection: &Connection) -> Check {
+pub(super) fn tls(settings: &Settings, host: &Host, connection: &Session) -> Check {
     const STEP: &str = "tls";
     const VERIFY: &str = "have ssl-mode=VERIFY_IDENTITY with ssl-ca, the file of the authority that \
                           signed the server's certificate";
-    if matches!(host.address, Address::Unix(_)) {
+    if host.is_unix() {
         return Check::fine(STEP, "a Unix socket, which no other host can read");
     }
-    let peer = connection.link().and_then(|link| link.peer());
+    let peer = connection
+        .link()
+        .and_then(|link| Some(ends(&link.socket)?.peer));
     let is_loopback = peer.is_some_and(|peer| peer.ip().is_loopback());
     let is_secured = connection.link().is_some_and(|link| link.secured);
     match (is_secured, settings.tls.mode) {
@@ -65,11 +71,11 @@ pub(super) fn tls(settings: &Settings, host: &Host, connection: &Connection) -> 
 pub(super) fn failed(settings: &Settings, host: &Host, fault: &Fault) -> Vec<Check> {
     let check = failure(settings, host, fault);
     let got_far = match fault {
-        Fault::TimedOut(doing, _) | Fault::Io(doing, _) => {
+        Fault::TimedOut(TimedOut { doing, .. }) | Fault::Io(doing, _) => {
             !matches!(doing, Activity::LookingUp | Activity::Connecting)
         }
         Fault::Settings(_) => false,
-        Fault::Server(_) | Fault::Login(_) | Fault::Tls(..) | Fault::ReadOnly => true,
+        Fault::Said(_) | Fault::Tls(..) => true,
     };
     let connected = got_far.then(|| Check::fine("port", format!("connected to {host}")));
     connected.into_iter().chain([check]).collect()
@@ -77,16 +83,23 @@ pub(super) fn failed(settings: &Settings, host: &Host, fault: &Fault) -> Vec<Che
 
 fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
     // Several servers are named before each of their checks.
-    let words = match settings.hosts.len() {
+    let words = match settings.servers.hosts.len() {
         1 => format!("{host}: {}", fault.words()),
         _ => fault.words(),
     };
     let (step, remedy) = match fault {
-        Fault::TimedOut(Activity::LookingUp, _) | Fault::Io(Activity::LookingUp, _) => (
+        Fault::TimedOut(TimedOut {
+            doing: Activity::LookingUp,
+            ..
+        })
+        | Fault::Io(Activity::LookingUp, _) => (
             "name",
             "correct the host in the store, or see whether this host's name servers know it (getent hosts)",
         ),
-        Fault::TimedOut(Activity::Connecting, _) => (
+        Fault::TimedOut(TimedOut {
+            doing: Activity::Connecting,
+            ..
+        }) => (
             "port",
             "see whether the host is up and no firewall in between drops what is sent there",
         ),
@@ -98,12 +111,12 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
         ),
         Fault::Tls(why, _) => ("tls", why.remedy(&REMEDIES)),
         Fault::Settings(_) => ("tls", "correct the store's settings"),
-        Fault::ReadOnly => ("server", "name the server that accepts writes"),
-        Fault::Login(_) => (
+        Fault::Said(Said::ReadOnly) => ("server", "name the server that accepts writes"),
+        Fault::Said(Said::Login(_)) => (
             "authentication",
             "connect with TLS (ssl-mode) or over a Unix socket, or have another plugin for the user",
         ),
-        Fault::Server(said) => match said.code {
+        Fault::Said(Said::Server { code, .. }) => match *code {
             code::UNKNOWN_DATABASE => (
                 "login",
                 "make the database, or correct its name in the store",
@@ -130,7 +143,7 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
 }
 
 fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
-    let is_unix = matches!(host.address, Address::Unix(_));
+    let is_unix = host.is_unix();
     match kind {
         ErrorKind::PermissionDenied if is_unix => {
             "let this user search the directory of the socket and write to it"

@@ -3,6 +3,7 @@
 
 use super::super::cells::Cells;
 use super::super::fault::code;
+use super::super::link::Missing as _;
 use super::super::schema::{self, Found};
 use super::super::statements::sql;
 use super::server::Server;
@@ -84,7 +85,7 @@ pub(super) fn examine(server: &mut Server<'_, '_>, database: &str) -> Option<boo
                 Err(failed) if failed.code().is_some_and(|it| code::DENIED.contains(&it)) => {
                     missing.push(format!("{right} on {table}"));
                 }
-                Err(failed) if failed.no_schema => missing.push(format!("the table {table}")),
+                Err(failed) if failed.has_no_tables() => missing.push(format!("the table {table}")),
                 _ => {}
             }
         }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::super::connection::Connection;
+use super::super::link::Session;
 use super::super::wire::Answer;
 use crate::store::Trouble;
 use crate::store::checkup::{Check, Tell};
 
 /// A connected server, and its queries.
 pub(super) struct Server<'a, 'b> {
-    pub(super) connection: Connection,
+    pub(super) connection: Session,
     pub(super) limit: Duration,
     pub(super) tell: &'a mut Tell<'b>,
 }

@@ -2,6 +2,7 @@
 
 use super::super::cells::Cells;
 use super::super::fault::code;
+use super::super::link::Missing as _;
 use super::super::statements::sql;
 use super::server::Server;
 use crate::store::Trouble;

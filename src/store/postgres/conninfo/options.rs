@@ -1,34 +1,9 @@
 //! Every option of libpq, and its treatment here.
 
-/// The treatment of an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// It is used.
-    Used,
-    /// It has no effect on tokenrun, or none beyond tokenrun's own behaviour.
-    Harmless,
-    /// It is refused, because ignoring it would be less than the user requires.
-    Refused,
-}
-
-/// An option: its name, its variable, and its treatment.
-#[derive(Debug)]
-pub struct Known {
-    /// As it is written in a connection string.
-    pub name: &'static str,
-    /// The variable that is used where the string does not set it; empty: none.
-    pub variable: &'static str,
-    pub fate: Fate,
-}
+use crate::store::net::options::{Known, options};
 
 /// The option that names the schema that the tables are in.
 pub const SCHEMA: &str = "tokenrun_schema";
-
-macro_rules! options {
-    ($($name:literal $variable:literal $fate:ident),+ $(,)?) => {
-        &[$(Known { name: $name, variable: $variable, fate: Fate::$fate }),+]
-    };
-}
 
 pub const ALL: &[Known] = options![
     "service" "PGSERVICE" Used,

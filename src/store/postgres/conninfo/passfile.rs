@@ -3,9 +3,8 @@
 /// The password for a connection, if a line matches it. `*` matches everything; a backslash escapes
 /// a `:` or a backslash.
 #[must_use]
-pub fn find(text: &str, host: &str, port: u16, dbname: &str, user: &str) -> Option<String> {
-    let port = port.to_string();
-    let wanted = [host, &port, dbname, user];
+pub fn find(text: &str, host: &str, port: &str, dbname: &str, user: &str) -> Option<String> {
+    let wanted = [host, port, dbname, user];
     text.lines().find_map(|line| {
         if line.starts_with('#') {
             return None;

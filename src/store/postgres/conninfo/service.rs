@@ -1,14 +1,13 @@
 //! `pg_service.conf`: sections of options, each named by a service.
 
-use super::ConninfoError;
 use super::options::known;
-use super::text::Pairs;
+use crate::store::net::options::{BadSettings, Pairs};
 
 /// The options of a service; `None` if the file does not name it.
 ///
 /// # Errors
 /// If the service's part of the file can't be read; `file` names it.
-pub fn find(text: &str, service: &str, file: &str) -> Result<Option<Pairs>, ConninfoError> {
+pub fn find(text: &str, service: &str, file: &str) -> Result<Option<Pairs>, BadSettings> {
     let mut found: Option<Pairs> = None;
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -29,7 +28,7 @@ pub fn find(text: &str, service: &str, file: &str) -> Result<Option<Pairs>, Conn
         };
         let wrong = |what: &str| {
             let line = number + 1;
-            ConninfoError::new(format!("{file}, line {line}: {what}"))
+            BadSettings::new(format!("{file}, line {line}: {what}"))
         };
         let (name, value) = line
             .split_once('=')

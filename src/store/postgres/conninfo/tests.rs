@@ -1,71 +1,26 @@
-use std::collections::HashMap;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::options::{ALL, Fate};
-use super::resolve::{Environment, Secrecy, resolve};
-use super::settings::{Address, Roots, Secret, Settings, SslMode};
+use super::options::ALL;
+use super::resolve::resolve;
+use super::settings::{Settings, SslMode};
 use super::text::{is_conninfo, parse};
-use super::{ConninfoError, passfile, service};
-
-/// An environment made for a test.
-#[derive(Default)]
-struct Around {
-    variables: HashMap<&'static str, String>,
-    files: HashMap<PathBuf, (String, u32)>,
-}
+use super::{passfile, service};
+use crate::store::net::host::{Host, PROBES, Settings as _};
+use crate::store::net::options::tests::Around;
+use crate::store::net::options::{BadSettings, Fate};
+use crate::store::net::secret::Secret;
+use crate::store::net::tls::Roots;
+use crate::sys::tcp::Keepalive;
 
 impl Around {
-    fn set(mut self, name: &'static str, value: &str) -> Self {
-        self.variables.insert(name, value.into());
-        self
-    }
-
-    fn file(mut self, path: &str, text: &str, mode: u32) -> Self {
-        self.files.insert(path.into(), (text.into(), mode));
-        self
-    }
-
-    fn settings(&self, text: &str) -> Result<Settings, ConninfoError> {
+    fn settings(&self, text: &str) -> Result<Settings, BadSettings> {
         resolve(parse(text)?, self, "tokenrun:g")
     }
 
     fn refusal(&self, text: &str) -> String {
         self.settings(text).unwrap_err().to_string()
-    }
-}
-
-impl Environment for Around {
-    fn variable(&self, name: &str) -> Option<String> {
-        self.variables.get(name).cloned()
-    }
-
-    fn text(&self, path: &Path) -> io::Result<String> {
-        let found = self.files.get(path);
-        Ok(found.ok_or(io::ErrorKind::NotFound)?.0.clone())
-    }
-
-    fn secrecy(&self, path: &Path) -> Secrecy {
-        match self.files.get(path) {
-            None => Secrecy::Absent,
-            Some((_, mode)) if mode & 0o077 == 0 => Secrecy::Kept,
-            Some(_) => Secrecy::Open,
-        }
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.files.contains_key(path)
-    }
-
-    fn user(&self) -> Option<String> {
-        Some("os".into())
-    }
-
-    fn home(&self) -> Option<PathBuf> {
-        Some("/home/os".into())
     }
 }
 
@@ -91,33 +46,43 @@ fn urls_and_pairs_are_equivalent() {
             "postgres://me@db.example:5433/tokens",
             "{text}"
         );
-        assert_eq!(found.hosts[0].password, Some(Secret("p@ss".into())));
+        assert_eq!(found.servers.hosts[0].password, Some(Secret("p@ss".into())));
         assert_eq!(found.tls.mode, SslMode::Disable);
-        assert_eq!(found.connect_timeout, Some(Duration::from_secs(7)));
+        assert_eq!(found.servers.connect_timeout, Some(Duration::from_secs(7)));
     }
 }
 
 #[test]
 fn defaults_are_those_of_libpq() {
     let found = settings("postgres://");
-    assert_eq!(found.hosts[0].address, Address::Unix("/tmp".into()));
-    assert_eq!((found.hosts[0].port, found.user.as_str()), (5432, "os"));
+    assert_eq!(found.servers.hosts, [Host::unix("/tmp/.s.PGSQL.5432")]);
+    assert_eq!(found.user, "os");
     assert_eq!(found.dbname, "os");
     assert_eq!(found.application_name, "tokenrun:g");
     assert_eq!(found.tls.mode, SslMode::Prefer);
     assert_eq!(found.schema, "tokenrun");
-    assert!(found.keepalives.on);
+    assert_eq!(found.servers.keepalive, Some(PROBES));
 }
 
 #[test]
 fn several_hosts_ipv6_and_sockets() {
     let found = settings("postgres://a:1,[::1]:2,%2Frun%2Fpg/d");
-    let shown: Vec<String> = found.hosts.iter().map(ToString::to_string).collect();
-    assert_eq!(shown, ["a port 1", "::1 port 2", "/run/pg port 5432"]);
+    let shown: Vec<String> = found
+        .servers
+        .hosts
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(shown, ["a:1", "[::1]:2", "/run/pg/.s.PGSQL.5432"]);
     assert_eq!(found.name(), "postgres://os@a:1,[::1]:2,/run/pg:5432/d");
     let found = settings("host=a,b hostaddr=10.0.0.1,10.0.0.2 port=7");
-    let shown: Vec<String> = found.hosts.iter().map(ToString::to_string).collect();
-    assert_eq!(shown, ["a (10.0.0.1) port 7", "b (10.0.0.2) port 7"]);
+    let shown: Vec<String> = found
+        .servers
+        .hosts
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(shown, ["a (10.0.0.1):7", "b (10.0.0.2):7"]);
     assert!(refusal("host=a,b port=1,2,3").contains("port"));
     assert!(refusal("host=a hostaddr=10.0.0.1,10.0.0.2").contains("hostaddr"));
     assert!(refusal("hostaddr=example").contains("IP address"));
@@ -149,8 +114,8 @@ fn the_string_precedes_the_service_and_the_service_precedes_variables() {
         0o644,
     );
     assert_eq!(
-        from_system.settings("service=s").unwrap().hosts[0].to_string(),
-        "h port 5432"
+        from_system.settings("service=s").unwrap().servers.hosts[0].to_string(),
+        "h:5432"
     );
 }
 
@@ -171,7 +136,10 @@ fn a_password_comes_from_a_file_that_others_can_not_read() {
     let password = |text| {
         let found = around.settings(text).unwrap();
         assert_eq!(found.warnings, [""; 0]);
-        found.hosts[0].password.clone().map(|secret| secret.0)
+        found.servers.hosts[0]
+            .password
+            .clone()
+            .map(|secret| secret.0)
     };
     assert_eq!(password("dbname=d"), Some("local".into()));
     assert_eq!(password("host=h user=u:x"), Some("a:b\\c:d".into()));
@@ -179,7 +147,7 @@ fn a_password_comes_from_a_file_that_others_can_not_read() {
     assert_eq!(password("host=other password=x"), Some("x".into()));
     let open = Around::default().file("/home/os/.pgpass", lines, 0o644);
     let found = open.settings("host=h").unwrap();
-    assert_eq!(found.hosts[0].password, None);
+    assert_eq!(found.servers.hosts[0].password, None);
     assert!(
         found.warnings[0].contains("chmod 600"),
         "{:?}",
@@ -191,6 +159,7 @@ fn a_password_comes_from_a_file_that_others_can_not_read() {
     let found = named.settings("host=a,b").unwrap();
     assert!(
         found
+            .servers
             .hosts
             .iter()
             .all(|host| host.password == Some(Secret("s".into())))
@@ -231,13 +200,17 @@ fn unsupported_options_are_refused_by_name() {
 fn units_are_those_of_libpq() {
     let found = settings("tcp_user_timeout=1500 keepalives_idle=9 connect_timeout=1");
     assert_eq!(
-        found.keepalives.user_timeout,
+        found.servers.user_timeout,
         Some(Duration::from_millis(1500))
     );
-    assert_eq!(found.keepalives.idle, Some(9));
-    assert_eq!(found.connect_timeout, Some(Duration::from_secs(2)));
-    assert_eq!(settings("connect_timeout=0").connect_timeout, None);
-    assert!(!settings("keepalives=0").keepalives.on);
+    let probes = Keepalive {
+        idle: Some(9),
+        ..PROBES
+    };
+    assert_eq!(found.servers.keepalive, Some(probes));
+    assert_eq!(found.servers.connect_timeout, Some(Duration::from_secs(2)));
+    assert_eq!(settings("connect_timeout=0").servers.connect_timeout, None);
+    assert_eq!(settings("keepalives=0").servers.keepalive, None);
 }
 
 #[test]
@@ -281,7 +254,7 @@ proptest! {
                 let _ = resolve(pairs, &Around::default(), "x");
             }
         }
-        let _ = passfile::find(&text, "h", 1, "d", "u");
+        let _ = passfile::find(&text, "h", "1", "d", "u");
         let _ = service::find(&text, "s", "f");
     }
 
@@ -291,8 +264,8 @@ proptest! {
         let encoded: String = password.bytes().map(|byte| format!("%{byte:02x}")).collect();
         for text in [format!("password='{quoted}'"), format!("postgres://u:{encoded}@h")] {
             let found = settings(&text);
-            prop_assert_eq!(&found.hosts[0].password, &Some(Secret(password.clone())));
-            let shown = format!("{:?}", found.hosts[0].password);
+            prop_assert_eq!(&found.servers.hosts[0].password, &Some(Secret(password.clone())));
+            let shown = format!("{:?}", found.servers.hosts[0].password);
             prop_assert_eq!(shown, "Some(…)");
         }
     }

@@ -1,11 +1,8 @@
 //! The two ways to write a connection string: a URL, and `key=value` pairs.
 
-use super::ConninfoError;
 use super::options::known;
 use crate::store::net::address::Address;
-
-/// The options of a connection string; the later of two values of one option counts.
-pub type Pairs = Vec<(String, String)>;
+use crate::store::net::options::{BadSettings, Pairs};
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
@@ -24,7 +21,7 @@ pub fn is_conninfo(text: &str) -> bool {
 ///
 /// # Errors
 /// What is wrong, without the value that is wrong.
-pub fn parse(text: &str) -> Result<Pairs, ConninfoError> {
+pub fn parse(text: &str) -> Result<Pairs, BadSettings> {
     let text = text.trim();
     let is_url = SCHEMES.iter().any(|scheme| text.starts_with(scheme));
     let pairs = if is_url {
@@ -34,7 +31,7 @@ pub fn parse(text: &str) -> Result<Pairs, ConninfoError> {
     };
     for (name, _) in &pairs {
         if known(name).is_none() {
-            return Err(ConninfoError::new(format!(
+            return Err(BadSettings::new(format!(
                 "the connection string has an unknown option {name:?}"
             )));
         }
@@ -42,7 +39,7 @@ pub fn parse(text: &str) -> Result<Pairs, ConninfoError> {
     Ok(pairs)
 }
 
-fn key_values(text: &str) -> Result<Pairs, ConninfoError> {
+fn key_values(text: &str) -> Result<Pairs, BadSettings> {
     let mut pairs = Pairs::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
@@ -50,7 +47,7 @@ fn key_values(text: &str) -> Result<Pairs, ConninfoError> {
         let (key, after) = rest.split_at(end.unwrap_or(rest.len()));
         let Some(after) = after.trim_start().strip_prefix('=') else {
             // The text here may be a part of a password with a blank in it.
-            return Err(ConninfoError::new(
+            return Err(BadSettings::new(
                 "the connection string has a word without = after it; put values with blanks in '…'",
             ));
         };
@@ -62,7 +59,7 @@ fn key_values(text: &str) -> Result<Pairs, ConninfoError> {
 }
 
 /// A value, quoted or not, and the rest of the text.
-fn value(text: &str) -> Result<(String, &str), ConninfoError> {
+fn value(text: &str) -> Result<(String, &str), BadSettings> {
     let quoted = text.strip_prefix('\'');
     let mut chars = quoted.unwrap_or(text).char_indices();
     let source = quoted.unwrap_or(text);
@@ -78,14 +75,14 @@ fn value(text: &str) -> Result<(String, &str), ConninfoError> {
         }
     }
     if quoted.is_some() {
-        return Err(ConninfoError::new(
+        return Err(BadSettings::new(
             "the connection string has a ' without its end",
         ));
     }
     Ok((value, ""))
 }
 
-fn url_pairs(text: &str) -> Result<Pairs, ConninfoError> {
+fn url_pairs(text: &str) -> Result<Pairs, BadSettings> {
     // The form in JDBC's URLs.
     const JDBC_SSL: &str = "ssl";
     let address = Address::read(text, |name| name == JDBC_SSL || known(name).is_some())?;

@@ -6,12 +6,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::limits::Between;
 use super::server::{Over, Server};
-use super::server::{flag, is_unix, text};
+use super::server::{flag, text};
+use crate::store::Trouble;
 use crate::store::checkup::Check;
-use crate::store::deadline::Activity;
-use crate::store::postgres::conninfo::settings::{Address, Host, Settings, SslMode};
-use crate::store::postgres::fault::Fault;
-use crate::store::tls::Remedies;
+use crate::store::net::deadline::{Activity, TimedOut};
+use crate::store::net::host::{Host, Place};
+use crate::store::net::tls::Remedies;
+use crate::store::postgres::conninfo::settings::{Settings, SslMode};
+use crate::store::postgres::fault::{Fault, Said};
 
 const VERIFY: &str =
     "set sslmode=verify-full with sslrootcert, the file of the authority that signed (or system)";
@@ -24,7 +26,7 @@ const TELLS_METHOD: i32 = 160_000;
 
 /// The name of a server, once its addresses are known.
 pub(super) fn name(host: &Host, addresses: &[SocketAddr]) -> Option<Check> {
-    let Address::Tcp { to, .. } = &host.address else {
+    let Place::Tcp { to, .. } = &host.place else {
         return None;
     };
     if to.parse::<IpAddr>().is_ok() {
@@ -58,14 +60,15 @@ pub(super) fn failed(
 ) -> Vec<Check> {
     let check = failure(settings, host, fault);
     match fault {
-        Fault::TimedOut(Activity::LookingUp | Activity::Connecting, _)
+        Fault::TimedOut(TimedOut {
+            doing: Activity::LookingUp | Activity::Connecting,
+            ..
+        })
         | Fault::Io(..)
         | Fault::Settings(_) => vec![check],
-        Fault::TimedOut(Activity::Securing | Activity::LoggingIn | Activity::Asking, _)
-        | Fault::Driver(_)
-        | Fault::Unable(_)
-        | Fault::Tls(..)
-        | Fault::Standby => vec![connected(&peer(host, addresses)), check],
+        Fault::TimedOut(_) | Fault::Said(_) | Fault::Tls(..) => {
+            vec![connected(&peer(host, addresses)), check]
+        }
     }
 }
 
@@ -73,18 +76,25 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
     let trouble = fault.trouble();
     let words = fault.words();
     // With several servers each check names its own.
-    let host_words = match settings.hosts.len() {
+    let host_words = match settings.servers.hosts.len() {
         1 => format!("{host}: "),
         _ => String::new(),
     };
     match fault {
-        Fault::TimedOut(Activity::LookingUp, _) | Fault::Io(Activity::LookingUp, _) => Check::fail(
+        Fault::TimedOut(TimedOut {
+            doing: Activity::LookingUp,
+            ..
+        })
+        | Fault::Io(Activity::LookingUp, _) => Check::fail(
             "name",
             trouble,
             format!("{host_words}{words}"),
             "correct the host in the store, or check whether this host's name servers know it (getent hosts)",
         ),
-        Fault::TimedOut(Activity::Connecting, _) => Check::fail(
+        Fault::TimedOut(TimedOut {
+            doing: Activity::Connecting,
+            ..
+        }) => Check::fail(
             "port",
             trouble,
             format!("{host_words}{words}"),
@@ -105,17 +115,17 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
         ),
         Fault::Tls(why, _) => Check::fail("tls", trouble, words, why.remedy(&REMEDIES)),
         Fault::Settings(_) => Check::fail("tls", trouble, words, "correct the store's settings"),
-        Fault::Standby => Check::fail("server", trouble, words, "name the primary"),
-        Fault::Driver(_) | Fault::Unable(_) => refused(settings, fault),
+        Fault::Said(Said::Standby) => Check::fail("server", trouble, words, "name the primary"),
+        Fault::Said(said) => refused(settings, said, trouble, &words),
     }
 }
 
 fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::PermissionDenied if is_unix(host) => {
+        ErrorKind::PermissionDenied if host.is_unix() => {
             "let this user search the directory of the socket and write to it"
         }
-        _ if is_unix(host) => {
+        _ if host.is_unix() => {
             "check whether the server runs, and has its socket there (unix_socket_directories, port)"
         }
         ErrorKind::ConnectionRefused => {
@@ -126,8 +136,8 @@ fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
 }
 
 /// The server or the driver refused.
-fn refused(settings: &Settings, fault: &Fault) -> Check {
-    let code = fault.code().map_or("", |code| code.code());
+fn refused(settings: &Settings, said: &Said, trouble: Trouble, words: &str) -> Check {
+    let code = said.code().map_or("", |code| code.code());
     let (step, remedy) = match code {
         "28P01" => (
             "authentication",
@@ -147,7 +157,7 @@ fn refused(settings: &Settings, fault: &Fault) -> Check {
         ),
         "57P03" => ("login", "wait until the server has started, or see its log"),
         "42501" => ("login", "GRANT CONNECT ON DATABASE … TO the role"),
-        "" if matches!(fault, Fault::Unable(_)) => (
+        "" if matches!(said, Said::Unable(_)) => (
             "authentication",
             "give a password in ~/.pgpass, PGPASSWORD or --store-file, and a method that tokenrun \
              knows (scram-sha-256) in pg_hba.conf",
@@ -158,9 +168,8 @@ fn refused(settings: &Settings, fault: &Fault) -> Check {
         ),
         _ => ("login", "see the server's log"),
     };
-    let (user, database, words) = (&settings.user, &settings.dbname, fault.words());
-    let found = format!("as {user} to {database}: {words}");
-    Check::fail(step, fault.trouble(), found, remedy)
+    let found = format!("as {} to {}: {words}", settings.user, settings.dbname);
+    Check::fail(step, trouble, found, remedy)
 }
 
 const REMEDIES: Remedies = Remedies {

@@ -2,9 +2,9 @@
 
 use tokio_postgres::Row;
 
-use super::super::conninfo::settings::Host;
 use super::server::{flag, text};
 use crate::store::checkup::clock::Offset;
+use crate::store::net::host::Host;
 
 /// What is known about a server that answered.
 pub(super) struct Met {

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Row;
 
-use super::super::connection::Connection;
-use super::super::conninfo::settings::{Address, Host};
+use super::super::link::Session;
 use super::super::statements::Statements;
 use crate::store::Trouble;
 use crate::store::checkup::{Check, Tell};
+use crate::store::net::host::Host;
 use crate::store::sql::cell::Cell;
 
 /// The connection is gone, and a check has reported that: no more statements can be sent.
@@ -16,7 +16,7 @@ pub(super) struct Over;
 
 /// A connected server.
 pub(super) struct Server<'a, 'b> {
-    pub(super) connection: Connection,
+    pub(super) connection: Session,
     pub(super) statements: Statements,
     pub(super) host: Host,
     pub(super) limit: Duration,
@@ -62,7 +62,7 @@ impl Server<'_, '_> {
         values: &[Cell],
         refused: impl FnOnce(&'static str, Trouble, String, &'static str) -> Check,
     ) -> Result<Option<Vec<Row>>, Over> {
-        let failed = match self.connection.ask(self.limit, statement, values) {
+        let failed = match self.connection.query(self.limit, statement, values) {
             Ok(rows) => return Ok(Some(rows)),
             Err(failed) => failed,
         };
@@ -72,7 +72,7 @@ impl Server<'_, '_> {
             _ => "check the server's log, and whether it is overloaded, stopped or out of disk",
         };
         self.tell(refused(step, failed.error.trouble, failed.words, remedy));
-        if self.connection.is_connected() {
+        if self.connection.link().is_some() {
             Ok(None)
         } else {
             Err(Over)
@@ -98,8 +98,4 @@ pub(super) fn number(row: &Row, name: &str) -> i64 {
 
 pub(super) fn list(row: &Row, name: &str) -> Vec<String> {
     row.try_get(name).unwrap_or_default()
-}
-
-pub(super) const fn is_unix(host: &Host) -> bool {
-    matches!(host.address, Address::Unix(_))
 }

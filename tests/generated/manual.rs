@@ -4,7 +4,8 @@ use std::io;
 
 use clap_mangen::Man;
 
-use super::reference;
+use super::roff;
+use tokenrun::cli::reference::{TOPICS, options};
 
 /// The day of the release. Not of the build: the pages are kept in the repository.
 const DATE: &str = "2026-11-21";
@@ -26,13 +27,16 @@ const WIDTH: usize = 80;
 ///
 /// # Errors
 /// None for a memory buffer.
-pub(super) fn pages(command: &mut clap::Command) -> io::Result<Vec<(String, String)>> {
+pub(crate) fn pages(command: &mut clap::Command) -> io::Result<Vec<(String, String)>> {
     // Gives each command its name within the others.
     command.build();
     let mut pages = vec![("tokenrun.1".to_owned(), main_page(command)?)];
     add_verbs(command, &mut pages)?;
-    let topics = reference::manual(command, DATE, SOURCE);
-    pages.extend(topics.into_iter().map(|(name, text)| (name, tidied(&text))));
+    // The options stand in the program's own page.
+    for (name, topic) in TOPICS.iter().filter(|(name, _)| *name != "options") {
+        let text = roff::page(name, &topic(command), DATE, SOURCE);
+        pages.push((format!("tokenrun-{name}.7"), tidied(&text)));
+    }
     Ok(pages)
 }
 
@@ -68,7 +72,7 @@ fn main_page(command: &clap::Command) -> io::Result<String> {
     page.render_description_section(&mut text)?;
     page.render_options_section(&mut text)?;
     page.render_subcommands_section(&mut text)?;
-    text.extend(reference::rules_of_options().bytes());
+    text.extend(roff::parts(&options::rules()).bytes());
     text.extend(SECTIONS.bytes());
     Ok(tidied(&String::from_utf8_lossy(&text)))
 }
@@ -117,34 +121,29 @@ fn wrapped(line: &str) -> String {
     lines.join("\n")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+#[test]
+fn long_lines_are_broken_where_no_request_begins() {
+    let words = ["word"; 30].join(" ");
+    assert!(wrapped(&words).lines().all(|line| line.len() < WIDTH));
+    assert_eq!(wrapped(&words).replace('\n', " "), words);
+    let dots = ["...word"; 30].join(" ");
+    assert_eq!(wrapped(&dots), dots);
+}
 
-    #[test]
-    fn long_lines_are_broken_where_no_request_begins() {
-        let words = ["word"; 30].join(" ");
-        assert!(wrapped(&words).lines().all(|line| line.len() < WIDTH));
-        assert_eq!(wrapped(&words).replace('\n', " "), words);
-        let dots = ["...word"; 30].join(" ");
-        assert_eq!(wrapped(&dots), dots);
+#[test]
+fn every_page_names_its_section_and_its_release() {
+    let inner = clap::Command::new("y")
+        .about("z")
+        .subcommand(clap::Command::new("v"));
+    let mut command = clap::Command::new("x").disable_help_subcommand(true);
+    command = command.subcommand(inner.disable_help_subcommand(true));
+    let pages = pages(&mut command).unwrap();
+    for (_, page) in &pages {
+        assert!(page.contains(DATE), "{page}");
     }
-
-    #[test]
-    fn every_page_names_its_section_and_its_release() {
-        let inner = clap::Command::new("y")
-            .about("z")
-            .subcommand(clap::Command::new("v"));
-        let mut command = clap::Command::new("x").disable_help_subcommand(true);
-        command = command.subcommand(inner.disable_help_subcommand(true));
-        let pages = pages(&mut command).unwrap();
-        for (_, page) in &pages {
-            assert!(page.contains(DATE), "{page}");
-        }
-        assert!(pages[0].1.contains("GUARANTEES AND LIMITS"));
-        assert!(pages[1].1.contains("SEE ALSO"));
-        let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names[..3], ["tokenrun.1", "x-y.1", "x-y-v.1"]);
-        assert!(names[3..].contains(&"tokenrun-exit-codes.7"));
-    }
+    assert!(pages[0].1.contains("GUARANTEES AND LIMITS"));
+    assert!(pages[1].1.contains("SEE ALSO"));
+    let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names[..3], ["tokenrun.1", "x-y.1", "x-y-v.1"]);
+    assert!(names[3..].contains(&"tokenrun-exit-codes.7"));
 }

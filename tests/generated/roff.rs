@@ -2,11 +2,11 @@
 
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 
-use super::markup::{Piece, pieces, unmarked};
-use super::topic::{Part, Table, Topic};
+use tokenrun::cli::reference::markup::{Piece, pieces, unmarked};
+use tokenrun::cli::reference::topic::{Part, Table, Topic};
 
 /// A page, without the preamble that `tokenrun.1` has.
-pub(super) fn page(name: &str, topic: &Topic, date: &str, source: &str) -> String {
+pub(crate) fn page(name: &str, topic: &Topic, date: &str, source: &str) -> String {
     let full = format!("tokenrun-{name}");
     let mut roff = Roff::new();
     roff.control(
@@ -23,7 +23,7 @@ pub(super) fn page(name: &str, topic: &Topic, date: &str, source: &str) -> Strin
 }
 
 /// Parts of a topic, for another page.
-pub(super) fn parts(parts: &[Part]) -> String {
+pub(crate) fn parts(parts: &[Part]) -> String {
     let mut roff = Roff::new();
     add(parts, "SH", &mut roff);
     roff.to_roff()

@@ -117,7 +117,7 @@ const FISH_BEGIN: &str = "function __fish_tokenrun_needs_command
 ";
 
 /// The completion script for a shell.
-pub(super) fn script(shell: Shell, command: &mut clap::Command) -> String {
+pub(crate) fn script(shell: Shell, command: &mut clap::Command) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "tokenrun", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();

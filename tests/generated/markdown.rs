@@ -1,10 +1,10 @@
 //! A topic as a page of the guide.
 
-use super::markup::{Piece, pieces};
-use super::topic::{Part, Table, Topic};
+use tokenrun::cli::reference::markup::{Piece, pieces};
+use tokenrun::cli::reference::topic::{Part, Table, Topic};
 
 /// A page. It says where else the topic is shown.
-pub(super) fn page(name: &str, topic: &Topic) -> String {
+pub(crate) fn page(name: &str, topic: &Topic) -> String {
     let mut text = format!("# {}\n", topic.title);
     for part in &topic.parts {
         text.push('\n');
@@ -71,20 +71,15 @@ fn escaped(text: &str) -> String {
     shown
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_text_is_taken_for_markdown() {
-        assert_eq!(
-            marked("[groups.NAME] of a*b, --keep"),
-            "\\[groups.NAME\\] of a\\*b, `--keep`"
-        );
-        let table = Table {
-            columns: vec!["a", "b"],
-            rows: vec![vec!["x|y".to_owned(), "z".to_owned()]],
-        };
-        assert_eq!(of_table(&table), "| a | b |\n|---|---|\n| `x\\|y` | z |\n");
-    }
+#[test]
+fn no_text_is_taken_for_markdown() {
+    assert_eq!(
+        marked("[groups.NAME] of a*b, --keep"),
+        "\\[groups.NAME\\] of a\\*b, `--keep`"
+    );
+    let table = Table {
+        columns: vec!["a", "b"],
+        rows: vec![vec!["x|y".to_owned(), "z".to_owned()]],
+    };
+    assert_eq!(of_table(&table), "| a | b |\n|---|---|\n| `x\\|y` | z |\n");
 }
