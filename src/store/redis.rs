@@ -12,11 +12,9 @@
 pub mod examine;
 pub mod settings;
 
-mod connection;
-mod dial;
 mod fault;
+mod link;
 mod login;
-mod lookout;
 mod notify;
 mod reply;
 mod script;
@@ -34,12 +32,13 @@ pub(crate) mod test_server;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::connection::{Command, Connection};
-use self::lookout::OtherServers;
+use self::link::{Command, Session};
 use self::notify::Subscription;
 use self::script::Scripts;
 use self::settings::Settings;
 use super::kv::{Ask, Commit, Committed, Found, Kv, KvStore};
+use super::net::host::Settings as _;
+use super::net::lookout::OtherServers;
 use super::{Lookout, Notifier, StoreError};
 
 /// A token store in a Redis or Valkey server.
@@ -47,7 +46,7 @@ pub type RedisStore = KvStore<RedisKv>;
 
 /// Keys and values in a Redis or Valkey server.
 pub struct RedisKv {
-    connection: Connection,
+    connection: Session,
     scripts: Scripts,
     subscription: Option<Subscription>,
     timeout: Duration,
@@ -58,8 +57,13 @@ impl RedisKv {
     /// `timeout`. `application`: the connection's name on the server.
     #[must_use]
     pub fn new(settings: Settings, timeout: Duration, application: &str) -> Self {
+        // The server takes neither blanks nor other than ASCII.
+        let plain = |c: char| if c.is_ascii_graphic() { c } else { '_' };
         Self {
-            connection: Connection::new(settings, application),
+            connection: Session::new(Settings {
+                application: application.chars().map(plain).collect(),
+                ..settings
+            }),
             scripts: Scripts::new(),
             subscription: None,
             timeout,
@@ -94,7 +98,7 @@ impl Kv for RedisKv {
         // Before the read: a release in between is announced.
         self.clear_notification();
         let command = Command {
-            bytes: self.scripts.read(&self.connection.settings, asked),
+            bytes: self.scripts.read(self.connection.settings(), asked),
             only_reads: true,
         };
         let answer = self.connection.script(self.timeout, &command)?;
@@ -103,7 +107,7 @@ impl Kv for RedisKv {
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
         let command = Command {
-            bytes: self.scripts.commit(&self.connection.settings, commit),
+            bytes: self.scripts.commit(self.connection.settings(), commit),
             only_reads: false,
         };
         let answer = self.connection.script(self.timeout, &command)?;
@@ -114,12 +118,13 @@ impl Kv for RedisKv {
     }
 
     fn limit_of_near(&mut self) -> Option<&mut Duration> {
-        let is_near = self.connection.settings.is_near();
+        let is_near = self.connection.settings().is_near();
         is_near.then_some(&mut self.timeout)
     }
 
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
-        let (settings, in_use) = self.connection.servers();
+        let settings = self.connection.settings();
+        let in_use = self.connection.in_use();
         Some(Arc::new(OtherServers::of(settings, in_use, self.timeout)?))
     }
 

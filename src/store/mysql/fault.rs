@@ -6,8 +6,15 @@ use std::sync::Arc;
 
 use crate::store::Trouble;
 use crate::store::net::fault;
+use crate::store::net::tls::Remedies;
 
 pub(super) type Fault = fault::Fault<Said>;
+
+const REMEDIES: Remedies = Remedies {
+    not_offered: "set ssl_cert and ssl_key on the server; ssl-mode=PREFERRED does without",
+    untrusted: "give the certificate of the authority that signed the server's as ssl-ca",
+    other: "correct the files of ssl-ca, ssl-cert and ssl-key, or the server's TLS versions",
+};
 
 /// What a server has said in place of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +109,8 @@ impl Said {
 }
 
 impl fault::Said for Said {
+    const TLS: Remedies = REMEDIES;
+
     fn trouble(&self) -> Trouble {
         match self {
             Self::Server { state, .. } => self.of_server(state.as_deref()),

@@ -5,12 +5,15 @@ use std::io;
 use std::sync::Arc;
 
 use super::deadline::{Activity, TimedOut};
-use super::tls::{Insecure, bad_certificate, is_certain, of_certificate};
+use super::tls::{Insecure, Remedies, bad_certificate, is_certain, of_certificate};
 use crate::store::error::copy_of;
 use crate::store::{StoreError, Trouble};
 
 /// What a server, or its protocol's driver, has answered in place of what was asked for.
 pub(in crate::store) trait Said {
+    /// What to do about TLS.
+    const TLS: Remedies;
+
     /// The kind of the error.
     fn trouble(&self) -> Trouble;
 
@@ -115,7 +118,11 @@ impl<S: Said> Fault<S> {
     }
 
     pub(in crate::store) fn remedy(&self) -> Option<&'static str> {
-        self.said().and_then(Said::remedy)
+        match self {
+            Self::Tls(why, _) => Some(why.remedy(&S::TLS)),
+            Self::Said(said) => said.remedy(),
+            _ => None,
+        }
     }
 
     /// The fault as a store's error: `place` is the store, `host` the server.

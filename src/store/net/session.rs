@@ -200,10 +200,30 @@ impl<L: Link> Session<L> {
     /// Connects to the first server, in any state.
     pub(in crate::store) fn connect(&mut self, limit: Duration) -> Result<(), Fault<L::Said>> {
         self.run(limit, async |session, deadline| {
-            let host = session.first_host()?;
-            session.link = Some(open(&session.settings, host, deadline, false).await?);
+            session.link = None;
+            session.link = Some(session.to_first(deadline).await?);
             Ok(())
         })
+    }
+
+    /// The connection, or one to the first server, in any state; to be given back by [`Self::keep`].
+    pub(in crate::store) async fn to_first(
+        &mut self,
+        deadline: Deadline,
+    ) -> Result<L, Fault<L::Said>> {
+        match self.link.take() {
+            Some(link) => Ok(link),
+            None => open(&self.settings, self.first_host()?, deadline, false).await,
+        }
+    }
+
+    pub(in crate::store) fn keep(&mut self, link: L) {
+        self.link = Some(link);
+    }
+
+    /// A fault of the server in use, as the store's error.
+    pub(in crate::store) fn error(&self, fault: &Fault<L::Said>) -> StoreError {
+        self.failed(self.host(), fault).error
     }
 
     /// Another connection to the server in use.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::store::mysql::conninfo::text as mysql;
+use crate::store::net::host::Settings as _;
 use crate::store::postgres::conninfo::text::{is_conninfo, parse};
 use crate::store::redis::settings as redis;
 use crate::store::url::StoreUrl;
@@ -34,7 +35,7 @@ pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
 #[must_use]
 pub fn has_password(text: &str) -> bool {
     if let Ok(settings) = redis::parse(text.trim()) {
-        return settings.password.is_some();
+        return settings.has_password();
     }
     if mysql::is_url(text) {
         return mysql::has_password(text);

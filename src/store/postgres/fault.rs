@@ -9,9 +9,16 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 use super::tls::HandshakeError;
 use crate::store::Trouble;
 use crate::store::net::fault;
-use crate::store::net::tls::{Insecure, of_certificate};
+use crate::store::net::tls::{Insecure, Remedies, of_certificate};
 
 pub(super) type Fault = fault::Fault<Said>;
+
+const REMEDIES: Remedies = Remedies {
+    not_offered: "set ssl = on and a certificate on the server; sslmode=prefer does without",
+    untrusted: "give the certificate of the authority that signed the server's as sslrootcert, or have \
+             the server's signed by one that is in there",
+    other: "correct the files of sslrootcert, sslcert and sslkey, or the server's TLS versions",
+};
 
 /// What the driver has given in place of an answer.
 #[derive(Debug)]
@@ -51,6 +58,8 @@ impl Said {
 }
 
 impl fault::Said for Said {
+    const TLS: Remedies = REMEDIES;
+
     fn trouble(&self) -> Trouble {
         match self {
             Self::Standby => Trouble::Refused,

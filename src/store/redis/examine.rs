@@ -10,13 +10,14 @@ use std::time::Duration;
 use redis::Value;
 
 use self::findings::Info;
-use super::connection::Connection;
-use super::fault::{Fault, RIGHTS};
-use super::settings::{Host, Settings};
+use super::fault::{Fault, RIGHTS, Said};
+use super::link::Session;
+use super::settings::Settings;
 use super::{RedisKv, RedisStore};
 use crate::store::checkup::clock::{self, Sample};
 use crate::store::checkup::{Check, Tell, advice};
 use crate::store::net::deadline::{Activity, TimedOut};
+use crate::store::net::host::{Host, Place, Settings as _};
 use crate::store::{Tokens as _, Trouble};
 use crate::token::{GroupName, Timing};
 
@@ -35,15 +36,16 @@ pub fn examine(
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) {
-    let several = settings.hosts.len() > 1;
+    let several = settings.servers.hosts.len() > 1;
     let mut masters = Vec::new();
     let mut has_replicas = false;
-    for host in &settings.hosts {
+    for host in &settings.servers.hosts {
         let name = host.to_string();
         let mut on_host = |check: Check| tell(if several { check.on(&name) } else { check });
-        let only = settings.only(host);
+        let mut only = settings.only(host);
+        only.application = APPLICATION.replace(' ', "_");
         let mut server = Server {
-            connection: Connection::new(only, APPLICATION),
+            connection: Session::new(only),
             timing,
             several,
             tell: &mut on_host,
@@ -66,7 +68,7 @@ pub fn examine(
 }
 
 struct Server<'a, 'b> {
-    connection: Connection,
+    connection: Session,
     timing: &'a Timing,
     several: bool,
     tell: &'a mut Tell<'b>,
@@ -81,7 +83,7 @@ impl Server<'_, '_> {
     fn examine(&mut self, host: &Host, group: Option<&GroupName>) -> Option<Info> {
         let limit = self.timing.store_timeout;
         let looked = self.connection.look_up(limit);
-        if let (Host::Tcp { name, .. }, Ok(found)) = (host, &looked) {
+        if let (Place::Tcp { to: name, .. }, Ok(found)) = (&host.place, &looked) {
             let found: Vec<String> = found.iter().map(|it| it.ip().to_string()).collect();
             let said = match found.as_slice() {
                 [one] if one == name => format!("{name} is an address"),
@@ -89,7 +91,7 @@ impl Server<'_, '_> {
             };
             self.tell(Check::fine("name", said));
         }
-        let said = looked.and_then(|_| self.connection.ask(limit, &redis::cmd("INFO")));
+        let said = looked.and_then(|_| self.connection.command(limit, &redis::cmd("INFO")));
         let info = match said {
             Ok(said) => Info::of(&text(&said)),
             Err(fault) => {
@@ -99,13 +101,16 @@ impl Server<'_, '_> {
             }
         };
         self.tell(Check::fine("port", format!("connected to {host}")));
-        let user = self.connection.settings.user.as_deref();
-        let database = self.connection.settings.database;
+        let settings = self.connection.settings();
+        let (user, database) = (settings.user.clone(), settings.database);
         self.tell(Check::fine(
             "login",
-            format!("as {} to database {database}", user.unwrap_or("default")),
+            format!(
+                "as {} to database {database}",
+                user.as_deref().unwrap_or("default")
+            ),
         ));
-        let secured = self.connection.is_secured();
+        let secured = self.connection.link().is_some_and(|link| link.secured);
         if let Some(check) = findings::tls(host, secured) {
             self.tell(check);
         }
@@ -155,12 +160,12 @@ impl Server<'_, '_> {
                 _ => "port",
             },
             Fault::Tls(..) => "tls",
-            Fault::Said { .. } if fault.is_full() => "port",
-            Fault::Said { .. } => "login",
+            Fault::Said(said) if said.is_full() => "port",
+            Fault::Said(Said::Answer { .. }) => "login",
             _ => "port",
         };
         let remedy = error.remedy.unwrap_or_else(|| match fault {
-            Fault::Said { .. } => "see the server's log".into(),
+            Fault::Said(Said::Answer { .. }) => "see the server's log".into(),
             _ => "see whether the server runs, listens there, and can be reached from here".into(),
         });
         Check::fail(step, error.trouble, fault.words(), remedy)
@@ -170,7 +175,7 @@ impl Server<'_, '_> {
     fn clock(&mut self) {
         let limit = self.timing.store_timeout;
         let taken = clock::samples(|| {
-            let said = self.connection.ask(limit, &redis::cmd("TIME"));
+            let said = self.connection.command(limit, &redis::cmd("TIME"));
             Ok::<_, Infallible>(said.ok().and_then(|said| micros(&said)))
         });
         let Ok(samples) = taken;
@@ -193,7 +198,7 @@ impl Server<'_, '_> {
             end
             return missing";
         let mut command = redis::cmd("EVAL");
-        let prefix = self.connection.settings.prefix.clone();
+        let prefix = self.connection.settings().prefix.clone();
         command.arg(script).arg(1).arg(format!("{prefix}tokens"));
         command.arg(&prefix);
         for name in COMMANDS {
@@ -201,7 +206,7 @@ impl Server<'_, '_> {
         }
         let remedy = format!("ACL SETUSER … ~{prefix}* &{prefix}* and the commands of tokenrun");
         let limit = self.timing.store_timeout;
-        match self.connection.ask(limit, &command) {
+        match self.connection.command(limit, &command) {
             Ok(Value::Array(missing)) if missing.is_empty() => {
                 Check::fine(STEP, format!("all commands on the keys {prefix}*"))
             }
@@ -224,7 +229,7 @@ impl Server<'_, '_> {
     fn setting(&mut self, name: &str) -> Option<String> {
         let mut command = redis::cmd("CONFIG");
         command.arg("GET").arg(name);
-        let said = self.connection.ask(self.timing.store_timeout, &command);
+        let said = self.connection.command(self.timing.store_timeout, &command);
         match said.ok()? {
             Value::Array(pair) => pair.get(1).map(text),
             _ => None,
@@ -235,7 +240,7 @@ impl Server<'_, '_> {
     fn has_sentinel(&mut self) -> bool {
         let mut command = redis::cmd("PUBSUB");
         command.arg("NUMSUB").arg("__sentinel__:hello");
-        let said = self.connection.ask(self.timing.store_timeout, &command);
+        let said = self.connection.command(self.timing.store_timeout, &command);
         let Ok(Value::Array(pair)) = said else {
             return false;
         };
@@ -247,7 +252,7 @@ impl Server<'_, '_> {
         let Ok(any) = GroupName::new("doctor") else {
             return;
         };
-        let only = self.connection.settings.only(host);
+        let only = self.connection.settings().only(host);
         let timeout = self.timing.store_timeout;
         let mut store = RedisStore::new(RedisKv::new(only, timeout, APPLICATION));
         let check = match (store.read(group.unwrap_or(&any)), group) {

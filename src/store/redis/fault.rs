@@ -1,13 +1,13 @@
 //! Faults between this process and a server, and what they mean.
 
-use std::io;
-
 use redis::ServerError;
 
-use crate::store::error::copy_of;
-use crate::store::net::deadline::{Activity, TimedOut};
-use crate::store::net::tls::{Insecure, Remedies};
-use crate::store::{StoreError, Trouble};
+use crate::store::Trouble;
+use crate::store::net::deadline::Activity;
+use crate::store::net::fault;
+use crate::store::net::tls::Remedies;
+
+pub(super) type Fault = fault::Fault<Said>;
 
 const REMEDIES: Remedies = Remedies {
     not_offered: "have the server listen with TLS (tls-port), or write redis://",
@@ -19,138 +19,46 @@ const REMEDIES: Remedies = Remedies {
 pub(super) const RIGHTS: &str =
     "have an administrator grant this user tokenrun's commands and keys with ACL SETUSER";
 
+/// What a server has said in place of an answer.
 #[derive(Debug)]
-pub(super) enum Fault {
-    /// It did not happen in time.
-    TimedOut(TimedOut),
-    /// An error of the operating system.
-    Io(Activity, io::Error),
-    /// The server has answered with an error.
-    Said {
+pub(super) enum Said {
+    /// An error.
+    Answer {
         doing: Activity,
         /// Its first word.
         code: String,
         text: String,
     },
-    /// The server has answered something else than was asked for.
+    /// Something else than was asked for.
     Nonsense(String),
-    /// An error of TLS, in words.
-    Tls(Insecure, String),
-    /// The server follows another one, whose address this is.
+    /// It follows another server, whose address this is.
     Replica(String),
-    /// The server removes tokens by this policy when its memory is full.
+    /// It removes tokens by this policy when its memory is full.
     Evicts(String),
-    /// The settings require something impossible.
-    Settings(String),
 }
 
-impl From<TimedOut> for Fault {
-    fn from(late: TimedOut) -> Self {
-        Self::TimedOut(late)
-    }
-}
-
-impl Fault {
-    pub(super) fn said(doing: Activity, error: &ServerError) -> Self {
+impl Said {
+    pub(super) fn answer(doing: Activity, error: &ServerError) -> Self {
         let code = error.code().to_owned();
         let text = error.details().unwrap_or_default();
         // Its first sentence, without the place in the script.
         let text = without_place(text);
         let text = text.split(". ").next().unwrap_or_default();
         let text = text.trim_end_matches('.').replace(['\r', '\n'], " ");
-        Self::Said {
+        Self::Answer {
             doing,
             text: format!("{code} {text}"),
             code,
         }
     }
 
-    /// Whether another server may be the one that accepts writes: nothing has happened.
-    pub(super) fn is_elsewhere(&self) -> bool {
-        match self {
-            Self::Replica(_) => true,
-            Self::Said { code, .. } => matches!(
-                code.as_str(),
-                "READONLY"
-                    | "MOVED"
-                    | "ASK"
-                    | "MASTERDOWN"
-                    | "LOADING"
-                    | "CLUSTERDOWN"
-                    | "NOREPLICAS"
-            ),
-            _ => false,
-        }
-    }
-
-    /// Whether the server has refused the request: it has not happened, and the connection stays
-    /// usable.
-    pub(super) const fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            Self::Said {
-                doing: Activity::Asking,
-                ..
-            } | Self::Replica(_)
-                | Self::Evicts(_)
-        )
-    }
-
-    /// Whether the server has too many clients.
+    /// True if the server has too many clients.
     pub(super) fn is_full(&self) -> bool {
-        matches!(self, Self::Said { text, .. } if text.contains("max number of clients"))
+        matches!(self, Self::Answer { text, .. } if text.contains("max number of clients"))
     }
 
-    /// Its kind.
-    pub(super) fn trouble(&self) -> Trouble {
-        match self {
-            Self::TimedOut(..) | Self::Nonsense(_) => Trouble::Unavailable,
-            Self::Replica(_) => Trouble::Refused,
-            Self::Io(_, error) => match error.kind() {
-                io::ErrorKind::PermissionDenied => Trouble::Denied,
-                io::ErrorKind::InvalidInput => Trouble::Misconfigured,
-                _ => Trouble::Unavailable,
-            },
-            Self::Tls(..) | Self::Settings(_) | Self::Evicts(_) => Trouble::Misconfigured,
-            Self::Said { doing, code, text } => said_trouble(*doing, code, text),
-        }
-    }
-
-    /// The fault in words.
-    pub(super) fn words(&self) -> String {
-        match self {
-            Self::TimedOut(late) => late.words(),
-            Self::Io(doing, error) => format!("{error}, while {}", doing.words()),
-            Self::Said { text, .. } => text.clone(),
-            Self::Nonsense(what) => format!("it does not answer as Redis does: {what}"),
-            Self::Tls(_, what) | Self::Settings(what) => what.clone(),
-            Self::Evicts(policy) => format!(
-                "when its memory is full it removes keys (maxmemory-policy {policy}), and it has done so, or its \
-                 counters were reset: a token that is removed lets two nodes run the job"
-            ),
-            Self::Replica(master) if master.len() < 2 => {
-                "it is a replica, and tokens are written on a master".into()
-            }
-            Self::Replica(master) => {
-                format!("it is a replica of {master}, and tokens are written on a master")
-            }
-        }
-    }
-
-    /// What to do, if known.
-    pub(super) fn remedy(&self) -> Option<&'static str> {
-        if let Self::Tls(why, _) = self {
-            return Some(why.remedy(&REMEDIES));
-        }
-        if matches!(self, Self::Evicts(_)) {
-            return Some(
-                "CONFIG SET maxmemory-policy noeviction, and in redis.conf; then tokenrun distrust",
-            );
-        }
-        let Self::Said { doing, code, text } = self else {
-            return None;
-        };
-        if *doing == Activity::LoggingIn && text.contains("AUTH") {
+    fn remedy_of(&self, doing: Activity, code: &str, text: &str) -> Option<&'static str> {
+        if doing == Activity::LoggingIn && text.contains("AUTH") {
             return Some("correct the user and the password in the URL, or REDISCLI_AUTH");
         }
         if is_denied_in_script(text) {
@@ -167,7 +75,7 @@ impl Fault {
                 "remove rename-command of EVAL, and of the commands that scripts call, from redis.conf",
             );
         }
-        Some(match code.as_str() {
+        Some(match code {
             "BUSY" => "wait for the script that the server runs, or end it with SCRIPT KILL",
             "NOAUTH" => "give a password: in the URL, or by REDISCLI_AUTH",
             "WRONGPASS" => "correct the user and the password in the URL, or REDISCLI_AUTH",
@@ -185,19 +93,69 @@ impl Fault {
             _ => return None,
         })
     }
+}
 
-    /// The fault as a store's error: `place` is the store, `host` the server.
-    pub(super) fn store_error(&self, place: &str, host: &str) -> StoreError {
-        let words = self.words();
-        let error = StoreError {
-            trouble: self.trouble(),
-            what: format!("the store {place} can't be used: server {host}: {words}"),
-            remedy: self.remedy().map(str::to_owned),
-            source: None,
-        };
+impl fault::Said for Said {
+    const TLS: Remedies = REMEDIES;
+
+    fn trouble(&self) -> Trouble {
         match self {
-            Self::Io(_, cause) => error.caused_by(copy_of(cause)),
-            _ => error,
+            Self::Answer { doing, code, text } => said_trouble(*doing, code, text),
+            Self::Nonsense(_) => Trouble::Unavailable,
+            Self::Replica(_) => Trouble::Refused,
+            Self::Evicts(_) => Trouble::Misconfigured,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Answer { text, .. } => text.clone(),
+            Self::Nonsense(what) => format!("it does not answer as Redis does: {what}"),
+            Self::Evicts(policy) => format!(
+                "when its memory is full it removes keys (maxmemory-policy {policy}), and it has done so, or its \
+                 counters were reset: a token that is removed lets two nodes run the job"
+            ),
+            Self::Replica(master) if master.len() < 2 => {
+                "it is a replica, and tokens are written on a master".into()
+            }
+            Self::Replica(master) => {
+                format!("it is a replica of {master}, and tokens are written on a master")
+            }
+        }
+    }
+
+    fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Answer { doing, code, text } => self.remedy_of(*doing, code, text),
+            Self::Evicts(_) => Some(
+                "CONFIG SET maxmemory-policy noeviction, and in redis.conf; then tokenrun distrust",
+            ),
+            Self::Nonsense(_) | Self::Replica(_) => None,
+        }
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        match self {
+            Self::Replica(_) => true,
+            Self::Answer { code, .. } => matches!(
+                code.as_str(),
+                "READONLY"
+                    | "MOVED"
+                    | "ASK"
+                    | "MASTERDOWN"
+                    | "LOADING"
+                    | "CLUSTERDOWN"
+                    | "NOREPLICAS"
+            ),
+            Self::Nonsense(_) | Self::Evicts(_) => false,
+        }
+    }
+
+    fn is_refusal(&self) -> bool {
+        match self {
+            Self::Answer { doing, .. } => *doing == Activity::Asking,
+            Self::Replica(_) | Self::Evicts(_) => true,
+            Self::Nonsense(_) => false,
         }
     }
 }
@@ -249,11 +207,11 @@ mod tests {
     use super::*;
 
     fn said(code: &str, text: &str) -> Fault {
-        Fault::Said {
+        Fault::Said(Said::Answer {
             doing: Activity::Asking,
             code: code.into(),
             text: format!("{code} {text}"),
-        }
+        })
     }
 
     #[test]
@@ -301,7 +259,7 @@ mod tests {
     fn only_a_server_that_can_have_another_in_its_place_leads_to_the_next() {
         assert!(said("READONLY", "").is_elsewhere());
         assert!(said("NOREPLICAS", "").is_elsewhere());
-        assert!(Fault::Replica("h:1".into()).is_elsewhere());
+        assert!(Fault::Said(Said::Replica("h:1".into())).is_elsewhere());
         assert!(!said("OOM", "").is_elsewhere());
         assert!(!said("NOPERM", "").is_elsewhere());
     }

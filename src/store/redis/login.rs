@@ -1,9 +1,10 @@
 //! What a new connection begins with: the password, the number of the database, and a name.
 
-use super::dial::Link;
-use super::fault::Fault;
+use super::fault::{Fault, Said};
+use super::link::Link;
 use super::settings::Settings;
 use crate::store::net::deadline::Activity;
+use crate::store::net::host::Host;
 
 /// What a new connection begins with.
 pub(super) struct Login {
@@ -13,10 +14,10 @@ pub(super) struct Login {
 }
 
 impl Login {
-    /// The commands for these settings. `application`: the connection's name.
-    pub(super) fn of(settings: &Settings, application: &str) -> Self {
+    /// The commands for this server.
+    pub(super) fn of(settings: &Settings, host: &Host) -> Self {
         let mut needed = Vec::new();
-        let password = settings.password.as_ref().map(|it| it.0.as_str());
+        let password = host.password.as_ref().map(|it| it.0.as_str());
         if settings.user.is_some() || password.is_some() {
             let mut command = redis::cmd("AUTH");
             if let Some(user) = &settings.user {
@@ -32,7 +33,7 @@ impl Login {
             needed.push(command);
         }
         let mut name = redis::cmd("CLIENT");
-        name.arg("SETNAME").arg(application);
+        name.arg("SETNAME").arg(&settings.application);
         Self { needed, name }
     }
 
@@ -47,14 +48,16 @@ impl Login {
         for _ in &self.needed {
             match link.receive(Activity::LoggingIn).await {
                 Ok(_) => {}
-                Err(fault @ Fault::Said { .. }) => failed = failed.or(Some(fault)),
+                Err(fault @ Fault::Said(Said::Answer { .. })) => failed = failed.or(Some(fault)),
                 Err(fault) => return Err(failed.unwrap_or(fault)),
             }
         }
         match link.receive(Activity::LoggingIn).await {
             // In place of its first answer, and the server closes the connection.
-            Err(fault) if fault.is_full() => failed = failed.or(Some(fault)),
-            Ok(_) | Err(Fault::Said { .. }) => {}
+            Err(fault) if fault.said().is_some_and(Said::is_full) => {
+                failed = failed.or(Some(fault))
+            }
+            Ok(_) | Err(Fault::Said(Said::Answer { .. })) => {}
             Err(fault) => return Err(failed.unwrap_or(fault)),
         }
         failed.map_or(Ok(()), Err)

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection::Connection;
-use super::dial::Link;
+use super::link::{Link, Session};
 use crate::store::Notifier;
 
 /// A subscription takes at most this part of a call's time: regular looks go on without it.
@@ -18,11 +17,7 @@ pub(super) struct Subscription {
 
 impl Subscription {
     /// A new one. `None`: regular looks are what is left.
-    pub(super) fn to(
-        channel: &str,
-        connection: &mut Connection,
-        timeout: Duration,
-    ) -> Option<Self> {
+    pub(super) fn to(channel: &str, connection: &mut Session, timeout: Duration) -> Option<Self> {
         let link = connection.subscribe(timeout / PART, channel).ok()?;
         Some(Self {
             link,
@@ -35,7 +30,7 @@ impl Subscription {
     }
 
     /// The same one without what it has received. `None`: it is over, which would notify for ever.
-    pub(super) fn cleared(mut self, connection: &mut Connection) -> Option<Self> {
+    pub(super) fn cleared(mut self, connection: &mut Session) -> Option<Self> {
         connection.drain(&mut self.link).then_some(self)
     }
 

@@ -5,10 +5,10 @@
 //! `redis` means the same.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::PathBuf;
 
 use crate::store::net::address::{Address, BadAddress, number};
+use crate::store::net::host::{self, Host, Servers};
 use crate::store::net::secret::Secret;
 use crate::store::net::tls::{ClientCertificate, Roots};
 
@@ -29,23 +29,6 @@ const PARAMETERS: [&str; 5] = ["db", "prefix", "cacert", "cert", "key"];
 
 /// The prefix of keys, without the braces that keep them on one node of a cluster.
 const PREFIX: &str = "tokenrun";
-
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Host {
-    Unix(PathBuf),
-    Tcp { name: String, port: u16 },
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unix(path) => write!(f, "{}", path.display()),
-            Self::Tcp { name, port } if name.contains(':') => write!(f, "[{name}]:{port}"),
-            Self::Tcp { name, port } => write!(f, "{name}:{port}"),
-        }
-    }
-}
 
 /// The files of TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,14 +55,15 @@ impl Tls {
 /// Everything that a connection needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    pub hosts: Vec<Host>,
-    /// Whether the connection goes by TLS, and how.
+    pub servers: Servers,
+    /// How the connection goes by TLS, if it does.
     pub tls: Option<Tls>,
     pub user: Option<String>,
-    pub password: Option<Secret>,
     pub database: u32,
     /// All keys begin with this.
     pub prefix: String,
+    /// The connection's name on the server.
+    pub application: String,
     scheme: &'static str,
 }
 
@@ -94,44 +78,53 @@ pub fn is_scheme(scheme: &str) -> bool {
 }
 
 impl Settings {
-    /// Whether all servers are on this host, by their sockets.
-    pub(super) fn is_near(&self) -> bool {
-        let mut hosts = self.hosts.iter();
-        hosts.all(|host| matches!(host, Host::Unix(_)))
-    }
-
     /// Reads a URL. `variable` looks an environment variable up.
     ///
     /// # Errors
     /// What is wrong with the URL.
     pub fn read(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, BadAddress> {
         let mut settings = parse(text)?;
-        if settings.password.is_none() {
+        if !settings.has_password() {
             let mut names = ["REDISCLI_AUTH", "VALKEYCLI_AUTH"];
             if settings.scheme.starts_with("valkey") {
                 names.reverse();
             }
             let given = names.into_iter().find_map(variable);
-            settings.password = given.filter(|text| !text.is_empty()).map(Secret);
+            let given = given.filter(|text| !text.is_empty()).map(Secret);
+            settings.servers.set_password(given.as_ref());
         }
         Ok(settings)
     }
 
-    /// The same with this server alone.
+    /// True if a password is given.
     #[must_use]
-    pub(super) fn only(&self, host: &Host) -> Self {
-        Self {
-            hosts: vec![host.clone()],
-            ..self.clone()
-        }
+    pub fn has_password(&self) -> bool {
+        let mut hosts = self.servers.hosts.iter();
+        hosts.any(|host| host.password.is_some())
+    }
+
+    fn prefix_name(&self) -> &str {
+        let inner = self.prefix.strip_prefix('{');
+        inner
+            .and_then(|it| it.strip_suffix("}:"))
+            .unwrap_or(&self.prefix)
+    }
+}
+
+impl host::Settings for Settings {
+    fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    fn servers_mut(&mut self) -> &mut Servers {
+        &mut self.servers
     }
 
     /// The URL without its password and the files of TLS.
-    #[must_use]
-    pub fn name(&self) -> String {
+    fn name(&self) -> String {
         let user = self.user.as_ref().map(|user| format!("{user}@"));
-        let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
-        let is_unix = matches!(self.hosts.first(), Some(Host::Unix(_)));
+        let hosts: Vec<String> = self.servers.hosts.iter().map(ToString::to_string).collect();
+        let is_unix = self.servers.hosts.first().is_some_and(Host::is_unix);
         let database = match self.database {
             0 => String::new(),
             number if is_unix => format!("?db={number}"),
@@ -149,13 +142,6 @@ impl Settings {
             other => format!("{name}{joint}prefix={other}"),
         }
     }
-
-    fn prefix_name(&self) -> &str {
-        let inner = self.prefix.strip_prefix('{');
-        inner
-            .and_then(|it| it.strip_suffix("}:"))
-            .unwrap_or(&self.prefix)
-    }
 }
 
 /// Reads a URL alone.
@@ -169,20 +155,23 @@ pub fn parse(text: &str) -> Result<Settings, BadAddress> {
     };
     let address = Address::read(text, |name| PARAMETERS.contains(&name))?;
     let mut settings = Settings {
-        hosts: Vec::new(),
+        servers: Servers::new(Vec::new()),
         tls: tls.then_some(Tls::DEFAULT),
         user: address.user,
-        password: address.password.map(Secret),
         database: 0,
         prefix: format!("{{{PREFIX}}}:"),
+        application: "tokenrun".into(),
         scheme,
     };
     if unix {
-        settings.hosts.push(socket(&address.hosts, &address.path)?);
+        let only = socket(&address.hosts, &address.path)?;
+        settings.servers.hosts.push(only);
     } else {
-        settings.hosts = address.hosts.into_iter().map(host).collect();
+        settings.servers.hosts = address.hosts.into_iter().map(host).collect();
         settings.database = database(&address.path)?;
     }
+    let password = address.password.map(Secret);
+    settings.servers.set_password(password.as_ref());
     let in_path = !unix && !address.path.is_empty();
     let mut names = BTreeSet::from_iter(in_path.then_some("db"));
     for (name, value) in &address.parameters {
@@ -212,21 +201,17 @@ fn check(settings: Settings) -> Result<Settings, BadAddress> {
 
 fn socket(hosts: &[(String, Option<u16>)], path: &str) -> Result<Host, BadAddress> {
     match hosts {
-        [(name, None)] if name.is_empty() && !path.is_empty() => {
-            Ok(Host::Unix(PathBuf::from(format!("/{path}"))))
-        }
+        [(name, None)] if name.is_empty() && !path.is_empty() => Ok(Host::unix(format!("/{path}"))),
         _ => bad("names no socket by an absolute path: write redis+unix:///run/redis.sock"),
     }
 }
 
 fn host((name, port): (String, Option<u16>)) -> Host {
-    let here = || "127.0.0.1".to_owned();
-    Host::Tcp {
-        name: Some(name)
-            .filter(|name| !name.is_empty())
-            .unwrap_or_else(here),
-        port: port.unwrap_or(PORT),
-    }
+    let name = match name.as_str() {
+        "" => "127.0.0.1",
+        name => name,
+    };
+    Host::tcp(name, port.unwrap_or(PORT))
 }
 
 fn database(text: &str) -> Result<u32, BadAddress> {
@@ -262,40 +247,42 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), BadAddres
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::net::host::Settings as _;
+
+    fn password_of(settings: &Settings) -> Option<Secret> {
+        settings.servers.hosts[0].password.clone()
+    }
 
     fn tcp(name: &str, port: u16) -> Host {
-        Host::Tcp {
-            name: name.into(),
-            port,
-        }
+        Host::tcp(name, port)
     }
 
     #[test]
     fn a_url_names_servers_a_database_a_user_and_a_prefix() {
         let it = parse("redis://etl:s%40cret@db1,db2:7000,[::1]:7001/3?prefix=jobs").unwrap();
         assert_eq!(
-            it.hosts,
+            it.servers.hosts,
             [tcp("db1", 6379), tcp("db2", 7000), tcp("::1", 7001)]
         );
         assert_eq!(it.user.as_deref(), Some("etl"));
-        assert_eq!(it.password, Some(Secret("s@cret".into())));
+        assert_eq!(password_of(&it), Some(Secret("s@cret".into())));
         assert_eq!((it.database, it.prefix.as_str()), (3, "{jobs}:"));
         assert_eq!(
             it.name(),
             "redis://etl@db1:6379,db2:7000,[::1]:7001/3?prefix=jobs"
         );
         let least = parse("valkey://").unwrap();
-        assert_eq!(least.hosts, [tcp("127.0.0.1", 6379)]);
+        assert_eq!(least.servers.hosts, [tcp("127.0.0.1", 6379)]);
         assert_eq!((least.tls, least.prefix.as_str()), (None, "{tokenrun}:"));
         let only_password = parse("redis://:secret@h").unwrap();
         assert_eq!(only_password.user, None);
-        assert_eq!(only_password.password, Some(Secret("secret".into())));
+        assert_eq!(password_of(&only_password), Some(Secret("secret".into())));
     }
 
     #[test]
     fn a_socket_has_an_absolute_path() {
         let it = parse("redis+unix:///run/a%20b.sock?db=2").unwrap();
-        assert_eq!(it.hosts, [Host::Unix("/run/a b.sock".into())]);
+        assert_eq!(it.servers.hosts, [Host::unix("/run/a b.sock")]);
         assert_eq!(it.database, 2);
         assert_eq!(it.name(), "redis+unix:///run/a b.sock?db=2");
         assert!(parse("redis+unix://run/x.sock").is_err());
@@ -345,15 +332,15 @@ mod tests {
             "VALKEYCLI_AUTH" => Some("valk".to_owned()),
             _ => None,
         };
-        let password = |url: &str| Settings::read(url, both).unwrap().password.unwrap().0;
+        let password = |url: &str| password_of(&Settings::read(url, both).unwrap()).unwrap().0;
         assert_eq!(password("redis://h"), "red");
         assert_eq!(password("valkeys://h"), "valk");
         assert_eq!(password("redis://:own@h"), "own");
         let valkey = |name: &str| (name == "VALKEYCLI_AUTH").then(|| "v".to_owned());
-        let found = Settings::read("redis://h", valkey).unwrap().password;
+        let found = password_of(&Settings::read("redis://h", valkey).unwrap());
         assert_eq!(found, Some(Secret("v".into())));
         assert_eq!(
-            Settings::read("redis://h", |_| None).unwrap().password,
+            password_of(&Settings::read("redis://h", |_| None).unwrap()),
             None
         );
     }

@@ -3,21 +3,20 @@
 use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 use super::fault::Fault;
 use super::settings::Tls;
 use crate::store::net::deadline::Activity;
-use crate::store::net::tls::{Demands, Insecure, bad_certificate, config, is_certain, of_certificate};
+use crate::store::net::dial::Stream;
+use crate::store::net::tls::{Demands, Insecure, config};
 
 /// Makes a connection secure.
 pub(super) async fn secure(
     files: &Tls,
     name: &str,
-    stream: TcpStream,
-) -> Result<TlsStream<TcpStream>, Fault> {
+    stream: Box<dyn Stream>,
+) -> Result<Box<dyn Stream>, Fault> {
     let other = |text| Fault::Tls(Insecure::Other, text);
     let config = config(Demands {
         roots: Some(&files.roots),
@@ -31,11 +30,11 @@ pub(super) async fn secure(
     let name = ServerName::try_from(name.to_owned())
         .map_err(|_| other(format!("{name:?} is no name that a certificate can have")))?;
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    connecting.await.map_err(|error| match is_certain(&error) {
-        true => {
-            let why = bad_certificate(&error).map_or(Insecure::Other, of_certificate);
-            Fault::Tls(why, format!("no TLS with it: {error}"))
-        }
-        false => Fault::Io(Activity::Securing, error),
-    })
+    match connecting.await {
+        Ok(stream) => Ok(Box::new(stream)),
+        Err(error) => Err(match Fault::of_handshake(Activity::Securing, error) {
+            Fault::Tls(why, what) => Fault::Tls(why, format!("no TLS with it: {what}")),
+            fault => fault,
+        }),
+    }
 }

@@ -10,8 +10,8 @@ use super::super::settings::{Settings, SslMode};
 use crate::store::checkup::Check;
 use crate::store::net::deadline::{Activity, TimedOut};
 use crate::store::net::dial::ends;
+use crate::store::net::fault::Said as _;
 use crate::store::net::host::{Host, Place};
-use crate::store::net::tls::Remedies;
 
 /// The name of a server, once its addresses are known.
 pub(super) fn name(host: &Host, addresses: &[SocketAddr]) -> Option<Check> {
@@ -109,7 +109,7 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
             "see whether the server is stopped, overloaded or out of disk, and whether it is MySQL or \
              MariaDB that listens there",
         ),
-        Fault::Tls(why, _) => ("tls", why.remedy(&REMEDIES)),
+        Fault::Tls(why, _) => ("tls", why.remedy(&Said::TLS)),
         Fault::Settings(_) => ("tls", "correct the store's settings"),
         Fault::Said(Said::ReadOnly) => ("server", "name the server that accepts writes"),
         Fault::Said(Said::Login(_)) => (
@@ -158,9 +158,3 @@ fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
         _ => "see whether the host is up and reached from here",
     }
 }
-
-const REMEDIES: Remedies = Remedies {
-    not_offered: "set ssl_cert and ssl_key on the server; ssl-mode=PREFERRED does without",
-    untrusted: "give the certificate of the authority that signed the server's as ssl-ca",
-    other: "correct the files of ssl-ca, ssl-cert and ssl-key, or the server's TLS versions",
-};

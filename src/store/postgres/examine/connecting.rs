@@ -10,8 +10,8 @@ use super::server::{flag, text};
 use crate::store::Trouble;
 use crate::store::checkup::Check;
 use crate::store::net::deadline::{Activity, TimedOut};
+use crate::store::net::fault::Said as _;
 use crate::store::net::host::{Host, Place};
-use crate::store::net::tls::Remedies;
 use crate::store::postgres::conninfo::settings::{Settings, SslMode};
 use crate::store::postgres::fault::{Fault, Said};
 
@@ -113,7 +113,7 @@ fn failure(settings: &Settings, host: &Host, fault: &Fault) -> Check {
             "check whether the server is stopped, overloaded or out of disk, and whether it is PostgreSQL \
              that listens there",
         ),
-        Fault::Tls(why, _) => Check::fail("tls", trouble, words, why.remedy(&REMEDIES)),
+        Fault::Tls(why, _) => Check::fail("tls", trouble, words, why.remedy(&Said::TLS)),
         Fault::Settings(_) => Check::fail("tls", trouble, words, "correct the store's settings"),
         Fault::Said(Said::Standby) => Check::fail("server", trouble, words, "name the primary"),
         Fault::Said(said) => refused(settings, said, trouble, &words),
@@ -171,13 +171,6 @@ fn refused(settings: &Settings, said: &Said, trouble: Trouble, words: &str) -> C
     let found = format!("as {} to {}: {words}", settings.user, settings.dbname);
     Check::fail(step, trouble, found, remedy)
 }
-
-const REMEDIES: Remedies = Remedies {
-    not_offered: "set ssl = on and a certificate on the server; sslmode=prefer does without",
-    untrusted: "give the certificate of the authority that signed the server's as sslrootcert, or have \
-             the server's signed by one that is in there",
-    other: "correct the files of sslrootcert, sslcert and sslkey, or the server's TLS versions",
-};
 
 /// An existing connection, as far as TLS and the login are concerned.
 pub(super) struct Made {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::super::script::MOST_LAG;
-use super::super::settings::Host;
 use crate::store::Trouble;
 use crate::store::checkup::Check;
+use crate::store::net::host::{Host, Place};
 
 /// The fields of INFO.
 pub(super) struct Info(pub(super) BTreeMap<String, String>);
@@ -33,11 +33,11 @@ impl Info {
 }
 
 pub(super) fn tls(host: &Host, secured: bool) -> Option<Check> {
-    match host {
+    match &host.place {
         _ if secured => Some(Check::fine("tls", "encrypted, and the certificate is good")),
-        Host::Unix(_) => None,
-        Host::Tcp { name, .. } if is_local(name) => None,
-        Host::Tcp { .. } => Some(Check::warn(
+        Place::Unix(_) => None,
+        Place::Tcp { to, .. } if is_local(to) => None,
+        Place::Tcp { .. } => Some(Check::warn(
             "tls",
             "not encrypted: the password and every token can be read on the network",
             "have the server listen with TLS, and write rediss://",
