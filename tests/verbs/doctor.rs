@@ -194,14 +194,16 @@ fn a_user_without_permission_learns_the_owner() {
 fn a_store_that_every_user_may_write_to_is_a_warning() {
     let site = site();
     site.short("a").end().with_code(0);
-    // What lies beside the file is for the same users.
-    for end in ["", "-wal", "-shm"] {
-        let file = format!("{}{end}", site.store.database().display());
-        if fs::exists(&file).unwrap() {
-            fs::set_permissions(file, Permissions::from_mode(0o666)).unwrap();
-        }
-    }
-    fs::set_permissions(site.file("state"), Permissions::from_mode(0o777)).unwrap();
+    let open = |path: &str, mode| {
+        fs::set_permissions(site.file(path), Permissions::from_mode(mode)).unwrap();
+    };
+    open("state", 0o777);
+    open("state/tokens.db", 0o666);
+    // What lies beside it is not for the same users: it could be a private file.
+    let all = found(site.verb(&["doctor"]), 78);
+    says(&all, "file", "FAIL", &["-wal", "mode of the database"]);
+    open("state/tokens.db-wal", 0o666);
+    open("state/tokens.db-shm", 0o666);
     let all = found(site.verb(&["doctor"]), 0);
     says(&all, "file", "warn", &["every user", "chmod"]);
     says(&all, "directory", "warn", &["every user"]);

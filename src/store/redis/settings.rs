@@ -64,7 +64,7 @@ pub struct Settings {
     pub prefix: String,
     /// The connection's name on the server.
     pub application: String,
-    scheme: &'static str,
+    pub(super) scheme: &'static str,
 }
 
 fn bad<T>(what: impl Into<String>) -> Result<T, BadAddress> {
