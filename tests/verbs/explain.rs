@@ -98,7 +98,7 @@ fn a_paused_group_changes_by_the_clock_or_by_an_act(site: &Site) {
         (&shown["clause"], &shown["changes_in_ms"]),
         (&6.into(), &Value::Null)
     );
-    // A shorter pause would not replace it.
+    // A longer pause would stay.
     site.verb(&["resume", "-g", GROUP]).end().with_code(0);
     let pause = site.verb(&["pause", "-g", GROUP, "--for", "1h"]);
     pause.end().with_code(0);

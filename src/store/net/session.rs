@@ -201,13 +201,13 @@ impl<L: Link> Session<L> {
     pub(in crate::store) fn connect(&mut self, limit: Duration) -> Result<(), Fault<L::Said>> {
         self.run(limit, async |session, deadline| {
             session.link = None;
-            session.link = Some(session.to_first(deadline).await?);
+            session.link = Some(session.first_link(deadline).await?);
             Ok(())
         })
     }
 
     /// The connection, or one to the first server, in any state; to be given back by [`Self::keep`].
-    pub(in crate::store) async fn to_first(
+    pub(in crate::store) async fn first_link(
         &mut self,
         deadline: Deadline,
     ) -> Result<L, Fault<L::Said>> {

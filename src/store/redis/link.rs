@@ -217,7 +217,7 @@ impl Session {
     /// fault the next command connects anew.
     pub(super) fn command(&mut self, limit: Duration, command: &Cmd) -> Result<Value, Fault> {
         self.run(limit, async |session, deadline| {
-            let mut link = session.to_first(deadline).await?;
+            let mut link = session.first_link(deadline).await?;
             let value = bound(deadline, Activity::Asking, link.command(command)).await?;
             session.keep(link);
             Ok(value)
