@@ -188,8 +188,11 @@ pub(crate) mod tests {
         ("u:4/secret@h/4", "%2F"),
     ];
 
+    /// The names of servers, with their ports.
+    type Servers = &'static [(&'static str, Option<u16>)];
+
     /// URLs that all schemes accept, without the scheme, and their servers.
-    pub(crate) const GOOD: [(&str, &[(&str, Option<u16>)]); 9] = [
+    pub(crate) const GOOD: [(&str, Servers); 9] = [
         ("u@h/4", &[("h", None)]),
         ("u:p@h:99/4", &[("h", Some(99))]),
         ("u:p%2F%3F%40%3A%25@h/4", &[("h", None)]),
