@@ -188,7 +188,7 @@ pub(crate) mod tests {
         ("u:4/secret@h/4", "%2F"),
     ];
 
-    /// Names and ports.
+    /// The names of servers, with their ports.
     type Servers = &'static [(&'static str, Option<u16>)];
 
     /// URLs that all schemes accept, without the scheme, and their servers.

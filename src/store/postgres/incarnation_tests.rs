@@ -40,29 +40,62 @@ fn note(store: &mut PostgresStore) {
     assert!(matches!(swapped, Swapped::Done(_)), "{swapped:?}");
 }
 
-/// A grant by what was read.
-fn granted(reading: &Reading, n: u64) -> Swap {
+/// A group without a row, one whose token is free, and one whose token a run holds: each is granted by another
+/// statement.
+const GROUPS: [&str; 3] = ["new", "free", "running"];
+
+/// A grant of this group.
+fn granted(store: &mut PostgresStore, group: &str, n: u64) -> Swap {
+    let claim = claim(group, "a", &format!("s{n}"));
+    let reading = store.read(&claim.group).unwrap();
     let row = reading.row.as_ref();
-    let session = format!("s{n}");
-    let claim = claim("g", "a", &session);
     let mut swap = grant(&claim, GrantKind::Bind, row, &reading.now, version(n));
     swap.note = reading.memory.note.clone().map(Box::new);
     swap
+}
+
+/// A grant of each of the groups.
+fn grants(store: &mut PostgresStore, n: u64) -> Vec<Swap> {
+    let numbers = (n..).step_by(3);
+    let groups = GROUPS.iter().zip(numbers);
+    groups.map(|(group, n)| granted(store, group, n)).collect()
+}
+
+fn happens(store: &mut PostgresStore, swap: &Swap) {
+    let swapped = store.swap(swap).unwrap();
+    assert!(matches!(swapped, Swapped::Done(_)), "{swapped:?}");
+}
+
+fn conflict(store: &mut PostgresStore, swaps: &[Swap]) {
+    for swap in swaps {
+        let swapped = store.swap(swap).unwrap();
+        assert_eq!(swapped, Swapped::Conflict, "{}", swap.group());
+    }
+}
+
+fn with_groups(database: &Database<'_>) -> PostgresStore {
+    let mut store = store(database);
+    for (group, n) in [("free", 100), ("running", 101)] {
+        let swap = granted(&mut store, group, n);
+        happens(&mut store, &swap);
+    }
+    let free = "UPDATE tokenrun.tokens SET state = 'free', client_bound = NULL, document = document - 'run'";
+    database.sql(&format!("{free} WHERE token_group = 'free'"));
+    store
 }
 
 /// A backup that is put back between the look and the grant has the versions that were read.
 #[test]
 fn a_grant_that_was_judged_before_a_restore_conflicts() {
     let database = Server::shared().database();
-    let mut store = store(&database);
-    for n in 1..4 {
-        let swap = granted(&read(&mut store), n);
-        database.sql("UPDATE tokenrun.meta SET note = note");
-        assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict, "{n}");
-        note(&mut store);
-        let after = read(&mut store);
-        let again = store.swap(&granted(&after, n)).unwrap();
-        assert!(matches!(again, Swapped::Done(_)), "{again:?}");
+    let mut store = with_groups(&database);
+    let swaps = grants(&mut store, 1);
+    database.sql("UPDATE tokenrun.meta SET note = note");
+    conflict(&mut store, &swaps);
+    note(&mut store);
+    conflict(&mut store, &swaps);
+    for swap in grants(&mut store, 10) {
+        happens(&mut store, &swap);
     }
 }
 
@@ -70,10 +103,9 @@ fn a_grant_that_was_judged_before_a_restore_conflicts() {
 fn a_server_that_stops_to_sync_is_noted_and_grants_nothing_by_the_note_before() {
     let server = Server::start(&[]);
     let database = server.database();
-    let mut store = store(&database);
-    let before = read(&mut store);
-    assert!(before.memory.durable);
-    let swap = granted(&before, 1);
+    let mut store = with_groups(&database);
+    assert!(read(&mut store).memory.durable);
+    let swaps = grants(&mut store, 1);
     server.sql("postgres", "ALTER SYSTEM SET fsync = off");
     server.sql("postgres", "SELECT pg_reload_conf()");
     let begun = Instant::now();
@@ -83,14 +115,21 @@ fn a_server_that_stops_to_sync_is_noted_and_grants_nothing_by_the_note_before() 
             "the server's new settings do not show"
         );
     }
-    assert_eq!(store.swap(&swap).unwrap(), Swapped::Conflict);
+    conflict(&mut store, &swaps);
     note(&mut store);
     let after = read(&mut store);
     let noted = after.memory.note.clone().unwrap();
     assert!(!noted.durable_then, "{noted:?}");
     assert_eq!(after.memory.observed(&after.now).0, Served::Everything);
-    let done = store.swap(&granted(&after, 2)).unwrap();
-    assert!(matches!(done, Swapped::Done(_)), "{done:?}");
+    for swap in grants(&mut store, 10) {
+        happens(&mut store, &swap);
+    }
+    // A look in another clock epoch asks the server anew.
+    database.sql(
+        "UPDATE tokenrun.meta SET written_by = pg_current_xact_id()::text,
+            note = jsonb_set(note::jsonb, '{epoch}', '\"x\"')::text",
+    );
+    assert!(!read(&mut store).memory.durable);
 }
 
 #[test]

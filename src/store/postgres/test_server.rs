@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::unistd::{User, geteuid};
 
+#[allow(clippy::duplicate_mod)]
 #[path = "../test_libraries.rs"]
 mod libraries;
 

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use nix::unistd::{User, geteuid};
 
 // Two servers have it, in two crates.
+#[allow(clippy::duplicate_mod)]
 #[path = "../../test_libraries.rs"]
 mod libraries;
 
