@@ -185,7 +185,7 @@ fn dense(seed: u64) -> String {
             .wrapping_add(1);
         format!("{:08x}", state >> 32)
     });
-    word.take(750).collect()
+    word.take(120).collect()
 }
 
 const SHORT_LEASE: [&str; 3] = ["--takeover-after=8s", "--heartbeat=1s", "--kill-grace=1s"];
