@@ -260,10 +260,9 @@ mod tests {
     #[test]
     fn a_url_names_servers_a_database_a_user_and_a_prefix() {
         let it = parse("redis://etl:s%40cret@db1,db2:7000,[::1]:7001/3?prefix=jobs").unwrap();
-        assert_eq!(
-            it.servers.hosts,
-            [tcp("db1", 6379), tcp("db2", 7000), tcp("::1", 7001)]
-        );
+        let places = it.servers.hosts.iter().map(|host| &host.place);
+        let servers = [tcp("db1", 6379), tcp("db2", 7000), tcp("::1", 7001)];
+        assert!(places.eq(servers.iter().map(|host| &host.place)));
         assert_eq!(it.user.as_deref(), Some("etl"));
         assert_eq!(password_of(&it), Some(Secret("s@cret".into())));
         assert_eq!((it.database, it.prefix.as_str()), (3, "{jobs}:"));
