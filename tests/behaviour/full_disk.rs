@@ -88,7 +88,7 @@ fn a_disk_that_fails_to_write_the_end_of_a_run_is_not_asked_again() {
     for words in [&[][..], &["--once=k"]] {
         let line = store.free_run("a").with(words).job(&["true"]);
         let ended = line.under(&broken).end();
-        ended.tells(&["Input/output error", "the disk is broken"]);
+        ended.tells(&["os error 5", "the disk is broken"]);
         let trace = std::fs::read_to_string(store.file("trace")).unwrap();
         assert_eq!(trace.matches("INJECTED").count(), 1, "{trace}");
     }
