@@ -60,7 +60,10 @@ fn a_session_that_leaked_is_no_way_in() {
     let first = store.free_run("node-a").start();
     let job = store.until_begun("node-a");
     let session = store.status()["session"].as_str().unwrap().to_owned();
-    for (client, holder) in [("node-a", "an earlier run of node-a"), ("node-b", "node-a")] {
+    for (client, holder) in [
+        ("node-a", "node-a, in an earlier run"),
+        ("node-b", "node-a"),
+    ] {
         let line = store.free_run(client).job(&["touch", "ran"]);
         let ended = line.env("TOKENRUN_SESSION", &session).end().with_code(75);
         ended.says(&[&format!("\"job\" is held by {holder}")]);

@@ -31,7 +31,10 @@ fn a_session_that_leaked_is_no_way_in(site: &Site) {
     site.store.until_begun("node-a");
     let status = site.verb(&["status", "--json"]).end().with_code(0).json();
     let session = status[0]["session"].as_str().unwrap().to_owned();
-    for (client, holder) in [("node-a", "an earlier run of node-a"), ("node-b", "node-a")] {
+    for (client, holder) in [
+        ("node-a", "node-a, in an earlier run"),
+        ("node-b", "node-a"),
+    ] {
         let line = site.run(client).job(&["touch", "ran"]);
         let ended = line.env("TOKENRUN_SESSION", &session).end().with_code(75);
         ended.says(&[&format!("\"job\" is held by {holder}")]);

@@ -68,7 +68,7 @@ fn a_supervisor_killed_alone_is_taken_over_once_its_guard_has_ended_the_job() {
 
     for _ in 0..3 {
         let early = next(&store, "node-a").end().with_code(75);
-        early.says(&["\"job\" is held by an earlier run of node-a on this host"]);
+        early.says(&["\"job\" is held by node-a, in an earlier run on this host"]);
     }
     assert!(alive(job));
     signal(job, Signal::SIGKILL);
