@@ -109,7 +109,7 @@ fn a_frozen_server_ends_no_wait_but_its_time_out(kind: Kind) {
     server.signal(Signal::SIGCONT);
     ended
         .with_code(69)
-        .says(&["no answer within", "port", "was not started"]);
+        .says(&["no answer within", "127.0.0.1:", "was not started"]);
 }
 
 fn a_job_is_ended_in_time_when_the_server_stays_frozen(kind: Kind) {

@@ -50,7 +50,7 @@ fn a_frozen_server_ends_no_wait_but_its_time_out() {
     all(&server, Signal::SIGCONT);
     ended
         .with_code(69)
-        .says(&["no answer within", "port", "was not started"]);
+        .says(&["no answer within", "127.0.0.1:", "was not started"]);
 }
 
 #[test]
