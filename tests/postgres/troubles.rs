@@ -102,7 +102,7 @@ fn a_server_that_is_full_when_the_connection_is_lost() {
         .with(&PATIENT)
         .end()
         .with_code(69)
-        .says(&["53300", "127.0.0.1:", "was not started"]);
+        .says(&["53300", ".s.PGSQL.", "was not started"]);
     for mut other in others.drain(..) {
         other.kill().unwrap();
         other.wait().unwrap();
