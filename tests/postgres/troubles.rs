@@ -98,11 +98,11 @@ fn a_server_that_is_full_when_the_connection_is_lost() {
     database.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'u'");
     let said = run.until_says("it is ended in");
     assert!(said.contains("SQLSTATE"), "{said}");
-    site.short("b")
-        .with(&PATIENT)
-        .end()
-        .with_code(69)
-        .says(&["53300", ".s.PGSQL.", "was not started"]);
+    site.short("b").with(&PATIENT).end().with_code(69).says(&[
+        "53300",
+        ".s.PGSQL.",
+        "was not started",
+    ]);
     for mut other in others.drain(..) {
         other.kill().unwrap();
         other.wait().unwrap();

@@ -90,6 +90,27 @@ impl Link {
         }
     }
 
+    /// Receives all answers to a log-in, and reports the first error.
+    async fn receive_login(&mut self, login: &Login) -> Result<(), Fault> {
+        let mut failed = None;
+        for _ in 0..login.needed() {
+            match self.receive(Activity::LoggingIn).await {
+                Ok(_) => {}
+                Err(fault @ Fault::Said(Said::Answer { .. })) => failed = failed.or(Some(fault)),
+                Err(fault) => return Err(failed.unwrap_or(fault)),
+            }
+        }
+        match self.receive(Activity::LoggingIn).await {
+            // In place of its first answer, and the server closes the connection.
+            Err(fault) if fault.said().is_some_and(Said::is_full) => {
+                failed = failed.or(Some(fault))
+            }
+            Ok(_) | Err(Fault::Said(Said::Answer { .. })) => {}
+            Err(fault) => return Err(failed.unwrap_or(fault)),
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
     /// Reads and drops whatever has come. `false`: the connection is over.
     async fn drain(&mut self) -> bool {
         let mut bytes = [0_u8; 512];
@@ -123,7 +144,7 @@ impl Link {
                 let mut bytes = login.bytes();
                 bytes.extend_from_slice(&command.bytes);
                 self.send(&bytes, Activity::LoggingIn).await?;
-                login.receive(self).await?;
+                self.receive_login(&login).await?;
                 self.receive(Activity::Asking).await?
             }
         };
@@ -178,7 +199,7 @@ impl session::Link for Link {
         }
         let logging_in = async {
             link.send(&login.bytes(), Activity::LoggingIn).await?;
-            login.receive(&mut link).await
+            link.receive_login(&login).await
         };
         bound(deadline, Activity::LoggingIn, logging_in).await?;
         Ok(link)

@@ -1,9 +1,6 @@
 //! What a new connection begins with: the password, the number of the database, and a name.
 
-use super::fault::{Fault, Said};
-use super::link::Link;
 use super::settings::Settings;
-use crate::store::net::deadline::Activity;
 use crate::store::net::host::Host;
 
 /// What a new connection begins with.
@@ -42,24 +39,8 @@ impl Login {
         commands.flat_map(redis::Cmd::get_packed_command).collect()
     }
 
-    /// Receives all answers, and reports the first error.
-    pub(super) async fn receive(&self, link: &mut Link) -> Result<(), Fault> {
-        let mut failed = None;
-        for _ in &self.needed {
-            match link.receive(Activity::LoggingIn).await {
-                Ok(_) => {}
-                Err(fault @ Fault::Said(Said::Answer { .. })) => failed = failed.or(Some(fault)),
-                Err(fault) => return Err(failed.unwrap_or(fault)),
-            }
-        }
-        match link.receive(Activity::LoggingIn).await {
-            // In place of its first answer, and the server closes the connection.
-            Err(fault) if fault.said().is_some_and(Said::is_full) => {
-                failed = failed.or(Some(fault))
-            }
-            Ok(_) | Err(Fault::Said(Said::Answer { .. })) => {}
-            Err(fault) => return Err(failed.unwrap_or(fault)),
-        }
-        failed.map_or(Ok(()), Err)
+    /// How many answers come before that to the name.
+    pub(super) const fn needed(&self) -> usize {
+        self.needed.len()
     }
 }
