@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::failure::Failure;
 use crate::exit::{self, Exit};
+use crate::report::whole_file::write_whole;
 
 /// Writes pages, names and contents, into a directory. If that is `man1`, which man(1) searches for
 /// pages of section 1 alone, the pages of section 7 go to `man7` beside it.
@@ -28,7 +29,8 @@ pub fn write(directory: &Path, pages: &[(&str, &str)]) -> Result<Exit> {
         };
         std::fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
         let path = directory.join(name);
-        std::fs::write(&path, text).map_err(|error| failed(&path, &error))?;
+        let written = write_whole(&path, text.as_bytes(), std::process::id());
+        written.map_err(|error| failed(&path, &error))?;
     }
     Ok(Exit::OK)
 }
