@@ -1,7 +1,7 @@
 //! What every store across a network has in common: its URL, its servers, how one is dialled, the session
 //! over all of them, what its faults mean, and the check for a second primary.
 //!
-//! A network store gives a [`session::Link`]: one connection to one server. Log-in, question and answer are
+//! A network store gives a `session::Link`: one connection to one server. Log-in, question and answer are
 //! its own; the servers, the deadlines and the classes of faults are here.
 
 pub mod address;
