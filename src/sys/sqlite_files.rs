@@ -193,7 +193,7 @@ mod tests {
         let give_to = |uid| unsafe { give(made.as_raw_fd(), uid, found.gid()) };
         assert_eq!(give_to(found.uid()), 0);
         assert_eq!(MADE.get(), None);
-        // To give it away for the second time does nothing, whoever asks.
+        // A second hand-over of the same file changes nothing.
         assert_eq!(give_to(found.uid() + 1), 0);
         assert_eq!(fs::metadata(&log).unwrap().uid(), found.uid());
     }

@@ -76,7 +76,7 @@ local function add(key, call)
       entries[#entries + 1] = ''
       entries[#entries + 1] = kept()
     end
-    -- Whoever reads the note may be about to grant.
+    -- A session that reads the note may be about to grant.
     policy = policy or key == 'incarnation' and evicts()
   end
 end
