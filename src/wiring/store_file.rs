@@ -41,7 +41,13 @@ fn objection(text: &str) -> Option<&'static str> {
             "is empty; write into it what --store takes, as in postgres://etl@db.example.org/jobs",
         );
     }
-    let is_whole = match StoreUrl::parse(text) {
+    let url = StoreUrl::parse(text);
+    let is_file = url.as_ref().is_ok_and(|url| url.file().is_some());
+    if text.contains(char::is_control) && (is_file || text.contains("://")) {
+        // It would name another store than its first line does.
+        return Some("has more than one line; write what --store takes into it, in one line");
+    }
+    let is_whole = match url {
         // A relative path would be another file in each directory.
         Ok(url) => url.file().is_none_or(Path::is_absolute),
         // What is wrong with a URL is said where it is used.

@@ -58,6 +58,29 @@ fn a_text_that_is_neither_a_url_nor_an_absolute_path_is_refused_and_not_repeated
     run(&store).end().with_code(78).says(&["absolute path"]);
 }
 
+/// With a second line it would name another store than its first line does.
+#[test]
+fn one_of_several_lines_is_refused() {
+    let store = Store::new();
+    let path = store.database();
+    let path = path.display();
+    for text in [
+        format!("{path}\n# a comment\n"),
+        format!("sqlite://{path}\n{path}\n"),
+        "postgres://etl@127.0.0.1:1/jobs\n# a comment\n".to_owned(),
+    ] {
+        file(&store, &text, 0o600);
+        run(&store)
+            .end()
+            .with_code(78)
+            .says(&["more than one line"]);
+    }
+    assert!(!store.file("ran").exists());
+    // Blanks of any kind stand between the pairs of libpq.
+    file(&store, "host=127.0.0.1\nport=1 user=u dbname=d\n", 0o600);
+    run(&store).end().with_code(69).says(&["127.0.0.1:1"]);
+}
+
 #[test]
 fn one_that_others_could_have_written_is_not_believed() {
     let store = Store::new();
