@@ -169,13 +169,8 @@ impl SqliteStore {
         clock: Box<dyn Clock>,
     ) -> Result<Self, StoreError> {
         let location = file::locate(path)?;
-        let (connection, file) = file::open(&location, timeout, clock.as_ref(), |path| {
-            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let connection = Connection::open_with_flags(path, flags)?;
-            connection.busy_timeout(timeout)?;
-            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-            Ok(connection)
-        })?;
+        let connect = |path: &Path| connect(path, timeout);
+        let (connection, file) = file::open(&location, timeout, clock.as_ref(), connect)?;
         let mut store = Self {
             connection,
             file,
@@ -349,6 +344,18 @@ fn group_in(row: &rusqlite::Row<'_>) -> String {
         Ok(rusqlite::types::ValueRef::Text(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
         _ => "?".into(),
     }
+}
+
+/// A connection to a database that others may have written. A trigger or a view in it would be a program
+/// of theirs, which this process would run.
+fn connect(path: &Path, timeout: Duration) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(timeout)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    Ok(connection)
 }
 
 /// How long a call waits for a lock when its caller has no time.

@@ -8,8 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::SqliteStore;
 use super::clock::{Clock as _, HostClock};
@@ -324,11 +323,7 @@ fn in_database(location: &Location, timing: &Timing, tell: &mut Tell<'_>) -> Opt
 
 fn open(path: &Path, limit: Duration) -> rusqlite::Result<Connection> {
     sqlite_files::guard();
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(limit)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    Ok(connection)
+    super::connect(path, limit)
 }
 
 /// How long a page takes to the disk, in an unnamed file beside the store. `None` where the file

@@ -191,6 +191,21 @@ fn a_malformed_record_is_an_error_that_names_its_column() {
     }
 }
 
+/// A user who shares the store could have others run it, without an end too.
+#[test]
+fn a_program_in_the_database_is_not_run() {
+    let spoilt = Spoilt::new();
+    let other = Connection::open(&spoilt.path).unwrap();
+    let trigger =
+        "CREATE TRIGGER t AFTER INSERT ON tokens BEGIN SELECT RAISE(ABORT, 'it ran'); END";
+    other.execute_batch(trigger).unwrap();
+    create(&mut spoilt.store(), "new");
+    let view = "ALTER TABLE tokens RENAME TO kept; CREATE VIEW tokens AS SELECT * FROM kept";
+    other.execute_batch(view).unwrap();
+    let error = spoilt.store().read(&GroupName::new("g").unwrap());
+    assert_eq!(error.unwrap_err().trouble, Trouble::Misconfigured);
+}
+
 #[test]
 fn the_statements_name_the_columns_in_the_order_they_are_read_in() {
     let spoilt = Spoilt::new();
