@@ -21,6 +21,25 @@ fn a_run_makes_the_tables_and_leaves_its_history() {
     assert_eq!(status[0]["state"], "free");
 }
 
+/// A crash empties such a table, and two nodes would run the job.
+#[test]
+fn a_table_of_tokens_that_is_not_logged_grants_nothing_and_a_holder_goes_on() {
+    let database = Server::shared().database();
+    let site = Site::new(database.url());
+    let run = site.run("a").start();
+    site.store.until_begun("a");
+    database.sql("ALTER TABLE tokenrun.tokens SET UNLOGGED");
+    for client in ["a", "b"] {
+        let refused = site.short(client).end().with_code(78);
+        refused.says(&["table tokens is not logged", "SET LOGGED"]);
+    }
+    site.store.go(0);
+    run.end().with_code(0);
+    site.short("a").end().with_code(78);
+    database.sql("ALTER TABLE tokenrun.tokens SET LOGGED");
+    site.short("a").end().with_code(0);
+}
+
 #[test]
 fn listings_make_no_tables() {
     let database = Server::shared().database();

@@ -24,7 +24,7 @@ use crate::token::{
 };
 
 /// Where an answer of `read.sql` goes on after the note.
-pub(super) const AFTER_NOTE: usize = AFTER_READING + 6;
+pub(super) const AFTER_NOTE: usize = AFTER_READING + 7;
 
 /// A transaction's number, without its epoch.
 struct Xid(u32);
@@ -81,6 +81,20 @@ fn in_reading(row: &Row) -> Result<Noted<'_>, BadColumn> {
 }
 
 impl PostgresStore {
+    /// Why nothing is granted: a crash would empty a table that is not logged, and forget every grant.
+    pub(super) fn refuses(&self, row: &Row) -> Option<StoreError> {
+        let is_logged = row.try_get("logged").ok().flatten();
+        let error = || {
+            StoreError::misconfigured(format!(
+                "the store {} can't be used: its table tokens is not logged, so a crash of the server would \
+                 forget every grant",
+                self.connection.store_name()
+            ))
+            .remedy("ALTER TABLE tokens SET LOGGED")
+        };
+        (is_logged != Some(true)).then(error)
+    }
+
     /// What the store may have forgotten, from an answer of `read.sql` at `now`.
     pub(super) fn memory(&mut self, row: &Row, now: &StoreTime) -> Result<Memory, StoreError> {
         let found = in_reading(row).map_err(|bad| self.bad_column("meta", &bad))?;

@@ -120,7 +120,7 @@ impl Tokens for PostgresStore {
             memory: self.memory(first, &found.now)?,
             done: self.done(first)?.map(Box::new),
             now: found.now,
-            refuses: None,
+            refuses: self.refuses(first),
         })
     }
 

@@ -12,6 +12,7 @@ SELECT
     note, note_version, written_by, meta.xmin AS row_written_by,
     substring(pg_relation_filepath(meta.tableoid) FROM '([0-9]+)/[0-9]+$') AS database,
     current_setting('fsync') = 'on' AS durable,
+    (SELECT relpersistence = 'p' FROM pg_class WHERE oid = 'tokens'::regclass) AS logged,
     done.token_group, done.once_key, done.done_at, done.fence, done.document::text
 FROM (VALUES ($1)) AS asked (token_group)
 LEFT JOIN tokens AS token ON token.token_group = asked.token_group
