@@ -22,7 +22,7 @@ use crate::exit::Exit;
 use crate::job::hooks::{self, Order};
 use crate::report::log::Log;
 use crate::sys::signals::Inherited;
-use stores::known_store;
+use stores::{known_store, known_store_beside};
 
 pub(crate) fn dispatch(
     request: Request,
@@ -55,11 +55,13 @@ pub(crate) fn dispatch(
         }
         Request::Check(request) => verbs::check(&request, log),
         Request::Metrics(request) => {
-            let mut store = known_store(&request.store, log)?;
+            let output = ("--textfile", request.textfile.as_deref());
+            let mut store = known_store_beside(&request.store, output, log)?;
             commands::metrics::metrics(store.as_mut(), &request)
         }
         Request::Page(request) => {
-            let mut store = known_store(&request.store, log)?;
+            let output = ("--output", request.output.as_deref());
+            let mut store = known_store_beside(&request.store, output, log)?;
             commands::page::page(store.as_mut(), &request)
         }
         Request::Explain(request) => verbs::explain(request, log),

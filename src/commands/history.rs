@@ -17,7 +17,8 @@ use crate::store::history::runs as with_present;
 use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store};
 use crate::token::{ActRecord, GroupName, Groups, Outcome, RefusalRecord, RunRecord};
 
-/// Shows runs, those that could not start their job too, refusals if they are wanted, and acts of operators, the newest first.
+/// Shows runs, acts of operators, and on request refusals, the newest first. A run whose job could
+/// not start is one of them.
 ///
 /// # Errors
 /// If the store can't be read, or a group is unknown.

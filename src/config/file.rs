@@ -14,7 +14,7 @@ use crate::sys::user::effective_id;
 /// What a file is to this program.
 #[derive(Debug, Clone, Copy)]
 pub struct Role {
-    /// Its name in messages.
+    /// The word for such a file in messages.
     pub title: &'static str,
     /// What else a user can do, after a remedy.
     pub otherwise: &'static str,

@@ -99,7 +99,7 @@ pub enum FromGuard {
     Leftovers {
         /// How many are visible. 0: there are some, and no time to count them, or /proc shows none.
         count: usize,
-        /// Whether /proc shows them: no other can be ended.
+        /// /proc shows them. Processes that it does not show cannot be ended.
         seen: bool,
         /// The names of the first of them.
         names: Vec<String>,

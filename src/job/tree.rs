@@ -26,7 +26,7 @@ impl Member {
         }
     }
 
-    /// The same, if it may have been reaped, so that another process may have its pid.
+    /// This process, after its parent may have reaped it and another process may have its pid.
     pub(super) const fn in_doubt(self) -> Self {
         Self { parent: 0, ..self }
     }

@@ -102,7 +102,7 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
     }
 }
 
-/// Whether the run in the row is one of this host.
+/// True if the run in the row is on this host.
 fn is_here(cx: &Context<'_>, seen: Option<&Row>) -> bool {
     let host = seen.and_then(|row| row.document.host.as_deref());
     host.is_some() && host == cx.host

@@ -98,7 +98,7 @@ pub enum GuardNews {
     Leftovers {
         /// How many; 0 if unknown.
         count: usize,
-        /// Whether they can be seen, and so ended.
+        /// /proc shows them, so they can be ended.
         seen: bool,
         /// The names of some.
         names: Vec<String>,

@@ -132,7 +132,7 @@ impl StoreError {
         }
     }
 
-    /// The same error of a store that must not be asked again.
+    /// This error, with the mark that the store must not be asked again.
     #[must_use]
     pub fn never_again(self) -> Self {
         Self {

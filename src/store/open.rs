@@ -4,6 +4,7 @@
 
 mod text;
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +20,9 @@ use super::redis::{self, RedisKv, RedisStore};
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
 use super::{Store, StoreError, Tokens as _, Trouble};
+use crate::sys::place::Place;
 use crate::sys::process;
+use crate::sys::sqlite_files::database_of;
 use crate::token::{GroupName, Timing};
 
 pub use self::text::{check, has_password, password_place, without_password};
@@ -83,6 +86,16 @@ impl StoreUrl {
             Self::Sqlite(path) => Some(path),
             Self::Postgres(_) | Self::Mysql(_) | Self::Redis(_) => None,
         }
+    }
+
+    /// True if writing this path would replace the store's database or a file beside it.
+    #[must_use]
+    pub fn has_file(&self, path: &Path) -> bool {
+        let found = |path| Place::find(path).ok().map(|place| place.path());
+        let (Some(database), Some(file)) = (self.file().and_then(found), found(path)) else {
+            return false;
+        };
+        file == database || database_of(file.as_os_str().as_bytes()) == Some(database.as_path())
     }
 
     /// The URL without its password.

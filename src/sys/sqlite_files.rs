@@ -96,7 +96,8 @@ unsafe extern "C" fn give(file: c_int, uid: libc::uid_t, gid: libc::gid_t) -> c_
     }
 }
 
-fn database_of(path: &[u8]) -> Option<&Path> {
+/// The database that this file lies beside, by the end of its name.
+pub fn database_of(path: &[u8]) -> Option<&Path> {
     let mut stems = COMPANIONS
         .iter()
         .filter_map(|end| path.strip_suffix(end.as_bytes()));

@@ -8,7 +8,7 @@ use super::environment::{
     default_file_to_make, tell_of_made_file, warn_of_overlay, warn_of_unknown_variables,
 };
 use super::node;
-use super::stores::{StoreOfRun, open_in_time, store_url};
+use super::stores::{StoreOfRun, keep_apart, open_in_time, store_url};
 use crate::cli::{self, RunRequest};
 use crate::commands;
 use crate::commands::failure::Failure;
@@ -67,6 +67,7 @@ fn attempt(
     });
     let timeout = request.timing.store_timeout;
     if let Some(path) = &request.report {
+        keep_apart(&url, "--report", path)?;
         commands::run::check_report(path, &claim.session)?;
     }
     // Before the store is asked: a node that can't run the job must not get its token.

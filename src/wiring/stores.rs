@@ -1,5 +1,6 @@
 //! Opening the store that a command line names.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -119,13 +120,39 @@ pub(crate) fn known_store(store: &StoreRequest, log: &mut Log) -> Result<Box<dyn
     Ok(known_store_with_locks(store, LISTING_TIMEOUT, log)?.store)
 }
 
-/// The same, with the directory for the locks of its runs on this host.
+/// The same, if the file that `option` names is none of the store's.
+pub(crate) fn known_store_beside(
+    store: &StoreRequest,
+    (option, output): (&str, Option<&Path>),
+    log: &mut Log,
+) -> Result<Box<dyn Store>> {
+    let url = store_url(store)?;
+    output.map_or(Ok(()), |path| keep_apart(&url, option, path))?;
+    Ok(open_known(&url, LISTING_TIMEOUT, log)?.store)
+}
+
+/// Refuses to write a file of the store: that would replace its tokens.
+pub(crate) fn keep_apart(url: &StoreUrl, option: &str, path: &Path) -> Result<()> {
+    if !url.has_file(path) {
+        return Ok(());
+    }
+    let text = format!(
+        "{option} {} names a file of the store; give another path",
+        path.display()
+    );
+    Err(Failure::new(exit::USAGE, "usage", text).into())
+}
+
+/// As [`known_store`], with the directory for the locks of its runs on this host.
 pub(crate) fn known_store_with_locks(
     store: &StoreRequest,
     timeout: Duration,
     log: &mut Log,
 ) -> Result<Opened> {
-    let url = store_url(store)?;
+    open_known(&store_url(store)?, timeout, log)
+}
+
+fn open_known(url: &StoreUrl, timeout: Duration, log: &mut Log) -> Result<Opened> {
     if let Some(path) = url.file()
         && !path.exists()
     {
@@ -135,7 +162,7 @@ pub(crate) fn known_store_with_locks(
         );
         return Err(Failure::new(exit::CONFIG, "no_store", text).into());
     }
-    open(&url, timeout, timeout, "tokenrun", log)
+    open(url, timeout, timeout, "tokenrun", log)
 }
 
 /// Makes the store, or prints the script for an administrator.

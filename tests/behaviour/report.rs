@@ -126,6 +126,44 @@ fn a_report_that_can_not_be_written_after_the_job_changes_no_exit_code() {
     }
 }
 
+/// A report in place of the database would forget every grant.
+#[test]
+fn no_output_replaces_a_file_of_the_store() {
+    let store = Store::new();
+    let database = store.database();
+    let link = store.file("link.json");
+    std::os::unix::fs::symlink(&database, &link).unwrap();
+    let paths = [
+        database.to_str().unwrap().to_owned(),
+        format!("{}-wal", database.display()),
+        format!(
+            "{}/../state/tokens.db-shm",
+            store.path().join("state").display()
+        ),
+        link.to_str().unwrap().to_owned(),
+    ];
+    let run = || store.free_run("node-a").job(&["touch", "ran"]);
+    let refused = |line: Line, path: &str| {
+        let ended = line.end().with_code(64);
+        ended.says(&[path, "names a file of the store"]);
+    };
+    std::fs::create_dir_all(store.file("state")).unwrap();
+    for path in &paths {
+        refused(run().with(&["--report", path]), path);
+        assert!(!database.exists(), "the store was not asked");
+    }
+    assert!(!store.file("ran").exists());
+    run().end().with_code(0);
+    let beside = format!("{}.json", database.display());
+    run().with(&["--report", &beside]).end().with_code(0);
+    for path in &paths {
+        refused(run().with(&["--report", path]), path);
+        refused(store.verb(&["metrics", "--textfile", path]), path);
+        refused(store.verb(&["page", "--output", path]), path);
+    }
+    assert_eq!(store.history().len(), 2);
+}
+
 #[test]
 fn a_special_file_is_written_to_and_not_replaced() {
     use std::os::unix::fs::FileTypeExt;

@@ -307,7 +307,8 @@ fn a_waiter_whose_key_is_done_leaves_without_a_grant() {
     assert!(rig.store.contents().queue.is_empty());
 }
 
-/// Its grant may still happen. If the session left, the token would have a holder that is gone.
+/// An unclear grant may still happen. If the session left, the token would have a holder that is
+/// gone.
 #[test]
 fn a_run_whose_grant_is_unclear_does_not_leave_for_a_key_that_is_done() {
     let mut rig = with_key(ModelStore::new());

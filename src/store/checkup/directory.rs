@@ -60,7 +60,7 @@ pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
     Check::fine(step, found_words)
 }
 
-/// The same for the directory of a database, which a group may share.
+/// Examines the directory of a database. The users of a group may share it.
 pub(in crate::store) fn of_database(directory: &Path) -> Check {
     const STEP: &str = "directory";
     let check = check(STEP, directory);
