@@ -3,7 +3,9 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Run, Store, alive, boot_ms, signal, until, until_dead, until_stopped};
+use crate::support::{
+    Commits, Run, Store, alive, boot_ms, signal, until, until_dead, until_stopped,
+};
 
 const TAKEOVER_AFTER_MS: i64 = 5_000;
 
@@ -16,8 +18,8 @@ fn stop(pids: &[i32]) {
     }
 }
 
-/// A run whose guard and supervisor are stopped, and who they are.
-fn stopped(store: &Store, with_job: bool) -> (Run, [i32; 2]) {
+/// A run whose guard and supervisor are stopped, who they are, and the commits from then on.
+fn stopped(store: &Store, with_job: bool) -> (Run, [i32; 2], Commits) {
     let run = store.free_run("node-a").hasty().start();
     let job = store.until_begun("node-a");
     let both = [run.pid(), run.guard()];
@@ -25,8 +27,7 @@ fn stopped(store: &Store, with_job: bool) -> (Run, [i32; 2]) {
     if with_job {
         stop(&[job]);
     }
-    store.watch_writes();
-    (run, both)
+    (run, both, store.commits())
 }
 
 fn until_lapsed(store: &Store) {
@@ -43,7 +44,7 @@ fn on_waking_the_job_is_ended_and_no_heartbeat_is_sent() {
     // All are stopped, the guard's last; either of the two wakes first.
     for supervisor_first in [true, false] {
         let store = Store::new();
-        let (run, mut both) = stopped(&store, true);
+        let (run, mut both, commits) = stopped(&store, true);
         let job = store.until_begun("node-a");
         until_lapsed(&store);
         let version: i64 = store.cell("version");
@@ -57,7 +58,7 @@ fn on_waking_the_job_is_ended_and_no_heartbeat_is_sent() {
         assert!(!alive(job) && !store.is_job_alive());
         assert!(ended.stderr.contains("could not be renewed"), "{ended:?}");
         // The closing swap, from the very version that stood before.
-        assert_eq!(store.writes(), [(version, "free".to_owned())]);
+        assert_eq!(store.swaps(&commits), [(version, "free".to_owned())]);
         assert_eq!(store.history()[0]["outcome"], "lost");
     }
 }
@@ -65,7 +66,7 @@ fn on_waking_the_job_is_ended_and_no_heartbeat_is_sent() {
 #[test]
 fn on_waking_a_token_of_another_session_is_left_alone() {
     let store = Store::new();
-    let (run, both) = stopped(&store, true);
+    let (run, both, commits) = stopped(&store, true);
     let job = store.until_begun("node-a");
     until_lapsed(&store);
     // Another host can't see the locks of what stands still.
@@ -79,14 +80,14 @@ fn on_waking_a_token_of_another_session_is_left_alone() {
             .then_some(())
             .ok_or(second.stderr())
     });
-    let before = store.writes().len();
+    let before = store.swaps(&commits).len();
     for pid in both {
         signal(pid, Signal::SIGCONT);
     }
     run.end().with_code(76);
     until_dead(job);
     second.end().with_code(0);
-    let writes = store.writes();
+    let writes = store.swaps(&commits);
     // Node-b's heartbeats and its release; nothing else.
     assert_eq!(writes.last().unwrap().1, "free");
     let others = &writes[before..writes.len() - 1];
@@ -103,7 +104,7 @@ fn on_waking_a_token_of_another_session_is_left_alone() {
 #[test]
 fn a_job_that_ended_by_itself_meanwhile_gives_its_own_code() {
     let store = Store::new();
-    let (run, both) = stopped(&store, false);
+    let (run, both, commits) = stopped(&store, false);
     let job = store.until_begun("node-a");
     store.go(4);
     until_dead(job);
@@ -112,7 +113,7 @@ fn a_job_that_ended_by_itself_meanwhile_gives_its_own_code() {
         signal(pid, Signal::SIGCONT);
     }
     run.end().with_code(4);
-    assert_eq!(store.writes().len(), 1);
+    assert_eq!(store.swaps(&commits).len(), 1);
     let history = store.history();
     assert_eq!(history[0]["outcome"], "failed");
     assert_eq!(history[0]["exit_code"], 4);

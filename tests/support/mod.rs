@@ -1,6 +1,7 @@
 //! What the behaviour tests share: a store of their own, the real binary in a clean
 //! environment, and a job that proves when it was alive.
 
+mod commits;
 mod processes;
 mod program;
 mod run;
@@ -8,6 +9,8 @@ mod store;
 mod terminal;
 mod traced;
 
+#[allow(unused_imports)] // What is committed is one program's matter.
+pub(crate) use commits::Commits;
 pub(crate) use processes::{alive, children, signal, state, until_dead, until_stopped};
 pub(crate) use program::TOKENRUN;
 pub(crate) use run::{Ended, Line, Run};

@@ -13,6 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::commits::Commits;
 use super::processes::kill_marked;
 use super::{Line, until};
 
@@ -198,21 +199,20 @@ impl Store {
         self.cell(&format!("document ->> '$.{path}'"))
     }
 
-    /// Has every swap of a row, from now on, written down beside it. The note of a pruning is none.
-    pub(crate) fn watch_writes(&self) {
-        let sql = "CREATE TABLE writes (number INTEGER PRIMARY KEY, before INTEGER, state TEXT);
-             CREATE TRIGGER watch AFTER UPDATE OF version ON tokens BEGIN
-             INSERT INTO writes (before, state) VALUES (old.version, new.state); END";
-        self.sql().execute_batch(sql).unwrap();
+    /// The commits from now on.
+    pub(crate) fn commits(&self) -> Commits {
+        Commits::from_now(self.database(), self.sql())
     }
 
-    /// The writes since then: from which version, to which state.
-    pub(crate) fn writes(&self) -> Vec<(i64, String)> {
-        let connection = self.sql();
-        let sql = "SELECT before, state FROM writes ORDER BY number";
-        let mut rows = connection.prepare(sql).unwrap();
-        let writes = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-        writes.unwrap().map(Result::unwrap).collect()
+    /// The swaps of the group's row among them: from which version, to which state. The note of a
+    /// pruning is none.
+    pub(crate) fn swaps(&self, commits: &Commits) -> Vec<(i64, String)> {
+        let sql = format!("SELECT version, state FROM tokens WHERE token_group = '{GROUP}'");
+        let rows = commits.rows(&sql, |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+        });
+        let pairs = rows.windows(2).filter(|pair| pair[0].0 != pair[1].0);
+        pairs.map(|pair| (pair[0].0, pair[1].1.clone())).collect()
     }
 
     /// Waits until a file of the test's is a whole line, and gives it.
