@@ -1,14 +1,14 @@
 //! Opening a file that decides what tokenrun does, and whether it can be trusted: as ssh(1) does with
 //! its own.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::Refusal;
 use crate::exit;
-use crate::sys::open_flags::{NO_TERMINAL, NO_WAIT};
+use crate::sys::place::Place;
 use crate::sys::user::effective_id;
 
 /// What a file is to this program.
@@ -66,14 +66,14 @@ pub fn read(path: &Path, role: &Role, missing: Missing) -> Result<Option<FileTex
     }
     let unreadable = |error: io::Error| role.unreadable(path, &error);
     // A dangling link is an error: a file was meant, and its disk is not mounted.
-    let before = fs::metadata(path).map_err(unreadable)?;
+    let place = Place::find(path).map_err(unreadable)?;
+    let Some((directory, name)) = place.of_file().map_err(unreadable)? else {
+        return Err(role.irregular(path));
+    };
     // Before the open: opening a device can have effects.
-    role.must_be_regular(path, &before)?;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(NO_WAIT | NO_TERMINAL)
-        .open(path);
-    let file = file.map_err(unreadable)?;
+    let found = directory.look(&name).and_then(|found| found.metadata());
+    role.must_be_regular(path, &found.map_err(unreadable)?)?;
+    let file = directory.open_file(&name, false).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     role.must_be_trusted(path, &metadata)?;
     Ok(Some(FileText {
@@ -94,8 +94,12 @@ impl Role {
         if metadata.is_file() {
             return Ok(());
         }
+        Err(self.irregular(path))
+    }
+
+    fn irregular(&self, path: &Path) -> Refusal {
         let text = format!("is no regular file; name one{}", self.otherwise);
-        Err(self.refused(path, &text))
+        self.refused(path, &text)
     }
 
     /// A user who can write the file decides which command `on-change` is, and which store is used.
@@ -150,6 +154,9 @@ impl Role {
 
     fn unreadable(&self, path: &Path, error: &io::Error) -> Refusal {
         let (code, remedy) = match error.kind() {
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
+                (exit::DENIED, "name the file itself")
+            }
             io::ErrorKind::PermissionDenied => (exit::DENIED, "let this user read it"),
             _ => (exit::CONFIG, "put it there"),
         };

@@ -54,16 +54,8 @@ pub fn check_whole(path: &Path, mark: impl Display) -> io::Result<()> {
 
 /// The directory that a path leads to, and the file's name in it.
 fn found(path: &Path) -> io::Result<(Directory, OsString)> {
-    let Place {
-        directory, names, ..
-    } = Place::find(path)?;
-    let mut names = names.into_iter();
-    let name = names.next().ok_or(Errno::EISDIR)?;
-    if names.next().is_some() {
-        let there = directory.look(&name).and_then(|there| there.metadata());
-        return Err(there.map_or_else(|error| error, |_| Errno::ENOTDIR.into()));
-    }
-    Ok((directory, name))
+    let place = Place::find(path)?.of_file()?;
+    place.ok_or_else(|| Errno::EISDIR.into())
 }
 
 /// The name of the temporary file beside this one.

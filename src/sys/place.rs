@@ -109,6 +109,23 @@ impl Place {
         })
     }
 
+    /// The directory and the name in it of a file, which may be missing; `None` if the path leads to a
+    /// directory.
+    ///
+    /// # Errors
+    /// If the file's directory is missing or is none.
+    pub fn of_file(self) -> io::Result<Option<(Directory, OsString)>> {
+        let (directory, mut names) = (self.directory, self.names.into_iter());
+        let Some(name) = names.next() else {
+            return Ok(None);
+        };
+        if names.next().is_some() {
+            let there = directory.look(&name).and_then(|there| there.metadata());
+            return Err(there.map_or_else(|error| error, |_| Errno::ENOTDIR.into()));
+        }
+        Ok(Some((directory, name)))
+    }
+
     /// The whole path without symbolic links.
     #[must_use]
     pub fn path(&self) -> PathBuf {

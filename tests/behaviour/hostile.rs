@@ -330,6 +330,32 @@ fn needs_root_a_store_behind_another_users_link_is_refused() {
 }
 
 #[test]
+fn needs_root_no_setting_is_read_behind_another_users_link() {
+    for option in ["--store-file", "--config"] {
+        let store = Store::new();
+        let file = store.file("file");
+        let text = match option {
+            "--config" => "[defaults]\nkeep = \"1s\"".to_owned(),
+            _ => store.database().to_str().unwrap().to_owned(),
+        };
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        let link = sticky(&store, option, &file);
+        let given = |path: &Path| {
+            let option = format!("{option}={}", path.to_str().unwrap());
+            let line = store.bare(&[&option, "-g", "job"]);
+            line.job(&["touch", store.file("ran").to_str().unwrap()])
+        };
+        given(&link)
+            .end()
+            .with_code(77)
+            .says(&["link of another user"]);
+        assert!(!store.file("ran").exists());
+        given(&file).end().with_code(0);
+    }
+}
+
+#[test]
 fn needs_root_a_report_is_not_written_to_another_users_pipe() {
     let store = Store::new();
     let directory = store.file("sticky");
