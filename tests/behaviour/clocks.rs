@@ -14,6 +14,16 @@ fn held_by_another_clock(store: &Store) -> Run {
     first
 }
 
+/// Runs a program where /proc shows nothing.
+pub(crate) const NO_PROC: [&str; 6] = [
+    "unshare",
+    "-rm",
+    "sh",
+    "-c",
+    "mount -t tmpfs none /proc && exec \"$@\"",
+    "sh",
+];
+
 #[test]
 fn the_stamp_of_another_boot_is_watched_and_a_live_holders_heartbeat_ends_that() {
     let store = Store::new();
@@ -34,17 +44,9 @@ fn the_stamp_of_another_boot_is_watched_and_a_live_holders_heartbeat_ends_that()
 #[test]
 fn a_holder_that_is_heard_while_it_is_watched_refuses_whatever_its_clock() {
     // Without /proc there is no boot id: its clock epoch is private.
-    let no_proc = [
-        "unshare",
-        "-rm",
-        "sh",
-        "-c",
-        "mount -t tmpfs none /proc && exec \"$@\"",
-        "sh",
-    ];
     let store = Store::new();
     let first = store.free_run("node-a").with(&["--heartbeat=300ms"]);
-    let first = first.under(&no_proc).start();
+    let first = first.under(&NO_PROC).start();
     store.until_begun("node-a");
     let second = store.free_run("node-b").with(&["--heartbeat=300ms"]).end();
     let second = second.with_code(75);

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use nix::sys::signal::Signal;
 
+use crate::clocks::NO_PROC;
 use crate::programs;
 use crate::support::{Line, Store, alive, signal, until_dead};
 
@@ -27,6 +28,24 @@ fn leftovers_are_ended_with_a_message() {
     assert!(left.contains("--leftovers leave"), "{left}");
     assert!(!alive(store.until_begun("left")));
     assert_eq!(store.history()[0]["outcome"], "failed");
+}
+
+#[test]
+fn leftovers_that_proc_does_not_show_are_waited_for_and_not_said_to_be_ended() {
+    let store = Store::new();
+    let run = store
+        .free_run("node-a")
+        .script(LEAVING)
+        .under(&NO_PROC)
+        .start();
+    let said = run.until_says("left processes behind");
+    assert!(said.contains("can't be ended"), "{said}");
+    let left = store.until_begun("left");
+    assert!(alive(left));
+    assert_eq!(store.status()["state"], "running");
+    signal(left, Signal::SIGKILL);
+    run.end().with_code(3);
+    assert_eq!(store.status()["state"], "free");
 }
 
 /// A sandbox may refuse waitid(2). Deadlines hold there too.
