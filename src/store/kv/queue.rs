@@ -75,7 +75,7 @@ impl<K: Kv> KvStore<K> {
             then: Self::asked(group, key),
             ..Commit::default()
         })?;
-        self.reading((group, key), committed.found)
+        self.reading(group, key, committed.found)
     }
 }
 
@@ -95,7 +95,7 @@ impl<K: Kv> Queue for KvStore<K> {
             then: Self::asked(group, key),
             ..Commit::default()
         })?;
-        let reading = self.reading((group, key), committed.found)?;
+        let reading = self.reading(group, key, committed.found)?;
         let is_forgotten = |entry: &&QueueEntry| {
             let age = reading
                 .now

@@ -174,7 +174,7 @@ fn is_place(text: &str) -> bool {
     hash == 40
 }
 
-/// Whether a command in a script was denied. Such an error has no code of its own: in Redis 7.0 it is
+/// True if a command in a script was denied. Such an error has no code of its own: in Redis 7.0 it is
 /// `ERR The user executing the script can't run this command or subcommand`, and in newer servers `ERR
 /// ACL failure in script: User etl has no permissions to run the 'hset' command`.
 fn is_denied_in_script(text: &str) -> bool {
