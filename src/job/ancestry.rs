@@ -9,7 +9,6 @@ const MOST_ANCESTORS: usize = 10_000;
 
 /// Whether one of this process's ancestors is a guard whose parent is the supervisor with this pid.
 /// False if /proc is missing or belongs to another pid namespace: then nothing is proven.
-#[must_use]
 pub fn is_inside(session_supervisor_pid: i32) -> bool {
     procfs::is_ours() && is_below_guard_of(session_supervisor_pid, pid(), procfs::process)
 }

@@ -64,7 +64,6 @@ impl Capture {
 impl Capturing {
     /// Ends the capture, and returns what was caught. What is in the pipe now is still read, and no
     /// more: a process that was left alone may go on printing, or hold the pipe open.
-    #[must_use]
     pub fn end(self) -> Captured {
         // Writing can't fail in a way that matters: the counter is far from full.
         let _ = self.end.notify();

@@ -94,13 +94,11 @@ impl GuardHandle {
     }
 
     /// The descriptor to poll for messages.
-    #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
     /// The guard's pid.
-    #[must_use]
     pub const fn pid(&self) -> i32 {
         self.pid
     }
@@ -193,7 +191,6 @@ impl GuardHandle {
     }
 
     /// When ended children are to be reaped.
-    #[must_use]
     pub const fn reap_at(&self) -> Option<Moment> {
         self.reaping.next()
     }

@@ -36,7 +36,6 @@ pub struct GuardSettings {
 
 impl GuardSettings {
     /// The job's program, as messages call it.
-    #[must_use]
     pub fn program(&self) -> String {
         let name = self.argv.first().map(|name| name.to_string_lossy());
         name.unwrap_or_default().into_owned()

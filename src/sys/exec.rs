@@ -64,7 +64,6 @@ impl Program {
     }
 
     /// The same from this file, whatever the first argument calls it.
-    #[must_use]
     pub fn from_file(mut self, file: &CStr) -> Self {
         self.candidates = vec![file.to_owned()];
         self.searched = false;
@@ -94,7 +93,6 @@ impl Program {
 
     /// Executes it. Returns only if that is impossible, with the reason: ENOENT if
     /// there is no such program.
-    #[must_use]
     pub fn exec(&self) -> io::Error {
         let arguments = pointers(self.arguments.iter().map(|arg| arg.as_ptr()));
         let environment = self.environment();

@@ -81,7 +81,6 @@ pub fn let_go_of_inherited() {
 
 /// Whether this process inherited a stdout. A replacement by [`fill_standard`] closes on exec; an
 /// inherited one does not.
-#[must_use]
 pub fn has_stdout() -> bool {
     is_inherited(libc::STDOUT_FILENO)
 }

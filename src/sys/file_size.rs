@@ -69,7 +69,6 @@ impl FileSizeLimit {
 }
 
 /// How long a file that this process writes may be; `None` without a limit.
-#[must_use]
 pub fn limit() -> Option<u64> {
     let limit = current().ok()?.rlim_cur;
     (limit != libc::RLIM_INFINITY).then_some(limit)

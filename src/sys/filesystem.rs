@@ -66,7 +66,6 @@ const fn known(magic: u32) -> Known {
 
 impl FileSystem {
     /// The file system with this magic number.
-    #[must_use]
     pub const fn from_magic(magic: u32) -> Self {
         Self { magic }
     }
@@ -94,20 +93,17 @@ impl FileSystem {
 
     /// Whether it is the overlay file system: that of a container's own layer,
     /// which no other container sees.
-    #[must_use]
     pub const fn is_overlay(self) -> bool {
         self.magic == OVERLAY
     }
 
     /// Whether it is procfs, whose links lead to what is open.
-    #[must_use]
     pub const fn is_procfs(self) -> bool {
         self.magic == PROC
     }
 
     /// Whether its locks and shared mappings hold for every process of the host. An unknown file
     /// system is not trusted.
-    #[must_use]
     pub const fn is_local(self) -> bool {
         matches!(known(self.magic), Known::Local(_))
     }
@@ -147,7 +143,6 @@ impl Volume {
 
 /// The number of the mount that a path lies on; `None` if the kernel (before 5.8) does not
 /// tell.
-#[must_use]
 pub fn mount_of(path: &Path) -> Option<u64> {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     let known = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;

@@ -44,7 +44,6 @@ pub struct Birth {
 
 impl Birth {
     /// Nanoseconds since 1970; 0 before that.
-    #[must_use]
     pub fn nanos_since_1970(self) -> u128 {
         let seconds = u128::try_from(self.seconds).unwrap_or_default();
         seconds * 1_000_000_000 + u128::from(self.nanos)

@@ -49,7 +49,6 @@ impl Outlet {
     }
 
     /// How many bytes are in the pipe.
-    #[must_use]
     pub fn filled(&self) -> usize {
         let count = ioctl_fionread(&self.0).unwrap_or_default();
         usize::try_from(count).unwrap_or(usize::MAX)

@@ -127,7 +127,6 @@ impl Place {
     }
 
     /// The whole path without symbolic links.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         let mut path = self.directory.path.clone();
         path.extend(&self.names);
@@ -201,7 +200,6 @@ impl Directory {
     }
 
     /// Its path, without symbolic links.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -20,7 +20,6 @@ pub struct Ready<N>(Vec<N>);
 
 impl<'a, N: Copy + PartialEq> Sources<'a, N> {
     /// No source.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
             names: Vec::new(),
@@ -29,7 +28,6 @@ impl<'a, N: Copy + PartialEq> Sources<'a, N> {
     }
 
     /// Adds a source; `None` adds nothing.
-    #[must_use]
     pub fn and(mut self, name: N, fd: impl Into<Option<BorrowedFd<'a>>>) -> Self {
         if let Some(fd) = fd.into() {
             self.names.push(name);
@@ -63,7 +61,6 @@ impl<N: Copy + PartialEq> Default for Sources<'_, N> {
 
 impl<N: PartialEq> Ready<N> {
     /// Whether this source is ready.
-    #[must_use]
     pub fn has(&self, name: &N) -> bool {
         self.0.contains(name)
     }

@@ -49,7 +49,6 @@ pub fn forbid_core_dumps() -> io::Result<()> {
 }
 
 /// Whether this process has one thread only, as far as is known.
-#[must_use]
 pub fn has_one_thread() -> bool {
     // unshare(2): "CLONE_THREAD can be specified if the caller is single threaded;
     // in this case it has no effect". A sandbox may forbid the call: then nothing
@@ -98,19 +97,16 @@ pub fn leave_session() {
 }
 
 /// This process's pid, as its own pid namespace counts.
-#[must_use]
 pub fn pid() -> i32 {
     unistd::getpid().as_raw()
 }
 
 /// The parent's pid; 0 if it is in another pid namespace.
-#[must_use]
 pub fn parent_pid() -> i32 {
     unistd::getppid().as_raw()
 }
 
 /// The process group of a process, 0 for this one's. `None` if there is no such process.
-#[must_use]
 pub fn group_of(pid: i32) -> Option<i32> {
     let group = unistd::getpgid(Some(unistd::Pid::from_raw(pid))).ok()?;
     Some(group.as_raw())

@@ -12,7 +12,6 @@ pub const SIGTERM: i32 = libc::SIGTERM;
 pub const SIGTSTP: i32 = libc::SIGTSTP;
 
 /// Whether this signal asks a process to end.
-#[must_use]
 pub const fn asks_for_end(signal: i32) -> bool {
     matches!(signal, SIGTERM | SIGINT | SIGHUP | SIGQUIT)
 }

@@ -172,7 +172,6 @@ impl Inherited {
     }
 
     /// Whether a stop signal has come and is not read yet. To be called after [`Inherited::block`].
-    #[must_use]
     pub fn is_stopped(&self) -> bool {
         // SAFETY: all zeroes is a valid set, and it is overwritten.
         let mut pending: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -188,14 +187,12 @@ impl Inherited {
     }
 
     /// The limit on the size of files that this process was given.
-    #[must_use]
     pub const fn file_size(&self) -> FileSizeLimit {
         self.file_size
     }
 
     /// Whether a signal of [`PASSED`], by its number, was ignored at the start. It
     /// stays ignored, and is never passed on.
-    #[must_use]
     pub fn ignores(&self, signal: i32) -> bool {
         Signal::try_from(signal).is_ok_and(|signal| self.ignored.contains(signal))
     }
@@ -327,7 +324,6 @@ impl SignalFd {
     }
 
     /// The next signal that has arrived; `None` if there is none now.
-    #[must_use]
     pub fn read(&self) -> Option<Received> {
         // The read of a valid descriptor fails only when nothing is pending.
         let info = self.fd.read_signal().ok().flatten()?;

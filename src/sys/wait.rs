@@ -26,7 +26,6 @@ pub enum Status {
 impl Status {
     /// Decodes the status of waitpid(2). `None` for a child that has not ended but stopped or
     /// continued.
-    #[must_use]
     pub fn from_raw(raw: i32) -> Option<Self> {
         if libc::WIFEXITED(raw) {
             Some(Self::Exited(libc::WEXITSTATUS(raw)))
@@ -141,7 +140,6 @@ pub fn reap(most: usize, mut on: impl FnMut(i32, Status)) -> io::Result<Left> {
 
 /// Whether the child `pid` has not ended. Reaps nothing. `None`: it is no child, or the kernel does not
 /// say.
-#[must_use]
 pub fn is_running(pid: i32) -> Option<bool> {
     let id = libc::id_t::try_from(pid).ok()?;
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -182,7 +180,6 @@ pub fn has_children() -> io::Result<bool> {
 }
 
 /// Whether this process has children none of which has ended. Reaps nothing.
-#[must_use]
 pub fn has_only_living_children() -> bool {
     look_for_any().is_ok_and(|found| found.is_none())
 }

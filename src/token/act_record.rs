@@ -53,7 +53,6 @@ pub struct ActRecord {
 }
 
 impl ActRecord {
-    #[must_use]
     pub fn raised_fence(&self) -> bool {
         self.act == RAISE
     }

@@ -147,7 +147,6 @@ impl Counters {
 
     /// The runs that are over, by the word of their outcome. `running`: the last run is not over.
     /// The word `other` counts the runs that an older tokenrun ended without such counts.
-    #[must_use]
     pub fn by_outcome(&self, running: bool) -> [(&'static str, i64); 10] {
         let Self {
             succeeded,
@@ -281,13 +280,11 @@ impl BadDocument {
 
 impl Document {
     /// Whether only a newer program may grant this token or act on it.
-    #[must_use]
     pub const fn needs_newer_program(&self) -> bool {
         self.reader > VERSION
     }
 
     /// The JSON that a store keeps, with the run that holds the token.
-    #[must_use]
     pub fn to_json(&self, run: Option<&Run>) -> String {
         #[derive(Serialize)]
         struct Whole<'a> {

@@ -51,7 +51,6 @@ thread_local! {
 /// Whether the code acts on this mutant. Always `false` outside of tests.
 #[cfg(not(test))]
 #[inline]
-#[must_use]
 pub(crate) const fn is_mutant(_: Mutant) -> bool {
     false
 }

@@ -27,7 +27,6 @@ pub enum Judgement {
 
 impl Judgement {
     /// The act's word in history.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Settle(_) => "settle",
@@ -37,7 +36,6 @@ impl Judgement {
 
     /// The act's record in history. `None` if [`EVERY_GROUP`] is not a valid group name, which does
     /// not happen.
-    #[must_use]
     pub fn record(&self, note: &IncarnationNote, actor: Actor) -> Option<ActRecord> {
         Some(ActRecord {
             group: GroupName::new(EVERY_GROUP).ok()?,
@@ -80,7 +78,6 @@ pub enum Act {
 
 impl Act {
     /// The act's word in history.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Pause(_) => "pause",
@@ -96,7 +93,6 @@ impl Act {
     }
 
     /// The record in history of this act on a row that was read at `now`.
-    #[must_use]
     pub fn record(&self, row: &Row, now: &StoreTime, version: Version, actor: Actor) -> ActRecord {
         let fence = match self {
             Self::Raise(to) => raised_fence(row, now, *to),
@@ -150,7 +146,6 @@ pub enum Effect {
 }
 
 /// What an act does to a row that was read at `now`; the swap expires after `limit`.
-#[must_use]
 pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: Version) -> Effect {
     let mut to = row.clone();
     to.version = version;

@@ -32,7 +32,6 @@ pub struct OutputRecord {
 impl OutputRecord {
     /// The record of a run whose job printed so many bytes, the last of them these. The store sets
     /// the time.
-    #[must_use]
     pub fn new(
         group: GroupName,
         fence: Fence,
@@ -52,13 +51,11 @@ impl OutputRecord {
     }
 
     /// The last bytes; `None` if the record is damaged.
-    #[must_use]
     pub fn last_bytes(&self) -> Option<Vec<u8>> {
         STANDARD.decode(&self.last).ok()
     }
 
     /// Whether the job printed more than is kept.
-    #[must_use]
     pub fn is_cut(&self) -> bool {
         let kept = self.last_bytes().map_or(0, |last| last.len());
         self.printed > u64::try_from(kept).unwrap_or(u64::MAX)

@@ -111,7 +111,6 @@ pub struct RunRecord {
 
 impl RunRecord {
     /// The run that holds a token; `None` if none does.
-    #[must_use]
     pub fn of(row: &Row) -> Option<Self> {
         let State::Running { client, run } = &row.state else {
             return None;
@@ -142,7 +141,6 @@ impl RunRecord {
 
     /// The run that loses the token to another session: its own session has not reported its end.
     /// Its last heartbeat is all that is known.
-    #[must_use]
     pub fn vanished(row: &Row) -> Option<Self> {
         let heard_at = row.heartbeat_at()?;
         Self::of(row).map(|run| Self {
@@ -153,7 +151,6 @@ impl RunRecord {
     }
 
     /// The record of this run with this end. The store sets the time of the end.
-    #[must_use]
     pub fn ended(self, end: RunEnd) -> Self {
         Self {
             outcome: end.outcome,
@@ -166,13 +163,11 @@ impl RunRecord {
     }
 
     /// Whether the run's end makes its key of `--once` done.
-    #[must_use]
     pub fn makes_key_done(&self) -> bool {
         self.once_key.is_some() && self.outcome == Outcome::Succeeded
     }
 
     /// The mark of the run's key, if the run makes it done.
-    #[must_use]
     pub fn once_mark(&self, done_at: WallTime) -> Option<OnceMark> {
         let key = self.once_key.clone().filter(|_| self.makes_key_done())?;
         Some(OnceMark {
@@ -186,7 +181,6 @@ impl RunRecord {
     }
 
     /// The run as the store keeps it, written at `now`.
-    #[must_use]
     pub fn written(self, now: &StoreTime) -> Self {
         Self {
             ended_at: self.ended_at.or(Some(now.stamp.wall)),
@@ -196,7 +190,6 @@ impl RunRecord {
 
     /// Whether the run's own session has reported the end: then no other record replaces it.
     /// Another session records *unknown*, which the session's own record replaces.
-    #[must_use]
     pub const fn is_final(&self) -> bool {
         !matches!(self.outcome, Outcome::Running | Outcome::Unknown)
     }

@@ -68,7 +68,6 @@ pub enum Refusal {
 
 impl Refusal {
     /// The reason in a word for scripts.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Held { .. } => "held",
@@ -86,7 +85,6 @@ impl Refusal {
 
     /// The client that the token belongs to, where that is the reason. `seen`: the row that was
     /// judged.
-    #[must_use]
     pub fn holder<'a>(&'a self, seen: Option<&'a Row>) -> Option<&'a ClientId> {
         match self {
             Self::Held { by, .. } => Some(by),

@@ -96,7 +96,6 @@ pub struct Repeats {
 
 impl RefusalRecord {
     /// The record with the cause that follows from its other fields.
-    #[must_use]
     pub fn with_cause(mut self) -> Self {
         let holder = self.holder.as_ref().map(ToString::to_string);
         let until = self.paused_until.map(|until| until.0.to_string());
@@ -118,13 +117,11 @@ impl RefusalRecord {
     }
 
     /// Whether the client could not start its job, which is no refusal of the rule.
-    #[must_use]
     pub fn is_unstarted(&self) -> bool {
         self.reason == Outcome::NotStarted.as_str()
     }
 
     /// When its refusals happened.
-    #[must_use]
     pub const fn repeats(&self) -> Repeats {
         Repeats {
             first_at: self.first_at,
@@ -136,7 +133,6 @@ impl RefusalRecord {
     /// The record to write for this refusal, which happens at `now`. `before`: the newest record of
     /// the same client for the same cause, if its last refusal is not after `now`. `None`: it is
     /// too close to that one to be written.
-    #[must_use]
     pub fn after(&self, before: Option<Repeats>, now: WallTime) -> Option<Self> {
         let new = Self {
             first_at: now,

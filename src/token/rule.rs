@@ -46,7 +46,6 @@ pub enum Verdict {
 }
 
 /// Decides what the claimant must do after this look.
-#[must_use]
 pub fn decide(claim: &Claim, look: &Look<'_>) -> Decision {
     if is_nested(claim, look.row) {
         return decision(Clause::Nested, Verdict::Nested);
@@ -71,7 +70,6 @@ const fn refused(clause: Clause, why: Refusal) -> Decision {
 }
 
 /// Whether the claimant runs inside the run in the row: clause 1.
-#[must_use]
 pub fn is_nested(claim: &Claim, row: Option<&Row>) -> bool {
     let session = row.and_then(Row::session);
     session.is_some() && session == claim.nested_in.as_ref()
@@ -79,7 +77,6 @@ pub fn is_nested(claim: &Claim, row: Option<&Row>) -> bool {
 
 /// How long a store must have been observed before this claim is granted: no forgotten lease lasts
 /// longer.
-#[must_use]
 pub fn forgotten_lease(claim: &Claim, row: Option<&Row>) -> Duration {
     let longest = row.map(Row::longest_lease).unwrap_or_default();
     claim.timing.takeover_after.max(longest)

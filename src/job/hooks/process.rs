@@ -68,7 +68,6 @@ impl HookProcess {
     }
 
     /// The keeper's pid.
-    #[must_use]
     pub fn pid(&self) -> i32 {
         i32::try_from(self.keeper.id()).unwrap_or(i32::MAX)
     }

@@ -129,7 +129,6 @@ impl Clerk {
     }
 
     /// As [`probe()`]; `None` also without an answer.
-    #[must_use]
     pub fn probe(&mut self, name: &LockName) -> Option<Probed> {
         let name = name.to_string();
         match self.ask(&Ask::Probe { name }).ok()?.0 {
@@ -147,7 +146,6 @@ impl Clerk {
 
     /// Dismisses the clerk. It sweeps, and ends. Returns the pid of one that does not end: it stays
     /// a child of this process until its file system answers.
-    #[must_use]
     pub fn dismiss(self) -> Option<i32> {
         self.leaves_within(LEAVING)
     }

@@ -13,7 +13,6 @@ const MOST_NAMES: usize = 8;
 
 /// The processes that have the file of this name open: `sleep (pid 4711)`. Empty if /proc shows
 /// none of them: they belong to another user or container.
-#[must_use]
 pub fn holders(name: &LockName) -> Vec<String> {
     if !procfs::is_ours() {
         return Vec::new();

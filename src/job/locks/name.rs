@@ -36,7 +36,6 @@ impl LockName {
     }
 
     /// Parses the name in a row. `None` for any other text, so it is never a path.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(LOCKED)?;
         let (rest, inherited) = match rest.strip_suffix(NOT_INHERITED) {
@@ -53,12 +52,10 @@ impl LockName {
     }
 
     /// Whether the job inherits its lock. If not, a free lock proves nothing.
-    #[must_use]
     pub const fn is_inherited(&self) -> bool {
         self.inherited
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -26,7 +26,6 @@ pub struct Probed {
 /// here, it can't be opened, it is another file (a copy), or its locks can't be trusted.
 ///
 /// A lock that is found free stays free, if the row that names the file was read before.
-#[must_use]
 pub fn probe(directory: &Path, name: &LockName) -> Option<Probed> {
     judge(&open(&directory.join(name.as_str()))?, name)
 }

@@ -122,7 +122,6 @@ fn lock_both(file: &File, directory: &Directory, draft: &OsStr) -> io::Result<(I
 
 impl RunLock {
     /// The file's name, for the token's row.
-    #[must_use]
     pub const fn name(&self) -> &LockName {
         &self.name
     }
