@@ -33,7 +33,7 @@
 //! A process that forks and leaves, and whose child does the same, lives for some 100 µs. The guard
 //! catches it because an unreaped child can be signalled without any check, because the guard gets
 //! every orphan, and because KILL aborts a fork that is under way; see `killing`. The guard raises
-//! its own priority ([`crate::sys::priority::run_first`]), so that the processes that it must end
+//! its own priority ([`crate::sys::limits::run_first`]), so that the processes that it must end
 //! cannot starve it.
 //! The guard stays in tokenrun's process group and session, as the job does. It blocks every
 //! signal; once the job runs it holds no descriptor of the user's.

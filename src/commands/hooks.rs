@@ -16,8 +16,7 @@ use crate::run::environment::Known;
 use crate::run::event::Granted;
 use crate::sys::clock::LocalClock;
 use crate::sys::poll::Sources;
-use crate::sys::signal_numbers::asks_for_end;
-use crate::sys::signals::{Inherited, SignalFd};
+use crate::sys::signals::{Inherited, SignalFd, asks_for_end};
 use crate::token::{Claim, GroupName, RunRecord};
 
 /// How much longer than its limit a keeper is waited for: it may have to kill the hook.

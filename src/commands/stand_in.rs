@@ -25,8 +25,7 @@ use crate::run::runtime_keeper::RuntimeKeeper;
 use crate::sys::poll::wait_readable;
 use crate::sys::process::signal_child;
 use crate::sys::service_manager::{self, ServiceManager};
-use crate::sys::signal_numbers::{SIGTERM, asks_for_end};
-use crate::sys::signals::{Inherited, SignalFd};
+use crate::sys::signals::{Inherited, SIGTERM, SignalFd, asks_for_end};
 
 /// How long the last holder on this host, which is being ended, may still have the lock of the
 /// runtime file.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::tree::Tree;
 use super::walk::{Step, Walk};
 use crate::moment::Moment;
-use crate::sys::signal_numbers::{SIGCONT, SIGTERM};
+use crate::sys::signals::{SIGCONT, SIGTERM};
 
 /// The signals that end a process in order: a stopped process gets TERM only once it continues.
 const ASK: [i32; 2] = [SIGTERM, SIGCONT];

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 pub use self::tail::Captured;
 
 use self::tail::Tail;
-use crate::sys::eventfd::EventFlag;
+use crate::sys::events::EventFlag;
 use crate::sys::pipe::{Flow, Outlet};
 use crate::sys::poll::Sources;
 

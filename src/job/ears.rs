@@ -1,7 +1,7 @@
 //! The guard's sources of events.
 
+use crate::sys::events::Timer;
 use crate::sys::signals::SignalFd;
-use crate::sys::timer::Timer;
 
 /// The guard's sources of events, besides its supervisor.
 #[derive(Debug)]

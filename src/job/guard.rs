@@ -14,13 +14,13 @@ use super::spawn::{Handed, Ready, errno_of};
 use super::watch::Watch;
 use crate::moment::Moment;
 use crate::sys::errno::Errno;
+use crate::sys::events::Timer;
 use crate::sys::fds::{close_all_except, silence_standard};
+use crate::sys::limits::run_first;
 use crate::sys::poll::wait_readable;
-use crate::sys::priority::run_first;
 use crate::sys::process::{become_subreaper, set_name};
 use crate::sys::signals::{SignalFd, block_all};
 use crate::sys::socket::Packets;
-use crate::sys::timer::Timer;
 
 /// The job's lock, from the supervisor.
 #[derive(Debug)]

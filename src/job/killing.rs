@@ -9,7 +9,7 @@ use super::walk::{Step, Walk};
 use crate::moment::Moment;
 use crate::sys::pidfd::Delivery;
 use crate::sys::procfs::{self, Process};
-use crate::sys::signal_numbers::SIGKILL;
+use crate::sys::signals::SIGKILL;
 
 /// How often one try looks for new processes. More than two rounds are needed only for a tree that
 /// grows while it is killed.

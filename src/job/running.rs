@@ -21,7 +21,7 @@ use crate::sys::errno::Errno;
 use crate::sys::poll::Sources;
 use crate::sys::process::{group_of, leave_session, pid, signal_child, signal_parent};
 use crate::sys::procfs;
-use crate::sys::signal_numbers::{SIGCHLD, SIGCONT, SIGTSTP};
+use crate::sys::signals::{SIGCHLD, SIGCONT, SIGTSTP};
 use crate::sys::terminal::is_in_foreground;
 use crate::sys::wait::{Status, Waited, has_children, newly_stopped_by, try_wait};
 

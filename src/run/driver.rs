@@ -26,12 +26,11 @@ use crate::moment::Moment;
 use crate::store::Store;
 use crate::store::worker::Worker;
 use crate::sys::clock::LocalClock;
+use crate::sys::events::Timer;
 use crate::sys::poll::Sources;
 use crate::sys::procfs;
 use crate::sys::random;
-use crate::sys::signal_numbers::{SIGCHLD, asks_for_end};
-use crate::sys::signals::SignalFd;
-use crate::sys::timer::Timer;
+use crate::sys::signals::{SIGCHLD, SignalFd, asks_for_end};
 use crate::token::Claim;
 
 /// Deadlines are checked at least this often, whatever the timer does.

@@ -6,7 +6,7 @@ use crate::exit;
 use crate::store::{StoreError, Trouble};
 use crate::sys::errno::Errno;
 use crate::sys::exec::Program;
-use crate::sys::signal_numbers::{SIGINT, SIGQUIT};
+use crate::sys::signals::{SIGINT, SIGQUIT};
 use crate::sys::wait::Status;
 use crate::token::{Clause, OnceMark, Outcome, Refusal, RunEnd};
 

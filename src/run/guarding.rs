@@ -18,7 +18,7 @@ use crate::sys::errno::Errno;
 use crate::sys::fds::let_go_of_inherited;
 use crate::sys::poll::wait_closed;
 use crate::sys::procfs;
-use crate::sys::signal_numbers::{SIGCONT, SIGKILL};
+use crate::sys::signals::{SIGCONT, SIGKILL};
 
 /// How long a guard may take to leave.
 const LEAVING: Duration = Duration::from_millis(100);

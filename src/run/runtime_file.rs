@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::sys::file::{NO_FOLLOW, NO_WAIT};
 use crate::sys::ofd;
-use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
 use crate::sys::user::effective_id;
 use crate::token::{GroupName, SessionId};
 

@@ -1,14 +1,20 @@
-//! Processes: to make one, to name one, to leave one.
+//! Processes: to make one, to name one, to leave one, and to have one make a system call that may hang.
 
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
+use std::ffi::CString;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::time::Duration;
 
 use nix::libc;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{self, ForkResult};
+
+use super::wait::ends_within;
 
 /// Which side of a fork this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +153,32 @@ pub fn signal_parent(signal: i32) -> io::Result<()> {
     }
 }
 
+/// Removes a file, in a process of its own: a process that waits in the kernel for a file system can't even be
+/// killed. What takes longer than `limit` happens later, or not at all.
+pub fn remove_file_within(limit: Duration, path: &Path) {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        return;
+    };
+    // SAFETY: until it leaves, the child makes system calls and nothing else, which is
+    // allowed however many threads this process has.
+    match unsafe { libc::fork() } {
+        // No process can be created: the file stays.
+        -1 => {}
+        0 => {
+            // It may outlive this process, and must keep none of its descriptors open.
+            // SAFETY: it takes numbers only.
+            unsafe { libc::syscall(libc::SYS_close_range, 0u32, u32::MAX, 0u32) };
+            // SAFETY: it is a string that lives until the child leaves.
+            unsafe { libc::unlink(path.as_ptr()) };
+            exit_now(0)
+        }
+        child if ends_within(child, limit) => {}
+        child => {
+            let _ = signal_child(child, libc::SIGKILL);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,5 +204,14 @@ mod tests {
     fn the_own_group_is_known() {
         assert_eq!(group_of(0), group_of(pid()));
         assert!(group_of(pid()).is_some());
+    }
+
+    #[test]
+    fn a_file_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "x").unwrap();
+        remove_file_within(Duration::from_secs(60), &path);
+        assert!(!path.exists());
     }
 }

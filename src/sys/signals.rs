@@ -1,4 +1,5 @@
-//! Signals: the inherited dispositions, the signals that tokenrun handles, and how they are read.
+//! Signals: their numbers, the inherited dispositions, the signals that tokenrun handles, and how they
+//! are read.
 
 #![allow(unsafe_code)]
 
@@ -12,8 +13,21 @@ use nix::sys::signal::{
 };
 use nix::sys::signalfd::{self, SfdFlags};
 
-use super::file_size::FileSizeLimit;
-use super::signal_numbers::asks_for_end;
+use super::limits::FileSizeLimit;
+
+pub const SIGCHLD: i32 = libc::SIGCHLD;
+pub const SIGCONT: i32 = libc::SIGCONT;
+pub const SIGHUP: i32 = libc::SIGHUP;
+pub const SIGINT: i32 = libc::SIGINT;
+pub const SIGKILL: i32 = libc::SIGKILL;
+pub const SIGQUIT: i32 = libc::SIGQUIT;
+pub const SIGTERM: i32 = libc::SIGTERM;
+pub const SIGTSTP: i32 = libc::SIGTSTP;
+
+/// Whether this signal asks a process to end.
+pub const fn asks_for_end(signal: i32) -> bool {
+    matches!(signal, SIGTERM | SIGINT | SIGHUP | SIGQUIT)
+}
 
 /// The signals that tokenrun acts on or passes on to its job. Their numbers are
 /// the kernel's.

@@ -14,8 +14,7 @@ use crate::sys::clock::LocalClock;
 use crate::sys::fds::close_all_except;
 use crate::sys::poll::Sources;
 use crate::sys::process::{become_subreaper, leave_session, pid, set_name};
-use crate::sys::signal_numbers::asks_for_end;
-use crate::sys::signals::{Inherited, SignalFd};
+use crate::sys::signals::{Inherited, SignalFd, asks_for_end};
 use crate::sys::wait::{Left, Status, reap};
 
 /// The keeper's name in process listings.

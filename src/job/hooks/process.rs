@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::{HookEnd, Order};
+use crate::sys::file;
 use crate::sys::signals::Inherited;
-use crate::sys::unnamed_file;
 use crate::sys::wait::ends_within;
 
 /// This same program, even if its file was replaced.
@@ -114,7 +114,7 @@ fn stdin(input: &Input) -> io::Result<Stdio> {
     if input.is_empty() {
         return Ok(Stdio::null());
     }
-    let mut file: File = unnamed_file::in_memory(c"hook-input")?;
+    let mut file: File = file::in_memory(c"hook-input")?;
     file.write_all(input)?;
     file.rewind()?;
     Ok(Stdio::from(file))

@@ -17,8 +17,7 @@ use crate::sys::errno::Errno;
 use crate::sys::fds::{close_all_except, silence_standard};
 use crate::sys::poll::wait_readable;
 use crate::sys::process::{Forked, exit_now, fork, set_name, signal_child};
-use crate::sys::signal_numbers::SIGKILL;
-use crate::sys::signals::{Inherited, block_all};
+use crate::sys::signals::{Inherited, SIGKILL, block_all};
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::ends_within;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
-use crate::sys::inode::{Device, Inode};
+use crate::sys::file::{Device, Inode};
 
 /// The prefix of a file's name before it is locked.
 pub(super) const DRAFT: &str = "new-";

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{Identity, LockName};
 use super::{JOB_BYTE, RUN_BYTE};
+use crate::sys::file::{NO_FOLLOW, NO_TERMINAL, NO_WAIT};
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
-use crate::sys::open_flags::{NO_FOLLOW, NO_TERMINAL, NO_WAIT};
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

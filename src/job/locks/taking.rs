@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::name::{DRAFT, Identity, LockName};
 use super::{JOB_BYTE, RUN_BYTE};
-use crate::sys::apart;
 use crate::sys::errno::Errno;
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
 use crate::sys::place::Directory;
+use crate::sys::process::remove_file_within;
 use crate::sys::sharing::objection_to_directory;
 
 /// The supervisor's own lock. The file stays when this is dropped: then it proves that the run is
@@ -142,7 +142,7 @@ impl RunLock {
 
     /// The same where the file system may hang: waits for at most `limit`.
     pub fn remove_apart(self, limit: Duration) {
-        apart::remove(&self.path, limit);
+        remove_file_within(limit, &self.path);
     }
 }
 

@@ -20,9 +20,8 @@ use super::schema::stored_version;
 use crate::duration::rounded;
 use crate::store::checkup::{Check, Tell, advice, directory};
 use crate::store::{StoreError, Tokens as _, Trouble, filesystem};
-use crate::sys::access::{self, Access};
+use crate::sys::file::{self, Access};
 use crate::sys::sqlite_files;
-use crate::sys::unnamed_file;
 use crate::token::{GroupName, Timing};
 
 /// How often the lock is taken, and a page written.
@@ -192,7 +191,7 @@ fn file(location: &Location, found: &Metadata) -> Check {
             "the log's index beside it (-shm)",
         ),
     ] {
-        match access::check(&path, Access::ReadAndWrite) {
+        match file::check(&path, Access::ReadAndWrite) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => {
@@ -330,7 +329,7 @@ fn open(path: &Path, limit: Duration) -> rusqlite::Result<Connection> {
 /// system does not support such files.
 fn page_written(path: &Path) -> Option<Duration> {
     let parent = path.parent()?;
-    let mut file = unnamed_file::create_in(parent).ok()?;
+    let mut file = file::create_unnamed_in(parent).ok()?;
     let begun = Instant::now();
     file.write_all(&PAGE).ok()?;
     file.sync_data().ok()?;

@@ -1,11 +1,17 @@
-//! What a file system keeps about a file: statx(2).
+//! Files: what statx(2) says of one, what this process may do with a path, how a path of another user's is
+//! opened, and files without a name, which are gone when they are closed.
 
+use std::ffi::CStr;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
 use nix::libc;
-use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
+use rustix::fs::{
+    Access as Rights, AtFlags, CWD, MemfdFlags, Mode, OFlags, Statx, StatxFlags, accessat,
+    memfd_create, openat, statx,
+};
 
 /// What is asked for. The standard library asks for the birth time only where it is linked with glibc.
 const WANTED: StatxFlags = StatxFlags::TYPE
@@ -86,10 +92,69 @@ impl Inode {
     }
 }
 
+/// What is to be done with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Read and write the file.
+    ReadAndWrite,
+    /// Make files in the directory.
+    MakeFiles,
+}
+
+impl Access {
+    const fn rights(self) -> Rights {
+        match self {
+            Self::ReadAndWrite => Rights::READ_OK.union(Rights::WRITE_OK),
+            Self::MakeFiles => Rights::WRITE_OK.union(Rights::EXEC_OK),
+        }
+    }
+}
+
+/// Whether this process, as the user that it acts as, may do this with a path.
+///
+/// # Errors
+/// Why not: what faccessat(2) says.
+pub fn check(path: &Path, access: Access) -> io::Result<()> {
+    Ok(accessat(CWD, path, access.rights(), AtFlags::EACCESS)?)
+}
+
+/// [`check`] as the user that started this process.
+pub fn check_as_real_user(path: &Path, access: Access) -> io::Result<()> {
+    Ok(rustix::fs::access(path, access.rights())?)
+}
+
+/// A symbolic link at the end of the path is an error.
+pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+
+/// To open a pipe or a device waits for nothing.
+pub const NO_WAIT: i32 = libc::O_NONBLOCK;
+
+/// A terminal does not become this process's own.
+pub const NO_TERMINAL: i32 = libc::O_NOCTTY;
+
+/// Makes a file without a name for writing, on the file system of this directory.
+///
+/// # Errors
+/// What open(2) says of `O_TMPFILE`: EOPNOTSUPP where the file system has no such files.
+pub fn create_unnamed_in(directory: &Path) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = openat(CWD, directory, flags, Mode::RUSR | Mode::WUSR)?;
+    Ok(File::from(file))
+}
+
+/// Makes a file in memory, for reading and writing. The name is for listings of descriptors.
+///
+/// # Errors
+/// What memfd_create(2) says: out of descriptors or memory.
+pub fn in_memory(name: &CStr) -> io::Result<File> {
+    Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{self, File, Permissions};
+    use std::fs::{self, Permissions};
+    use std::io::Write as _;
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::time::SystemTime;
 
@@ -114,5 +179,25 @@ mod tests {
         let directory = Inode::of(File::open(folder.path()).unwrap()).unwrap();
         assert!(!directory.is_file);
         assert_eq!(directory.device, inode.device);
+    }
+
+    #[test]
+    fn what_is_there_may_be_used_and_what_is_not_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        let missing = check(&file, Access::ReadAndWrite).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        std::fs::write(&file, "x").unwrap();
+        check(&file, Access::ReadAndWrite).unwrap();
+        check(folder.path(), Access::MakeFiles).unwrap();
+        check_as_real_user(&file, Access::ReadAndWrite).unwrap();
+    }
+
+    #[test]
+    fn it_is_written_and_has_no_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = create_unnamed_in(folder.path()).unwrap();
+        file.write_all(b"x").unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
