@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::adopted::Adopted;
+use super::batches::Reaping;
 use super::guard;
 use super::killing::Killing;
-use super::messages::{FromGuard, Survivor, ToGuard};
-use super::reaping::Reaping;
-use super::settings::GuardSettings;
+use super::protocol::GuardSettings;
+use super::protocol::{FromGuard, Survivor, ToGuard};
 use super::tree::Tree;
 use crate::moment::Moment;
 use crate::sys::clock::LocalClock;

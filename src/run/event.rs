@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ending::{Ending, NotStarted, Why};
-use crate::job::messages::{Deadline, Survivor};
+use crate::job::{Deadline, Survivor};
 use crate::moment::Moment;
 use crate::store::Request;
 use crate::store::{Reading, StoreError};

@@ -12,7 +12,7 @@ use super::outside::Outside;
 use crate::job::GuardSettings;
 use crate::job::handle::{GuardHandle, Received, TreeEnd};
 use crate::job::locks::JobLock;
-use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
+use crate::job::{Deadline, FromGuard, Stage, ToGuard};
 use crate::moment::Moment;
 use crate::sys::errno::Errno;
 use crate::sys::fds::let_go_of_inherited;

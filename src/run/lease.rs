@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::job::messages::Deadline;
+use crate::job::Deadline;
 use crate::moment::Moment;
 use crate::token::mutant::{Mutant, is_mutant};
 use crate::token::swap::Before;

@@ -113,7 +113,7 @@ impl<'a> Locking<'a> {
     fn remove(&self, run: RunLock) {
         match self.hands {
             Hands::Own => run.remove(),
-            Hands::Clerk(_) | Hands::None(_) => run.remove_apart(LEAVING),
+            Hands::Clerk(_) | Hands::None(_) => run.remove_within(LEAVING),
         }
     }
 

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::act_record::ActRecord;
 use super::document::Others;
 use super::mutant::{Mutant, is_mutant};
 use super::names::{Incarnation, Version};
+use super::operator::ActRecord;
 use super::row::Row;
 use super::time::WallTime;
 use super::time::{ClockEpoch, Stamp, StoreTime, Until};

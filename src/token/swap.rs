@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::act_record::ActRecord;
 use super::claim::Claim;
 use super::document::{Document, Handoff, Others, Run, StampOf, VERSION};
 use super::incarnation::IncarnationNote;
 use super::names::{ClientId, GroupName, SessionId, Version};
+use super::operator::ActRecord;
 use super::outcome::{GrantKind, Outcome};
 use super::record::RunRecord;
 use super::row::{Row, State};

@@ -39,7 +39,7 @@ pub fn keep(order: &Order, inherited: &Inherited) -> io::Result<()> {
     // A parent's lock in a descriptor without a name must not outlast tokenrun in a hook.
     close_all_except(&[]);
     let mut link = UnixStream::from(io::stdout().as_fd().try_clone_to_owned()?);
-    let end = kept(order, inherited, &link).unwrap_or_else(|error| {
+    let end = run_hook(order, inherited, &link).unwrap_or_else(|error| {
         // A hook without its keeper's duties is not begun.
         HookEnd::NotStarted(error.to_string())
     });
@@ -50,7 +50,7 @@ pub fn keep(order: &Order, inherited: &Inherited) -> io::Result<()> {
     Ok(())
 }
 
-fn kept(order: &Order, inherited: &Inherited, link: &UnixStream) -> io::Result<HookEnd> {
+fn run_hook(order: &Order, inherited: &Inherited, link: &UnixStream) -> io::Result<HookEnd> {
     leave_session();
     inherited.block()?;
     become_subreaper()?;

@@ -141,7 +141,7 @@ impl RunLock {
     }
 
     /// The same where the file system may hang: waits for at most `limit`.
-    pub fn remove_apart(self, limit: Duration) {
+    pub fn remove_within(self, limit: Duration) {
         remove_file_within(limit, &self.path);
     }
 }

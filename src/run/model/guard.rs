@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::job::messages::Deadline;
+use crate::job::Deadline;
 use crate::moment::Moment;
 use crate::run::event::Action;
 use crate::token::mutant::{Mutant, is_mutant};

@@ -9,7 +9,7 @@ use crate::store::sql::cell::{BadColumn, Cell};
 use crate::store::sql::cold::{self, Dialect, Found};
 use crate::store::sql::table::{OUTPUTS, REFUSALS, Table};
 use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
-use crate::token::refusal_record::{LEAST_PAUSE, SAME_RECORD};
+use crate::token::refusal::{LEAST_PAUSE, SAME_RECORD};
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RefusalTotal,
     RunRecord,

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter
 use super::wall;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
-use crate::token::refusal_record::Repeats;
+use crate::token::refusal::Repeats;
 use crate::token::{
     ActRecord, GroupName, Recorded, RefusalRecord, RunRecord, SessionId, StoreTime, WallTime,
 };

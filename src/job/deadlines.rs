@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::messages::Deadline;
+use super::protocol::Deadline;
 use crate::moment::Moment;
 
 /// What is due now.
@@ -20,7 +20,7 @@ pub(super) enum Due {
 
 /// The deadlines of the job, and the progress of its end.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct Deadlines {
     deadline: Option<Deadline>,
     /// The deadline's `term_at` has passed: the end is final.
     expired: bool,
@@ -39,7 +39,7 @@ enum Term {
     Sent,
 }
 
-impl Watch {
+impl Deadlines {
     /// The watch of a job that starts now.
     pub(super) const fn new(deadline: Option<Deadline>) -> Self {
         Self {
@@ -128,5 +128,5 @@ impl Watch {
 }
 
 #[cfg(test)]
-#[path = "watch_tests.rs"]
+#[path = "deadlines_tests.rs"]
 mod tests;
