@@ -127,11 +127,11 @@ pub use incarnation::{Doubt, IncarnationNote, Memory, NoteSwap, Observation, Ser
 pub use names::{
     ClientId, Fence, GroupName, Incarnation, NameError, OnceKey, ResourceName, SessionId, Version,
 };
-pub use operator::{Act, ActRecord, Actor};
+pub use operator::Act;
 pub use outcome::{GrantKind, Outcome};
 pub use pattern::{GroupPattern, Groups};
 pub use queue::{QueueEntry, Waiter};
-pub use record::{OnceMark, OutputRecord, Recorded, RunEnd, RunRecord};
+pub use record::{ActRecord, Actor, OnceMark, OutputRecord, Recorded, RunEnd, RunRecord};
 pub use refusal::{Refusal, RefusalRecord, RefusalTotal};
 pub use row::{Row, State};
 pub use rule::{Decision, Verdict, decide};

@@ -95,15 +95,12 @@ impl Reaping {
         self.next.is_some_and(|at| at <= now)
     }
 
-    /// Whether more children have ended, during a pause.
+    /// True if more children have ended, during a pause.
     pub(super) fn rests(&self, now: Moment) -> bool {
         self.next.is_some_and(|at| at > now)
     }
 
-    /// Reaps a batch and passes each child to `on`. Returns whether children may be left.
-    ///
-    /// # Errors
-    /// Those of waitpid(2), which has no reason to fail.
+    /// Reaps a batch and passes each child to `on`. Returns true if children may be left.
     pub(super) fn run(
         &mut self,
         clock: impl Fn() -> Moment,

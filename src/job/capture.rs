@@ -98,7 +98,7 @@ fn caught(mut outlet: Outlet, mut tail: Tail, end: &EventFlag) -> Captured {
     tail.into()
 }
 
-/// Reads once. Returns whether more may come.
+/// Reads once. Returns true if more may come.
 fn read(outlet: &mut Outlet, buffer: &mut [u8], tail: &mut Tail) -> bool {
     match outlet.read(buffer) {
         Ok(Flow::Bytes(count)) => {

@@ -27,11 +27,11 @@ pub(super) struct Deadlines {
     /// When the tree is to be killed by order.
     asked: Option<Moment>,
     term: Term,
-    /// Whether a job must end completely, even if it may leave processes behind.
+    /// True if a job must end completely, even if it may leave processes behind.
     thorough: bool,
 }
 
-/// Whether the tree has got its TERM, which is sent once.
+/// The tree's TERM, which is sent once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Term {
     NotAsked,
@@ -73,7 +73,7 @@ impl Deadlines {
         self.end(now.plus(grace), true);
     }
 
-    /// The main process has ended and left others behind. Returns whether this is their first order
+    /// The main process has ended and left others behind. Returns true if this is their first order
     /// to end.
     pub(super) fn end_leftovers(&mut self, now: Moment, grace: Duration) -> bool {
         // Thorough without a TERM: they are being killed already.
@@ -116,7 +116,7 @@ impl Deadlines {
         [term_at, self.kill_at()].into_iter().flatten().min()
     }
 
-    /// Whether no process of the job may outlive it.
+    /// True if no process of the job may outlive it.
     pub(super) const fn is_thorough(&self) -> bool {
         self.thorough
     }

@@ -37,7 +37,7 @@ pub struct Order {
 /// How a hook ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HookEnd {
-    /// Its shell ended with this status, and no process of it is left.
+    /// The shell ended with this status, and no process of it is left.
     Ended(Status),
     /// It was killed at its limit.
     TimedOut,
@@ -45,7 +45,7 @@ pub enum HookEnd {
     Stopped,
     /// It could not be started.
     NotStarted(String),
-    /// Its keeper ended without a word, or does not answer.
+    /// The keeper ended without a word, or does not answer.
     Lost,
 }
 

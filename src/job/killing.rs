@@ -66,7 +66,7 @@ struct UnderWay {
 struct Found {
     /// Every process that was met alive.
     pids: HashSet<i32>,
-    /// Whether new processes still appeared while those were killed, or some were not met.
+    /// True if new processes still appeared while those were killed, or some were not met.
     growing: bool,
     survivors: Vec<Survivor>,
 }

@@ -28,7 +28,7 @@ pub enum ToGuard {
     /// descriptor of this packet is the job's lock. The guard keeps it open as long as it lives.
     /// Sent before `Start`, or not at all.
     Lock {
-        /// Whether the job inherits the descriptor.
+        /// True if the job inherits the descriptor.
         inherit: bool,
     },
     /// The token is being requested, and `Start` comes by this time or not at all: then the guard
@@ -59,7 +59,7 @@ pub enum ToGuard {
     End {
         /// The whole tree is killed. A later time than one ordered before is ignored.
         kill_at: Moment,
-        /// Whether the whole tree gets TERM now. The lease is lost then: nothing is left behind.
+        /// True if the whole tree gets TERM now. The lease is lost then: nothing is left behind.
         /// Otherwise the job has got its signal by `Pass`.
         term_tree: bool,
     },
@@ -86,7 +86,7 @@ pub enum FromGuard {
     },
     /// The answer to a deadline. The new deadline does not hold if the one before had passed.
     Ack {
-        /// That of [`ToGuard::Deadline`].
+        /// The number of the [`ToGuard::Deadline`].
         seq: u64,
     },
     /// The answer to `End` or `Kill`.
@@ -97,7 +97,7 @@ pub enum FromGuard {
     /// The job's main process has ended.
     Exited {
         status: Status,
-        /// Whether the guard had begun to end the whole tree before: by order, by deadline, or
+        /// True if the guard had begun to end the whole tree before: by order, by deadline, or
         /// because the supervisor is gone. Otherwise the process ended by itself, or by a signal
         /// that was passed on.
         forced: bool,
@@ -135,9 +135,9 @@ pub enum Stage {
 /// A process that could not be killed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivor {
-    /// Its pid; 0 if invisible.
+    /// The pid; 0 if invisible.
     pub pid: i32,
-    /// Its name; empty if invisible.
+    /// The name; empty if invisible.
     pub name: String,
     /// Why it is still alive.
     pub why: Unkillable,

@@ -67,9 +67,9 @@ pub(super) struct Running<'a> {
 enum Main {
     /// Forked; its program may not run yet.
     Starting { pid: i32, report: ExecReport },
-    /// Its program could not be executed, and it is leaving.
+    /// The program could not be executed, and it is leaving.
     Refused { pid: i32, errno: i32 },
-    /// Its program runs.
+    /// The program runs.
     Running { pid: i32 },
     /// It has ended and was reaped; `others`: it left processes behind.
     Ended { others: bool },
@@ -150,9 +150,6 @@ impl<'a> Running<'a> {
     }
 
     /// Does what is due by now.
-    ///
-    /// # Errors
-    /// Those of waitpid(2), which has no reason to fail.
     fn enforce(&mut self) -> io::Result<()> {
         let clock = self.settings.clock;
         loop {
@@ -237,8 +234,7 @@ impl<'a> Running<'a> {
         let ending = self.killing.next().or_else(|| self.deadlines.next());
         let own_work = self.asking.next().or_else(|| self.reaping.next());
         let due = [ending, self.deduplication.next(), own_work];
-        let due = due.into_iter().flatten();
-        let next = due.fold(latest, Moment::min);
+        let next = due.into_iter().flatten().fold(latest, Moment::min);
         if self.armed.is_none_or(|armed| next < armed) {
             self.wakeups.timer.arm(&self.settings.clock, next)?;
             self.armed = Some(next);
@@ -410,7 +406,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Whether a signal to the guard's process group reaches the main process too.
+    /// True if a signal to the guard's process group reaches the main process too.
     fn is_in_own_group(&self) -> bool {
         self.main_pid().and_then(group_of) == group_of(0)
     }

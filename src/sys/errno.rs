@@ -42,7 +42,7 @@ impl Errno {
         error.raw_os_error().map(Self)
     }
 
-    /// Its number.
+    /// The number.
     pub const fn raw(self) -> i32 {
         self.0
     }
@@ -53,7 +53,7 @@ impl Errno {
     }
 }
 
-/// Its name and what it means: "ENOENT: No such file or directory".
+/// The name and what it means: "ENOENT: No such file or directory".
 impl fmt::Display for Errno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Known::from_raw(self.0).fmt(f)

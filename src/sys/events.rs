@@ -101,9 +101,6 @@ impl Timer {
 
     /// Makes the timer readable at `at` on `clock`, at once if that has passed,
     /// instead of when it was armed for before.
-    ///
-    /// # Errors
-    /// Those of timerfd_settime(2), which has no reason to fail.
     pub fn arm(&self, clock: &LocalClock, at: Moment) -> io::Result<()> {
         // Absolute, because a relative time of zero would disarm the timer.
         let due = boottime().saturating_add(at.since(clock.now()));
@@ -111,9 +108,6 @@ impl Timer {
     }
 
     /// Makes the timer never readable.
-    ///
-    /// # Errors
-    /// Those of timerfd_settime(2), which has no reason to fail.
     pub fn disarm(&self) -> io::Result<()> {
         self.set(Duration::ZERO)
     }

@@ -24,13 +24,13 @@ const WANTED: StatxFlags = StatxFlags::TYPE
 pub struct Inode {
     /// The device that it lies on.
     pub device: Device,
-    /// Its number there.
+    /// The number of the inode on its device.
     pub number: u64,
     /// When it was made, where the file system keeps that. Nothing can set it.
     pub born: Option<Birth>,
-    /// Its permissions.
+    /// The permissions.
     pub mode: u16,
-    /// Whether it is a regular file.
+    /// True if it is a regular file.
     pub is_file: bool,
 }
 
@@ -57,18 +57,12 @@ impl Birth {
 }
 
 impl Inode {
-    /// That of an open file.
-    ///
-    /// # Errors
-    /// What statx(2) says; it has no reason to.
+    /// Reads an open file.
     pub fn of(file: impl AsFd) -> io::Result<Self> {
         Ok(Self::read(&statx(file, "", AtFlags::EMPTY_PATH, WANTED)?))
     }
 
-    /// That of the file with this path, behind links.
-    ///
-    /// # Errors
-    /// What statx(2) says.
+    /// Reads the file with this path, behind links.
     pub fn at(path: &Path) -> io::Result<Self> {
         Ok(Self::read(&statx(CWD, path, AtFlags::empty(), WANTED)?))
     }
@@ -110,7 +104,7 @@ impl Access {
     }
 }
 
-/// Whether this process, as the user that it acts as, may do this with a path.
+/// Checks if this process, as the user that it acts as, may do this with a path.
 ///
 /// # Errors
 /// Why not: what faccessat(2) says.

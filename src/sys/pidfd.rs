@@ -44,7 +44,7 @@ impl Target {
         }
     }
 
-    /// Its parent's pid; 0 if that is in another pid namespace. `None` if it was reaped, or
+    /// The parent's pid; 0 if that is in another pid namespace. `None` if it was reaped, or
     /// is hidden.
     pub fn parent(&self) -> Option<i32> {
         let parent = self.fd.as_ref().and_then(parent_by);

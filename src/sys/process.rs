@@ -21,7 +21,7 @@ use super::wait::ends_within;
 pub enum Forked {
     /// The process that forked.
     Parent {
-        /// Its new child's pid.
+        /// The new child's pid.
         child: i32,
     },
     /// The new process.
@@ -47,14 +47,11 @@ pub fn fork() -> io::Result<Forked> {
 
 /// Excludes this process's memory from core dumps, and hides it from other processes of its user. A
 /// program that it executes is not affected, nor is any limit.
-///
-/// # Errors
-/// Those of prctl(2).
 pub fn forbid_core_dumps() -> io::Result<()> {
     Ok(prctl::set_dumpable(false)?)
 }
 
-/// Whether this process has one thread only, as far as is known.
+/// True if this process has one thread only, as far as is known.
 pub fn has_one_thread() -> bool {
     // unshare(2): "CLONE_THREAD can be specified if the caller is single threaded;
     // in this case it has no effect". A sandbox may forbid the call: then nothing
@@ -80,9 +77,6 @@ pub fn become_subreaper() -> io::Result<()> {
 }
 
 /// Sets the name of this process in ps(1) and killall(1); the kernel truncates it to 15 bytes.
-///
-/// # Errors
-/// Those of prctl(2).
 pub fn set_name(name: &CStr) -> io::Result<()> {
     Ok(prctl::set_name(name)?)
 }
@@ -90,9 +84,6 @@ pub fn set_name(name: &CStr) -> io::Result<()> {
 /// Makes the kernel kill this process when its parent ends. The setting survives an exec, except of
 /// a set-user-ID program, and not a fork. The parent may be gone already: compare [`parent_pid`]
 /// afterwards.
-///
-/// # Errors
-/// Those of prctl(2).
 pub fn die_with_parent() -> io::Result<()> {
     Ok(prctl::set_pdeathsig(Signal::SIGKILL)?)
 }
@@ -119,9 +110,6 @@ pub fn group_of(pid: i32) -> Option<i32> {
 }
 
 /// The host's name.
-///
-/// # Errors
-/// What gethostname(2) says.
 pub fn host_name() -> io::Result<String> {
     Ok(unistd::gethostname()?.to_string_lossy().into_owned())
 }

@@ -10,11 +10,11 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     pub pid: i32,
-    /// Its name, at most 15 bytes, made printable.
+    /// The name, at most 15 bytes, made printable.
     pub name: String,
     /// The kernel's letter for its state: R, S, D, T, Z and so on.
     pub state: char,
-    /// Its parent's pid; 0 if that is in another pid namespace.
+    /// The parent's pid; 0 if that is in another pid namespace.
     pub parent: i32,
     /// How many threads it has.
     pub threads: u64,
@@ -24,7 +24,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Whether it still runs code. A process whose first thread has ended looks
+    /// True if it still runs code. A process whose first thread has ended looks
     /// like a zombie while its other threads go on.
     pub fn is_alive(&self) -> bool {
         !matches!(self.state, 'Z' | 'X' | 'x') || self.threads > 1
@@ -67,7 +67,7 @@ pub fn read_short(path: &str) -> io::Result<String> {
     }
 }
 
-/// Whether /proc exists and shows the pid namespace of this process. In any other its pids would
+/// True if /proc exists and shows the pid namespace of this process. In any other its pids would
 /// mean other processes.
 pub fn is_ours() -> bool {
     let own = fs::read_link("/proc/self");
@@ -84,7 +84,7 @@ pub fn process(pid: i32) -> Option<Process> {
     Process::parse(line.get(..length)?)
 }
 
-/// Whether another process is alive that has this one's name. `false` also if it is hidden.
+/// True if another process is alive that has this one's name. `false` also if it is hidden.
 pub fn is_namesake(pid: i32) -> bool {
     let own = super::process::pid();
     let Some(other) = process(pid).filter(|other| other.is_alive() && other.pid != own) else {
@@ -175,7 +175,7 @@ fn list_of(thread: &Path) -> Option<Vec<io::Split<BufReader<File>>>> {
 /// How much the kernel returns at a time.
 const PAGE: usize = 4096;
 
-/// Whether this kernel shows the children of a process (CONFIG_PROC_CHILDREN).
+/// True if this kernel shows the children of a process (CONFIG_PROC_CHILDREN).
 pub fn shows_children() -> bool {
     Path::new("/proc/thread-self/children").exists()
 }

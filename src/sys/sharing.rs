@@ -60,17 +60,17 @@ impl Sharing {
     }
 }
 
-/// Whether only its owner may rename or remove what lies in a directory.
+/// True if only its owner may rename or remove what lies in a directory.
 pub fn is_sticky(directory: &Metadata) -> bool {
     directory.mode() & STICKY != 0
 }
 
-/// Whether it belongs to root or to the user that this process acts as.
+/// True if it belongs to root or to the user that this process acts as.
 pub fn is_own(found: &Metadata) -> bool {
     found.uid() == 0 || found.uid() == effective_id()
 }
 
-/// Whether another user may put files into a directory, except for root.
+/// True if another user may put files into a directory, except for root.
 fn is_open_to_others(directory: &Metadata) -> bool {
     !is_own(directory) || directory.mode() & (GROUP_WRITES | OTHERS_WRITE) != 0
 }
@@ -100,7 +100,7 @@ pub fn objection(
         .then_some("does not belong to the users of the database")
 }
 
-/// The same for a directory of theirs, within this one.
+/// Why a directory, within this one, can't be one of the users of a database.
 pub fn objection_to_directory(found: &Metadata, parent: &Metadata) -> Option<&'static str> {
     let is_of_its_users = match Sharing::of(parent) {
         Sharing::Group => found.mode() & GROUP == GROUP && found.gid() == parent.gid(),

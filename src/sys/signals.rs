@@ -24,7 +24,7 @@ pub const SIGQUIT: i32 = libc::SIGQUIT;
 pub const SIGTERM: i32 = libc::SIGTERM;
 pub const SIGTSTP: i32 = libc::SIGTSTP;
 
-/// Whether this signal asks a process to end.
+/// True if this signal asks a process to end.
 pub const fn asks_for_end(signal: i32) -> bool {
     matches!(signal, SIGTERM | SIGINT | SIGHUP | SIGQUIT)
 }
@@ -113,9 +113,6 @@ impl Inherited {
     /// [`Inherited::block`] they end this process at once.
     ///
     /// To be called first of all, by the only thread.
-    ///
-    /// # Errors
-    /// Those of sigaction(2), which has no reason to fail.
     pub fn look() -> io::Result<Self> {
         let mask = Mask::current()?;
         let mut ignored = SigSet::empty();
@@ -153,9 +150,6 @@ impl Inherited {
     }
 
     /// Takes [`Inherited::block`] back: a stop signal that has come meanwhile ends this process now.
-    ///
-    /// # Errors
-    /// Those of rt_sigprocmask(2), which has no reason to fail.
     pub fn unblock(&self) -> io::Result<()> {
         self.mask.set()
     }
@@ -185,7 +179,7 @@ impl Inherited {
         let _ = self.mask.set();
     }
 
-    /// Whether a stop signal has come and is not read yet. To be called after [`Inherited::block`].
+    /// True if a stop signal has come and is not read yet. To be called after [`Inherited::block`].
     pub fn is_stopped(&self) -> bool {
         // SAFETY: all zeroes is a valid set, and it is overwritten.
         let mut pending: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -205,7 +199,7 @@ impl Inherited {
         self.file_size
     }
 
-    /// Whether a signal of [`PASSED`], by its number, was ignored at the start. It
+    /// True if a signal of [`PASSED`], by its number, was ignored at the start. It
     /// stays ignored, and is never passed on.
     pub fn ignores(&self, signal: i32) -> bool {
         Signal::try_from(signal).is_ok_and(|signal| self.ignored.contains(signal))
@@ -290,7 +284,7 @@ pub fn die_of(signal: i32) -> ! {
 /// A signal that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// Its number.
+    /// The signal's number.
     pub signal: i32,
     /// The sender, as far as the kernel says; 0 for the kernel itself, or for a process of another
     /// pid namespace.
@@ -316,10 +310,7 @@ impl SignalFd {
         Self::reading(inherited, SigSet::empty())
     }
 
-    /// As [`SignalFd::new`], and reads SIGTSTP too, which must be blocked.
-    ///
-    /// # Errors
-    /// As [`SignalFd::new`].
+    /// A descriptor that reads SIGTSTP too, which must be blocked.
     pub fn with_stops(inherited: &Inherited) -> io::Result<Self> {
         Self::reading(inherited, SigSet::from(Signal::SIGTSTP))
     }

@@ -143,9 +143,6 @@ pub fn keep_alive(socket: &impl AsFd, keepalive: Keepalive) -> io::Result<()> {
 }
 
 /// Breaks the connection once what was sent is not acknowledged for so long.
-///
-/// # Errors
-/// What setsockopt(2) says.
 pub fn set_user_timeout(socket: &impl AsFd, limit: Duration) -> io::Result<()> {
     let millis = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
     setsockopt(socket, sockopt::TcpUserTimeout, &millis)?;

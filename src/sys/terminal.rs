@@ -6,7 +6,7 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::unistd::{getpgrp, tcgetpgrp};
 
-/// Whether this process's group is the foreground group of its terminal. False without a terminal.
+/// True if this process's group is the foreground group of its terminal. False without a terminal.
 pub fn is_in_foreground() -> bool {
     let flags = OFlag::O_RDONLY | OFlag::O_NOCTTY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let Ok(terminal) = open("/dev/tty", flags, Mode::empty()) else {

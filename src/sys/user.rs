@@ -45,7 +45,7 @@ pub fn effective_id() -> u32 {
     geteuid().as_raw()
 }
 
-/// Whether this process has root's rights.
+/// True if this process has root's rights.
 pub fn is_root() -> bool {
     geteuid().is_root()
 }

@@ -69,12 +69,12 @@ pub struct Look<'a> {
 pub struct QueuePosition {
     /// How many waiters come before.
     pub ahead: usize,
-    /// Whether this session itself is a waiter.
+    /// True if this session itself is a waiter.
     pub waiting: bool,
 }
 
 impl QueuePosition {
-    /// Whether this session is a waiter and none comes before it.
+    /// True if this session is a waiter and none comes before it.
     pub const fn is_first(self) -> bool {
         self.waiting && self.ahead == 0
     }

@@ -279,7 +279,7 @@ impl BadDocument {
 }
 
 impl Document {
-    /// Whether only a newer program may grant this token or act on it.
+    /// True if only a newer program may grant this token or act on it.
     pub const fn needs_newer_program(&self) -> bool {
         self.reader > VERSION
     }
@@ -362,7 +362,7 @@ fn newer_run(run: Value) -> Result<Run, BadDocument> {
     Ok(run)
 }
 
-/// Whether this field alone is readable.
+/// Reads this field alone.
 fn understood(fields: &Others, field: &str) -> serde_json::Result<()> {
     let alone = fields
         .get(field)

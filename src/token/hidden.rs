@@ -30,7 +30,7 @@ const RANGES: [(char, char); 22] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Whether a character is invisible or changes how others are displayed: a control character, a
+/// True if a character is invisible or changes how others are displayed: a control character, a
 /// change of the writing direction, a blank other than the space.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::document::Others;
 use super::mutant::{Mutant, is_mutant};
 use super::names::{Incarnation, Version};
-use super::operator::ActRecord;
+use super::record::ActRecord;
 use super::row::Row;
 use super::time::WallTime;
 use super::time::{ClockEpoch, Stamp, StoreTime, Until};
@@ -111,7 +111,7 @@ pub struct IncarnationNote {
     pub epoch: ClockEpoch,
     /// The store's time when the incarnation was first seen in that clock epoch.
     pub first_seen: Stamp,
-    /// Whether the store's commits would have survived a crash then.
+    /// True if the store's commits would have survived a crash then.
     pub durable_then: bool,
     /// The time that it had served before that, or that was verified since.
     pub served: Served,
@@ -194,7 +194,7 @@ pub struct Observation {
 pub struct Memory {
     /// The store's incarnation; `None`: the store does not report one.
     pub incarnation: Option<Incarnation>,
-    /// Whether the store's commits survive a crash, by its present settings.
+    /// True if the store's commits survive a crash, by its present settings.
     pub durable: bool,
     /// The last note. A note that was itself restored names an incarnation that no longer exists.
     pub note: Option<IncarnationNote>,
@@ -231,8 +231,10 @@ impl Memory {
         if !note.names(incarnation, now) {
             return self.carried(note, incarnation);
         }
-        let age = now.age_of(note.first_seen, Some(&note.epoch));
-        let age = Served::For(age.unwrap_or_default());
+        let age = now
+            .age_of(note.first_seen, Some(&note.epoch))
+            .unwrap_or_default();
+        let age = Served::For(age);
         (note.served.max(age), note.why)
     }
 
@@ -319,7 +321,7 @@ impl Memory {
         })
     }
 
-    /// Whether the observation of the store began after the row's last grant, by the same clock:
+    /// True if the observation of the store began after the row's last grant, by the same clock:
     /// then another grant may have been forgotten, although the clock epoch does not show it.
     pub fn is_newer_than_grant(&self, row: &Row) -> bool {
         let of_grant = row.document.granted_epoch.as_ref();

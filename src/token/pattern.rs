@@ -20,7 +20,7 @@ impl GroupPattern {
         (!self.0.as_str().contains(['*', '?'])).then_some(&self.0)
     }
 
-    /// Whether a group has this name, or matches this pattern. A group whose name is the pattern
+    /// True if a group has this name, or matches this pattern. A group whose name is the pattern
     /// itself does, too.
     pub fn matches(&self, group: &str) -> bool {
         let pattern: Vec<char> = self.0.as_str().chars().collect();
@@ -70,7 +70,7 @@ pub enum Groups {
 }
 
 impl Groups {
-    /// Whether a group is one of them.
+    /// True if a group is one of them.
     pub fn has(&self, group: &str) -> bool {
         match self {
             Self::All => true,

@@ -32,7 +32,7 @@ pub const FORGOTTEN: Duration = Duration::from_mins(1);
 pub struct Waiter {
     pub session: SessionId,
     pub client: ClientId,
-    /// Whether the waiter takes the token back as the expected client.
+    /// True if the waiter takes the token back as the expected client.
     pub failback: bool,
 }
 
@@ -74,7 +74,7 @@ impl Waiter {
 }
 
 impl QueueEntry {
-    /// Whether the waiter is still in the queue. A heartbeat of another clock epoch does not count:
+    /// True if the waiter is still in the queue. A heartbeat of another clock epoch does not count:
     /// a live waiter sends the next within a second.
     pub fn is_alive(&self, now: &StoreTime) -> bool {
         !self.lives_for(now).is_zero()

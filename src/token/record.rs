@@ -1,11 +1,11 @@
-//! The record that every run leaves in history, and what the store keeps of its output.
+//! What history keeps: the record of every run, the end of its output, and acts of operators.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::document::Others;
-use super::names::{ClientId, Fence, GroupName, SessionId};
+use super::names::{ClientId, Fence, GroupName, Incarnation, SessionId, Version};
 use super::outcome::{GrantKind, Outcome};
 use super::row::{Row, State};
 use super::time::{StoreTime, WallTime};
@@ -141,7 +141,7 @@ impl RunRecord {
     }
 
     /// The run that loses the token to another session: its own session has not reported its end.
-    /// Its last heartbeat is all that is known.
+    /// The last heartbeat is all that is known.
     pub fn vanished(row: &Row) -> Option<Self> {
         let heard_at = row.heartbeat_at()?;
         Self::of(row).map(|run| Self {
@@ -163,7 +163,7 @@ impl RunRecord {
         }
     }
 
-    /// Whether the run's end makes its key of `--once` done.
+    /// True if the run's end makes its key of `--once` done.
     pub fn makes_key_done(&self) -> bool {
         self.once_key.is_some() && self.outcome == Outcome::Succeeded
     }
@@ -189,7 +189,7 @@ impl RunRecord {
         }
     }
 
-    /// Whether the run's own session has reported the end: then no other record replaces it.
+    /// True if the run's own session has reported the end: then no other record replaces it.
     /// Another session records *unknown*, which the session's own record replaces.
     pub const fn is_final(&self) -> bool {
         !matches!(self.outcome, Outcome::Running | Outcome::Unknown)
@@ -243,10 +243,63 @@ impl OutputRecord {
         STANDARD.decode(&self.last).ok()
     }
 
-    /// Whether the job printed more than is kept.
+    /// True if the job printed more than is kept.
     pub fn is_cut(&self) -> bool {
         let kept = self.last_bytes().map_or(0, |last| last.len());
         self.printed > u64::try_from(kept).unwrap_or(u64::MAX)
+    }
+}
+
+/// The operator of an act.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Actor {
+    /// The user's name.
+    pub by: String,
+    /// The host that the act comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The word for an act that changes the fence.
+pub(super) const RAISE: &str = "fence_raise";
+
+/// An act of an operator that happened, as history keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ActRecord {
+    #[serde(rename = "token_group")]
+    pub group: GroupName,
+    /// When, by the store's wall clock. The store sets it, in the same
+    /// swap.
+    #[serde(rename = "at_ms")]
+    pub at: WallTime,
+    pub version: Version,
+    /// What was done: the word of [`super::operator::Act`] or [`super::operator::Judgement`].
+    pub act: String,
+    /// The client that the act concerns: the new expected client, the target of the hand-off, or
+    /// the client that lost the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientId>,
+    /// Until when a pause lasts.
+    #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
+    pub until: Option<WallTime>,
+    /// The key of `--once` that the same swap forgets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once_key: Option<String>,
+    /// The store's incarnation that the act concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Incarnation>,
+    /// The fence that the row had; the new one, if the act raised it.
+    pub fence: Fence,
+    /// The operator, the host, and the reason.
+    #[serde(flatten)]
+    pub actor: Actor,
+}
+
+impl ActRecord {
+    pub fn raised_fence(&self) -> bool {
+        self.act == RAISE
     }
 }
 

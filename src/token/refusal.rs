@@ -172,7 +172,7 @@ pub struct RefusalRecord {
 pub struct RefusalTotal {
     #[serde(rename = "token_group")]
     pub group: GroupName,
-    /// As [`RefusalRecord::reason`].
+    /// The word of [`RefusalRecord::reason`].
     pub reason: String,
     /// Counted as [`RefusalRecord::count`].
     pub total: u64,
@@ -208,7 +208,7 @@ impl RefusalRecord {
         self
     }
 
-    /// Whether the client could not start its job, which is no refusal of the rule.
+    /// True if the client could not start its job, which is no refusal of the rule.
     pub fn is_unstarted(&self) -> bool {
         self.reason == Outcome::NotStarted.as_str()
     }

@@ -7,7 +7,7 @@ use super::document::{Document, Pause, Run, StampOf};
 use super::names::{ClientId, Fence, GroupName, SessionId, Version};
 use super::time::{Stamp, StoreTime};
 
-/// Whether the group's job runs, with the data that exist only then.
+/// The state of the group's job, with the data that exist only while it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum State {
     /// The token belongs to no client.
@@ -140,7 +140,7 @@ impl Row {
         document.longest_takeover_after.max(document.takeover_after)
     }
 
-    /// Whether a running session has been silent for longer than allowed, as far as a display can
+    /// True if a running session has been silent for longer than allowed, as far as a display can
     /// know: with a stamp of another clock epoch, by the wall clock. The rule never uses this.
     pub fn is_silent(&self, now: &StoreTime) -> bool {
         let StoreTime { epoch, stamp } = &self.stamped;

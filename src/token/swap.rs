@@ -6,9 +6,8 @@ use super::claim::Claim;
 use super::document::{Document, Handoff, Others, Run, StampOf, VERSION};
 use super::incarnation::IncarnationNote;
 use super::names::{ClientId, GroupName, SessionId, Version};
-use super::operator::ActRecord;
 use super::outcome::{GrantKind, Outcome};
-use super::record::RunRecord;
+use super::record::{ActRecord, RunRecord};
 use super::row::{Row, State};
 use super::time::{StoreTime, Until};
 

@@ -137,7 +137,7 @@ impl StoreTime {
         }
     }
 
-    /// Whether a request is too late now. Two clock epochs can't be compared, so another one counts
+    /// True if a request is too late now. Two clock epochs can't be compared, so another one counts
     /// as too late.
     pub fn is_past(&self, until: &Until) -> bool {
         self.epoch != until.epoch || self.stamp.tick_ms > until.tick_ms

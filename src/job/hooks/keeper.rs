@@ -162,7 +162,7 @@ impl Keeper<'_> {
         (self.clock.now() >= self.limit).then_some(HookEnd::TimedOut)
     }
 
-    /// Whether the starter has sent its order, a byte.
+    /// True if the starter has sent its order, a byte.
     fn is_ordered_to_end(&mut self) -> bool {
         let Some(mut link) = self.link else {
             return false;

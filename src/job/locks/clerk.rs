@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// How long the supervisor waits for the clerk's end when the job has started.
 const LEAVING: Duration = Duration::from_millis(20);
 
-/// The same when the run is over: an outer run must not find the clerk among the processes that its
+/// How long the clerk may take when the run is over: an outer run must not find the clerk among the processes that its
 /// job left behind.
 const LEAVING_AT_THE_END: Duration = Duration::from_millis(100);
 

@@ -51,7 +51,7 @@ impl LockName {
         })
     }
 
-    /// Whether the job inherits its lock. If not, a free lock proves nothing.
+    /// True if the job inherits its lock. If not, a free lock proves nothing.
     pub const fn is_inherited(&self) -> bool {
         self.inherited
     }
@@ -60,7 +60,7 @@ impl LockName {
         &self.text
     }
 
-    /// Whether the name was given to the file with this identity.
+    /// True if the name was given to the file with this identity.
     pub(super) fn is_of(&self, identity: &Identity) -> bool {
         self.identity == identity.to_string()
     }

@@ -94,9 +94,8 @@ fn has_open(pid: i32, name: &str) -> bool {
 }
 
 fn is_named(target: &Path, name: &str) -> bool {
-    let file = target.file_name().map(OsStr::as_bytes).unwrap_or_default();
-    let file = file.strip_suffix(b" (deleted)").unwrap_or(file);
-    file == name.as_bytes()
+    let shown = target.file_name().map(OsStr::as_bytes).unwrap_or_default();
+    shown.strip_suffix(b" (deleted)").unwrap_or(shown) == name.as_bytes()
 }
 
 #[cfg(test)]

@@ -126,10 +126,7 @@ impl RunLock {
         &self.name
     }
 
-    /// Whether the guard or a process of the job holds the job's lock.
-    ///
-    /// # Errors
-    /// Those of fcntl(2), which has no reason to fail.
+    /// True if the guard or a process of the job holds the job's lock.
     pub fn is_job_lock_held(&self) -> io::Result<bool> {
         ofd::is_locked(self.file.as_fd(), JOB_BYTE)
     }
@@ -140,7 +137,7 @@ impl RunLock {
         let _ = fs::remove_file(&self.path);
     }
 
-    /// The same where the file system may hang: waits for at most `limit`.
+    /// Removes the file where the file system may hang: waits for at most `limit`.
     pub fn remove_within(self, limit: Duration) {
         remove_file_within(limit, &self.path);
     }

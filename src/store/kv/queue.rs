@@ -102,9 +102,12 @@ impl<K: Kv> Queue for KvStore<K> {
                 .calendar_age_of(entry.seen_at, Some(&entry.epoch));
             age >= FORGOTTEN && entry.waiter.session != waiter.session
         };
-        let forgotten = reading.queue.iter().filter(is_forgotten);
-        let forgotten: Vec<SessionId> = forgotten
-            .map(|entry| entry.waiter.session.clone())
+        let session = |entry: &QueueEntry| entry.waiter.session.clone();
+        let forgotten: Vec<_> = reading
+            .queue
+            .iter()
+            .filter(is_forgotten)
+            .map(session)
             .collect();
         if forgotten.is_empty() || reading.now.is_past(expiry) {
             return Ok(reading);

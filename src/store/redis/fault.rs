@@ -42,8 +42,7 @@ impl Said {
         let code = error.code().to_owned();
         let text = error.details().unwrap_or_default();
         // Its first sentence, without the place in the script.
-        let text = without_place(text);
-        let text = text.split(". ").next().unwrap_or_default();
+        let text = without_place(text).split(". ").next().unwrap_or_default();
         let text = text.trim_end_matches('.').replace(['\r', '\n'], " ");
         Self::Answer {
             doing,

@@ -227,8 +227,7 @@ impl Session {
         limit: Duration,
         command: &Command,
     ) -> Result<Answer, StoreError> {
-        let answer = self.ask(limit, command);
-        let mut answer = answer.map_err(|failed| failed.error)?;
+        let mut answer = self.ask(limit, command).map_err(|failed| failed.error)?;
         let refuses = answer.evicts.take().map(Said::Evicts);
         answer.found.refuses = refuses.map(|said| self.error(&Fault::Said(said)));
         Ok(answer)
