@@ -14,15 +14,15 @@ use crate::exit;
 use crate::store::open::without_password;
 
 /// A parsed command line, with the settings of the files.
-pub(super) struct Read<P> {
-    pub(super) flags: P,
+pub(crate) struct Read<P> {
+    pub(crate) options: P,
     /// Where they come from.
-    pub(super) origins: Origins,
+    pub(crate) origins: Origins,
 }
 
 /// Where each setting comes from.
-#[derive(Debug)]
-pub(super) struct Origins {
+#[derive(Debug, Default)]
+pub(crate) struct Origins {
     matches: ArgMatches,
     /// What the command has options for.
     options: Vec<Id>,
@@ -34,7 +34,7 @@ pub(super) struct Origins {
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// The command line.
     Flag,
     /// This variable.
@@ -57,18 +57,18 @@ impl std::fmt::Display for Origin {
 
 /// A setting, as a run would use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effective {
+pub(crate) struct Effective {
     /// The option's long name.
-    pub setting: &'static str,
+    pub(crate) setting: &'static str,
     /// Its value, without passwords; `None` for none, or a default that depends on more than
     /// the command line.
-    pub value: Option<String>,
+    pub(crate) value: Option<String>,
     /// Where it comes from.
-    pub origin: Origin,
+    pub(crate) origin: Origin,
 }
 
 /// Why a line could not be parsed.
-pub(super) enum Misread {
+pub(crate) enum Misread {
     /// An error, or a request for help.
     Line(clap::Error),
     /// An error in a file.
@@ -82,7 +82,7 @@ impl From<clap::Error> for Misread {
 }
 
 /// Parses a line, and reads the files if the command uses a store.
-pub(super) fn read<P>(arguments: &[OsString]) -> Result<Read<P>, Misread>
+pub(crate) fn read<P>(arguments: &[OsString]) -> Result<Read<P>, Misread>
 where
     P: CommandFactory + FromArgMatches,
 {
@@ -97,8 +97,8 @@ where
         read => read?,
     };
     let path = names(&matches);
-    let options = options(&command, &path);
-    let settings = match options.iter().any(|id| id == "config") {
+    let ids = options(&command, &path);
+    let settings = match ids.iter().any(|id| id == "config") {
         true => of_files(innermost(&matches)).map_err(Misread::File)?,
         false => Vec::new(),
     };
@@ -113,12 +113,12 @@ where
         );
         matches = command.try_get_matches_from_mut(arguments)?;
     }
-    let flags = P::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    let options = P::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     Ok(Read {
-        flags,
+        options,
         origins: Origins {
             matches,
-            options,
+            options: ids,
             settings,
             heeded,
         },
@@ -194,11 +194,11 @@ fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
         code: refusal.code,
         ..Unusable::usage(refusal.text + &said_by_variable("config", given))
     })?;
-    let groups = matches.try_get_many::<String>("group").ok().flatten();
+    let groups = matches.try_get_raw("group").ok().flatten();
     // An act on several groups has the defaults of none.
     let mut groups = groups.into_iter().flatten();
     let only = groups.next().filter(|_| groups.next().is_none());
-    let settings = config.settings(only.map(String::as_str));
+    let settings = config.settings(only.and_then(OsStr::to_str));
     Ok(settings.into_iter().cloned().collect())
 }
 
@@ -213,8 +213,7 @@ fn variable(name: &str) -> String {
 }
 
 /// That an option's value, which can't be used, is its variable's; nothing if it is not.
-#[must_use]
-pub fn said_by_variable(name: &str, value: Option<impl AsRef<OsStr>>) -> String {
+pub(crate) fn said_by_variable(name: &str, value: Option<impl AsRef<OsStr>>) -> String {
     let variable = variable(name);
     let set = std::env::var_os(&variable);
     match (set, value) {
@@ -277,7 +276,7 @@ fn has_option(command: &Command, name: &str) -> bool {
 
 impl Origins {
     /// Adds to the message of an unusable line which variable or file has set the option.
-    pub(super) fn blame(&self, mut unusable: Unusable) -> Unusable {
+    pub(crate) fn blame(&self, mut unusable: Unusable) -> Unusable {
         if unusable.asked_for || unusable.code != exit::USAGE {
             return unusable;
         }
@@ -310,7 +309,7 @@ impl Origins {
 
     /// Each setting that a file may have, its value and where it comes from. What this command
     /// has no option for is given by the others' variables and the files alone.
-    pub(super) fn all(&self) -> Vec<Effective> {
+    pub(crate) fn all(&self) -> Vec<Effective> {
         KEYS.iter().map(|key| self.one(key)).collect()
     }
 

@@ -127,7 +127,7 @@ fn every_bad_variable_is_named() {
         "TOKENRUN_ON_FAILURE",
         "TOKENRUN_ON_REFUSED",
     ];
-    for variable in tokenrun::cli::variables() {
+    for variable in tokenrun::cli::variables(&tokenrun::verbs::command()) {
         let is_tried = BAD.iter().any(|(name, _)| *name == variable);
         assert!(
             is_tried
