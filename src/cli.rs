@@ -4,6 +4,7 @@
 mod explained;
 mod forgiving;
 mod instant;
+mod keys;
 pub(crate) mod nearest;
 pub mod reference;
 mod settings;
@@ -15,6 +16,8 @@ use std::ffi::OsString;
 pub(crate) use self::explained::{explained, nothing_asked};
 pub(crate) use self::forgiving::rewritten;
 pub(crate) use self::instant::GivenTime;
+#[cfg(test)]
+pub(crate) use self::keys::Options;
 pub(crate) use self::settings::{
     Effective, Misread, Origin, Origins, Read, read, said_by_variable,
 };

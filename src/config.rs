@@ -7,8 +7,8 @@ mod file;
 mod keys;
 mod refusal;
 
-pub use self::document::{CAPTURED, FOREVER, Setting, Source};
-pub use self::keys::{KEYS, Key, Kind, REFUSED};
+pub use self::document::{Setting, Source};
+pub use self::keys::{Key, Keys, REFUSED, Value};
 pub use self::refusal::Refusal;
 
 use std::ffi::{OsStr, OsString};
@@ -56,24 +56,24 @@ impl Config {
     ///
     /// # Errors
     /// One line about the first error.
-    pub fn load(given: Option<&OsStr>, home: &Home) -> Result<Self, Refusal> {
+    pub fn load(given: Option<&OsStr>, home: &Home, keys: &dyn Keys) -> Result<Self, Refusal> {
         let mut config = Self::default();
         match given {
             Some(path) if path.is_empty() => {}
-            Some(path) => config.add(Path::new(path), Missing::Refused)?,
+            Some(path) => config.add(Path::new(path), Missing::Refused, keys)?,
             None => {
                 if let Some(path) = home.file() {
-                    config.add(&path, Missing::FineAndUnreachableToo)?;
+                    config.add(&path, Missing::FineAndUnreachableToo, keys)?;
                 }
-                config.add(Path::new(SYSTEM_FILE), Missing::Fine)?;
+                config.add(Path::new(SYSTEM_FILE), Missing::Fine, keys)?;
             }
         }
         Ok(config)
     }
 
-    fn add(&mut self, path: &Path, missing: Missing) -> Result<(), Refusal> {
+    fn add(&mut self, path: &Path, missing: Missing, keys: &dyn Keys) -> Result<(), Refusal> {
         if let Some(contents) = file::read(path, missing)? {
-            self.documents.push(Document::read(path, &contents)?);
+            self.documents.push(Document::read(path, &contents, keys)?);
         }
         Ok(())
     }
@@ -96,4 +96,5 @@ impl Config {
 }
 
 #[cfg(test)]
+#[path = "config_tests.rs"]
 mod tests;

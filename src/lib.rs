@@ -81,6 +81,7 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit> {
         arguments,
         origins: &line.origins,
         command: verbs::command,
+        settable: verbs::settable,
         inherited,
         log,
     })

@@ -24,7 +24,7 @@ mod status;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Args as _, CommandFactory as _, Parser, Subcommand};
 
 use self::acts::{Expect, Handoff, Move, Pause, Release, Resume, Revoke};
 use self::check::Check;
@@ -194,13 +194,28 @@ pub fn command_for_completions() -> clap::Command {
     help::with_topics(Cli::command())
 }
 
+/// The options that a configuration file may set: those of a run and of an agent.
+pub(crate) fn settable() -> clap::Command {
+    let mut command = PlainRun::command();
+    let hold = Hold::augment_args(clap::Command::new("hold"));
+    for option in hold.get_arguments() {
+        if command
+            .get_arguments()
+            .all(|own| own.get_id() != option.get_id())
+        {
+            command = command.arg(option);
+        }
+    }
+    command
+}
+
 /// Reads a command line. An error is one line about it and its correction, or the requested help.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Line, Unusable> {
     if arguments.len() <= 1 {
         return Err(cli::nothing_asked());
     }
     if is_plain_run(arguments) {
-        match cli::read::<PlainRun>(arguments) {
+        match cli::read::<PlainRun>(arguments, settable) {
             Ok(Read { options, origins }) => {
                 return Line::checked(Box::new(options.run), origins);
             }
@@ -231,7 +246,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Line, Unusable> {
 fn read<P: clap::CommandFactory + clap::FromArgMatches>(
     arguments: &[OsString],
 ) -> Result<Read<P>, Unusable> {
-    cli::read(arguments).map_err(|misread| match misread {
+    cli::read(arguments, settable).map_err(|misread| match misread {
         Misread::Line(error) => cli::explained(&error, arguments, command()),
         Misread::File(unusable) => unusable,
     })

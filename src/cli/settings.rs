@@ -6,10 +6,11 @@ use std::ffi::{OsStr, OsString};
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Id};
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Id};
 
+use super::keys::{self, Options, variable};
 use super::unusable::{Unusable, set_by};
-use crate::config::{Config, Home, KEYS, Key, Kind, Setting, Source};
+use crate::config::{Config, Home, Key, Setting, Source};
 use crate::exit;
 use crate::store::open::without_password;
 
@@ -29,7 +30,7 @@ pub(crate) struct Origins {
     /// The files' settings for this line's group, used or not.
     settings: Vec<Setting>,
     /// The names of the used ones.
-    heeded: Vec<&'static str>,
+    heeded: Vec<String>,
 }
 
 /// Where a setting comes from.
@@ -59,7 +60,7 @@ impl std::fmt::Display for Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Effective {
     /// The option's long name.
-    pub(crate) setting: &'static str,
+    pub(crate) setting: String,
     /// Its value, without passwords; `None` for none, or a default that depends on more than
     /// the command line.
     pub(crate) value: Option<String>,
@@ -82,7 +83,7 @@ impl From<clap::Error> for Misread {
 }
 
 /// Parses a line, and reads the files if the command uses a store.
-pub(crate) fn read<P>(arguments: &[OsString]) -> Result<Read<P>, Misread>
+pub(crate) fn read<P>(arguments: &[OsString], settable: fn() -> Command) -> Result<Read<P>, Misread>
 where
     P: CommandFactory + FromArgMatches,
 {
@@ -90,7 +91,7 @@ where
     let mut hidden = Vec::new();
     let mut matches = match command.try_get_matches_from_mut(arguments) {
         Err(error) if error.kind() == ErrorKind::ArgumentConflict => {
-            hidden = rivals_of_flags::<P>(arguments);
+            hidden = rivals_of_flags::<P>(arguments, settable);
             command = without_variables(P::command(), &hidden);
             command.try_get_matches_from_mut(arguments)?
         }
@@ -99,7 +100,11 @@ where
     let path = names(&matches);
     let ids = options(&command, &path);
     let settings = match ids.iter().any(|id| id == "config") {
-        true => of_files(innermost(&matches)).map_err(Misread::File)?,
+        true => {
+            let own = Some(&command).filter(|_| path.is_empty());
+            let keys = Options::new(own, settable);
+            of_files(innermost(&matches), &keys).map_err(Misread::File)?
+        }
         false => Vec::new(),
     };
     let mut heeded = Vec::new();
@@ -127,16 +132,22 @@ where
 
 /// The options whose variables are ignored, because a flag replaces them: `--store` also replaces
 /// `TOKENRUN_STORE_FILE`.
-fn rivals_of_flags<P: CommandFactory>(arguments: &[OsString]) -> Vec<&'static str> {
-    let all = || {
-        KEYS.iter()
-            .filter_map(|key| Some((key.name, key.instead_of?)))
-    };
-    let names: Vec<&str> = all().map(|(name, _)| name).collect();
+fn rivals_of_flags<P: CommandFactory>(
+    arguments: &[OsString],
+    settable: fn() -> Command,
+) -> Vec<String> {
+    let command = keys::built(settable());
+    let all = keys::all(&command).into_iter();
+    let all = all.map(|option| keys::key(&command, option));
+    let rivals: Vec<(String, String)> = all
+        .filter_map(|key| Some((key.name, key.instead_of?)))
+        .collect();
+    let names: Vec<String> = rivals.iter().map(|(name, _)| name.clone()).collect();
     let mut flags = without_variables(P::command(), &names);
     match flags.try_get_matches_from_mut(arguments) {
         Err(_) => Vec::new(),
-        Ok(flags) => all()
+        Ok(flags) => rivals
+            .into_iter()
             .filter(|(_, rival)| is_given(innermost(&flags), rival))
             .map(|(name, _)| name)
             .collect(),
@@ -144,9 +155,9 @@ fn rivals_of_flags<P: CommandFactory>(arguments: &[OsString]) -> Vec<&'static st
 }
 
 /// A command that does not read the variables of these options.
-fn without_variables(mut command: Command, names: &[&str]) -> Command {
+fn without_variables(mut command: Command, names: &[String]) -> Command {
     for name in names {
-        if has_option(&command, name) {
+        if keys::option(&command, name).is_some() {
             command = command.mut_arg(id(name), |option| option.env(Resettable::Reset));
         }
     }
@@ -183,13 +194,13 @@ fn options(command: &Command, path: &[String]) -> Vec<Id> {
 }
 
 /// The files' settings for the group on the line of a command that has `--config`.
-fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
+fn of_files(matches: &ArgMatches, keys: &Options<'_>) -> Result<Vec<Setting>, Unusable> {
     let given = matches.try_get_one::<OsString>("config").ok().flatten();
     let home = Home {
         xdg_config_home: std::env::var_os("XDG_CONFIG_HOME"),
         home: std::env::var_os("HOME"),
     };
-    let config = Config::load(given.map(OsString::as_os_str), &home);
+    let config = Config::load(given.map(OsString::as_os_str), &home, keys);
     let config = config.map_err(|refusal| Unusable {
         code: refusal.code,
         ..Unusable::usage(refusal.text + &said_by_variable("config", given))
@@ -205,11 +216,6 @@ fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
 /// The name that clap knows an option by.
 fn id(name: &str) -> String {
     name.replace('-', "_")
-}
-
-/// The variable that is read as an option.
-fn variable(name: &str) -> String {
-    format!("TOKENRUN_{}", id(name).to_uppercase())
 }
 
 /// That an option's value, which can't be used, is its variable's; nothing if it is not.
@@ -242,7 +248,7 @@ fn with_defaults(
     path: &[String],
     matches: &ArgMatches,
     settings: &[Setting],
-    heeded: &mut Vec<&'static str>,
+    heeded: &mut Vec<String>,
 ) -> Command {
     if let Some((name, rest)) = path.split_first() {
         return command.mut_subcommand(name, |inner| {
@@ -251,27 +257,19 @@ fn with_defaults(
     }
     let mut command = command;
     for setting in settings {
-        let key = setting.key;
-        let is_option = has_option(&command, key.name);
-        let rival = key.instead_of.is_some_and(|other| is_given(matches, other));
-        if !is_option || rival || is_given(matches, key.name) {
+        let key = &setting.key;
+        let is_option = keys::option(&command, &key.name).is_some();
+        let rival = key.instead_of.as_ref();
+        let rival = rival.is_some_and(|other| is_given(matches, other));
+        if !is_option || rival || is_given(matches, &key.name) {
             continue;
         }
-        heeded.push(key.name);
+        heeded.push(key.name.clone());
         if let Some(value) = setting.value.clone() {
-            command = command.mut_arg(id(key.name), |option| option.default_value(value));
+            command = command.mut_arg(id(&key.name), |option| option.default_value(value));
         }
     }
     command
-}
-
-/// Whether a command has this option of a run, and not another one of the same name: the
-/// variable tells.
-fn has_option(command: &Command, name: &str) -> bool {
-    let (id, variable) = (id(name), variable(name));
-    command.get_arguments().any(|option| {
-        option.get_id() == id.as_str() && option.get_env() == Some(OsStr::new(&variable))
-    })
 }
 
 impl Origins {
@@ -290,8 +288,8 @@ impl Origins {
             }
         }
         let named = |setting: &&Setting| {
-            let name = setting.key.name;
-            self.heeded.contains(&name) && is_named(&format!("--{name}"))
+            let name = &setting.key.name;
+            self.heeded.contains(name) && is_named(&format!("--{name}"))
         };
         let named = self.settings.iter().filter(named);
         let places = named.map(|it| format!("--{} is set in {}", it.key.name, it.source));
@@ -309,15 +307,18 @@ impl Origins {
 
     /// Each setting that a file may have, its value and where it comes from. What this command
     /// has no option for is given by the others' variables and the files alone.
-    pub(crate) fn all(&self) -> Vec<Effective> {
-        KEYS.iter().map(|key| self.one(key)).collect()
+    pub(crate) fn all(&self, settable: fn() -> Command) -> Vec<Effective> {
+        let command = keys::built(settable());
+        let all = keys::all(&command).into_iter();
+        all.map(|option| self.one(option, &keys::key(&command, option)))
+            .collect()
     }
 
-    fn one(&self, key: &'static Key) -> Effective {
+    fn one(&self, option: &Arg, key: &Key) -> Effective {
         let matches = innermost(&self.matches);
-        let (id, variable) = (id(key.name), variable(key.name));
-        let is_option = self.options.iter().any(|option| *option == id);
-        let origin = match is_option.then(|| matches.value_source(&id)).flatten() {
+        let (id, variable) = (option.get_id().as_str(), variable(&key.name));
+        let is_option = self.options.iter().any(|own| own == id);
+        let origin = match is_option.then(|| matches.value_source(id)).flatten() {
             Some(ValueSource::CommandLine) => Origin::Flag,
             Some(ValueSource::EnvVariable) => Origin::Environment(variable.clone()),
             _ if !is_option && std::env::var_os(&variable).is_some() => {
@@ -326,40 +327,42 @@ impl Origins {
             _ => self.of_file(key, is_option),
         };
         let value = match (&origin, is_option) {
-            (Origin::Default, _) => None,
+            (Origin::Default, _) => {
+                let value = option.get_default_values().first();
+                value.map(|text| text.to_string_lossy().into_owned())
+            }
             (Origin::File(_), _) => self.setting(key).and_then(|it| it.value.clone()),
-            (_, true) => given_value(matches, key, &id),
+            (_, true) => given_value(matches, option),
             (_, false) => std::env::var_os(&variable).map(|it| it.to_string_lossy().into_owned()),
         };
-        let value = match key.kind {
-            Kind::Store => value.map(|text| without_password(&text)),
-            Kind::Switch | Kind::Wait => value.or_else(|| Some("false".to_owned())),
-            Kind::Quiet => value.or_else(|| Some("0".to_owned())),
-            _ => value,
+        let value = match key.is_store {
+            true => value.map(|text| without_password(&text)),
+            false => value.or_else(|| keys::switched_off(option)),
         };
         Effective {
-            setting: key.name,
+            setting: key.name.clone(),
             value,
             origin,
         }
     }
 
     fn setting(&self, key: &Key) -> Option<&Setting> {
-        self.settings.iter().find(|it| it.key == key)
+        self.settings.iter().find(|it| it.key.name == key.name)
     }
 
-    fn of_file(&self, key: &'static Key, is_option: bool) -> Origin {
+    fn of_file(&self, key: &Key, is_option: bool) -> Origin {
         let heeded = !is_option || self.heeded.contains(&key.name);
         let setting = self.setting(key).filter(|_| heeded);
         setting.map_or(Origin::Default, |it| Origin::File(it.source.clone()))
     }
 }
 
-/// A value as it was given.
-fn given_value(matches: &ArgMatches, key: &Key, id: &str) -> Option<String> {
-    match key.kind {
-        Kind::Switch => return value_of::<bool>(matches, id),
-        Kind::Quiet => return value_of::<u8>(matches, id),
+/// A value as it was given; of a flag, as it was understood.
+fn given_value(matches: &ArgMatches, option: &Arg) -> Option<String> {
+    let id = option.get_id().as_str();
+    match option.get_action() {
+        ArgAction::SetTrue => return value_of::<bool>(matches, id),
+        ArgAction::Count => return value_of::<u8>(matches, id),
         _ => {}
     }
     let raw = matches.try_get_raw(id).ok().flatten()?.next_back();

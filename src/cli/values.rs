@@ -15,10 +15,10 @@ use crate::token::{ClientId, Fence, GroupName, GroupPattern, OnceKey, ResourceNa
 #[error("{0}")]
 pub(crate) struct Refused(pub(crate) String);
 
-/// The meaning of an option to wait without a duration, and of `wait = true`.
+/// The meaning of an option to wait without a duration.
 pub(crate) const FOREVER: &str = "forever";
 
-/// The meaning of `--capture` without a size, and of `capture = true`.
+/// The meaning of `--capture` without a size.
 pub(crate) const CAPTURED: &str = "64KiB";
 
 /// The longest text that is stored with a run or an act, in characters.
@@ -36,7 +36,8 @@ pub(crate) fn group(text: &str) -> Result<GroupName, Refused> {
 
 /// A group's name or a pattern.
 pub(crate) fn pattern(text: &str) -> Result<GroupPattern, Refused> {
-    GroupPattern::given(text).map_err(because)
+    GroupPattern::given(text)
+        .map_err(|error| Refused(format!("{error}; write for example --group 'etl-*'")))
 }
 
 pub(crate) fn client(text: &str) -> Result<ClientId, Refused> {

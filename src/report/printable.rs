@@ -195,7 +195,7 @@ mod tests {
 
         #[test]
         fn any_setting_is_a_line(value in any::<String>(), origin in any::<String>()) {
-            let shown = Shown { setting: "label", value: Some(value), origin };
+            let shown = Shown { setting: "label".to_owned(), value: Some(value), origin };
             assert_seen(&settings(&[shown]), 2);
         }
     }

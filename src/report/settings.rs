@@ -8,7 +8,7 @@ use super::tables::{NONE, aligned};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shown {
     /// The option's long name.
-    pub setting: &'static str,
+    pub setting: String,
     /// Its value, without passwords.
     pub value: Option<String>,
     /// Where it comes from.
@@ -20,7 +20,7 @@ pub struct Shown {
 pub fn settings(all: &[Shown]) -> String {
     let line = |it: &Shown| {
         let value = it.value.clone().unwrap_or_else(|| NONE.to_owned());
-        vec![it.setting.to_owned(), value, it.origin.clone()]
+        vec![it.setting.clone(), value, it.origin.clone()]
     };
     aligned(&["SETTING", "VALUE", "ORIGIN"], all.iter().map(line))
 }
@@ -31,8 +31,8 @@ mod tests {
 
     #[test]
     fn a_setting_is_a_line_with_any_value() {
-        let shown = |setting, value: Option<&str>| Shown {
-            setting,
+        let shown = |setting: &str, value: Option<&str>| Shown {
+            setting: setting.to_owned(),
             value: value.map(str::to_owned),
             origin: "default".to_owned(),
         };

@@ -45,10 +45,11 @@ impl Action for Config {
 
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let timing = self.run.timing()?;
-        let mut settings = context.origins.all();
+        let mut settings = context.origins.all(context.settable);
         for setting in &mut settings {
             if setting.origin == Origin::Default {
-                setting.value = default_value(&setting.setting, &timing);
+                let value = default_value(&setting.setting, &timing);
+                setting.value = value.or(setting.value.take());
             }
         }
         let all: Vec<_> = filled_in(settings).iter().map(shown).collect();
@@ -59,7 +60,7 @@ impl Action for Config {
     }
 }
 
-/// What a run does by default; `None` for nothing, or if it depends on the host.
+/// What a run does by default, if clap does not know it; `None` for nothing, or if it depends on the host.
 fn default_value(setting: &str, timing: &Timing) -> Option<String> {
     let duration = match setting {
         "heartbeat" => timing.heartbeat,
@@ -72,14 +73,8 @@ fn default_value(setting: &str, timing: &Timing) -> Option<String> {
         "hook-timeout" => HOOK_TIMEOUT,
         "once-retain" => return Some(days(ONCE_RETAIN)),
         "history-retain" => return Some(days(HISTORY_RETAIN)),
-        "leftovers" => return Some("kill".to_owned()),
-        "log-format" => return Some("text".to_owned()),
         "conflict-exit-code" => return Some(exit::NOT_NOW.to_string()),
         "done-exit-code" => return Some("0".to_owned()),
-        "failback" | "wait" | "close-lock" | "capture" | "verbose" => {
-            return Some("false".to_owned());
-        }
-        "quiet" => return Some("0".to_owned()),
         _ => return None,
     };
     Some(crate::duration::exact(duration))
@@ -96,7 +91,7 @@ fn filled_in(mut settings: Vec<Effective>) -> Vec<Effective> {
         .iter()
         .any(|it| it.setting == "store-file" && it.origin != Origin::Default);
     for setting in &mut settings {
-        match setting.setting {
+        match setting.setting.as_str() {
             "store" if setting.origin == Origin::Default && !has_file => {
                 setting.value = default_store();
             }
@@ -121,7 +116,7 @@ fn default_store() -> Option<String> {
 
 fn shown(setting: &Effective) -> Shown {
     Shown {
-        setting: setting.setting,
+        setting: setting.setting.clone(),
         value: setting.value.clone(),
         origin: setting.origin.to_string(),
     }

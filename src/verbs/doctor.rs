@@ -55,7 +55,7 @@ impl Action for Doctor {
         // From here on the process may hold a password.
         let _ = process::forbid_core_dumps();
         let timing = self.times.timing(None)?;
-        let mut settings = context.origins.all();
+        let mut settings = context.origins.all(context.settable);
         settings.retain(|setting| setting.origin != Origin::Default);
         doctor(self.json, |tell| self.examine(&settings, &timing, tell))
     }

@@ -43,7 +43,11 @@ fn a_run_is_understood() {
         "--heartbeat",
         "x",
     ]);
-    let run = cli::read::<PlainRun>(&line).ok().unwrap().options.run;
+    let run = cli::read::<PlainRun>(&line, settable)
+        .ok()
+        .unwrap()
+        .options
+        .run;
     let plan = run.plan().unwrap();
     assert_eq!(plan.group.as_str(), "nightly");
     assert_eq!(plan.timing.takeover_after, Duration::from_secs(9_000));
@@ -253,46 +257,30 @@ fn a_move_waits_on_a_terminal_unless_the_line_says() {
     assert_eq!(patience(line), Patience::Given(Wait::Forever));
 }
 
-/// Settings of a run that may not stand in a file.
-fn is_refused_in_files(name: &str) -> bool {
-    crate::config::REFUSED
-        .iter()
-        .any(|(refused, _)| *refused == name)
-}
-
 #[test]
-fn whatever_has_a_variable_may_stand_in_a_file_or_is_refused_by_name() {
-    let command = Cli::command();
-    let hold = command.find_subcommand("hold").unwrap();
-    let mut options: Vec<String> = command
-        .get_arguments()
-        .chain(hold.get_arguments())
-        .filter(|option| option.get_env().is_some())
-        .map(|option| option.get_long().unwrap().to_owned())
-        .filter(|name| !is_refused_in_files(name))
-        .collect();
-    options.sort_unstable();
-    options.dedup();
-    let mut keys: Vec<&str> = crate::config::KEYS.iter().map(|key| key.name).collect();
-    keys.sort_unstable();
-    assert_eq!(options, keys);
-}
-
-#[test]
-fn the_words_of_a_file_are_those_of_the_options() {
-    for key in crate::config::KEYS {
-        let crate::config::Kind::Word(words) = key.kind else {
-            continue;
-        };
-        let command = Cli::command();
-        let mut options = command.get_arguments();
-        let option = options.find(|it| it.get_long() == Some(key.name)).unwrap();
-        let values = option.get_possible_values();
-        let values: Vec<&str> = values
-            .iter()
-            .map(clap::builder::PossibleValue::get_name)
-            .collect();
-        assert_eq!(values, words);
+fn a_file_and_a_line_take_the_same_words() {
+    use crate::config::{Key, Keys as _, Value};
+    let keys = cli::Options::new(None, settable);
+    let read = |name: &str, value| {
+        let key: Key = keys.find(name).unwrap();
+        keys.read(&key, value)
+    };
+    for name in keys.names() {
+        let odd = read(&name, Value::Other).unwrap_err();
+        assert!(odd.starts_with("must be "), "{name} {odd}");
+    }
+    let waits = read("wait", Value::Switch(true)).unwrap();
+    assert_eq!(read("wait", Value::Text("forever")).unwrap(), waits);
+    assert_eq!(keys.find("quiet").unwrap().instead_of.unwrap(), "verbose");
+    assert_eq!(
+        keys.find("store").unwrap().instead_of.unwrap(),
+        "store-file"
+    );
+    for name in ["group", "once", "report", "config", "json", "color"] {
+        assert_eq!(keys.find(name), None, "{name}");
+    }
+    for name in ["on-change", "runtime-file", "on-refused", "label"] {
+        assert!(keys.find(name).is_some(), "{name}");
     }
 }
 

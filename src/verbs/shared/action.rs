@@ -18,6 +18,8 @@ pub(crate) struct Context<'a> {
     pub(crate) origins: &'a Origins,
     /// Makes the description of the whole command line.
     pub(crate) command: fn() -> clap::Command,
+    /// Makes the description of what a configuration file may set.
+    pub(crate) settable: fn() -> clap::Command,
     pub(crate) inherited: Inherited,
     pub(crate) log: &'a mut Log,
 }
