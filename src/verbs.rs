@@ -26,7 +26,7 @@ use std::ffi::OsString;
 
 use clap::{Args as _, CommandFactory as _, Parser, Subcommand};
 
-use self::acts::{Expect, Handoff, Move, Pause, Release, Resume, Revoke};
+use self::acts::{Expect, Move, Pause, Release, Resume, Revoke};
 use self::check::Check;
 use self::config::Config;
 use self::doctor::Doctor;
@@ -88,6 +88,7 @@ struct PlainRun {
     run: Run,
 }
 
+/// In the order of the help: what happens, acts on a token, what jobs ask, the store, the rest.
 #[derive(Debug, Subcommand)]
 enum Verb {
     Status(Status),
@@ -98,15 +99,10 @@ enum Verb {
     Hold(Box<Hold>),
     Pause(Pause),
     Resume(Resume),
-    Handoff(Handoff),
     Move(Move),
     Expect(Expect),
     Revoke(Revoke),
     Release(Release),
-    Settle(Settle),
-    Distrust(Distrust),
-    Metrics(Metrics),
-    Page(Page),
     /// List or forget the keys of --once that are done
     #[command(subcommand)]
     Once(OnceVerb),
@@ -114,8 +110,12 @@ enum Verb {
     #[command(subcommand)]
     Fence(FenceVerb),
     Init(Init),
-    Config(Box<Config>),
     Doctor(Box<Doctor>),
+    Settle(Settle),
+    Distrust(Distrust),
+    Metrics(Metrics),
+    Page(Page),
+    Config(Box<Config>),
     Help(Help),
     Completions(Completions),
     Man(Man),
@@ -135,23 +135,22 @@ impl Cli {
             Verb::Hold(it) => it,
             Verb::Pause(it) => Box::new(it),
             Verb::Resume(it) => Box::new(it),
-            Verb::Handoff(it) => Box::new(it),
             Verb::Move(it) => Box::new(it),
             Verb::Expect(it) => Box::new(it),
             Verb::Revoke(it) => Box::new(it),
             Verb::Release(it) => Box::new(it),
-            Verb::Settle(it) => Box::new(it),
-            Verb::Distrust(it) => Box::new(it),
-            Verb::Metrics(it) => Box::new(it),
-            Verb::Page(it) => Box::new(it),
             Verb::Once(OnceVerb::List(it)) => Box::new(it),
             Verb::Once(OnceVerb::Forget(it)) => Box::new(it),
             Verb::Fence(FenceVerb::Verify(it)) => Box::new(it),
             Verb::Fence(FenceVerb::Advance(it)) => Box::new(it),
             Verb::Fence(FenceVerb::Raise(it)) => Box::new(it),
             Verb::Init(it) => Box::new(it),
-            Verb::Config(it) => it,
             Verb::Doctor(it) => it,
+            Verb::Settle(it) => Box::new(it),
+            Verb::Distrust(it) => Box::new(it),
+            Verb::Metrics(it) => Box::new(it),
+            Verb::Page(it) => Box::new(it),
+            Verb::Config(it) => it,
             Verb::Help(it) => Box::new(it),
             Verb::Completions(it) => Box::new(it),
             Verb::Man(it) => Box::new(it),

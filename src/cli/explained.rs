@@ -253,8 +253,17 @@ fn with_value(command: &clap::Command, option: &str) -> String {
     }
 }
 
+/// Verbs of former versions, and what is written now.
+const FORMER: [(&str, &str); 1] = [(
+    "handoff",
+    "handoff is an option of move: tokenrun move --group nightly --to node-b --when-idle",
+)];
+
 /// A word that is not a subcommand here.
 fn unexpected(command: &clap::Command, word: &str) -> String {
+    if let Some((_, now)) = FORMER.iter().find(|(former, _)| *former == word) {
+        return (*now).to_owned();
+    }
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let verbs: Vec<&str> = verbs.map(clap::Command::get_name).collect();
     let near = nearest(word, verbs.iter().copied());

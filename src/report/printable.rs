@@ -70,7 +70,6 @@ mod tests {
     use crate::report::screen::Screen;
     use crate::report::settings::{Shown, settings};
     use crate::report::tables::marks;
-    use crate::report::timeline::timeline;
     use crate::store::conformance::strategies::{records, rows};
     use crate::token::rule::tests::fixture::claim;
     use crate::token::{
@@ -170,13 +169,6 @@ mod tests {
             }
             let all: Vec<_> = runs.iter().map(mark).collect();
             assert_seen(&marks(&all, &Screen::plain()), 1 + runs.len());
-            let mut lanes: Vec<_> = runs.iter().map(|run| (&run.group, &run.client)).collect();
-            lanes.sort();
-            lanes.dedup();
-            let groups = lanes.chunk_by(|one, other| one.0 == other.0).count();
-            let moves = runs.iter().filter(|run| run.previous_client.is_some()).count();
-            let drawn = timeline(&runs, &now, &Screen::plain());
-            assert_seen(&drawn, 1 + 2 * groups + lanes.len() + moves + 2);
         }
 
         #[test]

@@ -1,4 +1,4 @@
-//! Acts of operators on tokens: `pause`, `resume`, `handoff`, `move`, `expect`, `revoke`, `release`,
+//! Acts of operators on tokens: `pause`, `resume`, `move`, `expect`, `revoke`, `release`,
 //! `once forget` and `fence raise`.
 
 pub(super) mod awaiting;
@@ -76,21 +76,11 @@ pub(super) struct Resume {
     force: bool,
 }
 
-/// Give the token to a certain client next, when it is idle
-#[derive(Debug, Args)]
-pub(super) struct Handoff {
-    #[command(flatten)]
-    on: SeveralGroups,
-    /// The client that gets the token next
-    #[arg(long, value_name = "ID", value_parser = values::client)]
-    to: ClientId,
-}
-
 /// Give the token to a certain client now: hand it off, and end the job of another client
 ///
 /// The token is handed off to the client. If another client runs its job, the token is revoked
-/// from it. On a terminal the command then waits until the client can have the token, and shows
-/// what it waits for.
+/// from it, unless --when-idle lets that job end. On a terminal the command then waits until the
+/// client can have the token, and shows what it waits for.
 #[derive(Debug, Args)]
 pub(super) struct Move {
     #[command(flatten)]
@@ -98,6 +88,9 @@ pub(super) struct Move {
     /// The client that gets the token
     #[arg(long, value_name = "ID", value_parser = values::client)]
     to: ClientId,
+    /// Only hand it off: the client gets the token next, when it is idle; a running job goes on
+    #[arg(long, conflicts_with = "wait")]
+    when_idle: bool,
     /// Wait until that client can have the token, at most this long; then exit code 75 [default: on
     /// a terminal, without a limit]
     #[arg(
@@ -109,9 +102,6 @@ pub(super) struct Move {
         value_parser = values::wait,
     )]
     wait: Option<Wait>,
-    /// Do not wait, even on a terminal
-    #[arg(long, conflicts_with = "wait")]
-    no_wait: bool,
 }
 
 /// Change the client that is expected to have the token
@@ -235,21 +225,13 @@ impl Act for Resume {
     }
 }
 
-impl Act for Handoff {
-    fn order(&self) -> Order<'_> {
-        self.on.order(Wish::Handoff(self.to.clone()))
-    }
-}
-
 impl Act for Move {
     fn order(&self) -> Order<'_> {
-        let patience = match (self.wait, self.no_wait) {
-            (Some(wait), _) => Patience::Given(wait),
-            (None, true) => Patience::Given(Wait::No),
-            (None, false) => Patience::OnTerminal,
-        };
+        if self.when_idle {
+            return self.on.order(Wish::Handoff(self.to.clone()));
+        }
         Order {
-            patience,
+            patience: self.wait.map_or(Patience::OnTerminal, Patience::Given),
             ..self.on.order(Wish::Move(self.to.clone()))
         }
     }

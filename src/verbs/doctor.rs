@@ -75,7 +75,7 @@ impl Doctor {
         };
         let state = state_directory(&node_environment()).ok();
         let examination = Examination {
-            timing: timing,
+            timing,
             group: self.group.as_ref(),
             is_default: !self.store.is_given(),
             state: state.as_deref(),

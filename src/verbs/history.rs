@@ -16,7 +16,6 @@ use crate::cli::GivenTime;
 use crate::cli::values::{self, Word};
 use crate::exit::Exit;
 use crate::report::history::{Entry, Object, history as table};
-use crate::report::timeline::timeline;
 use crate::store::history::runs as with_present;
 use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store};
 use crate::token::{ActRecord, ClientId, GroupName, Groups, Outcome, RefusalRecord, RunRecord};
@@ -63,14 +62,11 @@ pub(super) struct History {
     #[arg(long, value_name = "TIME", value_parser = GivenTime::parse)]
     until: Option<GivenTime>,
     /// Show refused runs too: the client, the reason, and how often
-    #[arg(long, conflicts_with_all = ["outcome", "timeline"])]
+    #[arg(long, conflicts_with = "outcome")]
     refusals: bool,
     /// The newest N runs, refusals and acts of operators
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
-    /// Draw which node ran when, as wide as the terminal
-    #[arg(long, conflicts_with = "json")]
-    timeline: bool,
     /// An array of JSON objects instead of a table
     #[arg(long)]
     json: bool,
@@ -94,9 +90,6 @@ impl Action for History {
         let groups = wanted(&listing, &groups);
         let runs = runs(store, &listing, self, &groups, span)?;
         let screen = screen(self.screen);
-        if self.timeline {
-            return print(&timeline(&runs, &listing.now, &screen));
-        }
         let runs = runs.into_iter().map(Box::new);
         let mut entries: Vec<Entry> = runs.map(Entry::Run).collect();
         if self.client.is_none() && self.outcome.is_empty() {

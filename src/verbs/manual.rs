@@ -66,7 +66,6 @@ pub const MANUAL: &[(&str, &str)] = &[
     page!("tokenrun-fence-raise.1"),
     page!("tokenrun-fence-verify.1"),
     page!("tokenrun-fence.1"),
-    page!("tokenrun-handoff.1"),
     page!("tokenrun-help.1"),
     page!("tokenrun-history.1"),
     page!("tokenrun-hold.1"),

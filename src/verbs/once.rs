@@ -45,10 +45,10 @@ impl Action for OnceList {
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let mut store = known_store(&self.store, context.log)?;
         let group = self.group.as_ref();
-        if let Some(group) = group {
-            if store.read(group)?.row.is_none() {
-                return Err(unknown_group(store.name(), group).into());
-            }
+        if let Some(group) = group
+            && store.read(group)?.row.is_none()
+        {
+            return Err(unknown_group(store.name(), group).into());
         }
         let marks = store.once_marks(group)?;
         if self.json {

@@ -55,9 +55,6 @@ pub(super) struct Page {
     groups: GroupsOptions,
     #[command(flatten)]
     store: StoreOptions,
-    /// The heading of the page
-    #[arg(long, value_name = "TEXT", default_value = "tokenrun", value_parser = values::line)]
-    title: String,
     /// Times in UTC instead of the local time zone
     #[arg(long)]
     utc: bool,
@@ -107,7 +104,6 @@ impl Action for Page {
         let others = Others::read(store, since)?;
         let groups = groups(store, &listing, &rows, &others, &view, since)?;
         let facts = Facts {
-            title: &self.title,
             store: store.name(),
             unreadable: &unreadable,
             is_shortened: others.is_shortened,

@@ -5,7 +5,7 @@ mod watch;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use self::watch::watch;
 use super::shared::action::{Action, Context};
@@ -66,9 +66,9 @@ pub(super) struct Status {
     /// Only groups in one of these states
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = values::one_of(&STATES))]
     state: Vec<Condition>,
-    /// wide: a table with every column, however wide; or json
-    #[arg(short, long, value_name = "FORMAT", conflicts_with = "json")]
-    output: Option<Output>,
+    /// A table with every column, however wide
+    #[arg(long, conflicts_with = "json")]
+    wide: bool,
     #[command(flatten)]
     screen: ScreenOptions,
     /// Show it again after each DURATION, until it is interrupted [default: no; without a DURATION
@@ -78,12 +78,6 @@ pub(super) struct Status {
     /// An array of JSON objects instead of a table
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Wide,
-    Json,
 }
 
 impl Action for Status {
@@ -140,12 +134,10 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
     let unreadable: Vec<&Unreadable> = unreadable
         .filter(|it| wanted.has(&it.group) && is_in(&[Condition::Unreadable]))
         .collect();
-    let is_wide = options.output == Some(Output::Wide);
-    let is_json = options.json || options.output == Some(Output::Json);
-    let text = match (is_json, wanted.single(), groups.as_slice()) {
+    let text = match (options.json, wanted.single(), groups.as_slice()) {
         (true, ..) => json(&groups, &unreadable, at)?,
-        (false, Some(_), [group]) if !is_wide => details(group, at, screen),
-        _ => overview(&groups, &unreadable, at, is_wide, screen),
+        (false, Some(_), [group]) if !options.wide => details(group, at, screen),
+        _ => overview(&groups, &unreadable, at, options.wide, screen),
     };
     Ok(Shown {
         text,

@@ -137,8 +137,12 @@ fn bad_input_gets_one_line_that_says_what_to_write() {
             ],
         ),
         (
-            vec!["tokenrun", "handoff", "-g", "x"],
-            vec!["--to", "as in tokenrun handoff --group nightly --to node-b"],
+            vec!["tokenrun", "handoff", "-g", "x", "--to", "b"],
+            vec!["tokenrun move --group nightly --to node-b --when-idle"],
+        ),
+        (
+            vec!["tokenrun", "-g", "x", "handoff", "--to", "b"],
+            vec!["tokenrun move --group nightly --to node-b --when-idle"],
         ),
         (
             vec!["tokenrun", "move", "-g", "x"],
@@ -161,9 +165,9 @@ fn bad_input_gets_one_line_that_says_what_to_write() {
                 "--to",
                 "b",
                 "--wait",
-                "--no-wait",
+                "--when-idle",
             ],
-            vec!["--no-wait", "cannot be used with", "--wait"],
+            vec!["--when-idle", "cannot be used with", "--wait"],
         ),
         (
             vec!["tokenrun", "revoke", "-g", "x", "--wait=1M"],
@@ -247,7 +251,7 @@ fn a_move_waits_on_a_terminal_unless_the_line_says() {
     for (option, wait) in [
         ("--wait", Wait::Forever),
         ("--wait=5m", Wait::For(Duration::from_mins(5))),
-        ("--no-wait", Wait::No),
+        ("--when-idle", Wait::No),
     ] {
         let line = format!("{moved} {option}");
         assert_eq!(patience(&line), Patience::Given(wait));

@@ -61,8 +61,12 @@ fn a_flag_beats_the_variable_of_another_option() {
     let words = ["config", "-g", "job", "--store-file", "store", "--json"];
     let line = store.bare(&words).env("TOKENRUN_STORE", "mongodb://x");
     let settings = line.end().with_code(0).json();
-    assert_eq!(settings[0]["value"], serde_json::Value::Null);
-    assert_eq!(settings[1]["origin"], "flag");
+    let setting = |name: &str| {
+        let mut all = settings.as_array().unwrap().iter();
+        all.find(|it| it["setting"] == name).unwrap()
+    };
+    assert_eq!(setting("store")["value"], serde_json::Value::Null);
+    assert_eq!(setting("store-file")["origin"], "flag");
 }
 
 #[test]

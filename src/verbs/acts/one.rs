@@ -1,4 +1,4 @@
-//! An act of an operator on one token: `pause`, `resume`, `handoff`, `move`, `expect`, `revoke`,
+//! An act of an operator on one token: `pause`, `resume`, `move`, `expect`, `revoke`,
 //! `release`, `fence raise` and `once forget`.
 
 use std::thread;

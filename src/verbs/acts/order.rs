@@ -59,7 +59,7 @@ impl Wish {
         match self {
             Self::Pause(_) => "pause",
             Self::Resume { .. } => "resume",
-            Self::Handoff(_) => "handoff",
+            Self::Handoff(_) => "move --when-idle",
             Self::Move(_) => "move",
             Self::Expect(_) => "expect",
             Self::Revoke => "revoke",
