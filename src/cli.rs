@@ -18,9 +18,7 @@ pub(crate) use self::forgiving::rewritten;
 pub(crate) use self::instant::GivenTime;
 #[cfg(test)]
 pub(crate) use self::keys::Options;
-pub(crate) use self::settings::{
-    Effective, Misread, Origin, Origins, Read, read, said_by_variable,
-};
+pub(crate) use self::settings::{Misread, Origins, Read, read, said_by_variable};
 pub(crate) use self::unusable::{Unusable, asks_for_json, shell_word};
 
 /// The text of `--version`, if that is the whole request: then nothing else has to be built, and

@@ -83,7 +83,6 @@ impl GivenTime {
 
     /// The instant, for a reader in this zone. A time that the zone skips is the one after the gap
     /// by as much; one that it has twice is the first.
-    #[must_use]
     pub(crate) fn at(self, now: WallTime, zone: &TimeZone) -> WallTime {
         let today = zone.to_datetime(timestamp(now)).date();
         let before = |days: i8, time| {
@@ -104,7 +103,6 @@ impl GivenTime {
 
     /// The instant that ends a span from `since` on: as [`Self::at`], but of a time that the zone
     /// has twice the second, and of a time of the day the first after `since`.
-    #[must_use]
     pub(crate) fn end(self, since: Option<WallTime>, now: WallTime, zone: &TimeZone) -> WallTime {
         let at = self.at(now, zone);
         if matches!(self, Self::Ago(_) | Self::At(_)) {

@@ -10,8 +10,9 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, 
 
 use super::keys::{self, Options, variable};
 use super::unusable::{Unusable, set_by};
-use crate::config::{Config, Home, Key, Setting, Source};
+use crate::config::{Config, Home, Key, Setting};
 use crate::exit;
+use crate::report::settings::{Effective, Origin};
 use crate::store::open::without_password;
 
 /// A parsed command line, with the settings of the files.
@@ -31,41 +32,6 @@ pub(crate) struct Origins {
     settings: Vec<Setting>,
     /// The names of the used ones.
     heeded: Vec<String>,
-}
-
-/// Where a setting comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// The command line.
-    Flag,
-    /// This variable.
-    Environment(String),
-    File(Source),
-    /// The default.
-    Default,
-}
-
-impl std::fmt::Display for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Flag => f.write_str("flag"),
-            Self::Environment(variable) => write!(f, "environment {variable}"),
-            Self::File(source) => source.fmt(f),
-            Self::Default => f.write_str("default"),
-        }
-    }
-}
-
-/// A setting, as a run would use it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Effective {
-    /// The option's long name.
-    pub(crate) setting: String,
-    /// Its value, without passwords; `None` for none, or a default that depends on more than
-    /// the command line.
-    pub(crate) value: Option<String>,
-    /// Where it comes from.
-    pub(crate) origin: Origin,
 }
 
 /// Why a line could not be parsed.
@@ -353,7 +319,7 @@ impl Origins {
     fn of_file(&self, key: &Key, is_option: bool) -> Origin {
         let heeded = !is_option || self.heeded.contains(&key.name);
         let setting = self.setting(key).filter(|_| heeded);
-        setting.map_or(Origin::Default, |it| Origin::File(it.source.clone()))
+        setting.map_or(Origin::Default, |it| Origin::File(it.source.to_string()))
     }
 }
 

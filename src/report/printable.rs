@@ -68,7 +68,7 @@ mod tests {
     use crate::report::last_run::LastRun;
     use crate::report::overview::overview;
     use crate::report::screen::Screen;
-    use crate::report::settings::{Shown, settings};
+    use crate::report::settings::{Effective, Origin, settings};
     use crate::report::tables::marks;
     use crate::store::conformance::strategies::{records, rows};
     use crate::token::rule::tests::fixture::claim;
@@ -187,7 +187,7 @@ mod tests {
 
         #[test]
         fn any_setting_is_a_line(value in any::<String>(), origin in any::<String>()) {
-            let shown = Shown { setting: "label".to_owned(), value: Some(value), origin };
+            let shown = Effective { setting: "label".to_owned(), value: Some(value), origin: Origin::File(origin) };
             assert_seen(&settings(&[shown]), 2);
         }
     }

@@ -24,7 +24,7 @@ use crate::run::locking::evidence_of;
 use crate::run::machine::Wait;
 use crate::store::Reading;
 use crate::store::open::Opened;
-use crate::token::{ClientId, Evidence, Fence, GroupName, GroupPattern, OnceKey};
+use crate::token::{Act, ClientId, Evidence, Fence, GroupName, GroupPattern, OnceKey};
 
 // An act on one group.
 #[derive(Debug, Args)]
@@ -167,11 +167,12 @@ pub(super) struct Raise {
 }
 
 impl OneGroup {
-    fn order(&self, wish: Wish) -> Order<'_> {
+    fn order(&self, verb: &'static str, act: Act) -> Order<'_> {
         Order {
             groups: self.group.clone().into(),
             yes: true,
-            wish,
+            verb,
+            wish: Wish::Act(act),
             patience: Patience::Given(Wait::No),
             record: &self.record,
         }
@@ -179,10 +180,11 @@ impl OneGroup {
 }
 
 impl SeveralGroups {
-    fn order(&self, wish: Wish) -> Order<'_> {
+    fn order(&self, verb: &'static str, wish: Wish) -> Order<'_> {
         Order {
             groups: self.group.clone().into(),
             yes: self.yes,
+            verb,
             wish,
             patience: Patience::Given(Wait::No),
             record: &self.record,
@@ -191,7 +193,7 @@ impl SeveralGroups {
 }
 
 /// A verb that orders an act.
-pub(super) trait Act {
+pub(super) trait Ordering {
     fn check(&self) -> Result<(), Unusable> {
         Ok(())
     }
@@ -199,7 +201,7 @@ pub(super) trait Act {
     fn order(&self) -> Order<'_>;
 }
 
-impl Act for Pause {
+impl Ordering for Pause {
     fn check(&self) -> Result<(), Unusable> {
         match self.lasts {
             Some(Duration::ZERO) => Err(Unusable::about(
@@ -211,13 +213,13 @@ impl Act for Pause {
     }
 
     fn order(&self) -> Order<'_> {
-        self.on.order(Wish::Pause(self.lasts))
+        self.on.order("pause", Wish::Pause(self.lasts))
     }
 }
 
-impl Act for Resume {
+impl Ordering for Resume {
     fn order(&self) -> Order<'_> {
-        let mut order = self.on.order(Wish::Resume { others: self.force });
+        let mut order = self.on.order("resume", Wish::Resume { others: self.force });
         if order.groups.single().is_some() {
             order.wish = Wish::Resume { others: true };
         }
@@ -225,54 +227,57 @@ impl Act for Resume {
     }
 }
 
-impl Act for Move {
+impl Ordering for Move {
     fn order(&self) -> Order<'_> {
         if self.when_idle {
-            return self.on.order(Wish::Handoff(self.to.clone()));
+            let act = Act::Handoff(self.to.clone());
+            return self.on.order("move --when-idle", Wish::Act(act));
         }
         Order {
             patience: self.wait.map_or(Patience::OnTerminal, Patience::Given),
-            ..self.on.order(Wish::Move(self.to.clone()))
+            ..self.on.order("move", Wish::Move(self.to.clone()))
         }
     }
 }
 
-impl Act for Expect {
+impl Ordering for Expect {
     fn order(&self) -> Order<'_> {
-        self.on.order(Wish::Expect(self.client.clone()))
+        self.on.order("expect", Act::Expect(self.client.clone()))
     }
 }
 
-impl Act for Revoke {
+impl Ordering for Revoke {
     fn order(&self) -> Order<'_> {
         Order {
             patience: Patience::Given(self.wait.unwrap_or_default()),
-            ..self.on.order(Wish::Revoke)
+            ..self.on.order("revoke", Wish::Act(Act::Revoke))
         }
     }
 }
 
-impl Act for Release {
+impl Ordering for Release {
     fn order(&self) -> Order<'_> {
-        self.on.order(Wish::Release { force: self.force })
+        self.on
+            .order("release", Wish::Act(Act::Release { force: self.force }))
     }
 }
 
-impl Act for Forget {
+impl Ordering for Forget {
     fn order(&self) -> Order<'_> {
-        self.on.order(Wish::Forget(self.key.clone()))
+        self.on
+            .order("once forget", Act::Forget(self.key.to_string()))
     }
 }
 
-impl Act for Raise {
+impl Ordering for Raise {
     fn order(&self) -> Order<'_> {
-        self.on.order(Wish::Raise(self.to))
+        self.on.order("fence raise", Act::Raise(self.to))
     }
 }
 
-impl<T: Act> Action for T {
+impl<T: Ordering> Action for T {
     fn check(&self) -> Result<(), Unusable> {
-        Act::check(self)
+        Ordering::check(self)
     }
 
     fn store(&self) -> Option<&StoreOptions> {

@@ -11,9 +11,9 @@ use super::shared::action::{Action, Context};
 use super::shared::node::{client_id, node_environment};
 use super::shared::options::{HISTORY_RETAIN, StoreOptions};
 use super::shared::printing::{print, print_json};
-use crate::cli::{Effective, Origin, Unusable};
+use crate::cli::Unusable;
 use crate::exit::{self, Exit};
-use crate::report::settings::{Shown, settings as table};
+use crate::report::settings::{Effective, Origin, settings as table};
 use crate::store::url::StoreUrl;
 use crate::sys::process;
 use crate::token::Timing;
@@ -52,7 +52,7 @@ impl Action for Config {
                 setting.value = value.or(setting.value.take());
             }
         }
-        let all: Vec<_> = filled_in(settings).iter().map(shown).collect();
+        let all = filled_in(settings);
         match self.json {
             true => print_json(&all),
             false => print(&table(&all)),
@@ -112,12 +112,4 @@ fn filled_in(mut settings: Vec<Effective>) -> Vec<Effective> {
 fn default_store() -> Option<String> {
     let url = StoreUrl::default_for(&node_environment()).ok()?;
     Some(url.shown())
-}
-
-fn shown(setting: &Effective) -> Shown {
-    Shown {
-        setting: setting.setting.clone(),
-        value: setting.value.clone(),
-        origin: setting.origin.to_string(),
-    }
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::shared::action::{Action, Context};
-use super::shared::groups::known;
+use super::shared::groups::{all_of, known};
 use super::shared::options::{GroupsOptions, ScreenOptions, StoreOptions};
 use super::shared::printing::{print, print_json};
 use super::shared::screen::{screen, zone};
@@ -116,10 +116,7 @@ fn wanted(listing: &Listing, groups: &Groups) -> Vec<Option<GroupName>> {
     if *groups == Groups::All {
         return vec![None];
     }
-    let readable = listing.rows.iter().map(|row| row.group.clone());
-    let unreadable = listing.unreadable.iter();
-    let unreadable = unreadable.filter_map(|it| GroupName::new(&it.group).ok());
-    let all = readable.chain(unreadable);
+    let all = all_of(listing).into_iter();
     all.filter(|it| groups.has(it.as_str())).map(Some).collect()
 }
 

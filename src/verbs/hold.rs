@@ -226,7 +226,6 @@ pub(crate) fn default_runtime_file(group: &GroupName) -> Result<PathBuf> {
 }
 
 /// Whether the agent goes on, and waits for its token again.
-#[must_use]
 const fn goes_on(ending: &Ending) -> bool {
     match ending {
         Ending::Ran {
@@ -251,7 +250,6 @@ const fn goes_on(ending: &Ending) -> bool {
 }
 
 /// How the agent ends. A requested stop is a success.
-#[must_use]
 fn exit_of(ending: &Ending, as_a_run: Exit) -> Exit {
     match ending {
         Ending::Ran {

@@ -1,15 +1,16 @@
 //! `tokenrun man` and `tokenrun completions`: the files that are generated from the command line's
 //! description, as they stand in the repository. A test keeps them current.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::shared::action::{Action, Context};
-use super::shared::failure::Failure;
+use super::shared::failure::not_written;
 use super::shared::printing::print;
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 
 /// Print the completion script for a shell
 #[derive(Debug, Args)]
@@ -115,10 +116,7 @@ impl Shell {
 /// # Errors
 /// If it can't be written.
 fn write(directory: &Path, pages: &[(&str, &str)]) -> Result<Exit> {
-    let failed = |path: &Path, error: &std::io::Error| {
-        let text = format!("{} can't be written: {error}", path.display());
-        Failure::new(exit::DENIED, "not_written", text)
-    };
+    let failed = |path: &Path, error: &io::Error| not_written(path.display(), error);
     let beside = match directory.ends_with("man1") {
         true => directory.with_file_name("man7"),
         false => directory.to_owned(),

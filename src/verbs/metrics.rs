@@ -1,19 +1,18 @@
 //! `tokenrun metrics`: metrics for Prometheus.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 
 use super::shared::action::{Action, Context};
-use super::shared::failure::Failure;
+use super::shared::failure::not_written;
 use super::shared::groups::{memory, unknown_group};
 use super::shared::options::StoreOptions;
 use super::shared::printing::print;
 use super::shared::stores::known_store;
 use crate::cli::values;
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 use crate::report::metrics::{Measured, text};
 use crate::report::whole_file::write_whole;
 use crate::store::{RunQuery, Store, StoreError};
@@ -73,7 +72,7 @@ impl Action for Metrics {
             Some(path) => {
                 // The collector reads files that end in `.prom`, as no temporary name does.
                 let written = write_whole(path, text.as_bytes(), process::pid());
-                written.map_err(|error| not_written(path, &error))?;
+                written.map_err(|error| not_written(path.display(), &error))?;
                 Exit::OK
             }
             None => print(&text)?,
@@ -100,9 +99,4 @@ fn newest(
     };
     let runs = store.runs(&query)?;
     Ok(runs.into_iter().find(RunRecord::is_final))
-}
-
-fn not_written(path: &Path, error: &io::Error) -> Failure {
-    let text = format!("{} can't be written: {error}", path.display());
-    Failure::new(exit::DENIED, "not_written", text)
 }

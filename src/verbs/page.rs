@@ -1,6 +1,5 @@
 //! `tokenrun page`: a page of HTML that shows every group.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,14 +7,14 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use super::shared::action::{Action, Context};
-use super::shared::failure::Failure;
-use super::shared::groups::{memory, unknown_group};
+use super::shared::failure::not_written;
+use super::shared::groups::{known, memory};
 use super::shared::options::{GroupsOptions, StoreOptions};
 use super::shared::printing::print;
 use super::shared::screen::zone;
 use super::shared::stores::known_store;
 use crate::cli::{Unusable, values};
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 use crate::report::page::{Calendar, Detail, Facts, Group, Known, Past, View, page as written};
 use crate::report::whole_file::write_whole;
 use crate::store::history::runs;
@@ -83,9 +82,7 @@ impl Action for Page {
         let wanted_groups = self.groups.groups();
         let listing = store.list()?;
         let memory = memory(store)?;
-        if let Some(unknown) = wanted_groups.names().find(|it| !is_known(&listing, it)) {
-            return Err(unknown_group(store.name(), unknown).into());
-        }
+        known(&listing, &wanted_groups, store.name())?;
         let wanted = |row: &&Row| wanted_groups.has(row.group.as_str());
         let rows: Vec<&Row> = listing.rows.iter().filter(wanted).collect();
         let unreadable: Vec<(String, String)> = listing
@@ -120,12 +117,6 @@ impl Action for Page {
             .find(|it| wanted_groups.has(&it.group));
         first.map_or(Ok(exit), |first| Err(first.error.clone().into()))
     }
-}
-
-fn is_known(listing: &Listing, group: &GroupName) -> bool {
-    let unreadable = listing.unreadable.iter().map(|it| it.group.as_str());
-    let readable = listing.rows.iter().map(|row| row.group.as_str());
-    readable.chain(unreadable).any(|it| it == group.as_str())
 }
 
 /// Refusals and acts of operators on all groups, the newest first.
@@ -236,11 +227,7 @@ fn replace(path: &Path, text: &str) -> Result<Exit> {
     // killed.
     let mark = random::bits64().context("cannot read random bytes")?;
     let written = write_whole(path, text.as_bytes(), format_args!("{mark:016x}"));
-    written.map_err(|error| not_written(path, &error))?;
+    let page = format_args!("the page {}", path.display());
+    written.map_err(|error| not_written(page, &error))?;
     Ok(Exit::OK)
-}
-
-fn not_written(path: &Path, error: &io::Error) -> Failure {
-    let text = format!("the page {} can't be written: {error}", path.display());
-    Failure::new(exit::DENIED, "not_written", text)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::exit;
-use crate::verbs::acts::Act as _;
+use crate::verbs::acts::Ordering as _;
 use crate::verbs::acts::order::{Order, Patience};
 
 fn words(line: &[&str]) -> Vec<OsString> {

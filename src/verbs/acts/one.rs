@@ -54,7 +54,6 @@ pub(crate) struct Done {
 
 impl Done {
     /// The act, as JSON shows it.
-    #[must_use]
     pub(crate) fn shown(&self) -> Performed<'_> {
         Performed {
             act: ActObject::of(&self.record),
@@ -88,7 +87,7 @@ pub(crate) fn act(
     }
     let (row, made) = make(store, group, wish, actor, &|_| true)?;
     let effect = match (wish, row.session(), row.client_bound()) {
-        (Wish::Revoke, Some(session), Some(client)) => {
+        (Wish::Act(Act::Revoke), Some(session), Some(client)) => {
             Some(ToCome::Ended(client.clone(), session.clone()))
         }
         _ => None,
@@ -117,7 +116,7 @@ fn moved(
         State::Running { client, .. } => Some(client.clone()),
         State::Free | State::Idle { .. } => None,
     };
-    let handoff = Wish::Handoff(to.clone());
+    let handoff = Wish::Act(Act::Handoff(to.clone()));
     let elsewhere = |row: &Row| runs_on(row).is_none_or(|client| client != *to);
     let (row, made) = make(store, group, &handoff, actor, &elsewhere)?;
     if matches!(made, Made::Unneeded) {
@@ -130,7 +129,7 @@ fn moved(
     }
     let mut performed: Vec<Done> = report(store.name(), &row, made, log).into_iter().collect();
     let by_another = |row: &Row| runs_on(row).is_some_and(|client| client != *to);
-    let (row, made) = make(store, group, &Wish::Revoke, actor, &by_another)?;
+    let (row, made) = make(store, group, &Wish::Act(Act::Revoke), actor, &by_another)?;
     performed.extend(report(store.name(), &row, made, log));
     Ok(Acted {
         performed,
@@ -284,12 +283,8 @@ fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
             other: Others::new(),
         }),
         Wish::Resume { others } => Act::Resume((!others).then(|| actor.by.clone())),
-        Wish::Handoff(to) | Wish::Move(to) => Act::Handoff(to.clone()),
-        Wish::Expect(client) => Act::Expect(client.clone()),
-        Wish::Forget(key) => Act::Forget(key.as_str().to_owned()),
-        Wish::Raise(to) => Act::Raise(*to),
-        Wish::Revoke => Act::Revoke,
-        Wish::Release { force } => Act::Release { force: *force },
+        Wish::Move(to) => Act::Handoff(to.clone()),
+        Wish::Act(act) => act.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::shared::options::{LogOptions, StoreOptions};
 use crate::cli::values;
 use crate::run::machine::Wait;
-use crate::token::{ClientId, Fence, Groups, OnceKey};
+use crate::token::{Act, ClientId, Groups};
 
 use clap::Args;
 
@@ -24,7 +24,7 @@ pub(crate) struct RecordOptions {
     pub(crate) log: LogOptions,
 }
 
-/// An operator's wish.
+/// What an operator wishes: an act, or what becomes one by the row and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// No new grants, for this long, or until they are allowed again.
@@ -34,45 +34,16 @@ pub(crate) enum Wish {
         /// Although another operator has paused them.
         others: bool,
     },
-    /// The token goes to this client next.
-    Handoff(ClientId),
     /// The token goes to this client next, and another client that runs the job now ends it.
     Move(ClientId),
-    /// This client is the configured primary.
-    Expect(Option<ClientId>),
-    /// The holder ends its job and frees the token.
-    Revoke,
-    /// This key of `--once` is no longer done.
-    Forget(OnceKey),
-    /// The fence is at least this high.
-    Raise(Option<Fence>),
-    /// The token is freed.
-    Release {
-        /// Although a job may be running.
-        force: bool,
-    },
+    Act(Act),
 }
 
 impl Wish {
-    /// The verb that asks for it.
-    pub(crate) const fn verb(&self) -> &'static str {
-        match self {
-            Self::Pause(_) => "pause",
-            Self::Resume { .. } => "resume",
-            Self::Handoff(_) => "move --when-idle",
-            Self::Move(_) => "move",
-            Self::Expect(_) => "expect",
-            Self::Revoke => "revoke",
-            Self::Forget(_) => "once forget",
-            Self::Raise(_) => "fence raise",
-            Self::Release { .. } => "release",
-        }
-    }
-
     /// The client that is to get the token next.
     pub(crate) const fn target(&self) -> Option<&ClientId> {
         match self {
-            Self::Handoff(to) | Self::Move(to) => Some(to),
+            Self::Act(Act::Handoff(to)) | Self::Move(to) => Some(to),
             _ => None,
         }
     }
@@ -93,6 +64,8 @@ pub(crate) struct Order<'a> {
     pub(crate) groups: Groups,
     /// Ask no question.
     pub(crate) yes: bool,
+    /// The verb, for a line that the message suggests.
+    pub(crate) verb: &'static str,
     pub(crate) wish: Wish,
     pub(crate) patience: Patience,
     pub(crate) record: &'a RecordOptions,

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::super::names::is_known;
 use super::super::shared::asking::{self, agrees};
 use super::super::shared::failure::{Failure, code_of, reported};
-use super::super::shared::groups::unknown_group;
+use super::super::shared::groups::{all_of, unknown_group};
 use super::super::shared::printing::print_json;
 use super::awaiting::{Awaited, Prove, await_all};
 use super::one::{Acted, Done, act};
@@ -16,7 +16,7 @@ use crate::report::log::Log;
 use crate::report::message::Subject;
 use crate::report::printable::quoted;
 use crate::run::machine::Wait;
-use crate::store::{Listing, Store};
+use crate::store::Store;
 use crate::token::{Actor, ClientId, GroupName, Groups};
 
 /// Refuses a selection by `--all` or a pattern where no person can be asked.
@@ -27,7 +27,7 @@ pub(crate) fn check(order: &Order<'_>) -> Result<()> {
     let Some(broad) = order.broad() else {
         return Ok(());
     };
-    let line = format!("{} {broad}", order.wish.verb());
+    let line = format!("{} {broad}", order.verb);
     asking::check(
         order.yes,
         &format!("{broad} may stand for many groups"),
@@ -143,7 +143,7 @@ fn selected(store: &mut dyn Store, order: &Order<'_>) -> Result<Vec<GroupName>> 
         None => {}
     }
     let listing = store.list()?;
-    let all = groups_of(&listing);
+    let all = all_of(&listing);
     if let Some(missing) = wanted.names().find(|name| !all.contains(*name)) {
         return Err(unchanged(unknown_group(store.name(), missing)).into());
     }
@@ -172,17 +172,6 @@ fn selected(store: &mut dyn Store, order: &Order<'_>) -> Result<Vec<GroupName>> 
         .collect())
 }
 
-/// The names of all groups, by name, also of those whose row is unreadable.
-fn groups_of(listing: &Listing) -> Vec<GroupName> {
-    let readable = listing.rows.iter().map(|row| row.group.clone());
-    let unreadable = listing.unreadable.iter();
-    let unreadable = unreadable.filter_map(|it| GroupName::new(&it.group).ok());
-    let mut all: Vec<_> = readable.chain(unreadable).collect();
-    all.sort();
-    all.dedup();
-    all
-}
-
 /// Asks what has to be asked before anything is changed. Off a terminal a stranger is warned of.
 fn is_agreed(
     store: &mut dyn Store,
@@ -190,7 +179,7 @@ fn is_agreed(
     groups: &[GroupName],
     log: &mut Log,
 ) -> Result<bool> {
-    let verb = order.wish.verb();
+    let verb = order.verb;
     let asks = !order.yes && asking::is_possible();
     if asks && groups.len() > 1 && order.broad().is_some() {
         let question = many(verb, groups, store.name());

@@ -127,7 +127,6 @@ fn stand_in(order: &StandIn, held: &Holder, inherited: &Inherited, log: &mut Log
 }
 
 /// The error of an unusable runtime file.
-#[must_use]
 pub(crate) fn unusable(path: &Path, error: &io::Error) -> Failure {
     let code = match error.kind() {
         io::ErrorKind::PermissionDenied => exit::DENIED,

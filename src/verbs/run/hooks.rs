@@ -168,7 +168,6 @@ enum Process {
 
 impl Hooks {
     /// The hooks of a run of this group.
-    #[must_use]
     pub(crate) fn new(
         options: HookOptions,
         group: &GroupName,

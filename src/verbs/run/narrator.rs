@@ -352,7 +352,6 @@ fn is_stand_in(command: &[OsString]) -> bool {
 
 /// The name of a program, without its directory: arguments can hold secrets, and are never
 /// recorded.
-#[must_use]
 pub(super) fn program_name(command: &[OsString]) -> String {
     if is_stand_in(command) {
         // An agent has no program; this is the word that its user has typed.

@@ -12,7 +12,6 @@ use crate::report::log::Log;
 use crate::report::printable::printable;
 
 /// Whether a person can be asked: the question goes to stderr, the answer comes from stdin.
-#[must_use]
 pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

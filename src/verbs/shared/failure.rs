@@ -2,6 +2,7 @@
 //! and an exit code.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::io;
 
 use crate::cli::Unusable;
@@ -30,16 +31,20 @@ pub(crate) struct Failure {
 
 impl Failure {
     /// An exit code, an event and the line that explains them.
-    #[must_use]
     pub(crate) const fn new(code: u8, event: &'static str, text: String) -> Self {
         Self { code, event, text }
     }
 
     /// The message that explains it.
-    #[must_use]
     pub(crate) fn message(&self) -> Message {
         Message::new(Level::Warning, self.event, self.text.clone())
     }
+}
+
+/// A file that can't be written.
+pub(crate) fn not_written(what: impl Display, error: &io::Error) -> Failure {
+    let text = format!("{what} can't be written: {error}");
+    Failure::new(exit::DENIED, "not_written", text)
 }
 
 /// What the user sees of an error.
@@ -67,7 +72,6 @@ fn kind_of(error: &(dyn Error + 'static)) -> Option<(u8, &'static str)> {
 
 /// The exit code and the message of an error: the contexts down to the first typed error, and
 /// its own text, which includes its causes. An error without a typed one is a bug.
-#[must_use]
 pub(crate) fn reported(error: &anyhow::Error) -> Reported {
     let mut parts = Vec::new();
     let mut kind = None;
@@ -88,7 +92,6 @@ pub(crate) fn reported(error: &anyhow::Error) -> Reported {
 }
 
 /// The exit code of an error.
-#[must_use]
 pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     reported(error).code
 }

@@ -25,6 +25,17 @@ pub(crate) fn known(listing: &Listing, groups: &Groups, store: &str) -> Result<(
     }
 }
 
+/// The groups of a listing, by name, also those whose row is unreadable.
+pub(crate) fn all_of(listing: &Listing) -> Vec<GroupName> {
+    let readable = listing.rows.iter().map(|row| row.group.clone());
+    let unreadable = listing.unreadable.iter();
+    let unreadable = unreadable.filter_map(|it| GroupName::new(&it.group).ok());
+    let mut all: Vec<_> = readable.chain(unreadable).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
 /// What the store may have forgotten, as a run would see it now.
 ///
 /// # Errors
@@ -45,7 +56,6 @@ pub(crate) fn every_group() -> Result<GroupName> {
 }
 
 /// The failure of a verb whose group has never been seen.
-#[must_use]
 pub(crate) fn unknown_group(store: &str, group: &GroupName) -> Failure {
     Failure::new(
         exit::CONFIG,

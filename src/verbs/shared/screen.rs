@@ -10,7 +10,6 @@ use crate::report::times::Times;
 use crate::sys::terminal::{Size, size_of_stdout};
 
 /// The screen at stdout, now: a terminal can change its size.
-#[must_use]
 pub(crate) fn screen(options: ScreenOptions) -> Screen {
     let terminal = size_of_stdout();
     let times = match terminal.is_some() && !options.utc {
@@ -26,7 +25,6 @@ pub(crate) fn screen(options: ScreenOptions) -> Screen {
 }
 
 /// The zone of the times that the reader gives. One that can't be found is UTC.
-#[must_use]
 pub(crate) fn zone(utc: bool) -> TimeZone {
     match utc {
         true => TimeZone::UTC,

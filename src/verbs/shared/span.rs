@@ -49,7 +49,6 @@ impl Span {
 
     /// The time around an instant that a reader in this zone gives at `now`: around both, if the
     /// zone has it twice.
-    #[must_use]
     pub(crate) fn around(at: GivenTime, now: WallTime, zone: &TimeZone) -> Self {
         Self {
             since: Some(at.at(now, zone).minus(AROUND)),
