@@ -16,9 +16,9 @@ mod roff;
 use std::fs;
 use std::path::Path;
 
-use tokenrun::cli::generated::{MANUAL, Shell};
 use tokenrun::cli::reference::TOPICS;
-use tokenrun::cli::{command, command_for_completions};
+use tokenrun::verbs::manual::{MANUAL, Shell};
+use tokenrun::verbs::{command, command_for_completions};
 
 fn check(folder: &str, name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -55,7 +55,7 @@ fn the_manual_is_current_and_the_program_has_all_of_it() {
     check_folder("man", &names);
     names.sort();
     let embedded: Vec<&str> = MANUAL.iter().map(|(name, _)| *name).collect();
-    assert_eq!(embedded, names, "src/cli/generated.rs");
+    assert_eq!(embedded, names, "src/verbs/manual.rs");
 }
 
 #[test]

@@ -29,15 +29,16 @@ pub const TOPICS: [(&str, Make); 6] = [
 ];
 
 /// The names of all topics.
-pub(super) fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     TOPICS.iter().map(|(name, _)| *name).collect()
 }
 
 /// A topic for a terminal; `None` if no topic has this name.
-pub(super) fn text_of(name: &str, command: &Command) -> Option<String> {
+pub(crate) fn text_of(name: &str, command: &Command) -> Option<String> {
     let (_, topic) = TOPICS.iter().find(|(other, _)| *other == name)?;
     Some(text::rendered(&topic(command)))
 }
 
 #[cfg(test)]
+#[path = "reference_tests.rs"]
 mod tests;

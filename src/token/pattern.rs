@@ -72,6 +72,22 @@ pub enum Groups {
     Matching(Vec<GroupPattern>),
 }
 
+impl From<Vec<GroupPattern>> for Groups {
+    /// Every group, if none is named.
+    fn from(patterns: Vec<GroupPattern>) -> Self {
+        match patterns.is_empty() {
+            true => Self::All,
+            false => Self::Matching(patterns),
+        }
+    }
+}
+
+impl From<GroupName> for Groups {
+    fn from(group: GroupName) -> Self {
+        Self::Matching(vec![GroupPattern(group)])
+    }
+}
+
 impl Groups {
     /// Whether a group is one of them.
     #[must_use]

@@ -83,7 +83,7 @@ fn a_kept_token_is_renewed_by_its_client_and_refused_to_others(site: &Site) {
         (&13.into(), &"bound".into())
     );
     assert_eq!(other["then_clause"], 16);
-    let handoff = site.verb(&["handoff", "-g", GROUP, "--to", "node-b"]);
+    let handoff = site.verb(&["move", "--when-idle", "-g", GROUP, "--to", "node-b"]);
     handoff.end().with_code(0);
     assert_eq!(explain(site, "node-b")["clause"], 8);
     assert_eq!(explain(site, "node-a")["clause"], 9);

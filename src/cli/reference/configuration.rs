@@ -1,10 +1,11 @@
 //! The keys of configuration files.
 
-use clap::Command;
+use clap::{Arg, Command};
 
+use super::super::keys;
 use super::options::described;
 use super::topic::{Part, Table, Topic, heading, paragraph};
-use crate::config::{KEYS, Key, REFUSED, SYSTEM_FILE};
+use crate::config::{REFUSED, SYSTEM_FILE};
 
 const EXAMPLE: &str = "\
 [defaults]
@@ -32,7 +33,7 @@ pub(super) fn topic(command: &Command) -> Topic {
             heading("Keys"),
             Part::Table(Table {
                 columns: vec!["key", "value", "option"],
-                rows: KEYS.iter().map(|key| row(key, command)).collect(),
+                rows: rows(command),
             }),
             heading("What a file can't set"),
             Table::of(["option", "instead"], refused),
@@ -44,12 +45,26 @@ pub(super) fn topic(command: &Command) -> Topic {
     }
 }
 
-fn row(key: &Key, command: &Command) -> Vec<String> {
-    let meaning = described(command, key.name);
+/// The keys of a run, then those of `hold` alone.
+fn rows(command: &Command) -> Vec<Vec<String>> {
+    let run = keys::built(command.clone());
+    let is_own = |option: &&Arg| run.get_arguments().all(|it| it.get_id() != option.get_id());
+    let of_run = keys::all(&run).into_iter();
+    let mut rows: Vec<_> = of_run.map(|option| row(&run, option)).collect();
+    if let Some(hold) = run.find_subcommand("hold") {
+        let of_hold = keys::all(hold).into_iter().filter(is_own);
+        rows.extend(of_hold.map(|option| row(hold, option)));
+    }
+    rows
+}
+
+fn row(command: &Command, option: &Arg) -> Vec<String> {
+    let key = keys::key(command, option);
+    let meaning = described(command, &key.name);
     let instead = key.instead_of.map(|other| format!(" Replaces `{other}`."));
     vec![
-        key.name.to_owned(),
-        key.kind.expected(),
+        key.name.clone(),
+        keys::expected(option),
         format!("--{}: {meaning}.{}", key.name, instead.unwrap_or_default()),
     ]
 }

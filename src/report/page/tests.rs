@@ -20,10 +20,9 @@ fn view(row: &Row, groups: usize) -> View {
     }
 }
 
-fn facts<'a>(title: &'a str, unreadable: &'a [(String, String)]) -> Facts<'a> {
+fn facts<'a>(store: &'a str, unreadable: &'a [(String, String)]) -> Facts<'a> {
     Facts {
-        title,
-        store: title,
+        store,
         unreadable,
         is_shortened: false,
         refresh: None,
