@@ -120,7 +120,8 @@ pub(crate) fn known_store(store: &StoreOptions, log: &mut Log) -> Result<Box<dyn
     Ok(known_store_with_locks(store, LISTING_TIMEOUT, log)?.store)
 }
 
-/// The same, if the file that `option` names is none of the store's.
+/// A store that must exist already, for a verb that writes a file: `option` is refused if it names a
+/// file of the store.
 pub(crate) fn known_store_beside(
     store: &StoreOptions,
     (option, output): (&str, Option<&Path>),
