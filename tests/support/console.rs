@@ -73,7 +73,7 @@ impl Shell {
             writeln!(self.input, "echo '{END}'").unwrap();
             let next = || Some(self.line(page, command, END)).filter(|line| line != END);
             let printed: Vec<String> = std::iter::from_fn(next).collect();
-            let is_shown = |(shown, line): (&&str, &String)| is_as_shown(command, shown, line);
+            let is_shown = |(shown, line): (&&str, &String)| matches(shown, line);
             if printed.len() == lines.len() && lines.iter().zip(&printed).all(is_shown) {
                 return;
             }
