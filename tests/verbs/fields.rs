@@ -122,7 +122,7 @@ fn of_what_operators_do() {
         (&["expect", "-g", GROUP, "node-a"], "expect"),
         (
             &["move", "--when-idle", "-g", GROUP, "--to", "node-b"],
-            "handoff",
+            "move",
         ),
         (&["fence", "raise", "-g", GROUP], "fence raise"),
     ];

@@ -151,7 +151,8 @@ fn all_and_patterns_need_yes_where_no_person_can_be_asked(site: &Site) {
         ("move --all --to b", "--all"),
     ] {
         let ended = ended(site, line).with_code(64);
-        let verb = line.split(' ').next().unwrap();
+        let groups = line.find(" --all").or_else(|| line.find(" -g"));
+        let verb = &line[..groups.unwrap()];
         ended.tells(&[&format!("as in tokenrun {verb} {broad} --yes")]);
     }
     assert_eq!(paused(site), Vec::<String>::new());
