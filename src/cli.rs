@@ -1,13 +1,13 @@
 //! The command line, whatever its verbs are: parsing, the defaults from configuration files, the
-//! parsers of values, errors and the reference.
+//! parsers of values, errors and the topics of the help.
 
 mod explained;
 mod forgiving;
 mod instant;
-mod keys;
+pub mod keys;
 pub(crate) mod nearest;
-pub mod reference;
 mod settings;
+pub mod topics;
 mod unusable;
 pub(crate) mod values;
 

@@ -63,13 +63,13 @@ impl Keys for Options<'_> {
 }
 
 /// A command that knows how many values its options take.
-pub(super) fn built(mut command: Command) -> Command {
+pub fn built(mut command: Command) -> Command {
     command.build();
     command
 }
 
 /// The options of a command that may stand in a file, in the order of the help.
-pub(super) fn all(command: &Command) -> Vec<&Arg> {
+pub fn all(command: &Command) -> Vec<&Arg> {
     let mut headings = Vec::new();
     for option in command.get_arguments() {
         if !headings.contains(&option.get_help_heading()) {
@@ -86,7 +86,7 @@ pub(super) fn all(command: &Command) -> Vec<&Arg> {
 }
 
 /// The key that an option is.
-pub(super) fn key(command: &Command, option: &Arg) -> Key {
+pub fn key(command: &Command, option: &Arg) -> Key {
     Key {
         name: long(option).unwrap_or_default(),
         instead_of: rival(command, option).and_then(long),
@@ -226,7 +226,7 @@ fn alone(command: &Command, option: &Arg, value: Option<&str>) -> Result<String,
 }
 
 /// What a value must be, for messages and the reference.
-pub(super) fn expected(option: &Arg) -> String {
+pub fn expected(option: &Arg) -> String {
     let words = words(option);
     let text = match value_name(option) {
         _ if is_counted(option) => "0, 1 or 2 (or true or false)",

@@ -87,9 +87,9 @@ pub(crate) fn line(text: &str) -> Result<String, Refused> {
 }
 
 /// An exit code that the user chooses.
-pub(crate) fn code(text: &str) -> Result<u8, Refused> {
+pub(crate) fn code(text: &str) -> Result<u8, &'static str> {
     text.parse()
-        .map_err(|_| Refused("is not a number from 0 to 255".to_owned()))
+        .map_err(|_| "is not a whole number from 0 to 255")
 }
 
 pub(crate) fn duration(text: &str) -> Result<Duration, DurationError> {

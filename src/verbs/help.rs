@@ -7,7 +7,7 @@ use clap::{Args, Command};
 use super::shared::action::{Action, Context};
 use super::shared::printing::print;
 use crate::cli::nearest::nearest;
-use crate::cli::{Unusable, reference};
+use crate::cli::{Unusable, topics};
 use crate::exit::Exit;
 
 /// Explain a command or a topic: exit-codes, environment, json, configuration, options, metrics
@@ -36,28 +36,28 @@ impl Help {
         let [only] = self.words.as_slice() else {
             return None;
         };
-        reference::names().contains(&only.as_str()).then_some(only)
+        topics::names().contains(&only.as_str()).then_some(only)
     }
 
     /// The page of a topic.
     fn page(&self, command: &Command) -> Result<String, Unusable> {
         let only = self.topic().ok_or_else(|| self.unknown())?;
-        let topic = reference::text_of(only, command).ok_or_else(|| self.unknown())?;
+        let topic = topics::text_of(only).ok_or_else(|| self.unknown())?;
         Ok(match help_of(only, command) {
             Some(help) => format!("{help}\n\n{topic}"),
-            None => topic,
+            None => topic.to_owned(),
         })
     }
 
     fn unknown(&self) -> Unusable {
         let asked = self.words.join(" ");
-        let topics = reference::names();
-        let near = nearest(&asked, topics.iter().copied());
+        let names = topics::names();
+        let near = nearest(&asked, names.iter().copied());
         let meant = near.map(|near| format!(" (did you mean tokenrun help {near}?)"));
         Unusable::usage(format!(
             "there is no command and no topic {asked:?}{}; the topics are {}, and tokenrun --help lists the commands",
             meant.unwrap_or_default(),
-            topics.join(", ")
+            names.join(", ")
         ))
     }
 }
@@ -72,16 +72,16 @@ fn help_of(name: &str, command: &Command) -> Option<String> {
 
 /// What the full help says at its end.
 pub(super) fn topics_line() -> String {
-    format!("tokenrun help TOPIC: {}", reference::names().join(", "))
+    format!("tokenrun help TOPIC: {}", topics::names().join(", "))
 }
 
 /// The command line as completions know it: `help` takes topics and the names of commands.
 pub(super) fn with_topics(command: Command) -> Command {
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let verbs = verbs.map(|verb| verb.get_name().to_owned());
-    let topics = reference::names().into_iter().map(str::to_owned);
-    let mut words: Vec<String> = topics.collect();
-    words.extend(verbs.filter(|verb| reference::names().iter().all(|topic| topic != verb)));
+    let names = topics::names().into_iter().map(str::to_owned);
+    let mut words: Vec<String> = names.collect();
+    words.extend(verbs.filter(|verb| topics::names().iter().all(|topic| topic != verb)));
     command.mut_subcommand("help", |help| {
         help.mut_arg("words", |word| {
             word.num_args(1)

@@ -5,21 +5,21 @@ mod configuration;
 mod environment;
 mod exit_codes;
 mod json;
-pub mod markup;
+pub(crate) mod markup;
 mod metrics;
-pub mod options;
+pub(crate) mod options;
 mod text;
-pub mod topic;
+pub(crate) mod topic;
 
 use clap::Command;
 
 use self::topic::Topic;
 
 /// Makes a topic from the description of the command line.
-pub type Make = fn(&Command) -> Topic;
+pub(crate) type Make = fn(&Command) -> Topic;
 
 /// The topics, by the name that `tokenrun help` takes.
-pub const TOPICS: [(&str, Make); 6] = [
+pub(crate) const TOPICS: [(&str, Make); 6] = [
     ("exit-codes", exit_codes::topic),
     ("environment", environment::topic),
     ("json", json::topic),
@@ -40,5 +40,5 @@ pub(crate) fn text_of(name: &str, command: &Command) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "reference_tests.rs"]
+#[path = "topics_tests.rs"]
 mod tests;

@@ -3,10 +3,10 @@
 use clap::Command;
 
 use super::topic::{Part, Table, Topic, paragraph};
-use crate::report::metrics::METRICS;
+use tokenrun::report::metrics::METRICS;
 
-pub(super) fn topic(_: &Command) -> Topic {
-    let row = |metric: &crate::report::metrics::Metric| {
+pub(crate) fn topic(_: &Command) -> Topic {
+    let row = |metric: &tokenrun::report::metrics::Metric| {
         vec![
             metric.name.to_owned(),
             metric.kind.to_owned(),

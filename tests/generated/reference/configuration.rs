@@ -2,10 +2,10 @@
 
 use clap::{Arg, Command};
 
-use super::super::keys;
 use super::options::described;
 use super::topic::{Part, Table, Topic, heading, paragraph};
-use crate::config::{REFUSED, SYSTEM_FILE};
+use tokenrun::cli::keys;
+use tokenrun::config::{REFUSED, SYSTEM_FILE};
 
 const EXAMPLE: &str = "\
 [defaults]
@@ -17,7 +17,7 @@ takeover-after = \"10m\"
 wait = true
 ";
 
-pub(super) fn topic(command: &Command) -> Topic {
+pub(crate) fn topic(command: &Command) -> Topic {
     let refused = REFUSED.iter().map(|(name, why)| (*name, *why));
     Topic {
         title: "Configuration files",

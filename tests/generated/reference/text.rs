@@ -10,7 +10,7 @@ const WIDTH: usize = 80;
 /// The widest first column that has its explanation beside it, and not below.
 const WIDEST: usize = 28;
 
-pub(super) fn rendered(topic: &Topic) -> String {
+pub(crate) fn rendered(topic: &Topic) -> String {
     let mut text = format!("{}\n", topic.title.to_uppercase());
     let mut after_heading = false;
     for part in &topic.parts {

@@ -4,7 +4,7 @@ use clap::{Arg, Command};
 
 use super::topic::{Part, Table, Topic, heading, paragraph};
 
-pub fn topic(command: &Command) -> Topic {
+pub(crate) fn topic(command: &Command) -> Topic {
     let mut parts = vec![paragraph(
         "A run is `tokenrun [OPTIONS] --group NAME -- CMD [ARG]...`. Every option but --group can be given as a variable, --takeover-after as TOKENRUN_TAKEOVER_AFTER, and almost all of them in a configuration file: see `tokenrun help environment` and `tokenrun help configuration`.",
     )];
@@ -35,7 +35,7 @@ pub fn topic(command: &Command) -> Topic {
 }
 
 /// What holds for the values of several options.
-pub fn rules() -> Vec<Part> {
+pub(crate) fn rules() -> Vec<Part> {
     vec![
         heading("Names"),
         paragraph(
@@ -52,7 +52,7 @@ pub fn rules() -> Vec<Part> {
 }
 
 /// The first sentence about an option of a run or of `hold`.
-pub fn described(command: &Command, name: &str) -> String {
+pub(crate) fn described(command: &Command, name: &str) -> String {
     let hold = command.find_subcommand("hold");
     let all = command.get_arguments();
     let mut all = all.chain(hold.into_iter().flat_map(Command::get_arguments));

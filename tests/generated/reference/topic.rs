@@ -2,16 +2,16 @@
 
 /// A page: a title, and what stands below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Topic {
-    pub title: &'static str,
+pub(crate) struct Topic {
+    pub(crate) title: &'static str,
     /// What the page is about, in a line without a full stop.
-    pub about: &'static str,
-    pub parts: Vec<Part>,
+    pub(crate) about: &'static str,
+    pub(crate) parts: Vec<Part>,
 }
 
 /// A part of a page. In all texts code may stand between backticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     Heading(String),
     Paragraph(String),
     /// Lines that are shown as they are.
@@ -21,15 +21,15 @@ pub enum Part {
 
 /// What is explained, and its explanation. Columns between the two hold a word or two.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    pub columns: Vec<&'static str>,
+pub(crate) struct Table {
+    pub(crate) columns: Vec<&'static str>,
     /// As many texts as there are columns.
-    pub rows: Vec<Vec<String>>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table of two columns.
-    pub fn of<T: Into<String>, U: Into<String>>(
+    pub(crate) fn of<T: Into<String>, U: Into<String>>(
         columns: [&'static str; 2],
         rows: impl IntoIterator<Item = (T, U)>,
     ) -> Part {
@@ -42,10 +42,10 @@ impl Table {
     }
 }
 
-pub fn heading(text: impl Into<String>) -> Part {
+pub(crate) fn heading(text: impl Into<String>) -> Part {
     Part::Heading(text.into())
 }
 
-pub fn paragraph(text: impl Into<String>) -> Part {
+pub(crate) fn paragraph(text: impl Into<String>) -> Part {
     Part::Paragraph(text.into())
 }

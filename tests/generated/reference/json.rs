@@ -5,9 +5,9 @@ use clap::Command;
 use super::topic::{Part, Table, Topic, heading, paragraph};
 
 /// Sections in brackets, fields with their meaning, and sentences between them.
-const FIELDS: &str = include_str!("../fields.txt");
+const FIELDS: &str = include_str!("fields.txt");
 
-pub(super) fn topic(_: &Command) -> Topic {
+pub(crate) fn topic(_: &Command) -> Topic {
     let mut parts = vec![
         paragraph(
             "Every command with --json prints an array of objects. --report writes a file with one object. --log-format json writes an object per line to stderr.",

@@ -2,10 +2,10 @@
 
 use super::topic::Part;
 use super::*;
-use crate::store::mysql::conninfo::text as mysql;
-use crate::store::net::options::Fate;
-use crate::store::postgres::conninfo::options as postgres;
-use crate::verbs::command;
+use tokenrun::store::mysql::conninfo::text as mysql;
+use tokenrun::store::net::options::Fate;
+use tokenrun::store::postgres::conninfo::options as postgres;
+use tokenrun::verbs::command;
 
 fn shown(name: &str) -> String {
     text_of(name, &command()).unwrap()
@@ -112,7 +112,7 @@ fn no_variable_is_read_that_is_not_explained() {
     for name in read
         .into_iter()
         .chain(tables)
-        .chain(crate::cli::variables(&command()))
+        .chain(tokenrun::cli::variables(&command()))
     {
         assert!(environment.contains(&name), "{name}");
     }

@@ -3,9 +3,9 @@
 use clap::Command;
 
 use super::topic::{Table, Topic, paragraph};
-use crate::exit::MEANINGS;
+use tokenrun::exit::MEANINGS;
 
-pub(super) fn topic(_: &Command) -> Topic {
+pub(crate) fn topic(_: &Command) -> Topic {
     let codes = MEANINGS.iter().map(|it| (it.code.to_string(), it.text));
     let signal = "The job was killed by signal N: 137 for KILL, 143 for TERM.";
     let rows = codes.chain([("128+N".to_owned(), signal)]);

@@ -3,7 +3,7 @@
 
 /// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece<'t> {
+pub(crate) enum Piece<'t> {
     Plain(&'t str),
     Code(&'t str),
 }
@@ -12,7 +12,7 @@ pub enum Piece<'t> {
 const AROUND: [char; 8] = ['(', ')', ',', ';', ':', '.', '\'', '"'];
 
 /// The pieces of a text, in their order.
-pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut found = Vec::new();
     for (at, part) in text.split('`').enumerate() {
         match at % 2 {
@@ -24,7 +24,7 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
 }
 
 /// A text without the marks of its code.
-pub fn unmarked(text: &str) -> String {
+pub(crate) fn unmarked(text: &str) -> String {
     text.replace('`', "")
 }
 

@@ -4,9 +4,9 @@ use clap::{Arg, Command};
 
 use super::options::described;
 use super::topic::{Table, Topic, heading, paragraph};
-use crate::run::environment::{CHANGE, HOOK_VARIABLES, JOB_VARIABLES};
-use crate::store::net::options::Fate;
-use crate::store::postgres::conninfo::options::ALL;
+use tokenrun::run::environment::{CHANGE, HOOK_VARIABLES, JOB_VARIABLES};
+use tokenrun::store::net::options::Fate;
+use tokenrun::store::postgres::conninfo::options::ALL;
 
 /// Variables that are read, other than options and those of libpq.
 const READ: [(&str, &str); 15] = [
@@ -105,7 +105,7 @@ const OF_A_HOOK: [&str; HOOK_VARIABLES.len()] = [
     "The cause in a word, as `reason` in the messages of --log-format json.",
 ];
 
-pub(super) fn topic(command: &Command) -> Topic {
+pub(crate) fn topic(command: &Command) -> Topic {
     let job = JOB_VARIABLES.into_iter().zip(OF_THE_JOB);
     let hook = HOOK_VARIABLES.into_iter().zip(OF_A_HOOK);
     let change = (
