@@ -3,6 +3,8 @@
 pub mod advice;
 pub(in crate::store) mod clock;
 pub mod directory;
+#[cfg(test)]
+pub(in crate::store) mod pinned;
 
 use super::Trouble;
 

@@ -186,6 +186,7 @@ fn whole_ms(duration: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::super::Verdict;
+    use super::super::pinned::pin;
     use super::*;
     use crate::token::Wishes;
     use proptest::prelude::*;
@@ -238,6 +239,33 @@ mod tests {
         assert_eq!(said.verdict, Verdict::Warn);
         assert_eq!(said.remedy.unwrap(), "give --store-timeout 2s or more");
         assert_eq!(round_trip("it takes", &[], &t, 0).verdict, Verdict::Fine);
+    }
+
+    #[test]
+    fn the_texts_are_pinned() {
+        let ms = |n| Duration::from_millis(n);
+        let (usual, short) = (timing_of(10, 300, 10, 1_000), timing_of(5, 60, 5, 2_000));
+        let slow = timing_of(120, 300, 10, 10_000);
+        let name = GroupName::new("nightly").unwrap();
+        let trips = [ms(1), ms(90), ms(20)];
+        pin(
+            "advice",
+            [
+                (
+                    "quick",
+                    vec![round_trip("an answer takes", &trips, &usual, 1)],
+                ),
+                (
+                    "slow",
+                    vec![round_trip("an answer takes", &trips, &usual, 2)],
+                ),
+                ("never", vec![round_trip("an answer takes", &[], &usual, 0)]),
+                ("usual", vec![timing(&usual, true)]),
+                ("short with a failover", vec![timing(&short, true)]),
+                ("few heartbeats", vec![timing(&slow, false)]),
+                ("no group", vec![group(&name, None, &usual)]),
+            ],
+        );
     }
 
     proptest! {

@@ -176,6 +176,7 @@ pub(in crate::store) fn stamps(ahead_ms: i64) -> Check {
 #[cfg(test)]
 mod tests {
     use super::super::Verdict;
+    use super::super::pinned::pin;
     use super::*;
 
     /// Answers 50 ms apart, each within 2 ms, by a clock that is so far ahead.
@@ -225,6 +226,22 @@ mod tests {
         // By a twelfth of 50 ms each time.
         let slewed: Vec<i64> = (0..6).map(|n| n * 4_166).collect();
         assert_eq!(step(&answers(&slewed)), 0);
+    }
+
+    #[test]
+    fn the_texts_are_pinned() {
+        pin(
+            "clock",
+            [
+                ("agree", vec![judge(&answers(&[0; 5]))]),
+                ("ahead", vec![judge(&answers(&[3_600_000_000; 5]))]),
+                ("behind", vec![judge(&answers(&[-3_600_000_000; 5]))]),
+                ("forward", vec![judge(&answers(&[0, 0, 500_000, 500_000]))]),
+                ("back", vec![judge(&answers(&[0, 0, -500_000, -500_000]))]),
+                ("silent", vec![judge(&[])]),
+                ("stamps", vec![stamps(2), stamps(3_600_000)]),
+            ],
+        );
     }
 
     #[test]

@@ -220,6 +220,26 @@ impl Server<'_, '_> {
     }
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::checkup::pinned::pin;
+
+    #[test]
+    fn what_is_said_of_primaries_is_pinned() {
+        let names = ["a:1".to_owned(), "b:2".to_owned()];
+        pin(
+            "mysql_primary",
+            [
+                ("none", vec![primary(&[])]),
+                ("one", vec![primary(&names[..1])]),
+                ("two", vec![primary(&names)]),
+                ("read-only", vec![read_only(false), read_only(true)]),
+            ],
+        );
+    }
+}
+
 fn read_only(several: bool) -> Check {
     const STEP: &str = "server";
     let found = "read_only is on";

@@ -300,3 +300,81 @@ impl Info {
         Self(owned.collect::<BTreeMap<_, _>>())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::checkup::pinned::pin;
+    use crate::store::net::tls::Insecure;
+    use crate::token::Wishes;
+    use std::io::{Error, ErrorKind};
+
+    fn faults() -> Vec<(&'static str, Fault)> {
+        let late = |doing| {
+            let after = Duration::from_secs(10);
+            Fault::TimedOut(TimedOut { doing, after })
+        };
+        let broken = |doing, kind| Fault::Io(doing, Error::from(kind));
+        let answer = |doing, code: &str, text: &str| {
+            Fault::Said(Said::Answer {
+                doing,
+                code: code.to_owned(),
+                text: format!("{code} {text}"),
+            })
+        };
+        vec![
+            ("late look-up", late(Activity::LookingUp)),
+            ("look-up", broken(Activity::LookingUp, ErrorKind::NotFound)),
+            ("late", late(Activity::Connecting)),
+            (
+                "refused",
+                broken(Activity::Connecting, ErrorKind::ConnectionRefused),
+            ),
+            (
+                "denied",
+                broken(Activity::Connecting, ErrorKind::PermissionDenied),
+            ),
+            ("gone", broken(Activity::Connecting, ErrorKind::NotFound)),
+            ("late TLS", late(Activity::Securing)),
+            ("late log-in", late(Activity::LoggingIn)),
+            (
+                "cut",
+                broken(Activity::LoggingIn, ErrorKind::ConnectionReset),
+            ),
+            ("no TLS", Fault::Tls(Insecure::NotOffered, "none".into())),
+            ("untrusted", Fault::Tls(Insecure::Untrusted, "bad".into())),
+            ("settings", Fault::Settings("impossible".into())),
+            ("password", answer(Activity::LoggingIn, "WRONGPASS", "no")),
+            ("an error", answer(Activity::LoggingIn, "ERR", "odd")),
+            (
+                "full",
+                answer(Activity::LoggingIn, "ERR", "max number of clients reached"),
+            ),
+            ("nonsense", Fault::Said(Said::Nonsense("HTTP".into()))),
+        ]
+    }
+
+    #[test]
+    fn what_is_said_of_a_connection_that_failed_is_pinned() {
+        let mut cases = Vec::new();
+        let timing = Timing::new(&Wishes::default()).unwrap();
+        for url in [
+            "redis://db1:7",
+            "redis+unix:///run/redis.sock",
+            "redis://db1:7,db2:7",
+        ] {
+            let settings = Settings::read(url, |_| None).unwrap();
+            let host = settings.servers.hosts[0].clone();
+            for (name, fault) in faults() {
+                let server = Server {
+                    connection: Session::new(settings.only(&host)),
+                    timing: &timing,
+                    several: settings.servers.hosts.len() > 1,
+                    tell: &mut |_| {},
+                };
+                cases.push((format!("{url}: {name}"), vec![server.failed(&host, &fault)]));
+            }
+        }
+        pin("redis_connecting", cases);
+    }
+}

@@ -395,6 +395,7 @@ mod tests {
     use super::super::file::user_version;
     use super::*;
     use crate::store::checkup::Verdict;
+    use crate::store::checkup::pinned::pin;
 
     #[test]
     fn schemas_are_judged_by_their_oldest_reader() {
@@ -409,5 +410,12 @@ mod tests {
         ] {
             assert_eq!(schema(stored).verdict, verdict, "{stored}");
         }
+    }
+
+    #[test]
+    fn the_texts_of_schemas_are_pinned() {
+        let stored = [user_version(), 1_001, 9_001, 9_009, 0, -1_001];
+        let cases = stored.map(|stored| (stored.to_string(), vec![schema(stored)]));
+        pin("sqlite_schema", cases);
     }
 }

@@ -158,3 +158,72 @@ fn port_remedy(host: &Host, kind: ErrorKind) -> &'static str {
         _ => "see whether the host is up and reached from here",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::checkup::pinned::pin;
+    use crate::store::net::tls::Insecure;
+    use std::io::Error;
+    use std::time::Duration;
+
+    fn faults() -> Vec<(&'static str, Fault)> {
+        let late = |doing| {
+            let after = Duration::from_secs(10);
+            Fault::TimedOut(TimedOut { doing, after })
+        };
+        let broken = |doing, kind| Fault::Io(doing, Error::from(kind));
+        let said = |code| {
+            Fault::Said(Said::Server {
+                code,
+                state: None,
+                message: "no".into(),
+            })
+        };
+        vec![
+            ("late look-up", late(Activity::LookingUp)),
+            ("look-up", broken(Activity::LookingUp, ErrorKind::NotFound)),
+            ("late", late(Activity::Connecting)),
+            (
+                "refused",
+                broken(Activity::Connecting, ErrorKind::ConnectionRefused),
+            ),
+            (
+                "denied",
+                broken(Activity::Connecting, ErrorKind::PermissionDenied),
+            ),
+            ("gone", broken(Activity::Connecting, ErrorKind::NotFound)),
+            ("late log-in", late(Activity::LoggingIn)),
+            (
+                "cut",
+                broken(Activity::LoggingIn, ErrorKind::ConnectionReset),
+            ),
+            ("no TLS", Fault::Tls(Insecure::NotOffered, "none".into())),
+            ("untrusted", Fault::Tls(Insecure::Untrusted, "bad".into())),
+            ("settings", Fault::Settings("impossible".into())),
+            ("database", said(code::UNKNOWN_DATABASE)),
+            ("rights", said(1044)),
+            ("full", said(1040)),
+            ("password", said(1045)),
+            ("another", said(1)),
+            ("plugin", Fault::Said(Said::Login("no way".into()))),
+        ]
+    }
+
+    #[test]
+    fn what_is_said_of_a_connection_that_failed_is_pinned() {
+        let mut cases = Vec::new();
+        for url in [
+            "mysql://etl@db1:7/jobs",
+            "mysql://etl@/jobs?socket=/run/mysql.sock",
+            "mysql://etl@db1:7,db2:7/jobs",
+        ] {
+            let settings = crate::store::mysql::settings(url, "test").unwrap();
+            let host = settings.servers.hosts[0].clone();
+            for (name, fault) in faults() {
+                cases.push((format!("{url}: {name}"), failed(&settings, &host, &fault)));
+            }
+        }
+        pin("mysql_connecting", cases);
+    }
+}

@@ -191,6 +191,7 @@ fn replication(facts: &Facts, several: bool) -> Check {
 mod tests {
     use super::*;
     use crate::store::checkup::Verdict;
+    use crate::store::checkup::pinned::pin;
 
     fn facts(pairs: &[(&str, &str)]) -> Facts {
         let sound = [
@@ -255,6 +256,42 @@ mod tests {
             ("group_replication_single_primary_mode", "ON"),
         ];
         assert!(verdicts(&single).contains(&("cluster", Verdict::Fine)));
+    }
+
+    #[test]
+    fn the_texts_are_pinned() {
+        let mut cases = Vec::new();
+        let log = ("log_bin", "ON");
+        let synced = ("sync_binlog", "1");
+        for pairs in [
+            &[][..],
+            &[("innodb_flush_log_at_trx_commit", "2")],
+            &[("innodb_flush_method", "NOSYNC")],
+            &[log, ("binlog_format", "STATEMENT")],
+            &[log, ("sync_binlog", "0")],
+            &[log, synced],
+            &[log, synced, ("slaves_connected", "1")],
+            &[log, synced, ("slaves_connected", "2")],
+            &[log, synced, ("rpl_semi_sync_master_enabled", "ON")],
+            &[("wsrep_on", "ON"), ("galera_nodes", "1")],
+            &[("wsrep_on", "1"), ("galera_nodes", "3")],
+            &[("group_replication_group_name", "x")],
+            &[
+                ("group_replication_group_name", "x"),
+                ("group_replication_single_primary_mode", "ON"),
+            ],
+            &[("version", "10.5.29-MariaDB")],
+            &[("version", "8.0.16")],
+            &[("version", "9.7.0")],
+        ] {
+            for several in [false, true] {
+                let facts = facts(pairs);
+                let mut checks = vec![release(&facts)];
+                checks.extend(judge(&facts, several));
+                cases.push((format!("{pairs:?}, several: {several}"), checks));
+            }
+        }
+        pin("mysql", cases);
     }
 
     #[test]

@@ -334,6 +334,10 @@ fn authentication(made: &Made, asked: &Asked) -> Check {
 mod tests {
     use super::*;
     use crate::store::checkup::Verdict;
+    use crate::store::checkup::pinned::pin;
+    use crate::store::net::tls::{Insecure, Roots};
+    use std::io::Error;
+    use std::time::Duration;
 
     fn made(peer: &str, is_secured: bool, between: Between) -> Made {
         Made::new(peer.parse().ok(), is_secured, between)
@@ -374,6 +378,98 @@ mod tests {
             assert_eq!(check.verdict, Verdict::Unknown);
             assert!(check.found.contains(word), "{check:?}");
         }
+    }
+
+    #[test]
+    fn what_is_said_of_a_connection_is_pinned() {
+        let parse = |text: &str| crate::store::postgres::settings(text, "test").unwrap();
+        let far = "192.0.2.1:5432";
+        let pooled = Between::Pooler;
+        let nothing = Between::Nothing;
+        let mut cases = Vec::new();
+        for (name, made) in [
+            ("unix", made("", false, Between::Unknown)),
+            ("here", made("127.0.0.1:5432", false, nothing)),
+            ("plain", made(far, false, nothing)),
+            ("secured", made(far, true, nothing)),
+            ("pooled", made(far, true, pooled)),
+        ] {
+            use SslMode::{Prefer, Require, VerifyCa, VerifyFull};
+            for mode in [Prefer, Require, VerifyCa, VerifyFull] {
+                let mut settings = parse("host=db sslmode=prefer user=u dbname=d");
+                settings.tls.mode = mode;
+                for roots in [None, Some(Roots::System)] {
+                    let protocol = (name == "secured").then_some("TLSv1.3");
+                    let case = format!("{name}, {mode:?}, {roots:?}");
+                    settings.tls.roots = roots;
+                    cases.push((case, vec![tls(&settings, &made, protocol)]));
+                }
+            }
+            let asked = [Asked::Unknown, Asked::Nothing].into_iter();
+            let methods = ["scram-sha-256", "md5", "password", "ldap"];
+            let all = asked.chain(methods.map(|it| Asked::By(it.to_owned())));
+            for asked in all {
+                cases.push((
+                    format!("{name}, {asked:?}"),
+                    vec![authentication(&made, &asked)],
+                ));
+            }
+        }
+        pin("postgres_connection", cases);
+    }
+
+    fn faults() -> Vec<(&'static str, Fault)> {
+        let late = |doing| {
+            let after = Duration::from_secs(10);
+            Fault::TimedOut(TimedOut { doing, after })
+        };
+        let broken = |doing, kind| Fault::Io(doing, Error::from(kind));
+        vec![
+            ("late look-up", late(Activity::LookingUp)),
+            ("look-up", broken(Activity::LookingUp, ErrorKind::NotFound)),
+            ("late", late(Activity::Connecting)),
+            (
+                "refused",
+                broken(Activity::Connecting, ErrorKind::ConnectionRefused),
+            ),
+            (
+                "denied",
+                broken(Activity::Connecting, ErrorKind::PermissionDenied),
+            ),
+            ("gone", broken(Activity::Connecting, ErrorKind::NotFound)),
+            ("late log-in", late(Activity::LoggingIn)),
+            ("no TLS", Fault::Tls(Insecure::NotOffered, "none".into())),
+            ("untrusted", Fault::Tls(Insecure::Untrusted, "bad".into())),
+            ("settings", Fault::Settings("impossible".into())),
+        ]
+    }
+
+    #[test]
+    fn what_is_said_of_a_connection_that_failed_is_pinned() {
+        let mut cases = Vec::new();
+        for url in [
+            "host=db1 port=7 user=etl dbname=jobs",
+            "host=/run/pg port=7 user=etl dbname=jobs",
+            "host=db1,db2 port=7 user=etl dbname=jobs",
+        ] {
+            let settings = crate::store::postgres::settings(url, "test").unwrap();
+            let host = settings.servers.hosts[0].clone();
+            let addresses = match host.is_unix() {
+                true => vec![],
+                false => ["10.0.0.1:7", "10.0.0.2:7"]
+                    .map(|it| it.parse().unwrap())
+                    .to_vec(),
+            };
+            cases.extend([(
+                url.to_owned(),
+                name(&host, &addresses).into_iter().collect(),
+            )]);
+            for (name, fault) in faults() {
+                let checks = failed(&settings, &host, &addresses, &fault);
+                cases.push((format!("{url}: {name}"), checks));
+            }
+        }
+        pin("postgres_connecting", cases);
     }
 
     #[test]

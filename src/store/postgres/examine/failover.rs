@@ -216,6 +216,7 @@ mod tests {
     use super::*;
     use crate::store::checkup::Verdict;
     use crate::store::checkup::clock::Offset;
+    use crate::store::checkup::pinned::pin;
 
     fn names(names: &str, standbys: i64, synchronous: i64, hidden: i64) -> Verdict {
         let found = Replication {
@@ -280,6 +281,53 @@ mod tests {
             primary(&split).verdict,
             Verdict::Fail(Trouble::Misconfigured)
         );
+    }
+
+    #[test]
+    fn the_texts_are_pinned() {
+        let mut cases = Vec::new();
+        for (names, standbys, synchronous, hidden, slots, several) in [
+            ("", 0, 0, 0, 0, false),
+            ("", 0, 0, 0, 0, true),
+            ("", 0, 0, 0, 2, false),
+            (" ", 1, 0, 0, 2, false),
+            ("", 2, 0, 1, 0, true),
+            ("a", 0, 0, 0, 0, false),
+            ("a", 1, 0, 0, 0, false),
+            ("a", 1, 0, 1, 0, false),
+            ("*", 1, 1, 0, 0, false),
+            ("*", 3, 1, 0, 0, true),
+        ] {
+            let found = Replication {
+                commit: "local".into(),
+                names: names.into(),
+                syncs: standbys > 0,
+                standbys,
+                synchronous,
+                hidden,
+                slots,
+            };
+            cases.push((
+                format!(
+                    "{names:?}: {standbys} standbys, {synchronous} synchronous, {hidden} hidden, {slots} slots, several: {several}"
+                ),
+                vec![durability(&found), replication(&found, several)],
+            ));
+        }
+        let (a, b, c) = (
+            met("a:1", "1", true, 0),
+            met("b:2", "2", true, -90_000_000),
+            met("c:3", "3", false, 2_000),
+        );
+        cases.push(("none".into(), vec![primary(&[])]));
+        let two = [a, c];
+        let checks = vec![primary(&two), clocks(&two).unwrap()];
+        cases.push(("one".into(), checks));
+        let [a, c] = two;
+        let all = [a, b, c];
+        let checks = vec![primary(&all), clocks(&all).unwrap()];
+        cases.push(("two".into(), checks));
+        pin("postgres_failover", cases);
     }
 
     #[test]

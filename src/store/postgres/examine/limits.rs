@@ -159,6 +159,7 @@ fn idle_in_transaction(limits: &Limits, timing: &Timing) -> Check {
 mod tests {
     use super::*;
     use crate::store::checkup::Verdict;
+    use crate::store::checkup::pinned::pin;
     use crate::token::Wishes;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -211,6 +212,50 @@ mod tests {
         };
         let local = keepalives(&local, &timing, Between::Unknown);
         assert_eq!(local.verdict, Verdict::Fine);
+    }
+
+    #[test]
+    fn the_texts_are_pinned() {
+        let timing = Timing::new(&Wishes::default()).unwrap();
+        let own = "192.0.2.7:40001".parse().ok();
+        let mut cases = Vec::new();
+        for (between, own) in [
+            (Between::Pooler, own),
+            (Between::Nothing, own),
+            (Between::Unknown, own),
+            (Between::Unknown, None),
+        ] {
+            cases.push((
+                format!("{between:?}, own end: {}", own.is_some()),
+                vec![pooler(between, own)],
+            ));
+        }
+        for (is_local, noticed, idle, unlimited) in [
+            (true, 0, 0, &[][..]),
+            (false, 25, 60, &[]),
+            (false, 7_875, 3_600, &[]),
+            (false, 25, 60, &["app", "web"]),
+        ] {
+            let limits = Limits {
+                role: "etl".into(),
+                is_local,
+                noticed: SECOND * noticed,
+                idle_in_transaction: SECOND * idle,
+                unlimited: unlimited.iter().map(ToString::to_string).collect(),
+            };
+            for between in [Between::Nothing, Between::Pooler] {
+                cases.push((
+                    format!(
+                        "local: {is_local}, noticed after {noticed} s, idle for {idle} s, without a limit {unlimited:?}, {between:?}"
+                    ),
+                    vec![
+                        keepalives(&limits, &timing, between),
+                        idle_in_transaction(&limits, &timing),
+                    ],
+                ));
+            }
+        }
+        pin("postgres_limits", cases);
     }
 
     #[test]

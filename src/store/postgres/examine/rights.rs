@@ -232,6 +232,7 @@ fn without_versions(rights: &Rights, schema: &str) -> Check {
 mod tests {
     use super::*;
     use crate::store::checkup::Verdict;
+    use crate::store::checkup::pinned::pin;
 
     fn whole() -> Rights {
         Rights {
@@ -306,6 +307,110 @@ mod tests {
             oldest_reader: None,
         });
         assert_eq!(of_schema(&whole(), "s", silent).verdict, WRONG);
+    }
+
+    #[test]
+    fn the_texts_are_pinned() {
+        let list = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (none, whole) = (Rights::default(), whole());
+        let all = list(&["meta", "tokens", "runs"]);
+        let cases = [
+            ("no schema", none.clone(), None),
+            (
+                "no schema yet",
+                Rights {
+                    may_create: true,
+                    ..none.clone()
+                },
+                None,
+            ),
+            (
+                "a superuser without a schema",
+                Rights {
+                    is_super: true,
+                    ..none.clone()
+                },
+                None,
+            ),
+            (
+                "no use of the schema",
+                Rights {
+                    there: true,
+                    ..none
+                },
+                None,
+            ),
+            ("all is well", whole.clone(), known("1", "1")),
+            (
+                "rights are missing",
+                Rights {
+                    missing: list(&["SELECT on meta", "DELETE on runs"]),
+                    ..whole.clone()
+                },
+                None,
+            ),
+            (
+                "rows are hidden",
+                Rights {
+                    filtered: list(&["tokens", "runs"]),
+                    ..whole.clone()
+                },
+                known("1", "1"),
+            ),
+            (
+                "tables may be made",
+                Rights {
+                    absent: all.clone(),
+                    may_add: true,
+                    ..whole.clone()
+                },
+                None,
+            ),
+            (
+                "no tables",
+                Rights {
+                    absent: all,
+                    ..whole.clone()
+                },
+                None,
+            ),
+            (
+                "a table is absent",
+                Rights {
+                    absent: list(&["runs", "acts"]),
+                    ..whole.clone()
+                },
+                known("1", "1"),
+            ),
+            (
+                "a table is not logged",
+                Rights {
+                    absent: list(&["acts"]),
+                    unlogged: list(&["runs", "tokens"]),
+                    ..whole.clone()
+                },
+                known("1", "1"),
+            ),
+            ("of the future", whole.clone(), known("99", "99")),
+            ("of a near future", whole.clone(), known("99", "1")),
+            ("malformed", whole.clone(), known("1", "many")),
+            (
+                "empty",
+                whole,
+                Some(Versions {
+                    own: None,
+                    oldest_reader: None,
+                }),
+            ),
+        ];
+        pin(
+            "postgres_rights",
+            cases.map(|(name, rights, versions)| {
+                let role = of_role(&rights, "It's \"me\"", "s \"x\"");
+                let schema = of_schema(&rights, "s \"x\"", versions);
+                (name, vec![role, schema])
+            }),
+        );
     }
 
     #[test]

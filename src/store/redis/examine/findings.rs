@@ -280,6 +280,7 @@ pub(super) fn sentinel(info: &Info) -> Check {
 mod tests {
     use super::*;
     use crate::store::checkup::Verdict;
+    use crate::store::checkup::pinned::pin;
 
     fn info(pairs: &[(&str, &str)]) -> Info {
         let owned = pairs
@@ -350,6 +351,102 @@ mod tests {
         assert_eq!(verdict(Some(2)), Verdict::Warn);
         assert_eq!(verdict(Some(3)), Verdict::Fine);
         assert_eq!(verdict(None), Verdict::Unknown);
+    }
+
+    #[test]
+    fn the_texts_are_pinned() {
+        let mut cases = Vec::new();
+        let mut case = |name: &str, checks: Vec<Check>| cases.push((name.to_owned(), checks));
+        let of = |version, role, mode| {
+            info(&[
+                ("redis_version", version),
+                ("role", role),
+                ("redis_mode", mode),
+                ("master_host", "10.0.0.1"),
+                ("master_port", "6379"),
+            ])
+        };
+        case("a master", vec![server(&of("7.0.1", "master", ""), false)]);
+        case("old", vec![server(&of("6.2.1", "master", ""), false)]);
+        case("a replica", vec![server(&of("7.0.1", "slave", ""), false)]);
+        case(
+            "a replica of several",
+            vec![server(&of("7.0.1", "slave", ""), true)],
+        );
+        case(
+            "a Sentinel",
+            vec![server(&of("7.0.1", "master", "sentinel"), true)],
+        );
+        let valkey = info(&[("valkey_version", "9.1.0"), ("role", "odd")]);
+        case("another role", vec![server(&valkey, true)]);
+        let names = ["a:1".to_owned(), "b:2".to_owned()];
+        case("two masters", vec![primary(&names)]);
+        case("one master", vec![primary(&names[..1])]);
+        case("no master", vec![primary(&[])]);
+        for (policy, used, most) in [
+            ("noeviction", "1", "0"),
+            ("allkeys-lru", "1", "0"),
+            ("noeviction", "100", "100"),
+            ("volatile-lru", "95", "100"),
+            ("noeviction", "10", "100"),
+        ] {
+            let of = info(&[
+                ("maxmemory_policy", policy),
+                ("used_memory", used),
+                ("maxmemory", most),
+            ]);
+            case(&format!("{policy} {used} of {most}"), vec![memory(&of)]);
+        }
+        let on = info(&[("aof_enabled", "1")]);
+        for (fsync, rewrite) in [
+            (Some("always"), Some("no")),
+            (Some("always"), Some("yes")),
+            (Some("everysec"), Some("no")),
+            (None, None),
+        ] {
+            case(
+                &format!("{fsync:?}, on rewrite {rewrite:?}"),
+                vec![durability(&on, fsync, rewrite)],
+            );
+        }
+        let off = info(&[("aof_enabled", "0")]);
+        case("no log", vec![durability(&off, Some("always"), None)]);
+        let full = info(&[("aof_enabled", "1"), ("aof_last_write_status", "err")]);
+        case("full", vec![durability(&full, Some("always"), None)]);
+        for (count, near, needed, lag) in [
+            ("0", "", None, None),
+            ("3", "", None, None),
+            ("3", "0", None, None),
+            ("3", "1", Some(2), None),
+            ("3", "3", None, None),
+            ("3", "3", Some(2), Some(1)),
+            ("1", "1", Some(1), Some(99)),
+            ("1", "1", Some(1), Some(1)),
+            ("1", "1", None, None),
+        ] {
+            let mut pairs = vec![("connected_slaves", count)];
+            if !near.is_empty() {
+                pairs.push(("min_slaves_good_slaves", near));
+            }
+            let found = info(&pairs);
+            let mut checks: Vec<Check> = replicas(&found, needed, lag).into_iter().collect();
+            checks.push(sentinel(&found));
+            case(
+                &format!("{count} replicas, {near} near, {needed:?} needed, {lag:?} late"),
+                checks,
+            );
+        }
+        let node = info(&[("cluster_enabled", "1")]);
+        case("a node", cluster(&node).into_iter().collect());
+        let far = Host::tcp("db1", 6379);
+        let near = Host::tcp("localhost", 6379);
+        for (host, secured) in [(&far, true), (&far, false), (&near, false)] {
+            case(
+                &format!("{host}, secured: {secured}"),
+                tls(host, secured).into_iter().collect(),
+            );
+        }
+        pin("redis", cases);
     }
 
     #[test]
