@@ -2,9 +2,12 @@
 
 pub mod advice;
 pub(in crate::store) mod clock;
+mod connecting;
 pub mod directory;
 #[cfg(test)]
 pub(in crate::store) mod pinned;
+pub(in crate::store) mod rules;
+pub(in crate::store) mod walk;
 
 use super::Trouble;
 

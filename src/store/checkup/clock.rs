@@ -106,7 +106,7 @@ fn step(samples: &[Sample]) -> i64 {
 }
 
 /// `3ms ahead of`, `1h behind`.
-pub(in crate::store) fn apart(us: i64) -> String {
+fn apart(us: i64) -> String {
     let length = Duration::from_micros(us.unsigned_abs());
     if us < 0 {
         format!("{} behind", precise(length))
@@ -154,6 +154,38 @@ pub(in crate::store) fn judge(samples: &[Sample]) -> Check {
         );
     }
     Check::fine(STEP, found)
+}
+
+/// How far apart two servers' clocks may be for the fence to rise in a failover, which puts it
+/// ahead by a minute.
+const FENCE_US: u64 = 60_000_000;
+
+/// Checks that the servers' clocks are close enough for the fence to rise in a failover.
+pub(in crate::store) fn between(servers: &[(String, Option<Offset>)]) -> Option<Check> {
+    const STEP: &str = "clocks";
+    let (first, origin) = servers.first()?;
+    let origin = origin.as_ref()?;
+    let mut found = Vec::new();
+    let mut widest = 0_u64;
+    for (name, clock) in servers.get(1..)? {
+        let clock = clock.as_ref()?;
+        // The smallest possible difference.
+        let most = clock.most_us.saturating_sub(origin.least_us);
+        let least = clock.least_us.saturating_sub(origin.most_us);
+        let distance = if least > 0 { least } else { most.min(0) };
+        widest = widest.max(distance.unsigned_abs());
+        found.push(format!("{name} is {} {first}", apart(least.midpoint(most))));
+    }
+    let found = found.join("; ");
+    match widest {
+        _ if found.is_empty() => None,
+        ..FENCE_US => Some(Check::fine(STEP, found)),
+        FENCE_US.. => Some(Check::warn(
+            STEP,
+            format!("{found}: after a failover the fence may be lower than before"),
+            "run chrony or another NTP client on every server",
+        )),
+    }
 }
 
 /// Stamps in the future show that a clock was set back. `ahead_ms`: how far the newest is ahead.
@@ -242,6 +274,28 @@ mod tests {
                 ("stamps", vec![stamps(2), stamps(3_600_000)]),
             ],
         );
+    }
+
+    #[test]
+    fn a_server_a_minute_off_is_a_warning_in_both_directions() {
+        let server = |name: &str, ahead_us: i64| {
+            let offset = Offset {
+                least_us: ahead_us - 500,
+                most_us: ahead_us + 500,
+            };
+            (name.to_owned(), Some(offset))
+        };
+        for (ahead, verdict) in [
+            (0, Verdict::Fine),
+            (59_000_000, Verdict::Fine),
+            (61_000_000, Verdict::Warn),
+            (-61_000_000, Verdict::Warn),
+        ] {
+            let both = [server("a", 0), server("b", ahead)];
+            assert_eq!(between(&both).unwrap().verdict, verdict, "{ahead}");
+        }
+        assert!(between(&[server("a", 0)]).is_none());
+        assert!(between(&[server("a", 0), ("b".to_owned(), None)]).is_none());
     }
 
     #[test]
