@@ -88,6 +88,10 @@ impl Check {
         }
     }
 
+    pub(in crate::store) const fn failed(&self) -> bool {
+        matches!(self.verdict, Verdict::Fail(_))
+    }
+
     /// The same check, for one server.
     #[must_use]
     pub fn on(self, server: &str) -> Self {

@@ -36,32 +36,20 @@ pub fn precise(duration: Duration) -> String {
     rounded(duration.saturating_add(SECOND / 2))
 }
 
-/// How long several tries took; zero if there were none.
-struct Spread {
-    middle: Duration,
-    longest: Duration,
-}
-
-fn spread(round_trips: &[Duration]) -> Spread {
-    let mut sorted = round_trips.to_vec();
-    sorted.sort_unstable();
-    Spread {
-        middle: sorted.get(sorted.len() / 2).copied().unwrap_or_default(),
-        longest: sorted.last().copied().unwrap_or_default(),
-    }
-}
-
 /// Checks whether a call has time enough, if it may have to try so many servers. `what`: the
 /// measured operation.
 #[must_use]
 pub fn round_trip(what: &str, round_trips: &[Duration], timing: &Timing, servers: usize) -> Check {
     const STEP: &str = "round_trip";
-    let Spread { middle, longest } = spread(round_trips);
+    let mut sorted = round_trips.to_vec();
+    sorted.sort_unstable();
+    let middle = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+    let longest = sorted.last().copied().unwrap_or_default();
     let found = format!(
         "{what} {} in the middle and {} at most, in {} tries",
         precise(middle),
         precise(longest),
-        round_trips.len()
+        sorted.len()
     );
     let servers = u32::try_from(servers.max(1)).unwrap_or(u32::MAX);
     let needed = longest.saturating_mul(ROUND_TRIPS.saturating_mul(servers));

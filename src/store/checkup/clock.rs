@@ -8,6 +8,7 @@ use super::advice::precise;
 use crate::duration::rounded;
 use crate::store::Trouble;
 use crate::sys::clock::LocalClock;
+use crate::token::swap::EPOCH_FENCE_STEP;
 
 /// How many samples are taken, and the pause between: a second in all.
 const SAMPLES: usize = 20;
@@ -156,9 +157,8 @@ pub(in crate::store) fn judge(samples: &[Sample]) -> Check {
     Check::fine(STEP, found)
 }
 
-/// How far apart two servers' clocks may be for the fence to rise in a failover, which puts it
-/// ahead by a minute.
-const FENCE_US: u64 = 60_000_000;
+/// How far apart two servers' clocks may be for the fence to rise in a failover.
+const FENCE_US: u64 = EPOCH_FENCE_STEP.unsigned_abs() * 1_000;
 
 /// Checks that the servers' clocks are close enough for the fence to rise in a failover.
 pub(in crate::store) fn between(servers: &[(String, Option<Offset>)]) -> Option<Check> {

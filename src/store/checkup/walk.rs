@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::clock::{self, Offset, Sample};
 use super::connecting;
 use super::rules::{self, Facts, Rule};
-use super::{Check, Tell, Verdict, advice};
+use super::{Check, Tell, advice};
 use crate::store::Trouble;
 use crate::store::net::dial::Ends;
 use crate::store::net::host::{Host, Settings as _};
@@ -18,8 +18,6 @@ use crate::token::{GroupName, Row, Timing};
 pub(in crate::store) trait Examined: Link {
     /// What facts mean. The walk judges the step `primary`, and `clock` before its samples.
     const RULES: &'static [Rule];
-
-    fn warnings(settings: &Self::Settings) -> &[String];
 
     /// Facts of the settings, and the words of [`connecting`].
     fn facts(settings: &Self::Settings) -> Facts;
@@ -72,7 +70,7 @@ pub(in crate::store) fn examine<L: Examined>(
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) {
-    for warning in L::warnings(settings) {
+    for warning in settings.warnings() {
         tell(Check::warn("settings", warning, "see to that file"));
     }
     let several = settings.servers().hosts.len() > 1;
@@ -136,7 +134,7 @@ impl<L: Examined> Server<'_, '_, L> {
     /// Tells the check of a step. `false`: it failed.
     pub(in crate::store) fn judge(&mut self, step: &str) -> bool {
         let check = self.judged(step);
-        let failed = matches!(&check, Some(it) if matches!(it.verdict, Verdict::Fail(_)));
+        let failed = check.as_ref().is_some_and(Check::failed);
         check.into_iter().for_each(&mut *self.tell);
         !failed
     }

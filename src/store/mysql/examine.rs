@@ -19,19 +19,34 @@ use crate::token::{GroupName, Timing};
 
 type Server<'a, 'b> = walk::Server<'a, 'b, Link>;
 
-/// Each table, a column of it, and whether rows are deleted from it.
-const TABLES: [(&str, &str, bool); 11] = [
-    ("meta", "one", false),
-    ("tokens", "token_group", false),
-    ("fences", "token_group", false),
-    ("runs", "token_group", true),
-    ("waiters", "token_group", true),
-    ("acts", "token_group", true),
-    ("refusals", "token_group", true),
-    ("refusal_totals", "token_group", false),
-    ("outputs", "token_group", true),
-    ("done_keys", "token_group", true),
-    ("resources", "resource", false),
+/// What a run does with tables, and statements that it would do it by.
+const RIGHTS: [(&str, &str); 4] = [
+    ("SELECT", "EXPLAIN SELECT {column} FROM {table}"),
+    ("UPDATE", "EXPLAIN UPDATE {table} SET {column} = {column}"),
+    (
+        "INSERT",
+        "EXPLAIN INSERT INTO {table} SELECT * FROM {table}",
+    ),
+    ("DELETE", "EXPLAIN DELETE FROM {table}"),
+];
+
+const CHANGED: &str = "SELECT UPDATE";
+const ADDED: &str = "SELECT UPDATE INSERT";
+const REMOVED: &str = "SELECT UPDATE INSERT DELETE";
+
+/// Each table, a column of it, and the rights that it needs.
+const TABLES: [(&str, &str, &str); 11] = [
+    ("tokenrun_meta", "one", CHANGED),
+    ("tokenrun_tokens", "token_group", ADDED),
+    ("tokenrun_fences", "token_group", ADDED),
+    ("tokenrun_runs", "token_group", REMOVED),
+    ("tokenrun_waiters", "token_group", REMOVED),
+    ("tokenrun_acts", "token_group", REMOVED),
+    ("tokenrun_refusals", "token_group", REMOVED),
+    ("tokenrun_refusal_totals", "token_group", ADDED),
+    ("tokenrun_outputs", "token_group", REMOVED),
+    ("tokenrun_done_keys", "token_group", REMOVED),
+    ("tokenrun_resources", "resource", ADDED),
 ];
 
 /// The procedures that tokenrun itself calls.
@@ -64,10 +79,6 @@ pub fn examine(
 
 impl Examined for Link {
     const RULES: &'static [Rule] = rules::RULES;
-
-    fn warnings(settings: &Settings) -> &[String] {
-        &settings.warnings
-    }
 
     fn facts(settings: &Settings) -> Facts {
         let mut facts = Facts::default();
@@ -193,8 +204,10 @@ fn derive(facts: &mut Facts) {
 /// out, which it tells only those who may. `true`: the store can be read.
 fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
     const STEP: &str = "rights";
-    let oldest = match schema::look(&mut server.session, server.limit) {
-        Ok(Found::Complete(oldest) | Found::NoProcedures(oldest)) => oldest,
+    let serves = match schema::look(&mut server.session, server.limit) {
+        Ok(Found::Complete(oldest) | Found::NoProcedures(oldest)) => {
+            schema::check(server.facts.text("database"), oldest.as_deref())
+        }
         Ok(Found::Missing) => {
             server.facts.flag("no_tables", true);
             server.judge(STEP);
@@ -202,19 +215,30 @@ fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
         }
         Err(failed) => {
             let remedy = "give the user what tokenrun init --print-sql prints";
-            let check = Check::fail(STEP, failed.error.trouble, failed.error.what, remedy);
-            server.tell(check);
-            return Ok(false);
+            Err(failed.error.remedy(remedy))
         }
     };
-    if let Err(error) = schema::check(server.facts.text("database"), oldest.as_deref()) {
+    if let Err(error) = serves {
         let remedy = error.remedy.unwrap_or_default();
         server.tell(Check::fail(STEP, error.trouble, error.what, remedy));
         return Ok(false);
     }
     let mut missing = Vec::new();
-    for (table, column, deletes) in TABLES {
-        missing.extend(lacks(server, table, column, deletes));
+    for (table, column, rights) in TABLES {
+        let needed = RIGHTS.iter().filter(|(right, _)| rights.contains(right));
+        for (right, statement) in needed {
+            let statement = statement
+                .replace("{table}", table)
+                .replace("{column}", column);
+            let Err(failed) = server.session.ask(server.limit, &statement) else {
+                continue;
+            };
+            if failed.code().is_some_and(|it| code::DENIED.contains(&it)) {
+                missing.push(format!("{right} on {table}"));
+            } else if failed.has_no_tables() {
+                missing.push(format!("the table {table}"));
+            }
+        }
     }
     let answer = ask(server, STEP, sql!("doctor_routines"))?.unwrap_or_default();
     let callable: Vec<&str> = (answer.rows.iter())
@@ -224,35 +248,6 @@ fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
     missing.extend(absent.map(|name| format!("EXECUTE on {name}")));
     server.facts.set("missing", missing.join(", "));
     Ok(server.judge(STEP))
-}
-
-/// What the user can't do with a table, or the table itself.
-fn lacks(server: &mut Server<'_, '_>, table: &str, column: &str, deletes: bool) -> Vec<String> {
-    let table = format!("tokenrun_{table}");
-    let mut statements = vec![
-        ("SELECT", format!("EXPLAIN SELECT {column} FROM {table}")),
-        (
-            "UPDATE",
-            format!("EXPLAIN UPDATE {table} SET {column} = {column}"),
-        ),
-    ];
-    if table != "tokenrun_meta" {
-        let insert = format!("EXPLAIN INSERT INTO {table} SELECT * FROM {table}");
-        statements.push(("INSERT", insert));
-    }
-    if deletes {
-        statements.push(("DELETE", format!("EXPLAIN DELETE FROM {table}")));
-    }
-    let lacks = |(right, statement): (&str, String)| {
-        let failed = server.session.ask(server.limit, &statement).err()?;
-        let is_denied = failed.code().is_some_and(|it| code::DENIED.contains(&it));
-        match failed.has_no_tables() {
-            _ if is_denied => Some(format!("{right} on {table}")),
-            true => Some(format!("the table {table}")),
-            false => None,
-        }
-    };
-    statements.into_iter().filter_map(lacks).collect()
 }
 
 /// Tells each table whose engine excludes nothing, because it has no transactions.

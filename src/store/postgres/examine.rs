@@ -55,10 +55,6 @@ impl Identify for Settings {
 impl Examined for Link {
     const RULES: &'static [Rule] = rules::RULES;
 
-    fn warnings(settings: &Settings) -> &[String] {
-        &settings.warnings
-    }
-
     fn facts(settings: &Settings) -> Facts {
         let mut facts = Facts::default();
         facts.extend(rules::WORDS);

@@ -59,10 +59,6 @@ pub fn examine(
 impl Examined for Link {
     const RULES: &'static [Rule] = rules::RULES;
 
-    fn warnings(_: &Settings) -> &[String] {
-        &[]
-    }
-
     fn facts(settings: &Settings) -> Facts {
         let mut facts = Facts::default();
         facts.extend(rules::WORDS);
