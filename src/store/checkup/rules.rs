@@ -143,3 +143,43 @@ pub(in crate::store) fn judge(rules: &[Rule], step: &str, facts: &Facts) -> Opti
         remedy: (!rule.remedy.is_empty()).then(|| facts.fill(rule.remedy)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_take_their_places_and_bring_none_with_them() {
+        let mut facts = Facts::default();
+        facts.extend([("a", "{b}"), ("b", "it's \"b\"")]);
+        for (text, filled) in [
+            ("", ""),
+            ("{a} and {b:?}.", "{b} and \"it's \\\"b\\\"\"."),
+            ("{none}|{none:?}", "|\"\""),
+            ("an end {a", "an end {b}"),
+        ] {
+            assert_eq!(facts.fill(text), filled, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fact_that_means_no_is_none() {
+        let mut facts = Facts::default();
+        for (text, has) in [
+            ("", false),
+            ("0", false),
+            ("OFF", false),
+            ("false", false),
+            ("1", true),
+            ("ON", true),
+            ("x", true),
+        ] {
+            facts.set("it", text);
+            assert_eq!(facts.has("it"), has, "{text}");
+        }
+        facts.flag("it", false);
+        assert!(!facts.has("it") && !facts.has("another"));
+        facts.set("it", "runs, tokens");
+        assert!(facts.lists("it", "tokens") && !facts.lists("it", "run"));
+    }
+}

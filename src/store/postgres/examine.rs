@@ -245,7 +245,10 @@ fn count_standbys(facts: &mut Facts) {
         n => format!("{n} standbys follow"),
     };
     facts.set("counted", counted);
-    facts.set("asynchronous", standbys - facts.number("synchronous"));
+    facts.set(
+        "asynchronous",
+        standbys.saturating_sub(facts.number("synchronous")),
+    );
     facts.flag("fails_over", standbys > 0 || facts.has("slots"));
 }
 

@@ -131,6 +131,42 @@ fn the_texts_are_pinned() {
 }
 
 #[test]
+fn what_is_said_of_a_connection_and_of_the_tables_is_pinned() {
+    let cases = [
+        ("tls", vec![("unix", "on")]),
+        ("tls", vec![("secured", "on"), ("verified", "on")]),
+        ("tls", vec![("loopback", "on")]),
+        ("tls", vec![("secured", "on")]),
+        ("tls", vec![]),
+        ("proxy", vec![("greeted", "7"), ("session", "4294967303")]),
+        ("proxy", vec![("greeted", "7"), ("session", "8")]),
+        ("clock", vec![]),
+        ("clock", vec![("passed_us", "10000")]),
+        ("clock", vec![("passed_us", "0")]),
+        ("rights", vec![("no_tables", "on"), ("database", "jobs")]),
+        (
+            "rights",
+            vec![(
+                "missing",
+                "SELECT on tokenrun_runs, EXECUTE on tokenrun_swap",
+            )],
+        ),
+        ("rights", vec![]),
+        (
+            "tables",
+            vec![("table", "tokenrun_runs"), ("engine", "MyISAM")],
+        ),
+        ("fence", vec![]),
+        ("fence", vec![("uncallable", "no (error 1449)")]),
+    ];
+    let cases = cases.map(|(step, pairs)| {
+        let case = format!("{step} {pairs:?}");
+        (case, checks(rules::RULES, &facts(&pairs), &[step]))
+    });
+    pin("mysql_tables", cases);
+}
+
+#[test]
 fn what_is_said_of_primaries_is_pinned() {
     let mut cases = pinned::primaries::<Link>();
     let read_only = |several| {

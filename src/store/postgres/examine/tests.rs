@@ -80,6 +80,35 @@ fn the_tls_check_says_what_is_unknown_of_the_certificate() {
 }
 
 #[test]
+fn what_is_said_of_a_release_and_its_role_is_pinned() {
+    let primary = [
+        ("number", "160003"),
+        ("version", "16.3"),
+        ("kind", "a primary"),
+    ];
+    let standby = [
+        ("number", "160003"),
+        ("version", "16.3"),
+        ("kind", "a standby"),
+    ];
+    let standby = with(&standby, &[("standby", ON), ("read_only", ON)]);
+    let old = [
+        ("number", "140012"),
+        ("version", "14.12"),
+        ("kind", "a primary"),
+    ];
+    let cases = [
+        ("a primary", primary.to_vec()),
+        ("read-only", with(&primary, &[("read_only", ON)])),
+        ("a standby of several", with(&standby, &[("several", ON)])),
+        ("a standby", standby),
+        ("old", old.to_vec()),
+    ];
+    let cases = cases.map(|(name, pairs)| (name, vec![said("server", &pairs)]));
+    pin("postgres_server", cases);
+}
+
+#[test]
 fn what_is_said_of_a_connection_is_pinned() {
     let mut cases = Vec::new();
     for (name, made) in [

@@ -217,6 +217,15 @@ fn the_texts_are_pinned() {
 }
 
 #[test]
+fn what_is_said_of_rights_is_pinned() {
+    let prefix = ("prefix", "{tokenrun}:");
+    let lacks = [prefix, ("missing", "HSET TIME")];
+    let cases = [("all", &[prefix][..]), ("two are missing", &lacks)];
+    let cases = cases.map(|(name, pairs)| (name, said(&["rights"], pairs)));
+    pin("redis_rights", cases);
+}
+
+#[test]
 fn what_is_said_of_a_connection_that_failed_is_pinned() {
     let answer = |code: &str, text: &str| Said::Answer {
         doing: Activity::LoggingIn,
