@@ -19,6 +19,11 @@ impl Facts {
         self.set(name, if value { "on" } else { "" });
     }
 
+    /// Takes a fact that changes from answer to answer.
+    pub(in crate::store) fn take(&mut self, name: &str) -> Option<String> {
+        self.0.remove(name)
+    }
+
     /// The fact, or nothing.
     pub(in crate::store) fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)

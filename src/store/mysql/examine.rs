@@ -19,7 +19,7 @@ use crate::token::{GroupName, Timing};
 
 type Server<'a, 'b> = walk::Server<'a, 'b, Link>;
 
-/// What a run does with tables, and statements that it would do it by.
+/// The rights on tables, each with a statement that needs it.
 const RIGHTS: [(&str, &str); 4] = [
     ("SELECT", "EXPLAIN SELECT {column} FROM {table}"),
     ("UPDATE", "EXPLAIN UPDATE {table} SET {column} = {column}"),
@@ -30,23 +30,19 @@ const RIGHTS: [(&str, &str); 4] = [
     ("DELETE", "EXPLAIN DELETE FROM {table}"),
 ];
 
-const CHANGED: &str = "SELECT UPDATE";
-const ADDED: &str = "SELECT UPDATE INSERT";
-const REMOVED: &str = "SELECT UPDATE INSERT DELETE";
-
-/// Each table, a column of it, and the rights that it needs.
-const TABLES: [(&str, &str, &str); 11] = [
-    ("tokenrun_meta", "one", CHANGED),
-    ("tokenrun_tokens", "token_group", ADDED),
-    ("tokenrun_fences", "token_group", ADDED),
-    ("tokenrun_runs", "token_group", REMOVED),
-    ("tokenrun_waiters", "token_group", REMOVED),
-    ("tokenrun_acts", "token_group", REMOVED),
-    ("tokenrun_refusals", "token_group", REMOVED),
-    ("tokenrun_refusal_totals", "token_group", ADDED),
-    ("tokenrun_outputs", "token_group", REMOVED),
-    ("tokenrun_done_keys", "token_group", REMOVED),
-    ("tokenrun_resources", "resource", ADDED),
+/// Each table, a column of it, and how many of the rights it needs.
+const TABLES: [(&str, &str, usize); 11] = [
+    ("tokenrun_meta", "one", 2),
+    ("tokenrun_tokens", "token_group", 3),
+    ("tokenrun_fences", "token_group", 3),
+    ("tokenrun_runs", "token_group", 4),
+    ("tokenrun_waiters", "token_group", 4),
+    ("tokenrun_acts", "token_group", 4),
+    ("tokenrun_refusals", "token_group", 4),
+    ("tokenrun_refusal_totals", "token_group", 3),
+    ("tokenrun_outputs", "token_group", 4),
+    ("tokenrun_done_keys", "token_group", 4),
+    ("tokenrun_resources", "resource", 3),
 ];
 
 /// The procedures that tokenrun itself calls.
@@ -122,8 +118,8 @@ impl Examined for Link {
     }
 
     fn time(server: &mut Server<'_, '_>) -> Result<Option<i64>, Ended> {
-        let is_known = learn(server, "clock", sql!("doctor_time"))?;
-        Ok(is_known.then(|| server.facts.number("now_us")))
+        learn(server, "clock", sql!("doctor_time"))?;
+        Ok(server.facts.take("now_us").and_then(|it| it.parse().ok()))
     }
 
     fn inspect(server: &mut Server<'_, '_>, group: Option<&GroupName>) -> Result<(), Ended> {
@@ -224,9 +220,8 @@ fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
         return Ok(false);
     }
     let mut missing = Vec::new();
-    for (table, column, rights) in TABLES {
-        let needed = RIGHTS.iter().filter(|(right, _)| rights.contains(right));
-        for (right, statement) in needed {
+    for (table, column, needed) in TABLES {
+        for (right, statement) in RIGHTS.iter().take(needed) {
             let statement = statement
                 .replace("{table}", table)
                 .replace("{column}", column);
@@ -240,7 +235,9 @@ fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
             }
         }
     }
-    let answer = ask(server, STEP, sql!("doctor_routines"))?.unwrap_or_default();
+    let Some(answer) = ask(server, STEP, sql!("doctor_routines"))? else {
+        return Ok(false);
+    };
     let callable: Vec<&str> = (answer.rows.iter())
         .filter_map(|row| Cells::new(&answer, row, 0).text().ok().flatten())
         .collect();

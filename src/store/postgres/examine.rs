@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_postgres::Row;
 
 use super::cells::IN_ANSWER;
-use super::conninfo::settings::Settings;
+use super::conninfo::settings::{Settings, SslMode};
 use super::fault::Said;
 use super::link::{Link, Session};
 use super::statements::{Statements, sql};
@@ -63,7 +63,10 @@ impl Examined for Link {
         facts.set("database", &settings.dbname);
         facts.set("schema", &settings.schema);
         facts.set("knows", schema::VERSION);
-        facts.set("sslmode", format!("{:?}", settings.tls.mode));
+        let mode = settings.tls.mode;
+        facts.flag("named", mode == SslMode::VerifyFull);
+        let insists = [SslMode::Require, SslMode::VerifyCa, SslMode::VerifyFull];
+        facts.flag("insists", insists.contains(&mode));
         facts.flag("roots", settings.tls.roots.is_some());
         facts
     }
@@ -103,8 +106,8 @@ impl Examined for Link {
     }
 
     fn time(server: &mut Server<'_, '_>) -> Result<Option<i64>, Ended> {
-        let is_known = learn(server, "clock", For::Runs, sql!("doctor_clock"))?;
-        Ok(is_known.then(|| server.facts.number("micros")))
+        learn(server, "clock", For::Runs, sql!("doctor_clock"))?;
+        Ok(server.facts.take("micros").and_then(|it| it.parse().ok()))
     }
 
     fn inspect(server: &mut Server<'_, '_>, group: Option<&GroupName>) -> Result<(), Ended> {

@@ -41,6 +41,7 @@ pub(super) const RULES: &[Rule] = &[
         "off: everybody in between can read and change everything",
         VERIFY,
     ),
+
     on("server", |f| f.has("elsewhere") && f.has("several")).fine("read_only is on"),
     on("server", |f| f.has("elsewhere")).unavailable(
         "read_only is on, and no token can be written here",
@@ -52,6 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         "use MariaDB 10.6 or MySQL 8.0.17, or newer",
     ),
     otherwise("server").fine("{kind} {version}, which accepts writes"),
+
     // A session's number is on the wire with its low 32 bits.
     on("proxy", |f| f.number("greeted") != f.number("session") & 0xffff_ffff).warn(
         "a proxy answers in the place of the server: its session is {greeted}, the server's is {session}",
@@ -59,11 +61,13 @@ pub(super) const RULES: &[Rule] = &[
          keep each session on one connection (ProxySQL: transaction_persistent, no rules for SELECT); or name \
          the servers themselves in the store",
     ),
+
     on("clock", |f| !f.text("passed_us").is_empty() && f.number("passed_us") < 5_000).wrong(
         "the server gives statements the time of their start (sysdate-is-now): a swap that waited would not \
          notice that it is late",
         "start the server without sysdate-is-now",
     ),
+
     on("rights", |f| f.has("no_tables")).unknown(
         "the database {database:?} has no tables of tokenrun's yet",
         "nothing, if its user may make them: the first run does (or tokenrun init, now); else have an \
@@ -75,6 +79,7 @@ pub(super) const RULES: &[Rule] = &[
          names the rights to GRANT",
     ),
     otherwise("rights").fine("the user has all that tokenrun needs"),
+
     on("durability", |f| !f.is("innodb_flush_log_at_trx_commit", "1")).wrong(
         "innodb_flush_log_at_trx_commit is {innodb_flush_log_at_trx_commit}: a crash can lose the grants and keys \
          of the last second",
@@ -93,6 +98,7 @@ pub(super) const RULES: &[Rule] = &[
         "set sync_binlog = 1",
     ),
     otherwise("durability").fine("each commit is on the disk before its answer"),
+
     on("cluster", |f| is_galera(f) && f.is("galera_nodes", "1")).warn(
         "Galera, with one node; each further node accepts writes too",
         ONE_NODE,
@@ -102,6 +108,7 @@ pub(super) const RULES: &[Rule] = &[
     on("cluster", |f| is_group(f) && f.has("group_replication_single_primary_mode"))
         .fine("Group Replication with a single primary"),
     on("cluster", is_group).warn("Group Replication with several primaries", ONE_NODE),
+
     on("replication", |f| !f.has("log_bin") && f.has("several")).warn(
         "no binary log, so none of the other servers follows this one",
         "set log_bin, or name the servers that follow each other",
@@ -115,15 +122,18 @@ pub(super) const RULES: &[Rule] = &[
         "{replicas}; {lossy}",
         "have semi-synchronous replication, if failovers happen by themselves",
     ),
+
     on("tables", |f| f.has("engine")).wrong(
         "the table {table} has the engine {engine}, which does not lock rows as InnoDB does",
         "ALTER TABLE {table} ENGINE = InnoDB",
     ),
+
     on("fence", |f| f.has("uncallable")).warn(
         "a job can't call tokenrun_fence: {uncallable}",
         "have an administrator who stays make the procedures again: run what tokenrun init --print-sql prints, \
          and GRANT EXECUTE on tokenrun_fence again",
     ),
+
     on("primary", |f| !f.has("primaries"))
         .unavailable("no server accepts writes", "have one server without read_only"),
     on("primary", |f| f.is("primaries", "1")).fine("{names} accepts writes, and no other"),

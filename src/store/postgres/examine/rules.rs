@@ -53,6 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         "set default_transaction_read_only = off, for the role at least",
     ),
     otherwise("server").fine("PostgreSQL {version}, {kind}"),
+
     on("pooler", |f| f.is("pooler", "one")).fine("one is in between: {pooled}"),
     on("pooler", |f| f.is("pooler", "none")).fine("none is in between"),
     on("pooler", |f| f.has("unix")).unknown(
@@ -64,6 +65,7 @@ pub(super) const RULES: &[Rule] = &[
          address, as behind a pooler, a proxy or a translation of addresses",
         "nothing; behind a pooler {pooled}",
     ),
+
     on("tls", |f| f.has("unix")).fine("none: a Unix socket needs none"),
     on("tls", |f| !f.has("secured") && f.has("loopback"))
         .fine("none; the connection does not leave this host"),
@@ -77,14 +79,15 @@ pub(super) const RULES: &[Rule] = &[
         "{protocol}; the certificate is not verified: another server could have answered; {end}",
         VERIFY,
     ),
-    on("tls", |f| f.is("sslmode", "VerifyFull"))
+    on("tls", |f| f.has("named"))
         .fine("{protocol}; the certificate was checked, and its name; {end}"),
-    on("tls", |f| f.is("sslmode", "VerifyCa") || f.is("sslmode", "Require"))
+    on("tls", |f| f.has("insists"))
         .fine("{protocol}; the certificate was checked, but not its name; {end}"),
     otherwise("tls").warn(
         "{protocol}; the certificate was checked, but a connection without TLS would do as well; {end}",
         VERIFY,
     ),
+
     on("authentication", |f| f.is("method", "trust") && f.has("unix")).fine("the method is trust"),
     on("authentication", |f| f.is("method", "trust")).warn(
         "the method is trust: every client that reaches the server is let in",
@@ -111,6 +114,7 @@ pub(super) const RULES: &[Rule] = &[
         "set scram-sha-256 in the server's pg_hba.conf, or TLS",
     ),
     otherwise("authentication").fine("the method is {method}"),
+
     on("rights", |f| f.has("super")).warn(
         "{user} is a superuser: it may do all that tokenrun does, and everything else",
         "use a role of its own: tokenrun init --print-sql prints one with the least rights",
@@ -127,6 +131,7 @@ pub(super) const RULES: &[Rule] = &[
         "ALTER TABLE … DISABLE ROW LEVEL SECURITY",
     ),
     otherwise("rights").fine("{user} may do all that tokenrun does with the tables"),
+
     on("schema", |f| !f.has("there") && (f.has("may_create") || f.has("super")))
         .fine("there is none named {schema:?} yet: the first run makes it"),
     on("schema", |f| !f.has("there")).wrong(
@@ -162,6 +167,7 @@ pub(super) const RULES: &[Rule] = &[
         BACKUP,
     ),
     otherwise("schema").fine("{schema:?} has version {tables}, and this tokenrun knows {knows}"),
+
     on("durability", |f| !f.has("syncs")).warn(
         "fsync is off: a crash of the server's host can lose grants, or the whole database",
         "set fsync = on",
@@ -169,6 +175,7 @@ pub(super) const RULES: &[Rule] = &[
     otherwise("durability").fine(
         "fsync is on; the site's synchronous_commit is {commit}, and tokenrun commits with on at least",
     ),
+
     on("replication", |f| waits_for_none(f) && f.has("standbys"))
         .warn("{counted} asynchronously {lossy}", SYNCHRONOUS),
     on("replication", |f| waits_for_none(f) && f.has("slots")).warn(
@@ -198,6 +205,7 @@ pub(super) const RULES: &[Rule] = &[
         "synchronous_standby_names is {names:?}, {counted}, commits wait for {synchronous}: a failover to \
          such a one loses no grant",
     ),
+
     on("keepalives", |f| f.has("local")).fine("a Unix socket needs none"),
     on("keepalives", |f| !f.has("late"))
         .fine("the server notices after {noticed} that the host{of} at the other end is gone"),
@@ -207,6 +215,7 @@ pub(super) const RULES: &[Rule] = &[
         "for the roles of such jobs (here {role:?}): ALTER ROLE … SET tcp_keepalives_idle = 10, \
          tcp_keepalives_interval = 5 and tcp_keepalives_count = 3",
     ),
+
     on("idle_in_transaction", |f| f.has("unlimited")).warn(
         "roles that may call tokenrun_fence and have no limit: {unlimited}; without a limit {open}",
         LIMIT,
@@ -218,6 +227,7 @@ pub(super) const RULES: &[Rule] = &[
         LIMIT,
     ),
     otherwise("idle_in_transaction").fine("{role:?} may leave a transaction open for {idle}"),
+
     on("primary", |f| !f.has("primaries")).unavailable(
         "none of the servers can be written to",
         "start the primary, or promote a standby",

@@ -27,6 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         "not encrypted: the password and every token can be read on the network",
         "have the server listen with TLS, and write rediss://",
     ),
+
     on("server", |f| f.is("redis_mode", "sentinel")).wrong(
         "{kind} {release}, a Sentinel, which keeps no data",
         "name the servers that it watches",
@@ -41,11 +42,13 @@ pub(super) const RULES: &[Rule] = &[
         "name the master, or all servers that may become it (redis://db1,db2)",
     ),
     otherwise("server").fine("{kind} {release}, {place}"),
+
     on("rights", |f| f.has("missing")).denied(
         "no right to {missing}",
         "ACL SETUSER … ~{prefix}* &{prefix}* and the commands of tokenrun",
     ),
     otherwise("rights").fine("all commands on the keys {prefix}*"),
+
     on("memory", |f| f.text("maxmemory_policy").starts_with("allkeys")).wrong(
         "{memory}: a full server removes tokens, and then two nodes run the job",
         "CONFIG SET maxmemory-policy noeviction, and in redis.conf",
@@ -59,6 +62,7 @@ pub(super) const RULES: &[Rule] = &[
         "raise maxmemory, or remove other data",
     ),
     otherwise("memory").fine("{memory}"),
+
     on("durability", |f| f.is("rdb_last_bgsave_status", "err") || f.is("aof_last_write_status", "err"))
         .unavailable(
             "the server could not write its data to the disk",
@@ -82,6 +86,7 @@ pub(super) const RULES: &[Rule] = &[
         "appendonly is on, and this user may not read appendfsync; {later}",
         "see that redis.conf has appendonly yes and appendfsync always",
     ),
+
     on("replicas", |f| needs_replicas(f) && near(f) < f.number("least")).unavailable(
         "{min_slaves_good_slaves} of {least} replicas are there: the server refuses writes",
         "start the replicas, or see why they lag (min-replicas-to-write, min-replicas-max-lag)",
@@ -107,11 +112,13 @@ pub(super) const RULES: &[Rule] = &[
          who still reach it, and two nodes run the job",
         ALL,
     ),
+
     on("cluster", |f| f.has("cluster_enabled")).warn(
         "one node of a cluster; its failover may lose grants, and tokenrun follows it only to nodes that the URL \
          names",
         "name the node with tokenrun's keys and its replicas, and set min-replicas-to-write to their number",
     ),
+
     on("sentinel", |f| f.has("watched") && needs_replicas(f)).fine(
         "a Sentinel watches it and may promote a replica, which may lack the last grants",
     ),
@@ -120,6 +127,7 @@ pub(super) const RULES: &[Rule] = &[
         "set min-replicas-to-write to the number of replicas and min-replicas-max-lag 1, and name all servers in \
          the URL",
     ),
+
     on("primary", |f| !f.has("primaries"))
         .unavailable("no server that can be reached is a master", "start one, or name it"),
     on("primary", |f| f.is("primaries", "1")).fine("{names} is the only master"),

@@ -17,6 +17,7 @@ pub(super) const RULES: &[Rule] = &[
     on("file", |f| f.has("empty")).fine("it is empty: the first run makes a store of it"),
     on("file", |f| f.has("open")).warn("{owned}; every user may write to it", "chmod o-w"),
     otherwise("file").fine("{owned}, {size} KiB"),
+
     on("clock", |f| f.text("epoch").starts_with("boot:"))
         .fine("CLOCK_BOOTTIME, {epoch}: a step of the wall clock changes nothing"),
     otherwise("clock").warn(
@@ -24,11 +25,13 @@ pub(super) const RULES: &[Rule] = &[
          waited for instead",
         "mount /proc for this process",
     ),
+
     on("journal_mode", |f| f.has("wal")).fine("wal, as it should be"),
     otherwise("journal_mode").warn(
         "the log (WAL) was taken off the file",
         "nothing: the next write of a run puts it back; find out who did it",
     ),
+
     on("schema", |f| f.number("version") <= 0).wrong(
         "version {version}, and this tokenrun knows {knows}: no tokenrun ever made that",
         "move the file away, or put a backup back",
@@ -40,6 +43,7 @@ pub(super) const RULES: &[Rule] = &[
         "install a newer tokenrun",
     ),
     otherwise("schema").fine("version {version}, and this tokenrun knows {knows}"),
+
     on("writer", |f| f.has("owner")).fine("at this moment it is {owner}"),
     otherwise("writer").fine("no process is writing at this moment"),
 ];
