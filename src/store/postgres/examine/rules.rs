@@ -43,16 +43,16 @@ const LIMIT: &str =
 
 pub(super) const RULES: &[Rule] = &[
     on("server", |f| f.number("number") < OLDEST)
-        .wrong("PostgreSQL {version}, {kind}", "use PostgreSQL 15 or newer"),
+        .wrong("PostgreSQL {release}, {kind}", "use PostgreSQL 15 or newer"),
     on("server", |f| f.has("standby") && !f.has("several")).unavailable(
-        "PostgreSQL {version}, {kind}, where no token can be written",
+        "PostgreSQL {release}, {kind}, where no token can be written",
         "name the primary, or all servers that may become it (host=db1,db2)",
     ),
     on("server", |f| !f.has("standby") && f.has("read_only")).wrong(
-        "PostgreSQL {version}, {kind}, where transactions are read-only by default",
+        "PostgreSQL {release}, {kind}, where transactions are read-only by default",
         "set default_transaction_read_only = off, for the role at least",
     ),
-    otherwise("server").fine("PostgreSQL {version}, {kind}"),
+    otherwise("server").fine("PostgreSQL {release}, {kind}"),
 
     on("pooler", |f| f.is("pooler", "one")).fine("one is in between: {pooled}"),
     on("pooler", |f| f.is("pooler", "none")).fine("none is in between"),
@@ -158,15 +158,15 @@ pub(super) const RULES: &[Rule] = &[
         "install a newer tokenrun",
     ),
     on("schema", |f| f.has("unlogged")).wrong(
-        "{schema:?} has version {tables}, and this tokenrun knows {knows}; not logged: {unlogged}. A crash of \
+        "{schema:?} has version {version}, and this tokenrun knows {knows}; not logged: {unlogged}. A crash of \
          the server would empty them",
         "ALTER TABLE … SET LOGGED",
     ),
     on("schema", |f| f.has("absent")).wrong(
-        "{schema:?} has version {tables}, and this tokenrun knows {knows}; not there: {absent}",
+        "{schema:?} has version {version}, and this tokenrun knows {knows}; not there: {absent}",
         BACKUP,
     ),
-    otherwise("schema").fine("{schema:?} has version {tables}, and this tokenrun knows {knows}"),
+    otherwise("schema").fine("{schema:?} has version {version}, and this tokenrun knows {knows}"),
 
     on("durability", |f| !f.has("syncs")).warn(
         "fsync is off: a crash of the server's host can lose grants, or the whole database",

@@ -84,18 +84,18 @@ fn the_tls_check_says_what_is_unknown_of_the_certificate() {
 fn what_is_said_of_a_release_and_its_role_is_pinned() {
     let primary = [
         ("number", "160003"),
-        ("version", "16.3"),
+        ("release", "16.3"),
         ("kind", "a primary"),
     ];
     let standby = [
         ("number", "160003"),
-        ("version", "16.3"),
+        ("release", "16.3"),
         ("kind", "a standby"),
     ];
     let standby = with(&standby, &[("standby", ON), ("read_only", ON)]);
     let old = [
         ("number", "140012"),
-        ("version", "14.12"),
+        ("release", "14.12"),
         ("kind", "a primary"),
     ];
     let cases = [
@@ -399,8 +399,8 @@ fn a_missing_schema_is_a_failure_only_if_the_role_may_not_make_it() {
 }
 
 /// A schema with these versions.
-fn known<'a>(tables: &'a str, oldest: &'a str) -> Vec<(&'a str, &'a str)> {
-    let versions = [("tables", tables), ("oldest_reader", oldest)];
+fn known<'a>(version: &'a str, oldest: &'a str) -> Vec<(&'a str, &'a str)> {
+    let versions = [("version", version), ("oldest_reader", oldest)];
     with(&with(WHOLE, &[("readable", ON), ("knows", "1")]), &versions)
 }
 
@@ -430,7 +430,7 @@ fn a_table_that_is_not_there_is_a_failure() {
 fn the_texts_about_rights_are_pinned() {
     let there = ("there", ON);
     let whole = [there, ("usage", ON)];
-    let known = |tables, oldest| known(tables, oldest).split_off(2);
+    let known = |version, oldest| known(version, oldest).split_off(2);
     let cases: [(&str, Vec<(&str, &str)>); 15] = [
         ("no schema", vec![]),
         ("no schema yet", vec![("may_create", ON)]),

@@ -1,5 +1,5 @@
 SELECT
-    current_setting('server_version') AS version,
+    current_setting('server_version') AS release,
     current_setting('server_version_num')::bigint AS number,
     pg_is_in_recovery() AS standby,
     current_setting('transaction_read_only') = 'on' AS read_only,

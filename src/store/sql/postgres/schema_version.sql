@@ -1,1 +1,1 @@
-SELECT version AS tables, oldest_reader FROM (VALUES (1)) AS asked LEFT JOIN meta ON one
+SELECT version, oldest_reader FROM (VALUES (1)) AS asked LEFT JOIN meta ON one
