@@ -40,9 +40,6 @@ _tokenrun() {
             tokenrun,fence)
                 cmd="tokenrun__subcmd__fence"
                 ;;
-            tokenrun,handoff)
-                cmd="tokenrun__subcmd__handoff"
-                ;;
             tokenrun,help)
                 cmd="tokenrun__subcmd__help"
                 ;;
@@ -113,7 +110,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -q -v -s -h -V --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --help --version status history output explain check hold pause resume handoff move expect revoke release settle distrust metrics page once fence init config doctor completions man help"
+            opts="-g -E -q -v -s -h -V --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --help --version status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust metrics page config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -820,58 +817,8 @@ _tokenrun() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        tokenrun__subcmd__handoff)
-            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --to --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --group)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -g)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --store)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -s)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --store-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --reason)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --log-format)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                --to)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         tokenrun__subcmd__help)
-            opts="-h --help exit-codes environment json configuration options metrics status history output explain check hold pause resume handoff move expect revoke release settle distrust page once fence init config doctor help completions man"
+            opts="-h --help exit-codes environment json configuration options metrics status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust page config help completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -885,7 +832,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__history)
-            opts="-g -s -n -h --group --store --store-file --config --color --utc --client --outcome --since --until --refusals --limit --timeline --json --help"
+            opts="-g -s -n -h --group --store --store-file --config --color --utc --client --outcome --since --until --refusals --limit --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1135,7 +1082,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__move)
-            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --to --wait --no-wait --help"
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --to --when-idle --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1333,7 +1280,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__page)
-            opts="-o -g -s -h --output --group --store --store-file --config --title --utc --refresh --help"
+            opts="-o -g -s -h --output --group --store --store-file --config --utc --refresh --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1368,10 +1315,6 @@ _tokenrun() {
                     return 0
                     ;;
                 --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --title)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1617,7 +1560,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__status)
-            opts="-g -s -o -h --group --store --store-file --config --state --output --color --utc --watch --json --help"
+            opts="-g -s -h --group --store --store-file --config --state --wide --color --utc --watch --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1649,14 +1592,6 @@ _tokenrun() {
                     ;;
                 --state)
                     COMPREPLY=($(compgen -W "running idle free silent paused failed observed unreadable" -- "${cur}"))
-                    return 0
-                    ;;
-                --output)
-                    COMPREPLY=($(compgen -W "wide json" -- "${cur}"))
-                    return 0
-                    ;;
-                -o)
-                    COMPREPLY=($(compgen -W "wide json" -- "${cur}"))
                     return 0
                     ;;
                 --color)

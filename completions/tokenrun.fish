@@ -70,20 +70,19 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "check" -d 'Check whe
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "hold" -d 'Hold the token without a job, and report each gain and loss'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "pause" -d 'Stop new grants; a running job goes on'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "resume" -d 'Allow grants again'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "handoff" -d 'Give the token to a certain client next, when it is idle'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "move" -d 'Give the token to a certain client now: hand it off, and end the job of another client'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "expect" -d 'Change the client that is expected to have the token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "revoke" -d 'Ask the holder to end its job and to free the token, without overlap'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "release" -d 'Free an idle token, although its --at-least is not over; a running one only by force'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "once" -d 'List or forget the keys of --once that are done'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "fence" -d 'Check a fencing token, guard a resource with it, or raise it'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "init" -d 'Make the store, or print the SQL with which an administrator makes it'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "doctor" -d 'Check the store step by step, and say what to do about each problem'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "settle" -d 'Confirm that the store has forgotten no grant, so that no run waits for it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "distrust" -d 'Grant nothing until every lease is over that the store may have forgotten'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "metrics" -d 'Print metrics for Prometheus'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "page" -d 'Write an HTML page: the state of every group, and its runs'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "once" -d 'List or forget the keys of --once that are done'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "fence" -d 'Check a fencing token, guard a resource with it, or raise it'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "init" -d 'Make the store, or print the SQL with which an administrator makes it'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "config" -d 'Show the settings that a run would use, and where each comes from'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "doctor" -d 'Check the store step by step, and say what to do about each problem'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "help" -d 'Explain a command or a topic: exit-codes, environment, json, configuration, options, metrics'
@@ -99,12 +98,11 @@ paused\t''
 failed\t'The last run was not a success'
 observed\t'Nothing is granted, because the store may have forgotten a grant'
 unreadable\t''"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s o -l output -d 'wide: a table with every column, however wide; or json' -r -f -a "wide\t''
-json\t''"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l color -d 'When to show colours; auto: on a terminal, unless NO_COLOR is set' -r -f -a "auto\t'On a terminal, unless the environment says otherwise'
 always\t''
 never\t''"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l watch -d 'Show it again after each DURATION, until it is interrupted [default: no; without a DURATION 2s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l wide -d 'A table with every column, however wide'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l utc -d 'Times in UTC (RFC 3339) instead of the zone of this terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -129,7 +127,6 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l until -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s n -l limit -d 'The newest N runs, refusals and acts of operators' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l utc -d 'Times in UTC (RFC 3339) instead of the zone of this terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l refusals -d 'Show refused runs too: the client, the reason, and how often'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l timeline -d 'Draw which node ran when, as wide as the terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
@@ -213,20 +210,6 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s q -l quiet 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l force -d 'End the pauses of other operators too; without it, resuming several groups leaves those'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l reason -d 'The reason, which is recorded and shown in history' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
-json\t'One JSON object per line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l to -d 'The client that gets the token next' -r -f -a "(__fish_tokenrun_clients)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l all -d 'Every group of the store'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s y -l yes -d 'Ask no question'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -l json -d 'Print what was done as an array of JSON objects'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s v -l verbose -d 'Print every step'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand handoff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
@@ -241,7 +224,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s y -l yes -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l json -d 'Print what was done as an array of JSON objects'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s v -l verbose -d 'Print every step'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l no-wait -d 'Do not wait, even on a terminal'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l when-idle -d 'Only hand it off: the client gets the token next, when it is idle; a running job goes on'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
@@ -283,43 +266,6 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s q -l quiet
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l force -d 'Free the token although a job holds it: that job can go on for a while, beside the next one'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l reason -d 'The reason, which is recorded and shown in history' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
-json\t'One JSON object per line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l json -d 'Print what was done as an array of JSON objects'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s v -l verbose -d 'Print every step'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s y -l yes -d 'Ask no question; needed without a terminal'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l reason -d 'The reason, which is recorded and shown in history' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
-json\t'One JSON object per line'"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l json -d 'Print what was done as an array of JSON objects'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s v -l verbose -d 'Print every step'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s y -l yes -d 'Ask no question; needed without a terminal'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l textfile -d 'Write the metrics to this file instead of stdout, for the textfile collector; the file is replaced as a whole' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s o -l output -d 'The file to write; it is replaced as a whole; - for stdout' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l title -d 'The heading of the page' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l refresh -d 'A browser loads the page again after this time, such as 60s or 5m [default: never]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l utc -d 'Times in UTC instead of the local time zone'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "list" -d 'List the keys that are done'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "forget" -d 'Forget a key: the next run with it runs the job again'
@@ -386,6 +332,55 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l store-file -d
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l print-sql -d 'Print the SQL that makes the store, and a role with no more rights than tokenrun needs'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s g -l group -d 'Also compare the durations with those of this group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l heartbeat -d 'Time between two heartbeats [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l takeover-after -d 'How long a holder may be silent before another node takes over [default: 5m]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l keep -d 'How long after a run other nodes are refused; 0 releases the token when the job ends [default: 5m]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l head-start -d 'How long a node other than the last one waits before it takes an open token [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l at-least -d 'The least time from the start of this run to the start of the next, on any node [default: 0]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l kill-grace -d 'Time between TERM and KILL when the job is ended [default: 10s]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l json -d 'An array of JSON objects instead of lines'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l reason -d 'The reason, which is recorded and shown in history' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
+json\t'One JSON object per line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l json -d 'Print what was done as an array of JSON objects'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s v -l verbose -d 'Print every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s y -l yes -d 'Ask no question; needed without a terminal'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l reason -d 'The reason, which is recorded and shown in history' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
+json\t'One JSON object per line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l json -d 'Print what was done as an array of JSON objects'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s v -l verbose -d 'Print every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s y -l yes -d 'Ask no question; needed without a terminal'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l textfile -d 'Write the metrics to this file instead of stdout, for the textfile collector; the file is replaced as a whole' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s o -l output -d 'The file to write; it is replaced as a whole; - for stdout' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l refresh -d 'A browser loads the page again after this time, such as 60s or 5m [default: never]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l utc -d 'Times in UTC instead of the local time zone'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s g -l group -d 'The group: what must run on one node at a time' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l wait -d 'Wait in the queue until the token can be taken, at most this long; then exit code 75 [default: no; without a DURATION there is no limit]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l once -d 'Run only if no run of this group with this key has succeeded: a date, a batch, a version [default: none: the job runs each time]' -r
@@ -423,19 +418,6 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s v -l verbos
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l failback -d 'If this node is the expected client, take the token back when it is idle'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s g -l group -d 'Also compare the durations with those of this group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l heartbeat -d 'Time between two heartbeats [default: 10s]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l takeover-after -d 'How long a holder may be silent before another node takes over [default: 5m]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l keep -d 'How long after a run other nodes are refused; 0 releases the token when the job ends [default: 5m]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l head-start -d 'How long a node other than the last one waits before it takes an open token [default: 10s]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l at-least -d 'The least time from the start of this run to the start of the next, on any node [default: 0]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l kill-grace -d 'Time between TERM and KILL when the job is ended [default: 10s]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l json -d 'An array of JSON objects instead of lines'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand man" -s h -l help -d 'Print help'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand help" -s h -l help -d 'Print help'
@@ -464,4 +446,4 @@ function __fish_tokenrun_job
     complete -C (string join ' ' -- $job (commandline -ct))
 end
 complete -c tokenrun -n __fish_tokenrun_in_job -x -a '(__fish_tokenrun_job)'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand help" -f -a "exit-codes environment json configuration options metrics status history output explain check hold pause resume handoff move expect revoke release settle distrust page once fence init config doctor help completions man"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand help" -f -a "exit-codes environment json configuration options metrics status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust page config help completions man"

@@ -7,9 +7,9 @@ mod file;
 mod keys;
 mod refusal;
 
-pub use self::document::{CAPTURED, FOREVER, Setting, Source};
+pub use self::document::{Setting, Source};
 pub use self::file::{FileText, Missing, Role, read};
-pub use self::keys::{KEYS, Key, Kind, REFUSED};
+pub use self::keys::{Key, Keys, REFUSED, Value};
 pub use self::refusal::Refusal;
 
 use std::ffi::{OsStr, OsString};
@@ -57,24 +57,24 @@ impl Config {
     ///
     /// # Errors
     /// One line about the first error.
-    pub fn load(given: Option<&OsStr>, home: &Home) -> Result<Self, Refusal> {
+    pub fn load(given: Option<&OsStr>, home: &Home, keys: &dyn Keys) -> Result<Self, Refusal> {
         let mut config = Self::default();
         match given {
             Some(path) if path.is_empty() => {}
-            Some(path) => config.add(Path::new(path), Missing::Refused)?,
+            Some(path) => config.add(Path::new(path), Missing::Refused, keys)?,
             None => {
                 if let Some(path) = home.file() {
-                    config.add(&path, Missing::FineAndUnreachableToo)?;
+                    config.add(&path, Missing::FineAndUnreachableToo, keys)?;
                 }
-                config.add(Path::new(SYSTEM_FILE), Missing::Fine)?;
+                config.add(Path::new(SYSTEM_FILE), Missing::Fine, keys)?;
             }
         }
         Ok(config)
     }
 
-    fn add(&mut self, path: &Path, missing: Missing) -> Result<(), Refusal> {
+    fn add(&mut self, path: &Path, missing: Missing, keys: &dyn Keys) -> Result<(), Refusal> {
         if let Some(contents) = read(path, &CONFIGURATION, missing)? {
-            self.documents.push(Document::read(path, &contents)?);
+            self.documents.push(Document::read(path, &contents, keys)?);
         }
         Ok(())
     }
@@ -97,4 +97,5 @@ impl Config {
 }
 
 #[cfg(test)]
+#[path = "config_tests.rs"]
 mod tests;

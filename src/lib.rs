@@ -5,8 +5,7 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | wiring | [`run()`] here, [`wiring`] |
-//! | commands | [`commands`] |
+//! | verbs | [`run()`] here, [`verbs`] |
 //! | command line | [`cli`] |
 //! | configuration files | [`config`] |
 //! | words | [`report`] |
@@ -16,7 +15,6 @@
 //! | pure | [`token`], [`moment`], [`duration`], [`size`], [`exit`] |
 
 pub mod cli;
-pub mod commands;
 pub mod config;
 pub mod duration;
 pub mod exit;
@@ -28,24 +26,27 @@ pub mod size;
 pub mod store;
 pub mod sys;
 pub mod token;
-pub mod wiring;
+pub mod verbs;
 
 use std::ffi::OsString;
 
 use anyhow::{Context as _, Result};
-use cli::{LogFormat, LogRequest, Unusable};
-use commands::failure::{SYSTEM_REFUSED, reported};
+use cli::Unusable;
 use exit::Exit;
 use report::last_words;
-use report::log::Log;
+use report::log::{Log, Style};
 use sys::signals::Inherited;
+use verbs::shared::action::Context;
+use verbs::shared::environment::warn_of_visible_password;
+use verbs::shared::failure::{SYSTEM_REFUSED, reported};
+use verbs::shared::printing;
 
 /// Does what the command line asks for. Returns how the process ends. Must be called before any
 /// thread exists.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> Exit {
     last_words::install();
-    let mut log = Log::new(wiring::logging::style(LogRequest::default()));
+    let mut log = Log::new(Style::default());
     match answer(arguments, &mut log) {
         Ok(exit) => {
             log.close();
@@ -64,33 +65,42 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit> {
     sys::fds::fill_standard().context(SYSTEM_REFUSED)?;
     let inherited = Inherited::look().context(SYSTEM_REFUSED)?;
     if let Some(version) = cli::version_alone(arguments) {
-        return commands::print(version);
+        return printing::print(version);
     }
-    let request = match cli::parse(arguments) {
-        Ok(request) => request,
+    let line = match verbs::parse(arguments) {
+        Ok(line) => line,
         Err(unusable) => return explained(unusable, arguments, log),
     };
-    let style = wiring::logging::style(request.log());
+    let style = line.action.style();
     last_words::in_style(style);
     *log = Log::new(style);
-    wiring::environment::warn_of_visible_password(arguments, &request, log);
-    wiring::dispatch(request, arguments, inherited, log)
+    if let Some(store) = line.action.store() {
+        warn_of_visible_password(arguments, store, log);
+    }
+    line.action.run(&mut Context {
+        arguments,
+        origins: &line.origins,
+        command: verbs::command,
+        settable: verbs::settable,
+        inherited,
+        log,
+    })
 }
 
 /// Prints the page that replaces a request, or the error.
 fn explained(unusable: Unusable, arguments: &[OsString], log: &mut Log) -> Result<Exit> {
     if unusable.asked_for {
-        return commands::print(&unusable.text);
+        return printing::print(&unusable.text);
     }
     if cli::asks_for_json(arguments) {
-        *log = Log::new(wiring::logging::style(LogRequest {
-            format: LogFormat::Json,
-            ..LogRequest::default()
-        }));
+        *log = Log::new(Style {
+            json: true,
+            ..Style::default()
+        });
         return Err(unusable.in_a_line().into());
     }
     if unusable.is_page {
-        commands::tell(&unusable.text);
+        printing::tell(&unusable.text);
         return Ok(Exit::Code(unusable.code));
     }
     Err(unusable.into())

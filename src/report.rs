@@ -35,7 +35,6 @@ pub mod screen;
 pub mod settings;
 pub mod story;
 pub mod tables;
-pub mod timeline;
 pub mod times;
 pub mod waiting;
 pub mod whole_file;

@@ -1,4 +1,4 @@
-//! man/, docs/reference/ and completions/ are generated from the program, and current.
+//! man/, docs/reference/, completions/ and src/cli/topics/ are generated from the program, and current.
 //!
 //! `TOKENRUN_GENERATE=1 cargo test --test generated` writes them anew.
 
@@ -10,15 +10,18 @@ mod completions;
 mod manual;
 #[path = "generated/markdown.rs"]
 mod markdown;
+#[path = "generated/reference/topics.rs"]
+mod reference;
 #[path = "generated/roff.rs"]
 mod roff;
 
 use std::fs;
 use std::path::Path;
 
-use tokenrun::cli::generated::{MANUAL, Shell};
-use tokenrun::cli::reference::TOPICS;
-use tokenrun::cli::{command, command_for_completions};
+use reference::{TOPICS, text_of};
+use tokenrun::cli::topics;
+use tokenrun::verbs::manual::{MANUAL, Shell};
+use tokenrun::verbs::{command, command_for_completions};
 
 fn check(folder: &str, name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -55,7 +58,7 @@ fn the_manual_is_current_and_the_program_has_all_of_it() {
     check_folder("man", &names);
     names.sort();
     let embedded: Vec<&str> = MANUAL.iter().map(|(name, _)| *name).collect();
-    assert_eq!(embedded, names, "src/cli/generated.rs");
+    assert_eq!(embedded, names, "src/verbs/manual.rs");
 }
 
 #[test]
@@ -87,4 +90,17 @@ fn the_reference_is_current() {
         names.push(file);
     }
     check_folder("docs/reference", &names);
+}
+
+#[test]
+fn the_topics_of_the_help_are_current_and_the_program_has_all_of_them() {
+    let mut names = Vec::new();
+    for (name, _) in TOPICS {
+        let file = format!("{name}.txt");
+        check("src/cli/topics", &file, &text_of(name, &command()).unwrap());
+        names.push(file);
+    }
+    check_folder("src/cli/topics", &names);
+    let embedded = topics::TOPICS.iter().map(|(name, _)| format!("{name}.txt"));
+    assert_eq!(embedded.collect::<Vec<_>>(), names, "src/cli/topics.rs");
 }

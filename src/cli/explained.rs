@@ -3,18 +3,17 @@
 use std::error::Error as _;
 use std::ffi::OsString;
 
-use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::nearest::nearest;
-use super::tree::Cli;
 use super::unusable::{Unusable, set_by};
+use super::values::Refused;
 
 /// One screen: the answer to `-h`, and to a command line without arguments.
 const SHORT: &str = include_str!("short.txt");
 
 /// The screen for an empty command line.
-pub(super) fn nothing_asked() -> Unusable {
+pub(crate) fn nothing_asked() -> Unusable {
     Unusable {
         is_page: true,
         ..Unusable::usage(format!(
@@ -24,7 +23,11 @@ pub(super) fn nothing_asked() -> Unusable {
 }
 
 /// One line for an error of clap's: what, where, and what to write instead.
-pub(super) fn explained(error: &clap::Error, arguments: &[OsString]) -> Unusable {
+pub(crate) fn explained(
+    error: &clap::Error,
+    arguments: &[OsString],
+    command: clap::Command,
+) -> Unusable {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Unusable {
             asked_for: true,
@@ -35,7 +38,7 @@ pub(super) fn explained(error: &clap::Error, arguments: &[OsString]) -> Unusable
                 false => error.render().to_string(),
             })
         },
-        _ => Unusable::usage(one_line(error, arguments)),
+        _ => Unusable::usage(one_line(error, arguments, command)),
     }
 }
 
@@ -47,8 +50,7 @@ fn asks_for_short_help(error: &clap::Error, arguments: &[OsString]) -> bool {
     error.kind() == ErrorKind::DisplayHelp && is_run && !own.any(|word| word == "--help")
 }
 
-fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
-    let mut command = Cli::command();
+fn one_line(error: &clap::Error, arguments: &[OsString], mut command: clap::Command) -> String {
     command.build();
     let command = innermost(&command, arguments);
     let example = format!("as in {}", example(command));
@@ -80,7 +82,10 @@ fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
         }
         _ => {
             let variables = variables_in(error, command, arguments);
-            format!("{}{variables}; {example}", problem(error))
+            match refused(error) {
+                Some(said) => format!("{said}{variables}"),
+                None => format!("{}{variables}; {example}", problem(error)),
+            }
         }
     }
 }
@@ -123,6 +128,14 @@ fn variables_in(error: &clap::Error, command: &clap::Command, arguments: &[OsStr
         }
     }
     said
+}
+
+/// What is wrong with a value whose parser has said it in full.
+fn refused(error: &clap::Error) -> Option<String> {
+    let why = error.source()?.downcast_ref::<Refused>()?;
+    let argument = text_in(error, ContextKind::InvalidArg)?;
+    let option = argument.split(' ').next().filter(|it| it.starts_with("--"));
+    Some(option.map_or_else(|| why.to_string(), |option| format!("{option} {why}")))
 }
 
 /// What is wrong, by the kind of clap's error and what it knows of it.
@@ -240,8 +253,17 @@ fn with_value(command: &clap::Command, option: &str) -> String {
     }
 }
 
+/// Verbs of former versions, and what is written now.
+const FORMER: [(&str, &str); 1] = [(
+    "handoff",
+    "handoff is an option of move: tokenrun move --group nightly --to node-b --when-idle",
+)];
+
 /// A word that is not a subcommand here.
 fn unexpected(command: &clap::Command, word: &str) -> String {
+    if let Some((_, now)) = FORMER.iter().find(|(former, _)| *former == word) {
+        return (*now).to_owned();
+    }
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let verbs: Vec<&str> = verbs.map(clap::Command::get_name).collect();
     let near = nearest(word, verbs.iter().copied());

@@ -3,21 +3,20 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, Command, CommandFactory as _};
+use clap::{Arg, Command};
 
-use super::reference;
-use super::tree::Cli;
+use super::topics;
 
 /// The line as the parser knows it; `None` if it is one already.
-pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
+pub(crate) fn rewritten(arguments: &[OsString], command: fn() -> Command) -> Option<Vec<OsString>> {
     let (program, words) = arguments.split_first()?;
     let line = |words: Vec<OsString>| Some([vec![program.clone()], words].concat());
     match words.first()?.to_str()? {
-        "help" if is_topic(&words[1..]) => None,
+        "help" if is_topic(&words[1..], command) => None,
         "help" => line([&words[1..], &["--help".into()]].concat()),
         "version" if words.len() == 1 => line(vec!["--version".into()]),
         first if first.starts_with('-') && !words.iter().any(|word| word == "--") => {
-            let command = Cli::command();
+            let command = command();
             let options = leading_options(&command, words);
             let verb = verb_at(&command, &words[options..]);
             let (options, rest) = words.split_at(options);
@@ -35,11 +34,11 @@ pub(super) fn rewritten(arguments: &[OsString]) -> Option<Vec<OsString>> {
 
 /// Whether what follows `help` is for the parser, which knows the topics: no option, and no verb
 /// without a topic of its name.
-fn is_topic(words: &[OsString]) -> bool {
+fn is_topic(words: &[OsString], command: fn() -> Command) -> bool {
     let first = words.first().and_then(|word| word.to_str());
     first.is_some_and(|word| {
-        let is_verb = || Cli::command().find_subcommand(word).is_some();
-        !word.starts_with('-') && (reference::names().contains(&word) || !is_verb())
+        let is_verb = || command().find_subcommand(word).is_some();
+        !word.starts_with('-') && (topics::names().contains(&word) || !is_verb())
     })
 }
 
@@ -91,56 +90,5 @@ fn verb_at(command: &Command, words: &[OsString]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(text: &str) -> Option<String> {
-        let words: Vec<OsString> = text.split(' ').map(OsString::from).collect();
-        let rewritten = rewritten(&words)?;
-        let words: Vec<_> = rewritten
-            .iter()
-            .map(|word| word.to_str().unwrap())
-            .collect();
-        Some(words.join(" "))
-    }
-
-    #[test]
-    fn options_may_stand_before_the_verb() {
-        for (written, read) in [
-            ("tokenrun -s a.db status", "tokenrun status -s a.db"),
-            (
-                "tokenrun --store=a.db status -g x",
-                "tokenrun status --store=a.db -g x",
-            ),
-            (
-                "tokenrun -q -g x fence verify --fence=7",
-                "tokenrun fence verify -q -g x --fence=7",
-            ),
-            ("tokenrun --json status", "tokenrun status --json"),
-        ] {
-            assert_eq!(line(written).as_deref(), Some(read));
-        }
-        for read in [
-            "tokenrun status -s a.db",
-            "tokenrun -g status -- job",
-            "tokenrun -g x -- status",
-            "tokenrun -g x nothing",
-            "tokenrun -s status",
-            "tokenrun --wait",
-            "tokenrun --version status",
-        ] {
-            assert_eq!(line(read), None, "{read}");
-        }
-    }
-
-    #[test]
-    fn help_and_version_are_words_too() {
-        assert_eq!(line("tokenrun help").unwrap(), "tokenrun --help");
-        assert_eq!(
-            line("tokenrun help once list").unwrap(),
-            "tokenrun once list --help"
-        );
-        assert_eq!(line("tokenrun help json"), None);
-        assert_eq!(line("tokenrun version").unwrap(), "tokenrun --version");
-    }
-}
+#[path = "forgiving_tests.rs"]
+mod tests;

@@ -17,7 +17,7 @@ const ACCEPTED: &str = "write for example 12h (ago), 02:00, yesterday, yesterday
 
 /// Why a text is not a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TimeError {
+pub(crate) enum TimeError {
     #[error("is not a time: {ACCEPTED}")]
     Unreadable,
     /// It is a duration in a unit that is not accepted.
@@ -27,7 +27,7 @@ pub enum TimeError {
 
 /// A time as it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GivenTime {
+pub(crate) enum GivenTime {
     /// So long before now.
     Ago(Duration),
     /// This instant.
@@ -45,7 +45,7 @@ impl GivenTime {
     ///
     /// # Errors
     /// Says what is accepted.
-    pub fn parse(text: &str) -> Result<Self, TimeError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, TimeError> {
         let text = text.trim();
         let ago = text.strip_suffix("ago").map_or(text, str::trim_end);
         match duration::parse(ago) {
@@ -83,8 +83,7 @@ impl GivenTime {
 
     /// The instant, for a reader in this zone. A time that the zone skips is the one after the gap
     /// by as much; one that it has twice is the first.
-    #[must_use]
-    pub fn at(self, now: WallTime, zone: &TimeZone) -> WallTime {
+    pub(crate) fn at(self, now: WallTime, zone: &TimeZone) -> WallTime {
         let today = zone.to_datetime(timestamp(now)).date();
         let before = |days: i8, time| {
             let day = today.checked_sub(Span::new().days(days));
@@ -104,8 +103,7 @@ impl GivenTime {
 
     /// The instant that ends a span from `since` on: as [`Self::at`], but of a time that the zone
     /// has twice the second, and of a time of the day the first after `since`.
-    #[must_use]
-    pub fn end(self, since: Option<WallTime>, now: WallTime, zone: &TimeZone) -> WallTime {
+    pub(crate) fn end(self, since: Option<WallTime>, now: WallTime, zone: &TimeZone) -> WallTime {
         let at = self.at(now, zone);
         if matches!(self, Self::Ago(_) | Self::At(_)) {
             return at;

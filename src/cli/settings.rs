@@ -6,69 +6,36 @@ use std::ffi::{OsStr, OsString};
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Id};
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Id};
 
+use super::keys::{self, Options, variable};
 use super::unusable::{Unusable, set_by};
-use crate::config::{Config, Home, KEYS, Key, Kind, Setting, Source};
+use crate::config::{Config, Home, Key, Setting};
 use crate::exit;
+use crate::report::settings::{Effective, Origin};
 use crate::store::open::without_password;
 
 /// A parsed command line, with the settings of the files.
-pub(super) struct Read<P> {
-    pub(super) flags: P,
+pub(crate) struct Read<P> {
+    pub(crate) options: P,
     /// Where they come from.
-    pub(super) origins: Origins,
+    pub(crate) origins: Origins,
 }
 
 /// Where each setting comes from.
-#[derive(Debug)]
-pub(super) struct Origins {
+#[derive(Debug, Default)]
+pub(crate) struct Origins {
     matches: ArgMatches,
     /// What the command has options for.
     options: Vec<Id>,
     /// The files' settings for this line's group, used or not.
     settings: Vec<Setting>,
     /// The names of the used ones.
-    heeded: Vec<&'static str>,
-}
-
-/// Where a setting comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// The command line.
-    Flag,
-    /// This variable.
-    Environment(String),
-    File(Source),
-    /// The default.
-    Default,
-}
-
-impl std::fmt::Display for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Flag => f.write_str("flag"),
-            Self::Environment(variable) => write!(f, "environment {variable}"),
-            Self::File(source) => source.fmt(f),
-            Self::Default => f.write_str("default"),
-        }
-    }
-}
-
-/// A setting, as a run would use it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effective {
-    /// The option's long name.
-    pub setting: &'static str,
-    /// Its value, without passwords; `None` for none, or a default that depends on more than
-    /// the command line.
-    pub value: Option<String>,
-    /// Where it comes from.
-    pub origin: Origin,
+    heeded: Vec<String>,
 }
 
 /// Why a line could not be parsed.
-pub(super) enum Misread {
+pub(crate) enum Misread {
     /// An error, or a request for help.
     Line(clap::Error),
     /// An error in a file.
@@ -82,7 +49,7 @@ impl From<clap::Error> for Misread {
 }
 
 /// Parses a line, and reads the files if the command uses a store.
-pub(super) fn read<P>(arguments: &[OsString]) -> Result<Read<P>, Misread>
+pub(crate) fn read<P>(arguments: &[OsString], settable: fn() -> Command) -> Result<Read<P>, Misread>
 where
     P: CommandFactory + FromArgMatches,
 {
@@ -90,16 +57,20 @@ where
     let mut hidden = Vec::new();
     let mut matches = match command.try_get_matches_from_mut(arguments) {
         Err(error) if error.kind() == ErrorKind::ArgumentConflict => {
-            hidden = rivals_of_flags::<P>(arguments);
+            hidden = rivals_of_flags::<P>(arguments, settable);
             command = without_variables(P::command(), &hidden);
             command.try_get_matches_from_mut(arguments)?
         }
         read => read?,
     };
     let path = names(&matches);
-    let options = options(&command, &path);
-    let settings = match options.iter().any(|id| id == "config") {
-        true => of_files(innermost(&matches)).map_err(Misread::File)?,
+    let ids = options(&command, &path);
+    let settings = match ids.iter().any(|id| id == "config") {
+        true => {
+            let own = Some(&command).filter(|_| path.is_empty());
+            let keys = Options::new(own, settable);
+            of_files(innermost(&matches), &keys).map_err(Misread::File)?
+        }
         false => Vec::new(),
     };
     let mut heeded = Vec::new();
@@ -113,12 +84,12 @@ where
         );
         matches = command.try_get_matches_from_mut(arguments)?;
     }
-    let flags = P::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    let options = P::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     Ok(Read {
-        flags,
+        options,
         origins: Origins {
             matches,
-            options,
+            options: ids,
             settings,
             heeded,
         },
@@ -127,16 +98,22 @@ where
 
 /// The options whose variables are ignored, because a flag replaces them: `--store` also replaces
 /// `TOKENRUN_STORE_FILE`.
-fn rivals_of_flags<P: CommandFactory>(arguments: &[OsString]) -> Vec<&'static str> {
-    let all = || {
-        KEYS.iter()
-            .filter_map(|key| Some((key.name, key.instead_of?)))
-    };
-    let names: Vec<&str> = all().map(|(name, _)| name).collect();
+fn rivals_of_flags<P: CommandFactory>(
+    arguments: &[OsString],
+    settable: fn() -> Command,
+) -> Vec<String> {
+    let command = keys::built(settable());
+    let all = keys::all(&command).into_iter();
+    let all = all.map(|option| keys::key(&command, option));
+    let rivals: Vec<(String, String)> = all
+        .filter_map(|key| Some((key.name, key.instead_of?)))
+        .collect();
+    let names: Vec<String> = rivals.iter().map(|(name, _)| name.clone()).collect();
     let mut flags = without_variables(P::command(), &names);
     match flags.try_get_matches_from_mut(arguments) {
         Err(_) => Vec::new(),
-        Ok(flags) => all()
+        Ok(flags) => rivals
+            .into_iter()
             .filter(|(_, rival)| is_given(innermost(&flags), rival))
             .map(|(name, _)| name)
             .collect(),
@@ -144,9 +121,9 @@ fn rivals_of_flags<P: CommandFactory>(arguments: &[OsString]) -> Vec<&'static st
 }
 
 /// A command that does not read the variables of these options.
-fn without_variables(mut command: Command, names: &[&str]) -> Command {
+fn without_variables(mut command: Command, names: &[String]) -> Command {
     for name in names {
-        if has_option(&command, name) {
+        if keys::option(&command, name).is_some() {
             command = command.mut_arg(id(name), |option| option.env(Resettable::Reset));
         }
     }
@@ -183,22 +160,22 @@ fn options(command: &Command, path: &[String]) -> Vec<Id> {
 }
 
 /// The files' settings for the group on the line of a command that has `--config`.
-fn of_files(matches: &ArgMatches) -> Result<Vec<Setting>, Unusable> {
+fn of_files(matches: &ArgMatches, keys: &Options<'_>) -> Result<Vec<Setting>, Unusable> {
     let given = matches.try_get_one::<OsString>("config").ok().flatten();
     let home = Home {
         xdg_config_home: std::env::var_os("XDG_CONFIG_HOME"),
         home: std::env::var_os("HOME"),
     };
-    let config = Config::load(given.map(OsString::as_os_str), &home);
+    let config = Config::load(given.map(OsString::as_os_str), &home, keys);
     let config = config.map_err(|refusal| Unusable {
         code: refusal.code,
         ..Unusable::usage(refusal.text + &said_by_variable("config", given))
     })?;
-    let groups = matches.try_get_many::<String>("group").ok().flatten();
+    let groups = matches.try_get_raw("group").ok().flatten();
     // An act on several groups has the defaults of none.
     let mut groups = groups.into_iter().flatten();
     let only = groups.next().filter(|_| groups.next().is_none());
-    let settings = config.settings(only.map(String::as_str));
+    let settings = config.settings(only.and_then(OsStr::to_str));
     Ok(settings.into_iter().cloned().collect())
 }
 
@@ -207,14 +184,8 @@ fn id(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The variable that is read as an option.
-fn variable(name: &str) -> String {
-    format!("TOKENRUN_{}", id(name).to_uppercase())
-}
-
 /// That an option's value, which can't be used, is its variable's; nothing if it is not.
-#[must_use]
-pub fn said_by_variable(name: &str, value: Option<impl AsRef<OsStr>>) -> String {
+pub(crate) fn said_by_variable(name: &str, value: Option<impl AsRef<OsStr>>) -> String {
     let variable = variable(name);
     let set = std::env::var_os(&variable);
     match (set, value) {
@@ -243,7 +214,7 @@ fn with_defaults(
     path: &[String],
     matches: &ArgMatches,
     settings: &[Setting],
-    heeded: &mut Vec<&'static str>,
+    heeded: &mut Vec<String>,
 ) -> Command {
     if let Some((name, rest)) = path.split_first() {
         return command.mut_subcommand(name, |inner| {
@@ -252,32 +223,24 @@ fn with_defaults(
     }
     let mut command = command;
     for setting in settings {
-        let key = setting.key;
-        let is_option = has_option(&command, key.name);
-        let rival = key.instead_of.is_some_and(|other| is_given(matches, other));
-        if !is_option || rival || is_given(matches, key.name) {
+        let key = &setting.key;
+        let is_option = keys::option(&command, &key.name).is_some();
+        let rival = key.instead_of.as_ref();
+        let rival = rival.is_some_and(|other| is_given(matches, other));
+        if !is_option || rival || is_given(matches, &key.name) {
             continue;
         }
-        heeded.push(key.name);
+        heeded.push(key.name.clone());
         if let Some(value) = setting.value.clone() {
-            command = command.mut_arg(id(key.name), |option| option.default_value(value));
+            command = command.mut_arg(id(&key.name), |option| option.default_value(value));
         }
     }
     command
 }
 
-/// Whether a command has this option of a run, and not another one of the same name: the
-/// variable tells.
-fn has_option(command: &Command, name: &str) -> bool {
-    let (id, variable) = (id(name), variable(name));
-    command.get_arguments().any(|option| {
-        option.get_id() == id.as_str() && option.get_env() == Some(OsStr::new(&variable))
-    })
-}
-
 impl Origins {
     /// Adds to the message of an unusable line which variable or file has set the option.
-    pub(super) fn blame(&self, mut unusable: Unusable) -> Unusable {
+    pub(crate) fn blame(&self, mut unusable: Unusable) -> Unusable {
         if unusable.asked_for || unusable.code != exit::USAGE {
             return unusable;
         }
@@ -291,8 +254,8 @@ impl Origins {
             }
         }
         let named = |setting: &&Setting| {
-            let name = setting.key.name;
-            self.heeded.contains(&name) && is_named(&format!("--{name}"))
+            let name = &setting.key.name;
+            self.heeded.contains(name) && is_named(&format!("--{name}"))
         };
         let named = self.settings.iter().filter(named);
         let places = named.map(|it| format!("--{} is set in {}", it.key.name, it.source));
@@ -310,15 +273,18 @@ impl Origins {
 
     /// Each setting that a file may have, its value and where it comes from. What this command
     /// has no option for is given by the others' variables and the files alone.
-    pub(super) fn all(&self) -> Vec<Effective> {
-        KEYS.iter().map(|key| self.one(key)).collect()
+    pub(crate) fn all(&self, settable: fn() -> Command) -> Vec<Effective> {
+        let command = keys::built(settable());
+        let all = keys::all(&command).into_iter();
+        all.map(|option| self.one(option, &keys::key(&command, option)))
+            .collect()
     }
 
-    fn one(&self, key: &'static Key) -> Effective {
+    fn one(&self, option: &Arg, key: &Key) -> Effective {
         let matches = innermost(&self.matches);
-        let (id, variable) = (id(key.name), variable(key.name));
-        let is_option = self.options.iter().any(|option| *option == id);
-        let origin = match is_option.then(|| matches.value_source(&id)).flatten() {
+        let (id, variable) = (option.get_id().as_str(), variable(&key.name));
+        let is_option = self.options.iter().any(|own| own == id);
+        let origin = match is_option.then(|| matches.value_source(id)).flatten() {
             Some(ValueSource::CommandLine) => Origin::Flag,
             Some(ValueSource::EnvVariable) => Origin::Environment(variable.clone()),
             _ if !is_option && std::env::var_os(&variable).is_some() => {
@@ -327,40 +293,42 @@ impl Origins {
             _ => self.of_file(key, is_option),
         };
         let value = match (&origin, is_option) {
-            (Origin::Default, _) => None,
+            (Origin::Default, _) => {
+                let value = option.get_default_values().first();
+                value.map(|text| text.to_string_lossy().into_owned())
+            }
             (Origin::File(_), _) => self.setting(key).and_then(|it| it.value.clone()),
-            (_, true) => given_value(matches, key, &id),
+            (_, true) => given_value(matches, option),
             (_, false) => std::env::var_os(&variable).map(|it| it.to_string_lossy().into_owned()),
         };
-        let value = match key.kind {
-            Kind::Store => value.map(|text| without_password(&text)),
-            Kind::Switch | Kind::Wait => value.or_else(|| Some("false".to_owned())),
-            Kind::Quiet => value.or_else(|| Some("0".to_owned())),
-            _ => value,
+        let value = match key.is_store {
+            true => value.map(|text| without_password(&text)),
+            false => value.or_else(|| keys::switched_off(option)),
         };
         Effective {
-            setting: key.name,
+            setting: key.name.clone(),
             value,
             origin,
         }
     }
 
     fn setting(&self, key: &Key) -> Option<&Setting> {
-        self.settings.iter().find(|it| it.key == key)
+        self.settings.iter().find(|it| it.key.name == key.name)
     }
 
-    fn of_file(&self, key: &'static Key, is_option: bool) -> Origin {
+    fn of_file(&self, key: &Key, is_option: bool) -> Origin {
         let heeded = !is_option || self.heeded.contains(&key.name);
         let setting = self.setting(key).filter(|_| heeded);
-        setting.map_or(Origin::Default, |it| Origin::File(it.source.clone()))
+        setting.map_or(Origin::Default, |it| Origin::File(it.source.to_string()))
     }
 }
 
-/// A value as it was given.
-fn given_value(matches: &ArgMatches, key: &Key, id: &str) -> Option<String> {
-    match key.kind {
-        Kind::Switch => return value_of::<bool>(matches, id),
-        Kind::Quiet => return value_of::<u8>(matches, id),
+/// A value as it was given; of a flag, as it was understood.
+fn given_value(matches: &ArgMatches, option: &Arg) -> Option<String> {
+    let id = option.get_id().as_str();
+    match option.get_action() {
+        ArgAction::SetTrue => return value_of::<bool>(matches, id),
+        ArgAction::Count => return value_of::<u8>(matches, id),
         _ => {}
     }
     let raw = matches.try_get_raw(id).ok().flatten()?.next_back();

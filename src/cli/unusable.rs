@@ -7,22 +7,22 @@ use crate::exit;
 /// A command line that asks for nothing that can be done, or for help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
-pub struct Unusable {
+pub(crate) struct Unusable {
     /// What to print.
-    pub text: String,
+    pub(crate) text: String,
     /// It was asked for: to stdout, with exit code 0.
-    pub asked_for: bool,
+    pub(crate) asked_for: bool,
     /// It is a page and no message: printed as it is.
-    pub is_page: bool,
+    pub(crate) is_page: bool,
     /// The exit code.
-    pub code: u8,
+    pub(crate) code: u8,
     /// The options that it is about, as `--name`.
-    pub options: Vec<String>,
+    pub(crate) options: Vec<String>,
 }
 
 impl Unusable {
     /// A usage error that is about no option.
-    pub(super) fn usage(text: impl Into<String>) -> Self {
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             asked_for: false,
@@ -33,7 +33,7 @@ impl Unusable {
     }
 
     /// A usage error about these options.
-    pub(super) fn about(options: &[&str], text: impl Into<String>) -> Self {
+    pub(crate) fn about(options: &[&str], text: impl Into<String>) -> Self {
         Self {
             options: options.iter().map(ToString::to_string).collect(),
             ..Self::usage(text)
@@ -43,8 +43,7 @@ impl Unusable {
 
 impl Unusable {
     /// The same without its page: the first line of that is the message.
-    #[must_use]
-    pub fn in_a_line(mut self) -> Self {
+    pub(crate) fn in_a_line(mut self) -> Self {
         if std::mem::take(&mut self.is_page) {
             let line = self.text.lines().next().unwrap_or_default();
             self.text = line.trim_start_matches("tokenrun: ").to_owned();
@@ -54,8 +53,7 @@ impl Unusable {
 }
 
 /// Whether a line that may be unreadable asks for messages in JSON, itself or by its variable.
-#[must_use]
-pub fn asks_for_json(arguments: &[OsString]) -> bool {
+pub(crate) fn asks_for_json(arguments: &[OsString]) -> bool {
     let own: Vec<&OsString> = arguments.iter().take_while(|word| *word != "--").collect();
     let given = own.iter().any(|word| *word == "--log-format=json")
         || own
@@ -69,7 +67,7 @@ pub fn asks_for_json(arguments: &[OsString]) -> bool {
 }
 
 /// A word as it can be typed into a shell.
-pub(super) fn shell_word(text: &str) -> String {
+pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if text.chars().all(plain) {
         text.to_owned()

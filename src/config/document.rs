@@ -9,7 +9,7 @@ use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
 use super::Refusal;
 use super::file::{FileText, at_line};
-use super::keys::{Key, Kind, REFUSED, find, nearest};
+use super::keys::{Key, Keys, REFUSED, Value, nearest};
 use crate::store::open::{has_password, password_place};
 use crate::token::GroupName;
 
@@ -19,7 +19,7 @@ type Table<'i> = DeTable<'i>;
 /// A setting in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    pub key: &'static Key,
+    pub key: Key,
     /// The value as written after the option; `None` is `false`.
     pub value: Option<String>,
     /// Its place.
@@ -58,8 +58,9 @@ fn table_name(name: &str) -> String {
 impl Setting {
     /// Whether this setting, which precedes `other`, replaces it completely.
     pub(super) fn hides(&self, other: &Self) -> bool {
-        let other = other.key.name;
-        self.key.name == other || self.value.is_some() && self.key.instead_of == Some(other)
+        let other = &other.key.name;
+        let replaces = self.key.instead_of.as_ref() == Some(other);
+        self.key.name == *other || self.value.is_some() && replaces
     }
 }
 
@@ -72,10 +73,11 @@ pub(super) struct Document {
 
 impl Document {
     /// Reads a file's text.
-    pub(super) fn read(path: &Path, contents: &FileText) -> Result<Self, Refusal> {
+    pub(super) fn read(path: &Path, contents: &FileText, keys: &dyn Keys) -> Result<Self, Refusal> {
         let reader = Reader {
             path: Rc::new(path.to_owned()),
             contents,
+            keys,
         };
         let root = DeTable::parse(&contents.text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
@@ -128,6 +130,7 @@ fn one_line(text: &str) -> String {
 struct Reader<'a> {
     path: Rc<PathBuf>,
     contents: &'a FileText,
+    keys: &'a dyn Keys,
 }
 
 impl Reader<'_> {
@@ -162,7 +165,7 @@ impl Reader<'_> {
             let text = format!("the group's name in [groups.NAME] {error}");
             self.wrong(at, &text)
         })?;
-        if !value.get_ref().is_table() && find(group.as_str()).is_some() {
+        if !value.get_ref().is_table() && self.keys.find(group.as_str()).is_some() {
             let text = format!("{group} stands in no group: write [groups.NAME] above it");
             return Err(self.wrong(at, &text));
         }
@@ -199,11 +202,15 @@ impl Reader<'_> {
         group: Option<&GroupName>,
     ) -> Result<Setting, Refusal> {
         let at = name.span().start;
-        let key = find(name.get_ref()).ok_or_else(|| self.unknown(name))?;
+        let key = self.keys.find(name.get_ref());
+        let key = key.ok_or_else(|| self.unknown(name))?;
         let wrong = |text: String| self.wrong(at, &format!("{} {text}", key.name));
-        let value = text_of(key.kind, value.get_ref()).map_err(wrong)?;
+        let value = self
+            .keys
+            .read(&key, taken(value.get_ref()))
+            .map_err(wrong)?;
         let text = value.as_deref().unwrap_or_default();
-        if self.contents.is_shared && key.kind == Kind::Store && has_password(text) {
+        if self.contents.is_shared && key.is_store && has_password(text) {
             return Err(wrong(format!(
                 "holds a password, and others may read this file: chmod 600 {}, or put the \
                  password into {} or a file for store-file",
@@ -225,7 +232,7 @@ impl Reader<'_> {
     fn unknown(&self, name: &Spanned<DeString<'_>>) -> Refusal {
         let (at, name) = (name.span().start, name.get_ref().as_ref());
         let refused = REFUSED.iter().find(|(refused, _)| *refused == name);
-        let text = match (refused, nearest(name)) {
+        let text = match (refused, nearest(name, self.keys.names())) {
             (Some((_, instead)), _) => format!("{name} can't stand in a file: {instead}"),
             (None, Some(near)) => format!("unknown key {name:?}; did you mean {near}?"),
             (None, None) => format!(
@@ -238,7 +245,7 @@ impl Reader<'_> {
     /// The error of a top-level entry that is neither of the two tables.
     fn misplaced(&self, name: &Spanned<DeString<'_>>, text: &str) -> Refusal {
         let at = name.span().start;
-        if find(text).is_some() {
+        if self.keys.find(text).is_some() {
             let text = format!("{text} stands in no table: write [defaults] above it");
             return self.wrong(at, &text);
         }
@@ -247,40 +254,13 @@ impl Reader<'_> {
     }
 }
 
-/// A value as written after its option.
-fn text_of(kind: Kind, value: &DeValue<'_>) -> Result<Option<String>, String> {
-    let expected = || Err(format!("must be {}", kind.expected()));
-    match (kind, value) {
-        (Kind::Switch | Kind::Wait | Kind::Quiet | Kind::Size, DeValue::Boolean(false)) => Ok(None),
-        (Kind::Quiet, DeValue::Boolean(true)) => Ok(Some("1".to_owned())),
-        (Kind::Quiet, DeValue::Integer(number)) => match whole(number) {
-            Some(0) => Ok(None),
-            Some(level @ 1..=2) => Ok(Some(level.to_string())),
-            _ => expected(),
-        },
-        (Kind::Switch, DeValue::Boolean(true)) => Ok(Some("true".to_owned())),
-        (Kind::Size, DeValue::Boolean(true)) => Ok(Some(CAPTURED.to_owned())),
-        (Kind::Size, DeValue::Integer(number)) => match whole(number) {
-            Some(0) => Ok(None),
-            Some(number) => kind
-                .check(&number.to_string())
-                .map(|()| Some(number.to_string())),
-            None => expected(),
-        },
-        (Kind::Wait, DeValue::Boolean(true)) => Ok(Some(FOREVER.to_owned())),
-        (Kind::Status, DeValue::Integer(number)) => {
-            match whole(number).and_then(|number| u8::try_from(number).ok()) {
-                Some(number) => Ok(Some(number.to_string())),
-                None => expected(),
-            }
-        }
-        (Kind::Duration | Kind::Wait, DeValue::Integer(number)) => match whole(number) {
-            Some(number) => Ok(Some(number.to_string())),
-            None => expected(),
-        },
-        (Kind::Switch | Kind::Quiet | Kind::Status, _) => expected(),
-        (_, DeValue::String(text)) => kind.check(text).map(|()| Some(text.to_string())),
-        _ => expected(),
+/// A value, as far as a key can have it.
+fn taken<'v>(value: &'v DeValue<'_>) -> Value<'v> {
+    match value {
+        DeValue::Boolean(value) => Value::Switch(*value),
+        DeValue::Integer(number) => whole(number).map_or(Value::Other, Value::Number),
+        DeValue::String(text) => Value::Text(text),
+        _ => Value::Other,
     }
 }
 
@@ -288,9 +268,3 @@ fn text_of(kind: Kind, value: &DeValue<'_>) -> Result<Option<String>, String> {
 fn whole(number: &DeInteger<'_>) -> Option<u64> {
     u64::from_str_radix(number.as_str(), number.radix()).ok()
 }
-
-/// The meaning of `wait = true`.
-pub const FOREVER: &str = "forever";
-
-/// The meaning of `capture = true`.
-pub const CAPTURED: &str = "64KiB";

@@ -213,11 +213,6 @@ pub(super) fn cut(text: &str, width: Option<usize>) -> String {
     width.map_or_else(|| text.to_owned(), |width| fitted(text, width, Cut::End))
 }
 
-/// A name shortened in the middle to a width.
-pub(super) fn shortened(name: &str, width: usize) -> String {
-    fitted(name, width, Cut::Middle)
-}
-
 /// How many columns of a terminal a text takes.
 pub(super) fn width_of(text: &str) -> usize {
     text.chars().map(columns_of).sum()

@@ -74,11 +74,11 @@ fn characters_count_as_wide_as_they_are_shown() {
         text,
         "NAME  STATE  NOTE\n夜夜  1      x\nä\u{308}     2      y\n"
     );
-    assert_eq!(shortened("夜夜夜夜", 5), "夜…夜");
-    assert_eq!(shortened("夜夜夜夜", 4), "夜…");
-    assert_eq!(shortened("abcdef", 4), "ab…f");
-    assert_eq!(shortened("abcdef", 1), "…");
-    assert_eq!(shortened("abcdef", 0), "");
+    assert_eq!(fitted("夜夜夜夜", 5, Cut::Middle), "夜…夜");
+    assert_eq!(fitted("夜夜夜夜", 4, Cut::Middle), "夜…");
+    assert_eq!(fitted("abcdef", 4, Cut::Middle), "ab…f");
+    assert_eq!(fitted("abcdef", 1, Cut::Middle), "…");
+    assert_eq!(fitted("abcdef", 0, Cut::Middle), "");
     assert_eq!(cut("abcdef", Some(3)), "ab…");
     assert_eq!(cut("abc", None), "abc");
 }

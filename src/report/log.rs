@@ -51,6 +51,15 @@ pub struct Style {
     pub json: bool,
 }
 
+impl Default for Style {
+    fn default() -> Self {
+        Self {
+            least: Some(Level::Info),
+            json: false,
+        }
+    }
+}
+
 /// The messages of one process.
 #[derive(Debug)]
 pub struct Log {

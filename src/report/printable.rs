@@ -68,9 +68,8 @@ mod tests {
     use crate::report::last_run::LastRun;
     use crate::report::overview::overview;
     use crate::report::screen::Screen;
-    use crate::report::settings::{Shown, settings};
+    use crate::report::settings::{Effective, Origin, settings};
     use crate::report::tables::marks;
-    use crate::report::timeline::timeline;
     use crate::store::conformance::strategies::{records, rows};
     use crate::token::rule::tests::fixture::claim;
     use crate::token::{
@@ -171,13 +170,6 @@ mod tests {
             }
             let all: Vec<_> = runs.iter().map(mark).collect();
             assert_seen(&marks(&all, &Screen::plain()), 1 + runs.len());
-            let mut lanes: Vec<_> = runs.iter().map(|run| (&run.group, &run.client)).collect();
-            lanes.sort();
-            lanes.dedup();
-            let groups = lanes.chunk_by(|one, other| one.0 == other.0).count();
-            let moves = runs.iter().filter(|run| run.previous_client.is_some()).count();
-            let drawn = timeline(&runs, &now, &Screen::plain());
-            assert_seen(&drawn, 1 + 2 * groups + lanes.len() + moves + 2);
         }
 
         #[test]
@@ -196,7 +188,7 @@ mod tests {
 
         #[test]
         fn any_setting_is_a_line(value in any::<String>(), origin in any::<String>()) {
-            let shown = Shown { setting: "label", value: Some(value), origin };
+            let shown = Effective { setting: "label".to_owned(), value: Some(value), origin: Origin::File(origin) };
             assert_seen(&settings(&[shown]), 2);
         }
     }

@@ -1,26 +1,58 @@
 //! The settings of a run, and where each comes from.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
 
 use super::tables::{NONE, aligned};
 
-/// A setting as it is shown.
+/// Where a setting comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The command line.
+    Flag,
+    /// This variable.
+    Environment(String),
+    /// This line of a file.
+    File(String),
+    /// The default.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag => f.write_str("flag"),
+            Self::Environment(variable) => write!(f, "environment {variable}"),
+            Self::File(place) => f.write_str(place),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A setting, as a run would use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Shown {
+pub struct Effective {
     /// The option's long name.
-    pub setting: &'static str,
-    /// Its value, without passwords.
+    pub setting: String,
+    /// Its value, without passwords; `None` for none, or a default that depends on more than
+    /// the command line.
     pub value: Option<String>,
-    /// Where it comes from.
-    pub origin: String,
+    pub origin: Origin,
 }
 
 /// A table of settings, one a line.
 #[must_use]
-pub fn settings(all: &[Shown]) -> String {
-    let line = |it: &Shown| {
+pub fn settings(all: &[Effective]) -> String {
+    let line = |it: &Effective| {
         let value = it.value.clone().unwrap_or_else(|| NONE.to_owned());
-        vec![it.setting.to_owned(), value, it.origin.clone()]
+        vec![it.setting.clone(), value, it.origin.to_string()]
     };
     aligned(&["SETTING", "VALUE", "ORIGIN"], all.iter().map(line))
 }
@@ -31,10 +63,10 @@ mod tests {
 
     #[test]
     fn a_setting_is_a_line_with_any_value() {
-        let shown = |setting, value: Option<&str>| Shown {
-            setting,
+        let shown = |setting: &str, value: Option<&str>| Effective {
+            setting: setting.to_owned(),
             value: value.map(str::to_owned),
-            origin: "default".to_owned(),
+            origin: Origin::Default,
         };
         let table = settings(&[shown("keep", None), shown("on-change", Some("a\nb\u{1b}"))]);
         let lines: Vec<&str> = table.lines().collect();

@@ -2,7 +2,12 @@
 
 pub mod advice;
 pub(in crate::store) mod clock;
+mod connecting;
 pub mod directory;
+#[cfg(test)]
+pub(in crate::store) mod pinned;
+pub(in crate::store) mod rules;
+pub(in crate::store) mod walk;
 
 use super::Trouble;
 
@@ -81,6 +86,10 @@ impl Check {
             verdict: Verdict::Fail(trouble),
             ..Self::warn(step, found, remedy)
         }
+    }
+
+    pub(in crate::store) const fn failed(&self) -> bool {
+        matches!(self.verdict, Verdict::Fail(_))
     }
 
     /// The same check, for one server.

@@ -4,16 +4,16 @@
 
 mod text;
 
+use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
 use super::mysql::{self, MysqlStore};
-use super::net::host::Settings as _;
+use super::net::host;
 use super::net::options::BadSettings;
 use super::net::secret::Secret;
-use super::postgres::conninfo::settings::Settings;
 use super::postgres::{self, PostgresStore};
 use super::redis::settings as redis_settings;
 use super::redis::{self, RedisKv, RedisStore};
@@ -184,11 +184,11 @@ impl StoreUrl {
         match self {
             Self::Sqlite(_) => Ok(sqlite::SCHEMA.to_owned()),
             Self::Postgres(text) => {
-                let settings = settings(text, opening.application, warn)?;
+                let settings = settings(postgres::settings, text, opening.application, warn)?;
                 Ok(postgres::schema::creation(&settings.schema))
             }
             Self::Mysql(text) => {
-                mysql_settings(text, opening.application, warn)?;
+                settings(mysql::settings, text, opening.application, warn)?;
                 Ok(mysql::schema::creation())
             }
             Self::Redis(_) => Err(StoreError::misconfigured(
@@ -212,39 +212,53 @@ impl StoreUrl {
                 tell(Check::fine("store", found));
                 sqlite::examine::examine(path, timing, group, tell);
             }
-            Self::Postgres(text) => match postgres::settings(&text.0, "tokenrun doctor") {
-                Err(error) => tell(Check::fail(
-                    "store",
-                    Trouble::Misconfigured,
-                    error.to_string(),
-                    "correct it in the connection string, the variable or the file",
-                )),
-                Ok(settings) => {
-                    tell(Check::fine("store", settings.name()));
-                    postgres::examine::examine(&settings, timing, group, tell);
-                    let locks = examination.state.map(locks_in);
-                    tell(directory::locks(locks.as_deref()));
-                }
-            },
-            Self::Mysql(text) => match mysql::settings(&text.0, "tokenrun doctor") {
-                Err(error) => tell(Check::fail(
-                    "store",
-                    Trouble::Misconfigured,
-                    error.to_string(),
-                    "correct it in the connection string, the variable or the file",
-                )),
-                Ok(settings) => {
-                    tell(Check::fine("store", settings.name()));
-                    mysql::examine::examine(&settings, timing, group, tell);
-                    let locks = examination.state.map(locks_in);
-                    tell(directory::locks(locks.as_deref()));
-                }
-            },
-            Self::Redis(text) => {
-                examine_redis(text, timing, group, tell);
-                let locks = examination.state.map(locks_in);
-                tell(directory::locks(locks.as_deref()));
+            Self::Postgres(text) => {
+                let settings = postgres::settings(&text.0, "tokenrun doctor");
+                let examine = postgres::examine::examine;
+                examine_servers(settings, IN_MANY_PLACES, examine, examination, tell);
             }
+            Self::Mysql(text) => {
+                let settings = mysql::settings(&text.0, "tokenrun doctor");
+                let examine = mysql::examine::examine;
+                examine_servers(settings, IN_MANY_PLACES, examine, examination, tell);
+            }
+            Self::Redis(text) => {
+                let settings = settings_of_redis(text);
+                let examine = redis::examine::examine;
+                examine_servers(
+                    settings,
+                    "correct it in the URL",
+                    examine,
+                    examination,
+                    tell,
+                );
+            }
+        }
+    }
+}
+
+const IN_MANY_PLACES: &str = "correct it in the connection string, the variable or the file";
+
+/// Examines a store across a network, and the lock files on this host. `remedy`: for settings that are wrong.
+fn examine_servers<S: host::Settings>(
+    settings: Result<S, impl fmt::Display>,
+    remedy: &str,
+    examine: fn(&S, &Timing, Option<&GroupName>, &mut Tell<'_>),
+    examination: &Examination<'_>,
+    tell: &mut Tell<'_>,
+) {
+    match settings {
+        Err(error) => tell(Check::fail(
+            "store",
+            Trouble::Misconfigured,
+            error.to_string(),
+            remedy,
+        )),
+        Ok(settings) => {
+            tell(Check::fine("store", settings.name()));
+            examine(&settings, examination.timing, examination.group, tell);
+            let locks = examination.state.map(locks_in);
+            tell(directory::locks(locks.as_deref()));
         }
     }
 }
@@ -274,21 +288,6 @@ fn settings_of_redis(text: &Secret) -> Result<redis_settings::Settings, StoreErr
     read.map_err(|bad| StoreError::misconfigured(format!("the store's URL {bad}")))
 }
 
-fn examine_redis(text: &Secret, timing: &Timing, group: Option<&GroupName>, tell: &mut Tell<'_>) {
-    match settings_of_redis(text) {
-        Err(error) => tell(Check::fail(
-            "store",
-            Trouble::Misconfigured,
-            error.to_string(),
-            "correct it in the URL",
-        )),
-        Ok(settings) => {
-            tell(Check::fine("store", settings.name()));
-            redis::examine::examine(&settings, timing, group, tell);
-        }
-    }
-}
-
 fn postgres_store(
     text: &Secret,
     opening: &Opening<'_>,
@@ -297,21 +296,22 @@ fn postgres_store(
     // From now on the process may hold a password. The job's own limits stay: an exec makes a
     // process dumpable again. Where this call is refused, only the protection from dumps is lost.
     let _ = process::forbid_core_dumps();
-    let settings = settings(text, opening.application, warn)?;
+    let settings = settings(postgres::settings, text, opening.application, warn)?;
     Ok(PostgresStore::new(settings, opening.timeout))
 }
 
-fn settings(
+fn settings<S: host::Settings>(
+    read: fn(&str, &str) -> Result<S, BadSettings>,
     text: &Secret,
     application: &str,
     warn: &mut dyn FnMut(&str),
-) -> Result<Settings, OpenError> {
-    let settings = postgres::settings(&text.0, application);
+) -> Result<S, OpenError> {
+    let settings = read(&text.0, application);
     let settings = settings.map_err(|error| OpenError::Settings {
         error,
         text: text.clone(),
     })?;
-    for warning in &settings.warnings {
+    for warning in settings.warnings() {
         warn(warning);
     }
     Ok(settings)
@@ -324,24 +324,8 @@ fn mysql_store(
 ) -> Result<MysqlStore, OpenError> {
     // As in [`postgres_store`].
     let _ = process::forbid_core_dumps();
-    let settings = mysql_settings(text, opening.application, warn)?;
+    let settings = settings(mysql::settings, text, opening.application, warn)?;
     Ok(MysqlStore::new(settings, opening.timeout))
-}
-
-fn mysql_settings(
-    text: &Secret,
-    application: &str,
-    warn: &mut dyn FnMut(&str),
-) -> Result<mysql::settings::Settings, OpenError> {
-    let settings = mysql::settings(&text.0, application);
-    let settings = settings.map_err(|error| OpenError::Settings {
-        error,
-        text: text.clone(),
-    })?;
-    for warning in &settings.warnings {
-        warn(warning);
-    }
-    Ok(settings)
 }
 
 #[cfg(test)]

@@ -69,6 +69,22 @@ pub enum Groups {
     Matching(Vec<GroupPattern>),
 }
 
+impl From<Vec<GroupPattern>> for Groups {
+    /// Every group, if none is named.
+    fn from(patterns: Vec<GroupPattern>) -> Self {
+        match patterns.is_empty() {
+            true => Self::All,
+            false => Self::Matching(patterns),
+        }
+    }
+}
+
+impl From<GroupName> for Groups {
+    fn from(group: GroupName) -> Self {
+        Self::Matching(vec![GroupPattern(group)])
+    }
+}
+
 impl Groups {
     /// True if a group is one of them.
     pub fn has(&self, group: &str) -> bool {

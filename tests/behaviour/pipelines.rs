@@ -52,12 +52,11 @@ fn a_failed_print_is_no_success() {
     let store = Store::new();
     let run = store.free_run("node-a").with(&["--once", "key"]);
     run.job(&["true"]).end().with_code(0);
-    let commands: [&[&str]; 20] = [
+    let commands: [&[&str]; 19] = [
         &["status"],
         &["status", "--json"],
         &["status", "--watch=1s"],
         &["history"],
-        &["history", "--timeline"],
         &["once", "list"],
         &["metrics"],
         &["page", "--output", "-"],

@@ -134,7 +134,7 @@ fn a_wide_table_and_a_column_limit_need_no_terminal() {
         narrow.lines().all(|it| it.chars().count() <= 60),
         "{narrow}"
     );
-    let wide = listing(&store, &["status", "-o", "wide", "--color=always"]);
+    let wide = listing(&store, &["status", "--wide", "--color=always"]);
     let wide = wide.end().with_code(0).stdout;
     assert!(
         wide.contains("TAKEOVER IN") && wide.contains(LONG),

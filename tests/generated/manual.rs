@@ -4,8 +4,8 @@ use std::io;
 
 use clap_mangen::Man;
 
+use super::reference::{TOPICS, options};
 use super::roff;
-use tokenrun::cli::reference::{TOPICS, options};
 
 /// The day of the release. Not of the build: the pages are kept in the repository.
 const DATE: &str = "2026-11-21";

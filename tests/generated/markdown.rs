@@ -1,7 +1,7 @@
 //! A topic as a page of the guide.
 
-use tokenrun::cli::reference::markup::{Piece, pieces};
-use tokenrun::cli::reference::topic::{Part, Table, Topic};
+use super::reference::markup::{Piece, pieces};
+use super::reference::topic::{Part, Table, Topic};
 
 /// A page. It says where else the topic is shown.
 pub(crate) fn page(name: &str, topic: &Topic) -> String {

@@ -2,8 +2,8 @@
 
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 
-use tokenrun::cli::reference::markup::{Piece, pieces, unmarked};
-use tokenrun::cli::reference::topic::{Part, Table, Topic};
+use super::reference::markup::{Piece, pieces, unmarked};
+use super::reference::topic::{Part, Table, Topic};
 
 /// A page, without the preamble that `tokenrun.1` has.
 pub(crate) fn page(name: &str, topic: &Topic, date: &str, source: &str) -> String {

@@ -9,7 +9,7 @@ use nix::unistd::geteuid;
 
 use crate::blocks::{Page, matches, pages};
 use crate::support::TOKENRUN;
-use crate::typing::{BASH, is_as_shown, type_in};
+use crate::typing::{BASH, type_in};
 
 /// The page's blocks in a shell of its own, with a store there.
 fn type_in_a_folder(page: &Page) -> usize {
@@ -75,9 +75,4 @@ fn shown_lines_match_as_they_should() {
     assert!(matches("a …", "a b c"));
     assert!(!matches("a", "a b"));
     assert!(!matches("a … d", "a b c"));
-    let picture = "history --timeline";
-    assert!(is_as_shown(picture, "a  ==..x..", "a  ====x.."));
-    assert!(is_as_shown(picture, "12.5s", "3s"));
-    assert!(!is_as_shown(picture, "a  ==..x..", "a  ==....."));
-    assert!(!is_as_shown("history", "12", "13"));
 }

@@ -41,11 +41,30 @@ fn warned(of: &Value, step: &str, found: &str) {
     assert!(!check["remedy"].as_str().unwrap().is_empty(), "{check}");
 }
 
+/// What was found and the remedy, to the letter.
+#[track_caller]
+fn is(of: &Value, step: &str, found: &str, remedy: &str) {
+    let check = check(of, step).unwrap_or_else(|| panic!("{step} is missing: {of}"));
+    assert_eq!(check["found"], found, "{check:#}");
+    assert_eq!(check["remedy"].as_str().unwrap_or_default(), remedy);
+}
+
 fn is_sound(database: &Database<'_>) {
     let site = Site::new(database.url());
     let (code, before) = checked(&site);
     assert_eq!(code, 0, "{before}");
     assert_eq!(database.sql("SHOW TABLES"), "", "doctor makes nothing");
+    let name = &database.name;
+    is(&before, "login", &format!("as root to {name}"), "");
+    let tls = "a Unix socket, which no other host can read";
+    is(&before, "tls", tls, "");
+    is(
+        &before,
+        "rights",
+        &format!("the database \"{name}\" has no tables of tokenrun's yet"),
+        "nothing, if its user may make them: the first run does (or tokenrun init, now); else have an \
+         administrator run what tokenrun init --print-sql prints",
+    );
     site.short("a").end().with_code(0);
     let (code, checks) = checked(&site);
     assert_eq!(code, 0, "{checks}");
@@ -61,6 +80,18 @@ fn is_sound(database: &Database<'_>) {
     ] {
         assert_eq!(verdict(&checks, step), "ok", "{checks}");
     }
+    is(
+        &checks,
+        "rights",
+        "the user has all that tokenrun needs",
+        "",
+    );
+    is(
+        &checks,
+        "stamps",
+        "none in the tokens lies in the future",
+        "",
+    );
     assert!(check(&checks, "proxy").is_none(), "{checks}");
     assert!(check(&checks, "cluster").is_none(), "{checks}");
 }
@@ -94,6 +125,23 @@ fn what_can_lose_a_grant_is_said() {
             expected,
             "{configuration}: {checks}"
         );
+        match step {
+            "clock" => is(
+                &checks,
+                step,
+                "the server gives statements the time of their start (sysdate-is-now): a swap that waited \
+                 would not notice that it is late",
+                "start the server without sysdate-is-now",
+            ),
+            "server" => is(
+                &checks,
+                step,
+                "read_only is on, and no token can be written here",
+                "name the server that accepts writes, or all servers that may become it \
+                 (mysql://user@db1,db2/database)",
+            ),
+            _ => {}
+        }
     }
 }
 
@@ -156,7 +204,14 @@ fn a_fence_that_no_job_can_call_is_told() {
     database.sql(&format!("REVOKE SELECT ON {name}.* FROM {maker}"));
     warned(&checked(&site).1, "fence", "can't call tokenrun_fence");
     database.sql(&format!("DROP USER {maker}"));
-    warned(&checked(&site).1, "fence", "does not exist");
+    let checks = checked(&site).1;
+    warned(&checks, "fence", "does not exist");
+    let remedy = check(&checks, "fence").unwrap()["remedy"].clone();
+    assert_eq!(
+        remedy,
+        "have an administrator who stays make the procedures again: run what tokenrun init --print-sql \
+         prints, and GRANT EXECUTE on tokenrun_fence again"
+    );
 }
 
 #[test]
@@ -293,5 +348,22 @@ fn a_proxy_that_speaks_the_protocol_is_seen() {
     let url = database
         .tcp_url()
         .replace(&format!(":{port}/"), &format!(":{own}/"));
-    warned(&checked(&Site::new(url)).1, "proxy", "a proxy answers");
+    let checks = checked(&Site::new(url)).1;
+    warned(&checks, "proxy", "a proxy answers");
+    let remedy = check(&checks, "proxy").unwrap()["remedy"].clone();
+    assert_eq!(
+        remedy,
+        "let the proxy send all statements of tokenrun's user to the server that accepts writes, reads too, \
+         and keep each session on one connection (ProxySQL: transaction_persistent, no rules for SELECT); or \
+         name the servers themselves in the store"
+    );
+    let found = format!("connected to 127.0.0.1:{own}");
+    is(&checks, "port", &found, "");
+    is(&checks, "name", "127.0.0.1 is an address", "");
+    is(
+        &checks,
+        "tls",
+        "the connection does not leave this host",
+        "",
+    );
 }

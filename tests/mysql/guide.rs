@@ -175,7 +175,7 @@ fn five_rights_are_needed_and_are_enough_on(server: &Server) {
         &["resume", "-g", "job"],
         &["fence", "advance", "r", "7"],
         &["once", "forget", "-g", "job", "key"],
-        &["handoff", "-g", "job", "--to", "b"],
+        &["move", "--when-idle", "-g", "job", "--to", "b"],
         &["doctor"],
     ] {
         site.verb(words).end().with_code(0);

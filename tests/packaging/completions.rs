@@ -148,7 +148,7 @@ impl Shell {
             self.until(PROMPT);
         }
         // Clients of the store, and commands of the system after --.
-        self.types("tokenrun handoff -g nightly --to v\t\r");
+        self.types("tokenrun move -g nightly --to v\t\r");
         self.until("\"nightly\" in ");
         self.until("goes to vm-7");
         self.until(PROMPT);
@@ -222,7 +222,7 @@ fn fish_completes_groups() {
     let path = std::env::var("PATH").unwrap_or_default();
     for (line, word) in [
         ("tokenrun status -g we", "week end"),
-        ("tokenrun handoff --to v", "vm-7"),
+        ("tokenrun move --to v", "vm-7"),
         ("tokenrun help exit", "exit-codes"),
         ("tokenrun -g x -- tokenr", "tokenrun"),
         ("tokenrun -g x -- tokenrun stat", "status"),

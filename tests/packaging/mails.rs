@@ -109,7 +109,16 @@ fn needs_root_a_night_that_is_ordinary_is_no_mail() {
     assert_eq!(vm.mail(&url, "exit 0", |_| ()), "");
 
     // It is this node's again, and its job says nothing.
-    let handoff = ["handoff", "-s", &url, "-g", "nightly", "--to=vm-1", "-qq"];
+    let handoff = [
+        "move",
+        "--when-idle",
+        "-s",
+        &url,
+        "-g",
+        "nightly",
+        "--to=vm-1",
+        "-qq",
+    ];
     vm.store.bare(&handoff).end().with_code(0);
     let mail = vm.mail(&url, "echo begun >> log", |store| {
         drop(store.until_logged("begun"))

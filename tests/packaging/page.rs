@@ -124,7 +124,7 @@ fn names_that_look_like_html_stay_text() {
     let mut past = Past::new();
     hostile(&mut past, &names);
     let page = past.store().file("page.html");
-    write(past.store(), &page, &["--utc", "--title", names[4]]);
+    write(past.store(), &page, &["--utc"]);
     let found = assert_fits(&page, names.len() + 1);
     for list in ["names", "summaries"] {
         let shown: Vec<&str> = found[list]
@@ -206,7 +206,7 @@ fn the_picture_in_the_readme_is_there_and_small() {
         let _alone = alone();
         let past = eight_jobs();
         let page = past.store().file("page.html");
-        write(past.store(), &page, &["--utc", "--title", "Nightly jobs"]);
+        write(past.store(), &page, &["--utc"]);
         // Nothing in it is of the machine that made it.
         let own = past.store().database();
         let text = fs::read_to_string(&page).unwrap();

@@ -48,6 +48,14 @@ impl Findings {
         }
     }
 
+    /// What was found and the remedy, to the letter.
+    #[track_caller]
+    fn is(&self, step: &str, found: &str, remedy: &str) {
+        let check = self.step(step);
+        assert_eq!(check["found"], found, "{check:#}");
+        assert_eq!(check["remedy"].as_str().unwrap_or_default(), remedy);
+    }
+
     /// Without those that say who set what.
     fn steps(&self) -> Vec<&str> {
         let steps = self.0.iter().map(|it| it["step"].as_str().unwrap());
@@ -132,6 +140,18 @@ fn all_is_well_with_tls_scram_and_the_least_rights() {
     found.says("authentication", verdict, &[word]);
     found.says("pooler", "ok", &["none is in between"]);
     found.says("server", "ok", &["a primary"]);
+    let version = server.sql("postgres", "SHOW server_version");
+    found.is("server", &format!("PostgreSQL {version}, a primary"), "");
+    found.is("name", "127.0.0.1 is an address", "");
+    let port = format!("connected to 127.0.0.1:{}", server.port());
+    found.is("port", &port, "");
+    found.is("login", &format!("as etl to {}", database.name), "");
+    found.is(
+        "rights",
+        "etl may do all that tokenrun does with the tables",
+        "",
+    );
+    found.is("stamps", "none in the tokens lies in the future", "");
     found.says("group", "warn", &["there is no group", GROUP]);
     // It has written nothing.
     assert_eq!(database.sql("SELECT count(*) FROM tokenrun.tokens"), "0");
@@ -167,6 +187,15 @@ fn all_is_well_with_tls_scram_and_the_least_rights() {
     let wrong = url.replace("s3cret", "wr0ng");
     let found = Findings::of(&wrong, &[], 77);
     found.says("authentication", "FAIL", &["28P01", "correct the password"]);
+    let refused = |by: &str, words: &str| format!("as {by} to {}: {words}", database.name);
+    found.is(
+        "authentication",
+        &refused(
+            "etl",
+            "password authentication failed for user \"etl\" (SQLSTATE 28P01)",
+        ),
+        "correct the password (~/.pgpass, PGPASSWORD, --store-file)",
+    );
     assert!(
         !found
             .0
@@ -179,9 +208,19 @@ fn all_is_well_with_tls_scram_and_the_least_rights() {
     let nobody = url
         .replace("user=etl", "user=plain")
         .replace("hostaddr=127.0.0.1", "hostaddr=::1");
-    Findings::of(&nobody, &[], 77).says("authentication", "FAIL", &["pg_hba.conf"]);
+    let found = Findings::of(&nobody, &[], 77);
+    found.says("authentication", "FAIL", &["pg_hba.conf"]);
+    let remedy = found.step("authentication")["remedy"].clone();
+    let expected = "make the role, or let it in from this host in the server's pg_hba.conf";
+    assert_eq!(remedy, expected);
     let absent = url.replace(&database.name, "absent");
-    Findings::of(&absent, &[], 78).says("login", "FAIL", &["absent", "database"]);
+    let found = Findings::of(&absent, &[], 78);
+    found.says("login", "FAIL", &["absent", "database"]);
+    found.is(
+        "login",
+        "as etl to absent: database \"absent\" does not exist (SQLSTATE 3D000)",
+        "make the database, or correct its name in the store",
+    );
 }
 
 #[test]
@@ -203,6 +242,8 @@ fn a_view_without_permission_is_no_failure() {
     let found = Findings::of(&url, &["-g", GROUP], 0);
     for step in ["pooler", "replication", "keepalives"] {
         found.says(step, "note", &["unknown: ", "permission denied"]);
+        let remedy = &found.step(step)["remedy"];
+        assert_eq!(remedy, "nothing, if this is intended: no run needs it");
     }
     found.says("rights", "ok", &[]);
 }
@@ -310,7 +351,15 @@ fn a_schema_is_neither_made_nor_believed() {
     let odd = format!("{}?tokenrun_schema=My%20\"own\"%27s", database.url());
     Findings::of(&odd, &[], 0).says("schema", "ok", &["My ", "the first run makes it"]);
     database.sql("ALTER ROLE etl SET default_transaction_read_only = on");
-    Findings::of(&etl, &[], 78).says("server", "FAIL", &["read-only"]);
+    let found = Findings::of(&etl, &[], 78);
+    found.says("server", "FAIL", &["read-only"]);
+    let version = server.sql("postgres", "SHOW server_version");
+    let primary = format!("PostgreSQL {version}, a primary");
+    found.is(
+        "server",
+        &format!("{primary}, where transactions are read-only by default"),
+        "set default_transaction_read_only = off, for the role at least",
+    );
 }
 
 #[test]
@@ -330,7 +379,10 @@ fn a_groups_row_is_compared_with_the_options() {
     database.sql("UPDATE tokenrun.tokens SET stamped_at = now() + interval '1 hour'");
     Findings::of(&site.url, &[], 0).says("stamps", "warn", &["in the future"]);
     database.sql("UPDATE tokenrun.tokens SET state = 'odd'");
-    Findings::of(&site.url, &["-g", GROUP], 78).says("group", "FAIL", &["state"]);
+    let found = Findings::of(&site.url, &["-g", GROUP], 78);
+    found.says("group", "FAIL", &["state"]);
+    let remedy = "correct it in the table tokens, or put a backup back";
+    assert_eq!(found.step("group")["remedy"], remedy);
 }
 
 #[test]
@@ -366,6 +418,12 @@ fn the_possible_loss_of_a_failover_is_reported() {
     );
     let found = Findings::of(&second_alone(&second), &[], 69);
     found.says("server", "FAIL", &["a standby", "name the primary"]);
+    let version = second.sql("postgres", "SHOW server_version");
+    found.is(
+        "server",
+        &format!("PostgreSQL {version}, a standby, where no token can be written"),
+        "name the primary, or all servers that may become it (host=db1,db2)",
+    );
     primary.sql(
         "postgres",
         "ALTER SYSTEM SET synchronous_standby_names = '*'",

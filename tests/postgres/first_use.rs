@@ -155,7 +155,7 @@ fn a_role_with_the_least_rights_is_enough() {
     poor.verb(&["status"]).end().with_code(0);
     poor.verb(&["history"]).end().with_code(0);
     poor.verb(&["init"]).end().with_code(0);
-    poor.verb(&["handoff", "-g", "job", "--to", "c"])
+    poor.verb(&["move", "--when-idle", "-g", "job", "--to", "c"])
         .end()
         .with_code(0);
     // The first leaves the note that the second goes by.

@@ -82,7 +82,7 @@ fn a_pause_for_a_while_ends_by_itself(site: &Site) {
 fn a_handoff_takes_effect_when_the_token_is_idle(site: &Site) {
     let held = run(site, "node-a").start();
     site.store.until_begun("node-a");
-    verb(site, &["handoff", "--to", "node-b"])
+    verb(site, &["move", "--when-idle", "--to", "node-b"])
         .end()
         .with_code(0)
         .tells(&["goes to node-b when the job of node-a has ended"]);
@@ -173,7 +173,7 @@ fn history_names_the_operators_of_acts(site: &Site) {
     for words in [
         &["pause", "--for", "1h", "--reason", "it's \"now\""][..],
         &["resume"],
-        &["handoff", "--to", "node-b"],
+        &["move", "--when-idle", "--to", "node-b"],
         &["release"],
     ] {
         verb(site, words).end().with_code(0);
@@ -249,7 +249,7 @@ fn an_unknown_group_is_said_and_not_made(site: &Site) {
         &["revoke"],
         &["release", "--force"],
         &["expect", "--clear"],
-        &["handoff", "--to", "node-b"],
+        &["move", "--when-idle", "--to", "node-b"],
         &["history"],
         &["status"],
     ] {

@@ -83,7 +83,7 @@ fn a_kept_token_is_renewed_by_its_client_and_refused_to_others(site: &Site) {
         (&13.into(), &"bound".into())
     );
     assert_eq!(other["then_clause"], 16);
-    let handoff = site.verb(&["handoff", "-g", GROUP, "--to", "node-b"]);
+    let handoff = site.verb(&["move", "--when-idle", "-g", GROUP, "--to", "node-b"]);
     handoff.end().with_code(0);
     assert_eq!(explain(site, "node-b")["clause"], 8);
     assert_eq!(explain(site, "node-a")["clause"], 9);
@@ -139,7 +139,7 @@ fn a_head_start_is_of_the_client_that_the_token_is_handed_off_to(site: &Site) {
         shown["because"].as_str().unwrap().to_owned()
     };
     assert!(because().starts_with("The head start of node-a is"));
-    let handoff = ["handoff", "-g", GROUP, "--to", "node-b"];
+    let handoff = ["move", "--when-idle", "-g", GROUP, "--to", "node-b"];
     site.verb(&handoff).end().with_code(0);
     let text = because();
     assert!(text.starts_with("The head start of node-b is"), "{text}");

@@ -120,7 +120,10 @@ fn of_what_operators_do() {
         (&["pause", "-g", GROUP], "pause"),
         (&["resume", "-g", GROUP], "resume"),
         (&["expect", "-g", GROUP, "node-a"], "expect"),
-        (&["handoff", "-g", GROUP, "--to", "node-b"], "handoff"),
+        (
+            &["move", "--when-idle", "-g", GROUP, "--to", "node-b"],
+            "move",
+        ),
         (&["fence", "raise", "-g", GROUP], "fence raise"),
     ];
     let page = page();

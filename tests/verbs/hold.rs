@@ -239,7 +239,7 @@ fn a_handoff_is_obeyed_at_once(site: &Site) {
     second.until_says("node-a");
     let third = agent("node-c").start();
     third.until_says("node-a");
-    let handoff = ["handoff", "-g", GROUP, "--to", "node-c"];
+    let handoff = ["move", "--when-idle", "-g", GROUP, "--to", "node-c"];
     site.verb(&handoff).end().with_code(0);
     let log = until_log(site, 3);
     assert_eq!(log, ["gain node-a", "loss node-a", "gain node-c"]);

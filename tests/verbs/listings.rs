@@ -9,7 +9,6 @@ stories!(
     history_is_filtered_by_client_outcome_and_time,
     a_group_is_shown_in_detail,
     status_is_shown_anew_until_it_is_interrupted,
-    the_timeline_shows_each_run_and_each_failover,
     a_run_that_vanished_is_found_as_unknown_and_not_as_running,
     groups_are_chosen_by_patterns_and_states,
     history_has_several_outcomes_and_an_end,
@@ -158,29 +157,6 @@ fn status_is_shown_anew_until_it_is_interrupted(site: &Site) {
     );
     watch.signal(nix::sys::signal::Signal::SIGTERM);
     assert_eq!(watch.end().signal, Some(15));
-}
-
-fn the_timeline_shows_each_run_and_each_failover(site: &Site) {
-    let kept = site.run("node-a").with(&["--keep=1ms"]).job(&["true"]);
-    kept.end().with_code(0);
-    until("node-b has it", || {
-        let line = site.run("node-b").script("exit 3");
-        let ended = line.end();
-        (ended.code == Some(3)).then_some(()).ok_or(ended.stderr)
-    });
-    let line = site.verb(&["history", "--timeline", "-g", GROUP]);
-    let text = line.end().with_code(0).stdout;
-    let lane = |client: &str| {
-        let line = text.lines().find(|line| line.starts_with(client));
-        line.unwrap_or_else(|| panic!("{client}: {text}"))
-            .to_owned()
-    };
-    assert!(lane("node-a").contains('='), "{text}");
-    assert!(lane("node-b").contains('!'), "{text}");
-    assert_eq!(lane("node-a").len(), 80, "{text}");
-    assert!(text.contains("node-a -> node-b (takeover)"), "{text}");
-    let wrong = site.verb(&["history", "--timeline", "--json"]);
-    wrong.end().with_code(64);
 }
 
 fn groups_are_chosen_by_patterns_and_states(site: &Site) {

@@ -114,7 +114,7 @@ fn a_move_waits_on_a_terminal_and_not_elsewhere(site: &Site) {
     let moved = verb(site, &["move", "--to", "node-b"]).end().with_code(0);
     assert!(!moved.stderr.contains("waiting"), "{moved:?}");
     let mut terminal = Terminal::new(&site.store, &site.verb(&[]));
-    let shown = terminal.run(&format!("t move -g {GROUP} --to node-b --no-wait"));
+    let shown = terminal.run(&format!("t move -g {GROUP} --to node-b --when-idle"));
     assert!(!shown.contains("waiting"), "{shown}");
     let line = format!("t move -g {GROUP} --to node-b");
     terminal.line(&line);

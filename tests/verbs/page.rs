@@ -24,15 +24,15 @@ fn page(site: &Site, words: &[&str]) -> String {
 fn a_page_shows_what_happened(site: &Site) {
     let keep = |client| site.run(client).with(&["--keep=1h"]);
     keep("node-a").job(&["true"]).end().with_code(0);
-    let handoff = ["handoff", "-g", GROUP, "--to", "node-b"];
+    let handoff = ["move", "--when-idle", "-g", GROUP, "--to", "node-b"];
     site.verb(&handoff).end().with_code(0);
     keep("node-b").script("exit 3").end().with_code(3);
     let pause = ["pause", "-g", GROUP, "--reason", "kernel <upgrade>"];
     site.verb(&pause).end().with_code(0);
     site.run("node-a").job(&["true"]).end().with_code(75);
-    let text = page(site, &["--title", "Jobs & more"]);
+    let text = page(site, &[]);
     for words in [
-        "<title>(1) Jobs &amp; more</title>",
+        "<title>(1) tokenrun</title>",
         "Last day: 2 runs: 1 succeeded, 1 failed, killed or timed out; 1 failover; 1 refusal; 2 acts",
         "its last run ended as failed",
         "until it is resumed: kernel &lt;upgrade&gt;",
@@ -124,13 +124,12 @@ fn a_row_that_can_not_be_read_hides_no_other(site: &Site) {
 
 fn what_makes_no_sense_is_refused_with_what_to_write(site: &Site) {
     site.short("node-a").end().with_code(0);
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 5] = [
         (&["page"], "--output"),
         (&["page", "--output="], "tokenrun page --output FILE"),
         (&["page", "-o", "-", "--refresh=x"], "5m"),
         (&["page", "-o", "-", "--refresh=10ms"], "--refresh 60s"),
         (&["page", "-o", "-", "--group=a\nb"], "--group 'etl-*'"),
-        (&["page", "-o", "-", "--title=a\nb"], "--title"),
     ];
     for (words, hint) in cases {
         let ended = site.verb(words).end().with_code(64);

@@ -310,7 +310,7 @@ fn clause_7_a_run_that_crashed_too_soon_is_refused_on_both_nodes(site: &Site) {
 fn clause_8_a_handoff_is_granted_within_keep(site: &Site) {
     ran(keeping(site, "node-a", "1h"));
     refused(short(site, "node-b"), &["belongs to node-a"]);
-    let handoff = ["handoff", "-g", GROUP, "--to", "node-b"];
+    let handoff = ["move", "--when-idle", "-g", GROUP, "--to", "node-b"];
     site.verb(&handoff).end().with_code(0);
     assert_eq!(ran(keeping(site, "node-b", "1h")), "handoffnode-a");
     refused(short(site, "node-a"), &["belongs to node-b"]);
@@ -318,7 +318,7 @@ fn clause_8_a_handoff_is_granted_within_keep(site: &Site) {
 
 fn clause_9_a_dead_target_blocks_no_client(site: &Site) {
     ran(keeping(site, "node-a", "1s"));
-    let handoff = ["handoff", "-g", GROUP, "--to", "node-dead"];
+    let handoff = ["move", "--when-idle", "-g", GROUP, "--to", "node-dead"];
     site.verb(&handoff).end().with_code(0);
     // node-a itself leaves the target a head start, then goes on as usual.
     let took = short(site, "node-a").end().with_code(0);
@@ -333,7 +333,7 @@ fn clause_9_a_dead_target_blocks_no_client(site: &Site) {
 
 fn clause_9_a_wait_that_ends_within_the_head_start_is_a_refusal(site: &Site) {
     ran(keeping(site, "node-a", "1s").with(&["--head-start=1m"]));
-    let handoff = ["handoff", "-g", GROUP, "--to", "node-b"];
+    let handoff = ["move", "--when-idle", "-g", GROUP, "--to", "node-b"];
     site.verb(&handoff).end().with_code(0);
     let waits = short(site, "node-a").with(&["--wait=300ms"]);
     let ended = waits.end().with_code(75);

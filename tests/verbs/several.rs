@@ -125,7 +125,10 @@ fn an_unknown_name_keeps_the_others_from_being_changed(site: &Site) {
     for (line, words) in [
         ("pause -g etl-1 -g wep", "has no group \"wep\""),
         ("pause -g etl-1 -g x* --yes", "matches \"x*\""),
-        ("handoff -g etl-1 -g wep --to b", "has no group \"wep\""),
+        (
+            "move --when-idle -g etl-1 -g wep --to b",
+            "has no group \"wep\"",
+        ),
     ] {
         ended(site, line)
             .with_code(78)
@@ -144,11 +147,12 @@ fn all_and_patterns_need_yes_where_no_person_can_be_asked(site: &Site) {
         ("resume -g etl-*", "--group \"etl-*\""),
         ("release --all --force", "--all"),
         ("revoke -g etl-1 -g ?", "--group \"?\""),
-        ("handoff --all --to b", "--all"),
+        ("move --when-idle --all --to b", "--all"),
         ("move --all --to b", "--all"),
     ] {
         let ended = ended(site, line).with_code(64);
-        let verb = line.split(' ').next().unwrap();
+        let groups = line.find(" --all").or_else(|| line.find(" -g"));
+        let verb = &line[..groups.unwrap()];
         ended.tells(&[&format!("as in tokenrun {verb} {broad} --yes")]);
     }
     assert_eq!(paused(site), Vec::<String>::new());
@@ -221,7 +225,7 @@ fn a_person_is_asked_before_an_act_on_several_groups(site: &Site) {
 
 fn a_client_that_was_never_seen_is_warned_of(site: &Site) {
     site.short("node-a").end().with_code(0);
-    let slip = ended(site, "handoff -g job --to node-bb").with_code(0);
+    let slip = ended(site, "move --when-idle -g job --to node-bb").with_code(0);
     slip.tells(&["\"node-bb\" was never seen in ", "goes to node-bb"]);
     // The hand-off does not make it known.
     let again = ended(site, "move -g job --to node-bb").with_code(0);
@@ -231,10 +235,10 @@ fn a_client_that_was_never_seen_is_warned_of(site: &Site) {
         assert!(!ended.stderr.contains("never seen"), "{ended:?}");
     };
     ended(site, "expect -g job node-e").with_code(0);
-    known("handoff -g job --to node-e");
+    known("move --when-idle -g job --to node-e");
     // One that has run in whichever group is known by history.
     with_groups(site, &["other"]);
-    known("handoff -g job --to b");
+    known("move --when-idle -g job --to b");
 }
 
 fn a_person_is_asked_before_a_token_goes_to_a_stranger(site: &Site) {
@@ -244,20 +248,20 @@ fn a_person_is_asked_before_a_token_goes_to_a_stranger(site: &Site) {
         let listed = ended(site, "status --json").with_code(0).json();
         listed[0]["handoff_to"].clone()
     };
-    terminal.line(&format!("t handoff -g {GROUP} --to node-x"));
+    terminal.line(&format!("t move --when-idle -g {GROUP} --to node-x"));
     terminal.until("\"node-x\" was never seen in ");
     terminal.until("[y/N] ");
     terminal.line("no");
     terminal.prompt();
     assert_eq!(terminal.status(), 75);
     assert_eq!(handoff(), Value::Null);
-    terminal.line(&format!("t handoff -g {GROUP} --to node-x"));
+    terminal.line(&format!("t move --when-idle -g {GROUP} --to node-x"));
     terminal.until("[y/N] ");
     terminal.line("yes");
     terminal.prompt();
     assert_eq!(terminal.status(), 0);
     assert_eq!(handoff(), "node-x");
-    let shown = terminal.run(&format!("t handoff -g {GROUP} --to node-a"));
+    let shown = terminal.run(&format!("t move --when-idle -g {GROUP} --to node-a"));
     assert!(!shown.contains("[y/N]"), "{shown}");
     assert_eq!(handoff(), "node-a");
 }
@@ -266,7 +270,7 @@ fn the_clients_of_the_store_are_listed_for_a_shell(site: &Site) {
     site.short("node-a").end().with_code(0);
     site.short("node-b").end().with_code(0);
     ended(site, "expect -g job node-e").with_code(0);
-    let line = ["clients", "--", "handoff", "-s", site.url.as_str(), "--to"];
+    let line = ["clients", "--", "move", "-s", site.url.as_str(), "--to"];
     let listed = site.store.bare(&line).end().with_code(0);
     assert_eq!(listed.stdout, "node-a\nnode-b\nnode-e\n");
 }

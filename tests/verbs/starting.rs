@@ -112,7 +112,7 @@ fn a_start_that_fails_after_the_grant_gives_the_token_back(site: &Site) {
         .job(&["true"])
         .end()
         .with_code(0);
-    site.verb(&["handoff", "-g", GROUP, "--to", "node-b"])
+    site.verb(&["move", "--when-idle", "-g", GROUP, "--to", "node-b"])
         .end()
         .with_code(0);
     let ended = greedy(site, "node-b").job(&[script]).end().with_code(127);

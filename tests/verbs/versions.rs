@@ -57,7 +57,7 @@ fn fields_of_the_future_survive_every_swap(site: &Site) {
     assert!(left.contains("red") && left.contains("slow"), "{left}");
     assert!(!left.contains("calm"), "{left}");
     site.verb(&["resume", "-g", GROUP]).end().with_code(0);
-    site.verb(&["handoff", "-g", GROUP, "--to", "node-b"])
+    site.verb(&["move", "--when-idle", "-g", GROUP, "--to", "node-b"])
         .end()
         .with_code(0);
     site.short("node-b").end().with_code(0);

@@ -15,6 +15,9 @@ use super::window::Window;
 use super::words::{Facts, class_of, plural, state};
 use crate::report::printable::printable;
 
+/// The heading of the page.
+const TITLE: &str = "tokenrun";
+
 const STYLE: &str = include_str!("style.css");
 
 /// Nothing is requested from anywhere, and nothing is executed.
@@ -22,7 +25,6 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The whole document.
 pub(super) fn document(facts: &Facts<'_>, groups: &[Group], view: &View) -> Markup {
-    let title = printable(facts.title);
     let grave = troubled(groups) + facts.unreadable.len();
     html! {
         (DOCTYPE)
@@ -38,7 +40,7 @@ pub(super) fn document(facts: &Facts<'_>, groups: &[Group], view: &View) -> Mark
                 meta name="referrer" content="no-referrer";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={ "tokenrun " (env!("CARGO_PKG_VERSION")) };
-                title { @if grave > 0 { "(" (grave) ") " } (title) }
+                title { @if grave > 0 { "(" (grave) ") " } (TITLE) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
@@ -48,7 +50,7 @@ pub(super) fn document(facts: &Facts<'_>, groups: &[Group], view: &View) -> Mark
                         aria-label={ "Show the last " (window.word()) };
                 }
                 (svg::shared(view)) (plots::shared(view))
-                header { (heading(&title, facts, view)) (numbers(groups, facts)) }
+                header { (heading(facts, view)) (numbers(groups, facts)) }
                 main {
                     (attention(groups, facts))
                     (overview(groups, view))
@@ -71,10 +73,10 @@ fn troubled(groups: &[Group]) -> usize {
     troubled.count()
 }
 
-fn heading(title: &str, facts: &Facts<'_>, view: &View) -> Markup {
+fn heading(facts: &Facts<'_>, view: &View) -> Markup {
     let now = view.wall();
     html! {
-        h1 { (title) }
+        h1 { (TITLE) }
         p class="about" {
             span { "Store " code { (printable(facts.store)) } }
             " "

@@ -20,10 +20,9 @@ fn view(row: &Row, groups: usize) -> View {
     }
 }
 
-fn facts<'a>(title: &'a str, unreadable: &'a [(String, String)]) -> Facts<'a> {
+fn facts<'a>(store: &'a str, unreadable: &'a [(String, String)]) -> Facts<'a> {
     Facts {
-        title,
-        store: title,
+        store,
         unreadable,
         is_shortened: false,
         refresh: None,
@@ -140,7 +139,7 @@ fn a_page_says_what_it_shows() {
     let page = page_of("plain");
     for text in [
         "<html lang=\"en\">",
-        "<title>(1) plain</title>",
+        "<title>(1) tokenrun</title>",
         "Last day: 1 run: 1 failed, killed or timed out; 1 failover; 1 refusal; 1 act",
         "a → b (takeover)",
         "1 refusal of c (plain)",

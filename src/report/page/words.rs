@@ -10,7 +10,6 @@ use super::marks::{Counts, Kind};
 /// What a page says beside its groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    pub title: &'a str,
     /// The store's name.
     pub store: &'a str,
     /// The groups that can't be read, and what is wrong with them.

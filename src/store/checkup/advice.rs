@@ -36,32 +36,20 @@ pub fn precise(duration: Duration) -> String {
     rounded(duration.saturating_add(SECOND / 2))
 }
 
-/// How long several tries took; zero if there were none.
-struct Spread {
-    middle: Duration,
-    longest: Duration,
-}
-
-fn spread(round_trips: &[Duration]) -> Spread {
-    let mut sorted = round_trips.to_vec();
-    sorted.sort_unstable();
-    Spread {
-        middle: sorted.get(sorted.len() / 2).copied().unwrap_or_default(),
-        longest: sorted.last().copied().unwrap_or_default(),
-    }
-}
-
 /// Checks whether a call has time enough, if it may have to try so many servers. `what`: the
 /// measured operation.
 #[must_use]
 pub fn round_trip(what: &str, round_trips: &[Duration], timing: &Timing, servers: usize) -> Check {
     const STEP: &str = "round_trip";
-    let Spread { middle, longest } = spread(round_trips);
+    let mut sorted = round_trips.to_vec();
+    sorted.sort_unstable();
+    let middle = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+    let longest = sorted.last().copied().unwrap_or_default();
     let found = format!(
         "{what} {} in the middle and {} at most, in {} tries",
         precise(middle),
         precise(longest),
-        round_trips.len()
+        sorted.len()
     );
     let servers = u32::try_from(servers.max(1)).unwrap_or(u32::MAX);
     let needed = longest.saturating_mul(ROUND_TRIPS.saturating_mul(servers));
@@ -186,6 +174,7 @@ fn whole_ms(duration: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::super::Verdict;
+    use super::super::pinned::pin;
     use super::*;
     use crate::token::Wishes;
     use proptest::prelude::*;
@@ -238,6 +227,33 @@ mod tests {
         assert_eq!(said.verdict, Verdict::Warn);
         assert_eq!(said.remedy.unwrap(), "give --store-timeout 2s or more");
         assert_eq!(round_trip("it takes", &[], &t, 0).verdict, Verdict::Fine);
+    }
+
+    #[test]
+    fn the_texts_are_pinned() {
+        let ms = |n| Duration::from_millis(n);
+        let (usual, short) = (timing_of(10, 300, 10, 1_000), timing_of(5, 60, 5, 2_000));
+        let slow = timing_of(120, 300, 10, 10_000);
+        let name = GroupName::new("nightly").unwrap();
+        let trips = [ms(1), ms(90), ms(20)];
+        pin(
+            "advice",
+            [
+                (
+                    "quick",
+                    vec![round_trip("an answer takes", &trips, &usual, 1)],
+                ),
+                (
+                    "slow",
+                    vec![round_trip("an answer takes", &trips, &usual, 2)],
+                ),
+                ("never", vec![round_trip("an answer takes", &[], &usual, 0)]),
+                ("usual", vec![timing(&usual, true)]),
+                ("short with a failover", vec![timing(&short, true)]),
+                ("few heartbeats", vec![timing(&slow, false)]),
+                ("no group", vec![group(&name, None, &usual)]),
+            ],
+        );
     }
 
     proptest! {

@@ -8,6 +8,7 @@ use super::advice::precise;
 use crate::duration::rounded;
 use crate::store::Trouble;
 use crate::sys::clock::LocalClock;
+use crate::token::swap::EPOCH_FENCE_STEP;
 
 /// How many samples are taken, and the pause between: a second in all.
 const SAMPLES: usize = 20;
@@ -106,7 +107,7 @@ fn step(samples: &[Sample]) -> i64 {
 }
 
 /// `3ms ahead of`, `1h behind`.
-pub(in crate::store) fn apart(us: i64) -> String {
+fn apart(us: i64) -> String {
     let length = Duration::from_micros(us.unsigned_abs());
     if us < 0 {
         format!("{} behind", precise(length))
@@ -156,6 +157,37 @@ pub(in crate::store) fn judge(samples: &[Sample]) -> Check {
     Check::fine(STEP, found)
 }
 
+/// How far apart two servers' clocks may be for the fence to rise in a failover.
+const FENCE_US: u64 = EPOCH_FENCE_STEP.unsigned_abs() * 1_000;
+
+/// Checks that the servers' clocks are close enough for the fence to rise in a failover.
+pub(in crate::store) fn between(servers: &[(String, Option<Offset>)]) -> Option<Check> {
+    const STEP: &str = "clocks";
+    let (first, origin) = servers.first()?;
+    let origin = origin.as_ref()?;
+    let mut found = Vec::new();
+    let mut widest = 0_u64;
+    for (name, clock) in servers.get(1..)? {
+        let clock = clock.as_ref()?;
+        // The smallest possible difference.
+        let most = clock.most_us.saturating_sub(origin.least_us);
+        let least = clock.least_us.saturating_sub(origin.most_us);
+        let distance = if least > 0 { least } else { most.min(0) };
+        widest = widest.max(distance.unsigned_abs());
+        found.push(format!("{name} is {} {first}", apart(least.midpoint(most))));
+    }
+    let found = found.join("; ");
+    match widest {
+        _ if found.is_empty() => None,
+        ..FENCE_US => Some(Check::fine(STEP, found)),
+        FENCE_US.. => Some(Check::warn(
+            STEP,
+            format!("{found}: after a failover the fence may be lower than before"),
+            "run chrony or another NTP client on every server",
+        )),
+    }
+}
+
 /// Stamps in the future show that a clock was set back. `ahead_ms`: how far the newest is ahead.
 pub(in crate::store) fn stamps(ahead_ms: i64) -> Check {
     const STEP: &str = "stamps";
@@ -176,6 +208,7 @@ pub(in crate::store) fn stamps(ahead_ms: i64) -> Check {
 #[cfg(test)]
 mod tests {
     use super::super::Verdict;
+    use super::super::pinned::pin;
     use super::*;
 
     /// Answers 50 ms apart, each within 2 ms, by a clock that is so far ahead.
@@ -225,6 +258,44 @@ mod tests {
         // By a twelfth of 50 ms each time.
         let slewed: Vec<i64> = (0..6).map(|n| n * 4_166).collect();
         assert_eq!(step(&answers(&slewed)), 0);
+    }
+
+    #[test]
+    fn the_texts_are_pinned() {
+        pin(
+            "clock",
+            [
+                ("agree", vec![judge(&answers(&[0; 5]))]),
+                ("ahead", vec![judge(&answers(&[3_600_000_000; 5]))]),
+                ("behind", vec![judge(&answers(&[-3_600_000_000; 5]))]),
+                ("forward", vec![judge(&answers(&[0, 0, 500_000, 500_000]))]),
+                ("back", vec![judge(&answers(&[0, 0, -500_000, -500_000]))]),
+                ("silent", vec![judge(&[])]),
+                ("stamps", vec![stamps(2), stamps(3_600_000)]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_server_a_minute_off_is_a_warning_in_both_directions() {
+        let server = |name: &str, ahead_us: i64| {
+            let offset = Offset {
+                least_us: ahead_us - 500,
+                most_us: ahead_us + 500,
+            };
+            (name.to_owned(), Some(offset))
+        };
+        for (ahead, verdict) in [
+            (0, Verdict::Fine),
+            (59_000_000, Verdict::Fine),
+            (61_000_000, Verdict::Warn),
+            (-61_000_000, Verdict::Warn),
+        ] {
+            let both = [server("a", 0), server("b", ahead)];
+            assert_eq!(between(&both).unwrap().verdict, verdict, "{ahead}");
+        }
+        assert!(between(&[server("a", 0)]).is_none());
+        assert!(between(&[server("a", 0), ("b".to_owned(), None)]).is_none());
     }
 
     #[test]

@@ -83,25 +83,21 @@ pub(in crate::store) fn room(directory: &Path) -> Check {
     const STEP: &str = "room";
     let written = file::create_unnamed_in(directory)
         .and_then(|mut file| file.write_all(&[0; ROOM]).and_then(|()| file.sync_data()));
-    let found = |error: &io::Error| format!("{} KiB can't be written: {error}", ROOM / 1_024);
-    match written {
-        Ok(()) => Check::fine(STEP, format!("{} KiB can be written", ROOM / 1_024)),
-        Err(error) => match Errno::of(&error) {
-            Some(Errno::ENOSPC | Errno::EDQUOT) => {
-                Check::fail(STEP, Trouble::Unavailable, found(&error), "make room there")
-            }
-            Some(Errno::EIO) => {
-                let remedy = "the disk is broken (dmesg)";
-                Check::fail(STEP, Trouble::Unavailable, found(&error), remedy)
-            }
-            Some(Errno::EFBIG) => {
-                let remedy = "raise the file size limit (ulimit -f)";
-                Check::fail(STEP, Trouble::Misconfigured, found(&error), remedy)
-            }
-            // The file system has no such files.
-            _ => Check::unknown(STEP, found(&error), "look at the free space (df)"),
-        },
-    }
+    let Err(error) = written else {
+        return Check::fine(STEP, format!("{} KiB can be written", ROOM / 1_024));
+    };
+    let found = format!("{} KiB can't be written: {error}", ROOM / 1_024);
+    let (trouble, remedy) = match Errno::of(&error) {
+        Some(Errno::ENOSPC | Errno::EDQUOT) => (Trouble::Unavailable, "make room there"),
+        Some(Errno::EIO) => (Trouble::Unavailable, "the disk is broken (dmesg)"),
+        Some(Errno::EFBIG) => {
+            let remedy = "raise the file size limit (ulimit -f)";
+            (Trouble::Misconfigured, remedy)
+        }
+        // The file system has no such files.
+        _ => return Check::unknown(STEP, found, "look at the free space (df)"),
+    };
+    Check::fail(STEP, trouble, found, remedy)
 }
 
 /// What to do about an error that no right to the path would mend.

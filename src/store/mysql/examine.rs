@@ -1,29 +1,55 @@
-//! Examining a store of MySQL or MariaDB for `doctor`: each server of it, step by step, over the kind of
-//! connection that a run makes. Every step has the time of a store's call, and nothing is written.
+//! Examining a store of MySQL or MariaDB for `doctor`: what a server is asked, and which facts its answers are.
 
-mod clock;
-mod connecting;
-mod durability;
-mod rights;
-mod server;
-mod tables;
-
-use std::time::Duration;
+mod rules;
 
 use super::cells::Cells;
-use super::link::Session;
-use super::settings::Settings;
-use super::statements::{Statements, WHICH_SERVER, sql};
+use super::fault::{Said, code};
+use super::link::{Link, Missing as _};
+use super::schema::{self, Found};
+use super::settings::{Settings, SslMode};
+use super::statements::{PROCEDURES, Statements, WHICH_SERVER, sql};
 use super::tokens;
-use crate::store::Trouble;
-use crate::store::checkup::clock::{Sample, judge};
-use crate::store::checkup::{Check, Tell, advice};
-use crate::store::net::host::{Host, Settings as _};
+use super::wire::Answer;
+use crate::store::checkup::rules::{Facts, Rule};
+use crate::store::checkup::walk::{self, Ended, Examined, For};
+use crate::store::checkup::{Check, Tell, clock};
+use crate::store::net::dial::{Ends, ends};
 use crate::store::sql::cell::Cell;
 use crate::token::{GroupName, Timing};
 
-use self::durability::Facts;
-use self::server::Server;
+type Server<'a, 'b> = walk::Server<'a, 'b, Link>;
+
+/// The rights on tables, each with a statement that needs it.
+const RIGHTS: [(&str, &str); 4] = [
+    ("SELECT", "EXPLAIN SELECT {column} FROM {table}"),
+    ("UPDATE", "EXPLAIN UPDATE {table} SET {column} = {column}"),
+    (
+        "INSERT",
+        "EXPLAIN INSERT INTO {table} SELECT * FROM {table}",
+    ),
+    ("DELETE", "EXPLAIN DELETE FROM {table}"),
+];
+
+/// Each table, a column of it, and how many of the rights it needs.
+const TABLES: [(&str, &str, usize); 11] = [
+    ("tokenrun_meta", "one", 2),
+    ("tokenrun_tokens", "token_group", 3),
+    ("tokenrun_fences", "token_group", 3),
+    ("tokenrun_runs", "token_group", 4),
+    ("tokenrun_waiters", "token_group", 4),
+    ("tokenrun_acts", "token_group", 4),
+    ("tokenrun_refusals", "token_group", 4),
+    ("tokenrun_refusal_totals", "token_group", 3),
+    ("tokenrun_outputs", "token_group", 4),
+    ("tokenrun_done_keys", "token_group", 4),
+    ("tokenrun_resources", "resource", 3),
+];
+
+/// A call without effect: no token has this name or this fence.
+const CALL: &str = "CALL tokenrun_fence('', -1)";
+
+/// The error by which the procedure refuses a fence that is stale.
+const STALE: u16 = 1644;
 
 /// Examines every server that the settings name.
 pub fn examine(
@@ -32,205 +58,210 @@ pub fn examine(
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) {
-    for warning in &settings.warnings {
-        tell(Check::warn("settings", warning, "see to that file"));
-    }
-    let several = settings.servers.hosts.len() > 1;
-    let mut writable = Vec::new();
-    let mut fails_over = several;
-    for host in &settings.servers.hosts {
-        let name = host.to_string();
-        let mut on_host = |check: Check| tell(if several { check.on(&name) } else { check });
-        match examine_host(settings, host, timing, group, &mut on_host) {
-            Met::Writable { id, has_replicas } => {
-                // Two names of one server are one.
-                if writable.iter().all(|(known, _)| *known != id) {
-                    writable.push((id, name));
-                }
-                fails_over |= has_replicas;
-            }
-            Met::ReadOnly | Met::Not => {}
-        }
-    }
-    if several {
-        let names: Vec<String> = writable.into_iter().map(|(_, name)| name).collect();
-        tell(primary(&names));
-    }
-    tell(advice::timing(timing, fails_over));
+    let mut settings = settings.clone();
+    settings.timeout = timing.store_timeout;
+    walk::examine::<Link>(&settings, timing, group, tell);
 }
 
-/// A server, as far as it was met.
-enum Met {
-    Writable { id: String, has_replicas: bool },
-    ReadOnly,
-    Not,
-}
+impl Examined for Link {
+    const RULES: &'static [Rule] = rules::RULES;
 
-/// Whether one server of several accepts writes.
-fn primary(writable: &[String]) -> Check {
-    const STEP: &str = "primary";
-    match writable {
-        [] => Check::fail(
-            STEP,
-            Trouble::Unavailable,
-            "no server accepts writes",
-            "have one server without read_only",
-        ),
-        [one] => Check::fine(STEP, format!("{one} accepts writes, and no other")),
-        several => Check::fail(
-            STEP,
-            Trouble::Misconfigured,
-            format!(
-                "several servers accept writes: {}; each can grant the token",
-                several.join(", ")
-            ),
-            "set read_only = ON on all but one",
-        ),
+    fn facts(settings: &Settings) -> Facts {
+        let mut facts = Facts::default();
+        facts.extend(rules::WORDS);
+        facts.set("user", &settings.user);
+        facts.set("database", &settings.database);
+        facts.flag("verified", settings.tls.mode >= SslMode::VerifyCa);
+        facts
     }
-}
 
-fn examine_host(
-    settings: &Settings,
-    host: &Host,
-    timing: &Timing,
-    group: Option<&GroupName>,
-    tell: &mut Tell<'_>,
-) -> Met {
-    let mut only = settings.only(host);
-    only.timeout = timing.store_timeout;
-    let mut connection = Session::new(only);
-    let mut addresses = Vec::new();
-    let looked = connection.look_up(timing.store_timeout);
-    let connected = looked.and_then(|found| {
-        addresses = found;
-        connection.connect(timing.store_timeout)
-    });
-    if let Some(check) = connecting::name(host, &addresses) {
-        tell(check);
+    fn wire(&self) -> (Option<Ends>, bool) {
+        (ends(&self.socket), self.secured)
     }
-    if let Err(fault) = connected {
-        let checks = connecting::failed(settings, host, &fault);
-        checks.into_iter().for_each(&mut *tell);
-        return Met::Not;
-    }
-    tell(connecting::connected(host, &connection));
-    tell(connecting::tls(settings, host, &connection));
-    let found = format!("as {} to {}", settings.user, settings.database);
-    tell(Check::fine("login", found));
-    let mut server = Server {
-        connection,
-        limit: timing.store_timeout,
-        tell,
-    };
-    let several = settings.servers.hosts.len() > 1;
-    server
-        .examine(timing, settings, group, several)
-        .unwrap_or(Met::Not)
-}
 
-impl Server<'_, '_> {
-    fn examine(
-        &mut self,
-        timing: &Timing,
-        settings: &Settings,
-        group: Option<&GroupName>,
-        several: bool,
-    ) -> Option<Met> {
-        let facts = match self.connection.ask(self.limit, sql!("doctor_facts")) {
-            Err(failed) if failed.is_elsewhere => {
-                let check = read_only(several);
-                self.tell(check);
-                return Some(Met::ReadOnly);
-            }
-            Err(_) => Facts::of(&self.ask("server", sql!("doctor_facts"))?),
-            Ok(answer) => Facts::of(&answer),
-        };
-        self.tell(durability::release(&facts));
-        self.proxy()?;
-        let samples = clock::samples(self)?;
-        let stands_still = clock::stands_still(self)?;
-        self.tell(stands_still.unwrap_or_else(|| judge(&samples)));
-        let trips: Vec<Duration> = samples.iter().map(Sample::round_trip).collect();
-        let servers = settings.servers.hosts.len();
-        self.tell(advice::round_trip(
-            "an answer takes",
-            &trips,
-            timing,
-            servers,
-        ));
-        let readable = rights::examine(self, &settings.database)?;
-        for check in durability::judge(&facts, several) {
-            self.tell(check);
+    fn refused(said: &Said) -> (&'static str, &'static str) {
+        rules::refused(said)
+    }
+
+    fn identify(server: &mut Server<'_, '_>) -> Result<(), Ended> {
+        server.judge("tls");
+        let answer = server.session.ask(server.limit, sql!("doctor_facts"));
+        if matches!(&answer, Err(failed) if failed.is_elsewhere) {
+            server.facts.flag("elsewhere", true);
+            server.judge("server");
+            return Err(Ended);
         }
-        if readable {
-            tables::engines(self)?;
-            tables::fence(self);
-            clock::stamps(self)?;
-            self.group(timing, group)?;
+        let answer = answer.map_err(|failed| (failed.error.trouble, failed.error.what));
+        let answer = server.answered("server", For::Runs, answer)?.ok_or(Ended)?;
+        server.facts.extend(pairs(&answer));
+        derive(&mut server.facts);
+        server.judge("server");
+        if let Some(session) = server.session.link().map(|link| link.session)
+            && learn(server, "proxy", sql!("doctor_session"))?
+        {
+            server.facts.set("greeted", session);
+            server.judge("proxy");
         }
-        let answer = self.ask("server", WHICH_SERVER)?;
-        let id = Cells::first(&answer)?.needed_text().ok()?.to_owned();
-        Some(Met::Writable {
-            id,
-            has_replicas: facts.number("slaves_connected") > 0,
-        })
+        learn(server, "server", WHICH_SERVER)?;
+        server.facts.flag("writable", true);
+        learn(server, "clock", sql!("doctor_clock")).map(drop)
     }
 
-    /// Whether a program that speaks the protocol is between this process and the server: the number of the
-    /// session is then not the one that the login named, whose low 32 bits are on the wire.
-    fn proxy(&mut self) -> Option<()> {
-        const STEP: &str = "proxy";
-        let answer = self.ask(STEP, sql!("doctor_session"))?;
-        let id = Cells::first(&answer)?.needed_number().ok()?;
-        let greeted = self.connection.link()?.session;
-        if i64::from(greeted) == id & 0xffff_ffff {
-            return Some(());
-        }
-        self.tell(Check::warn(
-            STEP,
-            format!(
-                "a proxy answers in the place of the server: its session is {greeted}, the server's is {id}"
-            ),
-            "let the proxy send all statements of tokenrun's user to the server that accepts writes, reads \
-             too, and keep each session on one connection (ProxySQL: transaction_persistent, no rules for \
-             SELECT); or name the servers themselves in the store",
-        ));
-        Some(())
+    fn time(server: &mut Server<'_, '_>) -> Result<Option<i64>, Ended> {
+        learn(server, "clock", sql!("doctor_time"))?;
+        Ok(server.facts.take("now_us").and_then(|it| it.parse().ok()))
     }
 
-    fn group(&mut self, timing: &Timing, group: Option<&GroupName>) -> Option<()> {
-        let Some(group) = group else {
-            return Some(());
-        };
+    fn inspect(server: &mut Server<'_, '_>, group: Option<&GroupName>) -> Result<(), Ended> {
+        let readable = rights(server)?;
+        server.judge("durability");
+        match server.judged("cluster") {
+            Some(check) => server.tell(check),
+            None => drop(server.judge("replication")),
+        }
+        if !readable {
+            return Ok(());
+        }
+        engines(server)?;
+        fence(server);
+        if learn(server, "stamps", sql!("doctor_stamps"))? {
+            server.tell(clock::stamps(server.facts.number("ahead_ms")));
+        }
+        let Some(group) = group else { return Ok(()) };
         let values = [Cell::text(group), Cell::Text(None)];
         let statement = Statements::default().of(sql!("read"), &values);
-        let answer = self.ask("group", &statement)?;
-        let row = answer.rows.first()?;
-        let check = match tokens::from_row(&answer, row) {
-            Ok(row) => advice::group(group, row.as_ref(), timing),
-            Err(bad) => Check::fail(
-                "group",
-                Trouble::Misconfigured,
-                format!("the row's {} {}", bad.column, bad.what),
-                "correct it in the table tokenrun_tokens, or put a backup back",
-            ),
-        };
-        self.tell(check);
-        Some(())
+        let answer = ask(server, "group", &statement)?.unwrap_or_default();
+        if let Some(row) = answer.rows.first() {
+            server.group(group, tokens::from_row(&answer, row), "tokenrun_tokens");
+        }
+        Ok(())
     }
 }
 
-fn read_only(several: bool) -> Check {
-    const STEP: &str = "server";
-    let found = "read_only is on";
-    if several {
-        return Check::fine(STEP, found);
-    }
-    Check::fail(
-        STEP,
-        Trouble::Unavailable,
-        format!("{found}, and no token can be written here"),
-        "name the server that accepts writes, or all servers that may become it \
-         (mysql://user@db1,db2/database)",
-    )
+fn ask(
+    server: &mut Server<'_, '_>,
+    step: &'static str,
+    statement: &str,
+) -> Result<Option<Answer>, Ended> {
+    let answer = server.session.ask(server.limit, statement);
+    let answer = answer.map_err(|failed| (failed.error.trouble, failed.error.what));
+    server.answered(step, For::Runs, answer)
 }
+
+/// Adds the columns of an answer's first row to the facts. `false`: there is no answer.
+fn learn(server: &mut Server<'_, '_>, step: &'static str, statement: &str) -> Result<bool, Ended> {
+    let answer = ask(server, step, statement)?.unwrap_or_default();
+    let Some(mut cells) = Cells::first(&answer) else {
+        return Ok(false);
+    };
+    for name in &answer.names {
+        if let Ok(Some(text)) = cells.text() {
+            server.facts.set(name, text);
+        }
+    }
+    Ok(true)
+}
+
+/// An answer of two columns, names and values.
+fn pairs(answer: &Answer) -> impl Iterator<Item = (&str, &str)> {
+    answer.rows.iter().filter_map(|row| {
+        let mut cells = Cells::new(answer, row, 0);
+        Some((cells.text().ok()??, cells.text().ok()?.unwrap_or_default()))
+    })
+}
+
+/// Adds what follows from a server's variables.
+fn derive(facts: &mut Facts) {
+    let is_mariadb = facts.text("version").contains("MariaDB");
+    facts.set("kind", if is_mariadb { "MariaDB" } else { "MySQL" });
+    let method = facts.text("innodb_flush_method").to_lowercase();
+    facts.set("flush_method", method);
+    let connected = facts.number("slaves_connected");
+    facts.flag("fails_over", connected > 0);
+    let replicas = match connected {
+        0 => "a binary log".to_owned(),
+        1 => "a binary log, and a replica that is connected".to_owned(),
+        count => format!("a binary log, and {count} replicas that are connected"),
+    };
+    facts.set("replicas", replicas);
+}
+
+/// Checks whether the tables exist, and the rights on them: the server is asked how it would carry a statement
+/// out, which it tells only those who may. `true`: the store can be read.
+fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
+    const STEP: &str = "rights";
+    let serves = match schema::look(&mut server.session, server.limit) {
+        Ok(Found::Complete(oldest) | Found::NoProcedures(oldest)) => {
+            schema::check(server.facts.text("database"), oldest.as_deref())
+        }
+        Ok(Found::Missing) => {
+            server.facts.flag("no_tables", true);
+            server.judge(STEP);
+            return Ok(false);
+        }
+        Err(failed) => {
+            let remedy = "give the user what tokenrun init --print-sql prints";
+            Err(failed.error.remedy(remedy))
+        }
+    };
+    if let Err(error) = serves {
+        let remedy = error.remedy.unwrap_or_default();
+        server.tell(Check::fail(STEP, error.trouble, error.what, remedy));
+        return Ok(false);
+    }
+    let mut missing = Vec::new();
+    for (table, column, needed) in TABLES {
+        for (right, statement) in RIGHTS.iter().take(needed) {
+            let statement = statement
+                .replace("{table}", table)
+                .replace("{column}", column);
+            let Err(failed) = server.session.ask(server.limit, &statement) else {
+                continue;
+            };
+            if failed.code().is_some_and(|it| code::DENIED.contains(&it)) {
+                missing.push(format!("{right} on {table}"));
+            } else if failed.has_no_tables() {
+                missing.push(format!("the table {table}"));
+            }
+        }
+    }
+    let Some(answer) = ask(server, STEP, sql!("doctor_routines"))? else {
+        return Ok(false);
+    };
+    let callable: Vec<&str> = (answer.rows.iter())
+        .filter_map(|row| Cells::new(&answer, row, 0).text().ok().flatten())
+        .collect();
+    // Jobs call the fence; this user need not.
+    let own = PROCEDURES.iter().map(|(name, _)| *name);
+    let own = own.filter(|name| *name != "tokenrun_fence");
+    let absent = own.filter(|name| !callable.contains(name));
+    missing.extend(absent.map(|name| format!("EXECUTE on {name}")));
+    server.facts.set("missing", missing.join(", "));
+    Ok(server.judge(STEP))
+}
+
+/// Tells each table whose engine excludes nothing, because it has no transactions.
+fn engines(server: &mut Server<'_, '_>) -> Result<(), Ended> {
+    let answer = ask(server, "tables", sql!("doctor_engines"))?.unwrap_or_default();
+    for (table, engine) in pairs(&answer) {
+        server.facts.set("table", table);
+        server.facts.set("engine", engine);
+        server.judge("tables");
+    }
+    Ok(())
+}
+
+/// Checks whether a job can call the procedure of the fence: it runs with the rights of the user who made it.
+fn fence(server: &mut Server<'_, '_>) {
+    let Err(failed) = server.session.ask(server.limit, CALL) else {
+        return;
+    };
+    // It answers; or the right to call it is missing, which the user of runs does not need.
+    if ![Some(STALE), Some(code::NO_EXECUTE)].contains(&failed.code()) {
+        server.facts.set("uncallable", failed.error.what);
+        server.judge("fence");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -56,6 +56,10 @@ impl host::Settings for Settings {
         &mut self.servers
     }
 
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     fn name(&self) -> String {
         let hosts = self.servers.hosts.iter().map(|host| host.to_string());
         let hosts = hosts.collect::<Vec<_>>().join(",");

@@ -126,6 +126,11 @@ pub trait Settings: Clone {
     /// The store's name in messages, without a password.
     fn name(&self) -> String;
 
+    /// Warnings for the user.
+    fn warnings(&self) -> &[String] {
+        &[]
+    }
+
     /// True if all servers are on this host, by their sockets.
     fn is_near(&self) -> bool {
         self.servers().hosts.iter().all(Host::is_unix)

@@ -253,11 +253,6 @@ impl Session {
     pub(super) fn ends(&self) -> Option<Ends> {
         self.link().and_then(Link::ends)
     }
-
-    /// True if the connection goes by TLS.
-    pub(super) fn is_secured(&self) -> bool {
-        self.link().is_some_and(|link| link.secured)
-    }
 }
 
 /// What the server's answer means.

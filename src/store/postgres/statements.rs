@@ -94,34 +94,6 @@ impl Statements {
             .join(&self.schema)
     }
 
-    pub(super) fn doctor_server(&self) -> String {
-        self.fill(sql!("doctor_server"))
-    }
-
-    pub(super) fn doctor_pooler(&self) -> String {
-        self.fill(sql!("doctor_pooler"))
-    }
-
-    pub(super) fn doctor_clock(&self) -> String {
-        self.fill(sql!("doctor_clock"))
-    }
-
-    pub(super) fn doctor_stamps(&self) -> String {
-        self.fill(sql!("doctor_stamps"))
-    }
-
-    pub(super) fn doctor_rights(&self) -> String {
-        self.fill(sql!("doctor_rights"))
-    }
-
-    pub(super) fn doctor_replication(&self) -> String {
-        self.fill(sql!("doctor_replication"))
-    }
-
-    pub(super) fn doctor_limits(&self) -> String {
-        self.fill(sql!("doctor_limits"))
-    }
-
     pub(super) fn schema_version(&self) -> String {
         self.fill(sql!("schema_version"))
     }

@@ -1,25 +1,21 @@
-//! Examining a Redis or Valkey store for `doctor`: each server of it, step by step, over the kind of
-//! connection that a run makes. Every step has the time of a store's call, and nothing is written.
+//! Examining a Redis or Valkey store for `doctor`: what a server is asked, and which facts its answers are.
 
-mod findings;
+mod rules;
 
-use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::time::Duration;
+use redis::{Cmd, Value};
 
-use redis::Value;
-
-use self::findings::Info;
 use super::fault::{Fault, RIGHTS, Said};
-use super::link::Session;
+use super::link::Link;
 use super::settings::Settings;
 use super::{RedisKv, RedisStore};
-use crate::store::checkup::clock::{self, Sample};
+use crate::store::Tokens as _;
+use crate::store::checkup::rules::{Facts, Rule};
+use crate::store::checkup::walk::{self, Ended, Examined};
 use crate::store::checkup::{Check, Tell, advice};
-use crate::store::net::deadline::{Activity, TimedOut};
-use crate::store::net::host::{Host, Place, Settings as _};
-use crate::store::{Tokens as _, Trouble};
+use crate::store::net::dial::{Ends, ends};
 use crate::token::{GroupName, Timing};
+
+type Server<'a, 'b> = walk::Server<'a, 'b, Link>;
 
 const APPLICATION: &str = "tokenrun doctor";
 
@@ -29,6 +25,25 @@ const COMMANDS: [&str; 13] = [
     "PUBLISH", "TIME", "INFO",
 ];
 
+/// Tells which of the commands the user has no right to. It changes nothing.
+const MISSING: &str = "local missing = {}
+    for i = 2, #ARGV do
+      local one = ARGV[i] == 'PUBLISH' and ARGV[1] .. 'released:x' or ARGV[1] .. 'x'
+      if not redis.acl_check_cmd(ARGV[i], one, 'x', 'x', 'x') and not redis.acl_check_cmd(ARGV[i], one)
+        and not redis.acl_check_cmd(ARGV[i], one, 'x', 'x') then
+        missing[#missing + 1] = ARGV[i]
+      end
+    end
+    return missing";
+
+/// Settings that INFO does not tell.
+const SETTINGS: [&str; 4] = [
+    "appendfsync",
+    "no-appendfsync-on-rewrite",
+    "min-replicas-to-write",
+    "min-replicas-max-lag",
+];
+
 /// Examines every server that the settings name.
 pub fn examine(
     settings: &Settings,
@@ -36,239 +51,181 @@ pub fn examine(
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) {
-    let several = settings.servers.hosts.len() > 1;
-    let mut masters = Vec::new();
-    let mut has_replicas = false;
-    for host in &settings.servers.hosts {
-        let name = host.to_string();
-        let mut on_host = |check: Check| tell(if several { check.on(&name) } else { check });
-        let mut only = settings.only(host);
-        only.application = APPLICATION.replace(' ', "_");
-        let mut server = Server {
-            connection: Session::new(only),
-            timing,
-            several,
-            tell: &mut on_host,
-        };
-        if let Some(info) = server.examine(host, group) {
-            has_replicas |= info.number("connected_slaves") > 0;
-            let process = info.process().to_owned();
-            // Two names may be of one server.
-            let is_known = masters.iter().any(|(_, other)| *other == process);
-            if info.is_master() && !is_known {
-                masters.push((name, process));
-            }
-        }
-    }
-    if several {
-        let names: Vec<String> = masters.into_iter().map(|(name, _)| name).collect();
-        tell(findings::primary(&names));
-    }
-    tell(advice::timing(timing, several || has_replicas));
+    let mut settings = settings.clone();
+    settings.application = APPLICATION.replace(' ', "_");
+    walk::examine::<Link>(&settings, timing, group, tell);
 }
 
-struct Server<'a, 'b> {
-    connection: Session,
-    timing: &'a Timing,
-    several: bool,
-    tell: &'a mut Tell<'b>,
+impl Examined for Link {
+    const RULES: &'static [Rule] = rules::RULES;
+
+    fn facts(settings: &Settings) -> Facts {
+        let mut facts = Facts::default();
+        facts.extend(rules::WORDS);
+        facts.set("user", settings.user.as_deref().unwrap_or("default"));
+        facts.set("database", format!("database {}", settings.database));
+        facts.set("prefix", &settings.prefix);
+        facts
+    }
+
+    fn wire(&self) -> (Option<Ends>, bool) {
+        (ends(&self.socket), self.secured)
+    }
+
+    fn refused(said: &Said) -> (&'static str, &'static str) {
+        rules::refused(said)
+    }
+
+    fn identify(server: &mut Server<'_, '_>) -> Result<(), Ended> {
+        server.judge("tls");
+        match ask(server, &redis::cmd("INFO")) {
+            Ok(said) => {
+                let said = text(&said);
+                let pairs = said.lines().filter_map(|line| line.split_once(':'));
+                server
+                    .facts
+                    .extend(pairs.map(|(name, value)| (name, value.trim())));
+            }
+            Err(fault) => {
+                server.tell(refusal("server", &fault, ""));
+                return Err(Ended);
+            }
+        }
+        derive(&mut server.facts);
+        let is_usable = server.judge("server");
+        let is_master = rules::is_master(&server.facts);
+        server.facts.flag("writable", is_master);
+        server.facts.flag("usable", is_master && is_usable);
+        Ok(())
+    }
+
+    fn time(server: &mut Server<'_, '_>) -> Result<Option<i64>, Ended> {
+        let said = ask(server, &redis::cmd("TIME"));
+        Ok(said.ok().and_then(|said| micros(&said)))
+    }
+
+    fn inspect(server: &mut Server<'_, '_>, group: Option<&GroupName>) -> Result<(), Ended> {
+        if !server.facts.has("usable") {
+            return Ok(());
+        }
+        rights(server);
+        for name in SETTINGS {
+            let value = second(ask(server, redis::cmd("CONFIG").arg("GET").arg(name)));
+            server.facts.extend(value.map(|value| (name, value)));
+        }
+        count_replicas(&mut server.facts);
+        let mut watchers = redis::cmd("PUBSUB");
+        watchers.arg("NUMSUB").arg("__sentinel__:hello");
+        let watched = second(ask(server, &watchers)).unwrap_or_default();
+        server.facts.set("watched", watched);
+        for step in ["memory", "durability", "replicas", "cluster", "sentinel"] {
+            server.judge(step);
+        }
+        read(server, group);
+        Ok(())
+    }
 }
 
-impl Server<'_, '_> {
-    fn tell(&mut self, check: Check) {
-        (self.tell)(check);
-    }
+fn ask(server: &mut Server<'_, '_>, command: &Cmd) -> Result<Value, Fault> {
+    server.session.command(server.limit, command)
+}
 
-    /// The server's own words, if it could be examined.
-    fn examine(&mut self, host: &Host, group: Option<&GroupName>) -> Option<Info> {
-        let limit = self.timing.store_timeout;
-        let looked = self.connection.look_up(limit);
-        if let (Place::Tcp { to: name, .. }, Ok(found)) = (&host.place, &looked) {
-            let found: Vec<String> = found.iter().map(|it| it.ip().to_string()).collect();
-            let said = match found.as_slice() {
-                [one] if one == name => format!("{name} is an address"),
-                several => format!("{name} is {}", several.join(", ")),
-            };
-            self.tell(Check::fine("name", said));
-        }
-        let said = looked.and_then(|_| self.connection.command(limit, &redis::cmd("INFO")));
-        let info = match said {
-            Ok(said) => Info::of(&text(&said)),
-            Err(fault) => {
-                let check = self.failed(host, &fault);
-                self.tell(check);
-                return None;
-            }
-        };
-        self.tell(Check::fine("port", format!("connected to {host}")));
-        let settings = self.connection.settings();
-        let (user, database) = (settings.user.clone(), settings.database);
-        self.tell(Check::fine(
-            "login",
-            format!(
-                "as {} to database {database}",
-                user.as_deref().unwrap_or("default")
-            ),
-        ));
-        let secured = self.connection.link().is_some_and(|link| link.secured);
-        if let Some(check) = findings::tls(host, secured) {
-            self.tell(check);
-        }
-        let server = findings::server(&info, self.several);
-        let is_usable = !matches!(server.verdict, crate::store::checkup::Verdict::Fail(_));
-        self.tell(server);
-        self.clock();
-        if info.is_master() && is_usable {
-            self.master(host, &info, group);
-        }
-        Some(info)
+/// The second of the values of an answer.
+fn second(said: Result<Value, Fault>) -> Option<String> {
+    match said.ok()? {
+        Value::Array(pair) => pair.get(1).map(text),
+        _ => None,
     }
+}
 
-    fn master(&mut self, host: &Host, info: &Info, group: Option<&GroupName>) {
-        let rights = self.rights();
-        self.tell(rights);
-        let fsync = self.setting("appendfsync");
-        let rewrite = self.setting("no-appendfsync-on-rewrite");
-        self.tell(findings::memory(info));
-        self.tell(findings::durability(
-            info,
-            fsync.as_deref(),
-            rewrite.as_deref(),
-        ));
-        let [needed, lag] = ["min-replicas-to-write", "min-replicas-max-lag"].map(|name| {
-            let value = self.setting(name);
-            value.and_then(|value| value.parse().ok())
-        });
-        for check in [
-            findings::replicas(info, needed, lag),
-            findings::cluster(info),
-        ] {
-            check.into_iter().for_each(&mut *self.tell);
+/// Adds what follows from the fields of INFO.
+fn derive(facts: &mut Facts) {
+    let (kind, release) = match facts.text("valkey_version") {
+        "" => ("Redis", facts.text("redis_version")),
+        version => ("Valkey", version),
+    };
+    let release = release.to_owned();
+    let place = match facts.text("role") {
+        "master" => "a master".to_owned(),
+        "slave" => facts.fill("a replica of {master_host}:{master_port}"),
+        other => other.to_owned(),
+    };
+    let number = |name: &str| facts.text(name).parse::<u64>().unwrap_or_default();
+    let (used, most) = (number("used_memory"), number("maxmemory"));
+    let (has_replicas, percent) = (
+        number("connected_slaves") > 0,
+        used.saturating_mul(100).checked_div(most),
+    );
+    let policy = facts.text("maxmemory_policy");
+    let memory = match percent {
+        None => format!("no limit, policy {policy}"),
+        Some(used) => format!("{used} % of maxmemory is used, policy {policy}"),
+    };
+    let id = facts.text("run_id").to_owned();
+    facts.extend([("kind", kind.to_owned()), ("release", release)]);
+    facts.extend([("place", place), ("memory", memory), ("id", id)]);
+    facts.set("used", percent.unwrap_or_default());
+    facts.flag(
+        "almost_full",
+        most > 0 && used.saturating_mul(10) > most.saturating_mul(9),
+    );
+    facts.flag("fails_over", has_replicas);
+}
+
+/// Adds how many replicas writes need at least.
+fn count_replicas(facts: &mut Facts) {
+    let needed = facts.text("min-replicas-to-write").parse::<u64>();
+    facts.set("least", needed.unwrap_or(1));
+}
+
+/// Checks whether the scripts may do everything.
+fn rights(server: &mut Server<'_, '_>) {
+    let prefix = &server.session.settings().prefix;
+    let mut command = redis::cmd("EVAL");
+    command.arg(MISSING).arg(1).arg(format!("{prefix}tokens"));
+    command.arg(prefix).arg(&COMMANDS);
+    match ask(server, &command) {
+        Ok(missing) => {
+            server.facts.set("missing", text(&missing));
+            server.judge("rights");
         }
-        if self.has_sentinel() {
-            self.tell(findings::sentinel(info));
-        }
-        self.read(host, group);
-    }
-
-    fn failed(&self, host: &Host, fault: &Fault) -> Check {
-        let error = fault.store_error(self.connection.store_name(), &host.to_string());
-        let step = match fault {
-            Fault::TimedOut(TimedOut { doing, .. }) | Fault::Io(doing, _) => match doing {
-                Activity::LookingUp => "name",
-                Activity::Securing => "tls",
-                _ => "port",
-            },
-            Fault::Tls(..) => "tls",
-            Fault::Said(said) if said.is_full() => "port",
-            Fault::Said(Said::Answer { .. }) => "login",
-            _ => "port",
-        };
-        let remedy = error.remedy.unwrap_or_else(|| match fault {
-            Fault::Said(Said::Answer { .. }) => "see the server's log".into(),
-            _ => "see whether the server runs, listens there, and can be reached from here".into(),
-        });
-        Check::fail(step, error.trouble, fault.words(), remedy)
-    }
-
-    /// Asks the time again and again.
-    fn clock(&mut self) {
-        let limit = self.timing.store_timeout;
-        let taken = clock::samples(|| {
-            let said = self.connection.command(limit, &redis::cmd("TIME"));
-            Ok::<_, Infallible>(said.ok().and_then(|said| micros(&said)))
-        });
-        let Ok(samples) = taken;
-        self.tell(clock::judge(&samples));
-        let trips: Vec<Duration> = samples.iter().map(Sample::round_trip).collect();
-        let timing = self.timing;
-        self.tell(advice::round_trip("an answer takes", &trips, timing, 1));
-    }
-
-    /// Whether the scripts may do everything: asked in a script, which changes nothing.
-    fn rights(&mut self) -> Check {
-        const STEP: &str = "rights";
-        let script = "local missing = {}
-            for i = 2, #ARGV do
-              local one = ARGV[i] == 'PUBLISH' and ARGV[1] .. 'released:x' or ARGV[1] .. 'x'
-              if not redis.acl_check_cmd(ARGV[i], one, 'x', 'x', 'x') and not redis.acl_check_cmd(ARGV[i], one)
-                and not redis.acl_check_cmd(ARGV[i], one, 'x', 'x') then
-                missing[#missing + 1] = ARGV[i]
-              end
-            end
-            return missing";
-        let mut command = redis::cmd("EVAL");
-        let prefix = self.connection.settings().prefix.clone();
-        command.arg(script).arg(1).arg(format!("{prefix}tokens"));
-        command.arg(&prefix);
-        for name in COMMANDS {
-            command.arg(name);
-        }
-        let remedy = format!("ACL SETUSER … ~{prefix}* &{prefix}* and the commands of tokenrun");
-        let limit = self.timing.store_timeout;
-        match self.connection.command(limit, &command) {
-            Ok(Value::Array(missing)) if missing.is_empty() => {
-                Check::fine(STEP, format!("all commands on the keys {prefix}*"))
-            }
-            Ok(missing) => {
-                let found = format!("no right to {}", text(&missing));
-                Check::fail(STEP, Trouble::Denied, found, remedy)
-            }
-            Err(fault) => {
-                let remedy = match fault.remedy() {
-                    Some(RIGHTS) => remedy,
-                    Some(other) => other.to_owned(),
-                    None => "see the server's log".to_owned(),
-                };
-                Check::fail(STEP, fault.trouble(), fault.words(), remedy)
-            }
+        Err(fault) => {
+            let all = "ACL SETUSER … ~{prefix}* &{prefix}* and the commands of tokenrun";
+            let check = refusal("rights", &fault, &server.facts.fill(all));
+            server.tell(check);
         }
     }
+}
 
-    /// A setting, if this user may read it.
-    fn setting(&mut self, name: &str) -> Option<String> {
-        let mut command = redis::cmd("CONFIG");
-        command.arg("GET").arg(name);
-        let said = self.connection.command(self.timing.store_timeout, &command);
-        match said.ok()? {
-            Value::Array(pair) => pair.get(1).map(text),
-            _ => None,
-        }
-    }
+/// A command failed. `rights`: what to do if a right is missing.
+fn refusal(step: &'static str, fault: &Fault, rights: &str) -> Check {
+    let remedy = match fault.remedy() {
+        Some(RIGHTS) if !rights.is_empty() => rights,
+        Some(other) => other,
+        None => "see the server's log",
+    };
+    Check::fail(step, fault.trouble(), fault.words(), remedy)
+}
 
-    /// Whether a Sentinel watches the server, if this user may see that.
-    fn has_sentinel(&mut self) -> bool {
-        let mut command = redis::cmd("PUBSUB");
-        command.arg("NUMSUB").arg("__sentinel__:hello");
-        let said = self.connection.command(self.timing.store_timeout, &command);
-        let Ok(Value::Array(pair)) = said else {
-            return false;
-        };
-        pair.get(1).is_some_and(|count| *count != Value::Int(0))
-    }
-
-    /// Reads a token as a run does: this group's, or any.
-    fn read(&mut self, host: &Host, group: Option<&GroupName>) {
-        let Ok(any) = GroupName::new("doctor") else {
-            return;
-        };
-        let only = self.connection.settings().only(host);
-        let timeout = self.timing.store_timeout;
-        let mut store = RedisStore::new(RedisKv::new(only, timeout, APPLICATION));
-        let check = match (store.read(group.unwrap_or(&any)), group) {
-            (Ok(_), None) => return,
-            (Ok(reading), Some(group)) => advice::group(group, reading.row.as_ref(), self.timing),
-            (Err(error), group) => Check::fail(
-                if group.is_some() { "group" } else { "read" },
-                error.trouble,
-                error.what.clone(),
-                error
-                    .remedy
-                    .unwrap_or_else(|| "see the server's log".into()),
-            ),
-        };
-        self.tell(check);
-    }
+/// Reads a token as a run does: this group's, or any.
+fn read(server: &mut Server<'_, '_>, group: Option<&GroupName>) {
+    let Ok(any) = GroupName::new("doctor") else {
+        return;
+    };
+    let kv = RedisKv::new(server.session.settings().clone(), server.limit, APPLICATION);
+    let check = match (RedisStore::new(kv).read(group.unwrap_or(&any)), group) {
+        (Ok(_), None) => return,
+        (Ok(reading), Some(group)) => advice::group(group, reading.row.as_ref(), server.timing),
+        (Err(error), group) => Check::fail(
+            if group.is_some() { "group" } else { "read" },
+            error.trouble,
+            error.what.clone(),
+            error
+                .remedy
+                .unwrap_or_else(|| "see the server's log".into()),
+        ),
+    };
+    server.tell(check);
 }
 
 /// An answer as a text; several with blanks between.
@@ -292,11 +249,5 @@ fn micros(value: &Value) -> Option<i64> {
     part(0)?.checked_mul(1_000_000)?.checked_add(part(1)?)
 }
 
-impl Info {
-    /// The fields of an answer to INFO.
-    fn of(text: &str) -> Self {
-        let pairs = text.lines().filter_map(|line| line.split_once(':'));
-        let owned = pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
-        Self(owned.collect::<BTreeMap<_, _>>())
-    }
-}
+#[cfg(test)]
+mod tests;

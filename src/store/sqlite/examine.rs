@@ -1,7 +1,9 @@
 //! Examining a SQLite store for `doctor`. It writes nothing, and creates no store.
 
+mod rules;
+
 use std::fs::{self, File, Metadata};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use self::rules::RULES;
 use super::SqliteStore;
 use super::clock::{Clock as _, HostClock};
 use super::companion::companion;
@@ -18,6 +21,7 @@ use super::file::{SCHEMA_STEP, SCHEMA_VERSION, check_header, locate};
 use super::lock_owner::lock_owner;
 use super::schema::stored_version;
 use crate::duration::rounded;
+use crate::store::checkup::rules::{Facts, judge};
 use crate::store::checkup::{Check, Tell, advice, directory};
 use crate::store::{StoreError, Tokens as _, Trouble, filesystem};
 use crate::sys::file::{self, Access};
@@ -37,7 +41,9 @@ pub fn examine(path: &Path, timing: &Timing, group: Option<&GroupName>, tell: &m
     // A file system that hangs must not hang the examination: the thread is left behind.
     let looking = thread::Builder::new().spawn(move || {
         let mut send = |check| drop(sender.send(check));
-        look(&path, &timing, group.as_ref(), &mut send);
+        if let Err(check) = look(&path, &timing, group.as_ref(), &mut send) {
+            send(check);
+        }
         send(advice::timing(&timing, false));
     });
     if let Err(error) = looking {
@@ -75,62 +81,53 @@ fn failed(step: &'static str, error: &StoreError) -> Check {
     Check::fail(step, error.trouble, error.what.as_str(), remedy)
 }
 
-/// `None` ends the examination: the failed check has been reported.
+/// A failed check ends the examination.
 fn look(
     path: &Path,
     timing: &Timing,
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
-) -> Option<()> {
-    let report = |result: Result<Location, StoreError>, tell: &mut Tell<'_>| match result {
-        Ok(location) => Some(location),
-        Err(error) => {
-            tell(failed("path", &error));
-            None
-        }
-    };
-    let location = report(locate(path), tell)?;
-    let parent = location.path.parent().unwrap_or(Path::new("/")).to_owned();
+) -> Result<(), Check> {
+    let location = locate(path).map_err(|error| failed("path", &error))?;
+    let parent = location.path.parent().unwrap_or(Path::new("/"));
     let found = fs::metadata(&location.path);
     tell(Check::fine("path", location.name.clone()));
-    tell(on_file_system(&location, &parent, found.is_ok()));
-    let check = directory::of_database(&parent);
-    let is_writable = !matches!(check.verdict, crate::store::checkup::Verdict::Fail(_));
+    tell(on_file_system(&location, parent, found.is_ok()));
+    let check = directory::of_database(parent);
+    let is_writable = !check.failed();
     tell(check);
     if is_writable && parent.is_dir() {
-        tell(directory::room(&parent));
+        tell(directory::room(parent));
     }
+    let mut facts = Facts::default();
+    facts.set("epoch", HostClock::new().now().epoch);
+    let clock = judge(RULES, "clock", &facts).into_iter();
     let found = match found {
         Ok(found) => found,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            tell(Check::fine(
-                "file",
-                "there is none yet: the first run makes it",
-            ));
-            tell(host_clock());
-            return None;
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let none = "there is none yet: the first run makes it";
+            tell(Check::fine("file", none));
+            clock.for_each(tell);
+            return Ok(());
         }
-        Err(error) => {
-            tell(failed("file", &location.io("find", &location.path, &error)));
-            return None;
-        }
+        Err(error) => return Err(failed("file", &location.io("find", &location.path, &error))),
     };
-    let check = file(&location, &found);
-    let is_wrong = matches!(check.verdict, crate::store::checkup::Verdict::Fail(_));
-    tell(check);
-    tell(host_clock());
+    let check = file(&location, &found, &mut facts);
+    let is_wrong = check.as_ref().is_none_or(Check::failed);
+    check.into_iter().chain(clock).for_each(&mut *tell);
     tell(directory::locks(Some(&companion(&location.path, "-locks"))));
     if is_wrong || found.len() == 0 {
-        return None;
+        return Ok(());
     }
-    if !format(&location, tell)? {
-        return None;
-    }
-    let serves = in_database(&location, timing, tell)?;
-    if serves {
+    let is_logged = has_log(&location).map_err(|error| failed("format", &error))?;
+    facts.flag("wal", is_logged);
+    judge(RULES, "journal_mode", &facts)
+        .into_iter()
+        .for_each(&mut *tell);
+    if in_database(&location, timing, &mut facts, tell)? {
         in_tables(&location, timing, group, tell);
     }
-    Some(())
+    Ok(())
 }
 
 fn on_file_system(location: &Location, parent: &Path, is_there: bool) -> Check {
@@ -153,176 +150,98 @@ fn on_file_system(location: &Location, parent: &Path, is_there: bool) -> Check {
     }
 }
 
-fn file(location: &Location, found: &Metadata) -> Check {
+fn file(location: &Location, found: &Metadata, facts: &mut Facts) -> Option<Check> {
     const STEP: &str = "file";
-    let misconfigured = Trouble::Misconfigured;
-    if !found.is_file() {
-        return Check::fail(
-            STEP,
-            misconfigured,
-            "this is not a file but a directory, a device or a socket",
-            "give the path of a file",
-        );
-    }
-    if found.nlink() > 1 {
-        let found = format!(
-            "it has {} names (hard links), and a log and locks for each",
-            found.nlink()
-        );
-        return Check::fail(
-            STEP,
-            misconfigured,
-            found,
-            "remove all but one, or use symbolic links",
-        );
-    }
-    if let Err(error) = location.check_companions() {
-        return failed(STEP, &error);
+    facts.flag("other", !found.is_file());
+    facts.set("names", found.nlink());
+    if found.is_file()
+        && found.nlink() <= 1
+        && let Err(error) = location.check_companions()
+    {
+        return Some(failed(STEP, &error));
     }
     let owned = directory::owner(&location.path, found);
-    for (path, what) in [
-        (location.path.clone(), "it"),
-        (
-            companion(&location.path, "-wal"),
-            "the log beside it (-wal)",
-        ),
-        (
-            companion(&location.path, "-shm"),
-            "the log's index beside it (-shm)",
-        ),
-    ] {
-        match file::check(&path, Access::ReadAndWrite) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => {
-                let whose = fs::metadata(&path).map(|found| directory::owner(&path, &found));
+    let places = ["", "-wal", "-shm"].map(|end| companion(&location.path, end));
+    let names = [
+        "it",
+        "the log beside it (-wal)",
+        "the log's index beside it (-shm)",
+    ];
+    for (path, what) in places.iter().zip(names) {
+        match file::check(path, Access::ReadAndWrite) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                let whose = fs::metadata(path).map(|found| directory::owner(path, &found));
                 let whose = whose.unwrap_or_else(|_| owned.clone());
-                return Check::fail(
-                    STEP,
-                    Trouble::Denied,
-                    format!("{what} can't be read and written: {error} ({whose})"),
-                    directory::remedy_of(&error).unwrap_or(
-                        "run as its owner, give it to this user (chown), or give another path",
-                    ),
+                let opened = directory::remedy_of(&error).unwrap_or(
+                    "run as its owner, give it to this user (chown), or give another path",
                 );
+                let closed = format!("{what} can't be read and written: {error} ({whose})");
+                facts.extend([("closed", &*closed), ("opened", opened)]);
+                break;
             }
+            _ => {}
         }
     }
-    if found.len() == 0 {
-        return Check::fine(STEP, "it is empty: the first run makes a store of it");
-    }
-    if found.mode() & 0o002 != 0 {
-        let found = format!("{owned}; every user may write to it");
-        return Check::warn(STEP, found, "chmod o-w");
-    }
-    Check::fine(STEP, format!("{owned}, {} KiB", found.len() / 1024))
+    facts.set("owned", owned);
+    facts.flag("empty", found.len() == 0);
+    facts.flag("open", found.mode() & 0o002 != 0);
+    facts.set("size", found.len() / 1024);
+    judge(RULES, STEP, facts)
 }
 
-fn host_clock() -> Check {
-    const STEP: &str = "clock";
-    let epoch = HostClock::new().now().epoch.to_string();
-    if epoch.starts_with("boot:") {
-        return Check::fine(
-            STEP,
-            format!("CLOCK_BOOTTIME, {epoch}: a step of the wall clock changes nothing"),
-        );
-    }
-    Check::warn(
-        STEP,
-        "this boot, or what a time namespace adds to its clock, is unknown: no age is compared, and each is \
-         waited for instead",
-        "mount /proc for this process",
-    )
-}
-
-/// Checks the header, before SQLite touches the file. Whether it is a tokenrun store.
-fn format(location: &Location, tell: &mut Tell<'_>) -> Option<bool> {
-    const STEP: &str = "journal_mode";
+/// Checks the header, before SQLite touches the file: it is a store. `true`: it has a log (WAL).
+fn has_log(location: &Location) -> Result<bool, StoreError> {
     // SQLite does not have the file open here: closing it would drop SQLite's locks.
     let opened =
         File::open(&location.path).map_err(|error| location.io("read", &location.path, &error));
-    match opened.and_then(|mut file| check_header(location, &mut file)) {
-        Err(error) => {
-            tell(failed("format", &error));
-            None
-        }
-        Ok(true) => {
-            tell(Check::fine(STEP, "wal, as it should be"));
-            Some(true)
-        }
-        Ok(false) => {
-            tell(Check::warn(
-                STEP,
-                "the log (WAL) was taken off the file",
-                "nothing: the next write of a run puts it back; find out who did it",
-            ));
-            Some(true)
-        }
-    }
+    check_header(location, &mut opened?)
 }
 
-/// Checks with SQLite itself. Whether this program can use the tables.
-fn in_database(location: &Location, timing: &Timing, tell: &mut Tell<'_>) -> Option<bool> {
+/// Checks with SQLite itself. `true`: this program can use the tables.
+fn in_database(
+    location: &Location,
+    timing: &Timing,
+    facts: &mut Facts,
+    tell: &mut Tell<'_>,
+) -> Result<bool, Check> {
     let limit = timing.store_timeout;
-    let report = |step: &'static str, error: &rusqlite::Error, tell: &mut Tell<'_>| {
-        tell(failed(step, &location.sqlite("examine it", error, limit)));
+    let at = |step| {
+        move |error: rusqlite::Error| failed(step, &location.sqlite("examine it", &error, limit))
     };
-    let connection = match open(&location.path, limit) {
-        Ok(connection) => connection,
-        Err(error) => {
-            report("schema", &error, tell);
-            return None;
-        }
-    };
-    let serves = match stored_version(&connection) {
-        Ok(stored) => {
-            let check = schema(stored);
-            let serves = stored / SCHEMA_STEP >= SCHEMA_VERSION
-                && !matches!(check.verdict, crate::store::checkup::Verdict::Fail(_));
-            tell(check);
-            serves
-        }
-        Err(error) => {
-            report("schema", &error, tell);
-            return None;
-        }
-    };
-    match lock_owner(&location.path) {
-        Some(owner) => tell(Check::fine(
-            "writer",
-            format!("at this moment it is {owner}"),
-        )),
-        None => tell(Check::fine(
-            "writer",
-            "no process is writing at this moment",
-        )),
-    }
-    let mut trips = Vec::new();
-    for _ in 0..SAMPLES {
-        let begun = Instant::now();
-        match Transaction::new_unchecked(&connection, TransactionBehavior::Immediate) {
-            // Dropped: nothing was written.
-            Ok(transaction) => drop(transaction),
-            Err(error) => {
-                report("writer", &error, tell);
-                return Some(serves);
-            }
-        }
-        let locked = begun.elapsed();
-        trips.push(locked + page_written(&location.path).unwrap_or_default());
-    }
-    tell(advice::round_trip(
-        "its lock and a page on the disk take",
-        &trips,
-        timing,
-        1,
-    ));
-    Some(serves)
+    sqlite_files::guard();
+    let connection = super::connect(&location.path, limit).map_err(at("schema"))?;
+    let stored = stored_version(&connection).map_err(at("schema"))?;
+    let schema = schema(stored, facts);
+    let serves =
+        stored / SCHEMA_STEP >= SCHEMA_VERSION && !schema.as_ref().is_some_and(Check::failed);
+    facts.extend(lock_owner(&location.path).map(|owner| ("owner", owner)));
+    let writer = judge(RULES, "writer", facts);
+    schema.into_iter().chain(writer).for_each(&mut *tell);
+    let trips: rusqlite::Result<Vec<Duration>> = (0..SAMPLES)
+        .map(|_| committed(&connection, location))
+        .collect();
+    tell(trips.map_or_else(at("writer"), |trips| {
+        advice::round_trip("its lock and a page on the disk take", &trips, timing, 1)
+    }));
+    Ok(serves)
 }
 
-fn open(path: &Path, limit: Duration) -> rusqlite::Result<Connection> {
-    sqlite_files::guard();
-    super::connect(path, limit)
+fn schema(stored: i64, facts: &mut Facts) -> Option<Check> {
+    facts.set("version", stored / SCHEMA_STEP);
+    facts.set("oldest_reader", stored % SCHEMA_STEP);
+    facts.set("knows", SCHEMA_VERSION);
+    judge(RULES, "schema", facts)
+}
+
+/// How long a commit takes: the lock, after which nothing is written, and a page.
+fn committed(connection: &Connection, location: &Location) -> rusqlite::Result<Duration> {
+    let begun = Instant::now();
+    drop(Transaction::new_unchecked(
+        connection,
+        TransactionBehavior::Immediate,
+    )?);
+    let locked = begun.elapsed();
+    Ok(locked + page_written(&location.path).unwrap_or_default())
 }
 
 /// How long a page takes to the disk, in an unnamed file beside the store. `None` where the file
@@ -334,32 +253,6 @@ fn page_written(path: &Path) -> Option<Duration> {
     file.write_all(&PAGE).ok()?;
     file.sync_data().ok()?;
     Some(begun.elapsed())
-}
-
-fn schema(stored: i64) -> Check {
-    const STEP: &str = "schema";
-    let misconfigured = Trouble::Misconfigured;
-    let (version, oldest_reader) = (stored / SCHEMA_STEP, stored % SCHEMA_STEP);
-    let found = format!("version {version}, and this tokenrun knows {SCHEMA_VERSION}");
-    match version {
-        SCHEMA_VERSION => Check::fine(STEP, found),
-        ..=0 => Check::fail(
-            STEP,
-            misconfigured,
-            format!("{found}: no tokenrun ever made that"),
-            "move the file away, or put a backup back",
-        ),
-        older if older < SCHEMA_VERSION => {
-            Check::fine(STEP, format!("{found}; the next run adds what is new"))
-        }
-        _ if oldest_reader <= SCHEMA_VERSION => Check::fine(STEP, found),
-        _ => Check::fail(
-            STEP,
-            misconfigured,
-            format!("{found}; it is for programs that know version {oldest_reader}"),
-            "install a newer tokenrun",
-        ),
-    }
 }
 
 /// Reads the tables as a run would.
@@ -394,6 +287,7 @@ mod tests {
     use super::super::file::user_version;
     use super::*;
     use crate::store::checkup::Verdict;
+    use crate::store::checkup::pinned::pin;
 
     #[test]
     fn schemas_are_judged_by_their_oldest_reader() {
@@ -406,7 +300,18 @@ mod tests {
             (-1_001, Verdict::Fail(Trouble::Misconfigured)),
             (i64::MIN, Verdict::Fail(Trouble::Misconfigured)),
         ] {
-            assert_eq!(schema(stored).verdict, verdict, "{stored}");
+            let check = schema(stored, &mut Facts::default()).unwrap();
+            assert_eq!(check.verdict, verdict, "{stored}");
         }
+    }
+
+    #[test]
+    fn the_texts_of_schemas_are_pinned() {
+        let stored = [user_version(), 1_001, 9_001, 9_009, 0, -1_001];
+        let cases = stored.map(|stored| {
+            let check = schema(stored, &mut Facts::default());
+            (stored.to_string(), check.into_iter().collect())
+        });
+        pin("sqlite_schema", cases);
     }
 }

@@ -76,6 +76,10 @@ impl host::Settings for Settings {
         &mut self.servers
     }
 
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     fn name(&self) -> String {
         let hosts = self.servers.hosts.iter().map(named).collect::<Vec<_>>();
         format!(

@@ -1,3 +1,3 @@
 -- Since version 16, system_user is the method, a colon and the authenticated name. It is NULL if the
 -- server required no authentication.
-SELECT split_part(system_user, ':', 1) AS method
+SELECT coalesce(split_part(system_user, ':', 1), 'trust') AS method

@@ -1,0 +1,300 @@
+//! An act of an operator on one token: `pause`, `resume`, `move`, `expect`, `revoke`,
+//! `release`, `fence raise` and `once forget`.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use super::super::shared::failure::{Failure, STORE_FAILED};
+use super::super::shared::groups::unknown_group;
+use super::order::Wish;
+use crate::exit::{self, Exit};
+use crate::report::acts::{ActObject, Performed, done, has_it, held, nothing, stays_paused};
+use crate::report::log::Log;
+use crate::report::printable::quoted;
+use crate::report::rfc3339;
+use crate::run::ending::of_trouble;
+use crate::store::Trouble;
+use crate::store::{Reading, Store, StoreError, check_reader};
+use crate::sys::random;
+use crate::token::operator::{Effect, perform};
+use crate::token::{
+    Act, ActRecord, Actor, ClientId, GroupName, Others, Pause, Row, SessionId, State, StoreTime,
+    Swapped, Version,
+};
+
+/// How long after it was sent an act may still happen.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// How often an act is retried because another client wrote the row: a holder does at every
+/// heartbeat, so that more than a few conflicts are no coincidence.
+const TRIES: u32 = 100;
+
+/// The pause before the next try.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What came of a wish for one group.
+#[derive(Debug)]
+pub(crate) struct Acted {
+    /// What was done.
+    pub(crate) performed: Vec<Done>,
+    pub(crate) exit: Exit,
+    /// The effect that is still to come, if it can be waited for.
+    pub(crate) effect: Option<ToCome>,
+}
+
+/// An act that was performed.
+#[derive(Debug)]
+pub(crate) struct Done {
+    record: Box<ActRecord>,
+    /// Until when the job that lost its token may still run, at most.
+    old_job_until: Option<String>,
+}
+
+impl Done {
+    /// The act, as JSON shows it.
+    pub(crate) fn shown(&self) -> Performed<'_> {
+        Performed {
+            act: ActObject::of(&self.record),
+            old_job_until: self.old_job_until.clone(),
+        }
+    }
+}
+
+/// The effect of an act that happens later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ToCome {
+    /// This session ends its job and frees the token.
+    Ended(ClientId, SessionId),
+    /// This client may have the token.
+    Taken(ClientId),
+}
+
+/// Carries a wish out, unless the row has that state already.
+///
+/// # Errors
+/// If the store is unusable, the group is unknown, or other clients write without end.
+pub(crate) fn act(
+    store: &mut dyn Store,
+    group: &GroupName,
+    wish: &Wish,
+    actor: &Actor,
+    log: &mut Log,
+) -> Result<Acted> {
+    if let Wish::Move(to) = wish {
+        return moved(store, group, to, actor, log);
+    }
+    let (row, made) = make(store, group, wish, actor, &|_| true)?;
+    let effect = match (wish, row.session(), row.client_bound()) {
+        (Wish::Act(Act::Revoke), Some(session), Some(client)) => {
+            Some(ToCome::Ended(client.clone(), session.clone()))
+        }
+        _ => None,
+    };
+    let exit = match &made {
+        Made::Held(_) => Exit::Code(exit::NOT_NOW),
+        _ => Exit::OK,
+    };
+    Ok(Acted {
+        performed: report(store.name(), &row, made, log).into_iter().collect(),
+        exit,
+        effect,
+    })
+}
+
+/// Hands the token off, then revokes it from another client that runs the job. In this order: the
+/// token is reserved before it is free.
+fn moved(
+    store: &mut dyn Store,
+    group: &GroupName,
+    to: &ClientId,
+    actor: &Actor,
+    log: &mut Log,
+) -> Result<Acted> {
+    let runs_on = |row: &Row| match &row.state {
+        State::Running { client, .. } => Some(client.clone()),
+        State::Free | State::Idle { .. } => None,
+    };
+    let handoff = Wish::Act(Act::Handoff(to.clone()));
+    let elsewhere = |row: &Row| runs_on(row).is_none_or(|client| client != *to);
+    let (row, made) = make(store, group, &handoff, actor, &elsewhere)?;
+    if matches!(made, Made::Unneeded) {
+        log.write(&has_it(to, group, store.name()), false);
+        return Ok(Acted {
+            performed: Vec::new(),
+            exit: Exit::OK,
+            effect: None,
+        });
+    }
+    let mut performed: Vec<Done> = report(store.name(), &row, made, log).into_iter().collect();
+    let by_another = |row: &Row| runs_on(row).is_some_and(|client| client != *to);
+    let (row, made) = make(store, group, &Wish::Act(Act::Revoke), actor, &by_another)?;
+    performed.extend(report(store.name(), &row, made, log));
+    Ok(Acted {
+        performed,
+        exit: Exit::OK,
+        effect: Some(ToCome::Taken(to.clone())),
+    })
+}
+
+/// Reports what was made of a row, and gives the act if it was performed.
+fn report(store: &str, row: &Row, made: Made, log: &mut Log) -> Option<Done> {
+    match made {
+        Made::Unneeded => None,
+        Made::Nothing(act) => {
+            log.write(&nothing(&act, row, store), false);
+            None
+        }
+        Made::Held(act) => {
+            log.write(&held(&act, row, store), false);
+            None
+        }
+        Made::StaysPaused(act, pause) => {
+            log.write(&stays_paused(&act, &pause, row, store), false);
+            None
+        }
+        Made::Done {
+            act,
+            record,
+            at,
+            old_job_for,
+        } => {
+            let message = done(&act, row, store, (&record, &at), old_job_for);
+            log.write(&message, false);
+            let until = at.plus(old_job_for).stamp.wall;
+            Some(Done {
+                record,
+                old_job_until: (!old_job_for.is_zero()).then(|| rfc3339(until)),
+            })
+        }
+    }
+}
+
+/// What was made of one row.
+enum Made {
+    Done {
+        act: Act,
+        record: Box<ActRecord>,
+        at: StoreTime,
+        old_job_for: Duration,
+    },
+    /// The row has that state already.
+    Nothing(Act),
+    /// A job runs.
+    Held(Act),
+    /// This pause stays as it is.
+    StaysPaused(Act, Pause),
+    /// The act is not wanted for a row like this.
+    Unneeded,
+}
+
+/// Performs an act on the row as it is now, if that is `wanted`. Returns the row before it.
+fn make(
+    store: &mut dyn Store,
+    group: &GroupName,
+    wish: &Wish,
+    actor: &Actor,
+    wanted: &dyn Fn(&Row) -> bool,
+) -> Result<(Row, Made)> {
+    for _ in 0..TRIES {
+        let Reading { row, now, .. } = store.read(group)?;
+        let Some(row) = row else {
+            return Err(unknown_group(store.name(), group).into());
+        };
+        check_reader(&row)?;
+        if !wanted(&row) {
+            return Ok((row, Made::Unneeded));
+        }
+        match attempt(store, wish, actor, &row, &now)? {
+            Some(made) => return Ok((row, made)),
+            None => thread::sleep(PAUSE),
+        }
+    }
+    let text = format!(
+        "the row of {} in {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
+        quoted(group.as_str()),
+        store.name()
+    );
+    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text).into())
+}
+
+/// One try. `None`: another client wrote the row, or the store was slow.
+fn attempt(
+    store: &mut dyn Store,
+    wish: &Wish,
+    actor: &Actor,
+    row: &Row,
+    now: &StoreTime,
+) -> Result<Option<Made>> {
+    let bits = random::bits64().context("cannot read random bytes")?;
+    let version = Version::from_random(bits);
+    let act = act_of(wish, actor, now);
+    if let Act::Forget(key) = &act {
+        let found = store.once(&row.group, key);
+        if found?.is_none() {
+            return Ok(Some(Made::Nothing(act)));
+        }
+    }
+    let (mut swap, old_job_for) = match perform(&act, row, now, LIMIT, version) {
+        Effect::Running => return Ok(Some(Made::Held(act))),
+        Effect::NotRunning => return Ok(Some(Made::Nothing(act))),
+        Effect::StaysPaused(pause) => return Ok(Some(Made::StaysPaused(act, pause))),
+        Effect::Swap { swap, old_job_for } => (swap, old_job_for),
+    };
+    if is_same(&swap.to, row, &act) {
+        return Ok(Some(Made::Nothing(act)));
+    }
+    let mut record = Box::new(act.record(row, now, version, actor.clone()));
+    swap.act = Some(record.clone());
+    match store.swap(&swap) {
+        Ok(Swapped::Done(at)) => {
+            record.at = at.stamp.wall;
+            Ok(Some(Made::Done {
+                act,
+                record,
+                at,
+                old_job_for,
+            }))
+        }
+        Ok(Swapped::Conflict | Swapped::Expired(_)) => Ok(None),
+        Err(error) => Err(unclear(error)),
+    }
+}
+
+/// Whether the act would change only the version and the time of the request.
+fn is_same(to: &Row, row: &Row, act: &Act) -> bool {
+    let mut to = to.clone();
+    to.version = row.version;
+    if let (Act::Handoff(_), Some(new), Some(old)) =
+        (act, &mut to.document.handoff, &row.document.handoff)
+    {
+        new.at = old.at;
+    }
+    to == *row && !matches!(act, Act::Forget(_))
+}
+
+fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
+    match wish {
+        Wish::Pause(lasts) => Act::Pause(Pause {
+            by: actor.by.clone(),
+            reason: actor.reason.clone().unwrap_or_default(),
+            until: lasts.map(|lasts| now.plus(lasts).stamp.wall),
+            other: Others::new(),
+        }),
+        Wish::Resume { others } => Act::Resume((!others).then(|| actor.by.clone())),
+        Wish::Move(to) => Act::Handoff(to.clone()),
+        Wish::Act(act) => act.clone(),
+    }
+}
+
+/// The error of an act whose answer did not come: its result is unknown.
+fn unclear(error: StoreError) -> anyhow::Error {
+    if matches!(error.trouble, Trouble::Unavailable | Trouble::Gone) {
+        let text = format!(
+            "{error}; it is not known whether that was done: tokenrun history shows it if it was"
+        );
+        return Failure::new(of_trouble(error.trouble), STORE_FAILED, text).into();
+    }
+    error.into()
+}

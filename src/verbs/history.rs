@@ -1,0 +1,225 @@
+//! `tokenrun history`: the runs with their outcomes, the refused ones, and the acts of operators.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::shared::action::{Action, Context};
+use super::shared::groups::{all_of, known};
+use super::shared::options::{GroupsOptions, ScreenOptions, StoreOptions};
+use super::shared::printing::{print, print_json};
+use super::shared::screen::{screen, zone};
+use super::shared::span::Span;
+use super::shared::stores::known_store;
+use crate::cli::GivenTime;
+use crate::cli::values::{self, Word};
+use crate::exit::Exit;
+use crate::report::history::{Entry, Object, history as table};
+use crate::store::history::runs as with_present;
+use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store};
+use crate::token::{ActRecord, ClientId, GroupName, Groups, Outcome, RefusalRecord, RunRecord};
+
+/// The words of `--outcome`.
+static OUTCOMES: [Word<Outcome>; 8] = [
+    word(Outcome::Running),
+    word(Outcome::Succeeded),
+    word(Outcome::Failed),
+    word(Outcome::Signalled),
+    word(Outcome::TimedOut),
+    word(Outcome::Lost),
+    word(Outcome::NotStarted),
+    word(Outcome::Unknown),
+];
+
+const fn word(outcome: Outcome) -> Word<Outcome> {
+    (outcome.as_str(), outcome, "")
+}
+
+/// Show past runs, and how each ended
+#[derive(Debug, Args)]
+pub(super) struct History {
+    #[command(flatten)]
+    groups: GroupsOptions,
+    #[command(flatten)]
+    store: StoreOptions,
+    #[command(flatten)]
+    screen: ScreenOptions,
+    /// Only runs of this client
+    #[arg(long, value_name = "ID", value_parser = values::client)]
+    client: Option<ClientId>,
+    /// Only runs with one of these outcomes, such as failed,lost
+    #[arg(long, value_name = "OUTCOME", value_delimiter = ',', value_parser = values::one_of(&OUTCOMES))]
+    outcome: Vec<Outcome>,
+    /// Only what began at this time or later: 12h (ago), 02:00, yesterday, 2026-11-21, '2026-11-21
+    /// 02:00'
+    ///
+    /// Times are in the zone of this host (TZ); with --utc they are in UTC. A day stands for its
+    /// begin. A time of the day stands for the last time that the clock showed it.
+    #[arg(long, value_name = "TIME", value_parser = GivenTime::parse)]
+    since: Option<GivenTime>,
+    /// Only what began before this time, given as for --since
+    #[arg(long, value_name = "TIME", value_parser = GivenTime::parse)]
+    until: Option<GivenTime>,
+    /// Show refused runs too: the client, the reason, and how often
+    #[arg(long, conflicts_with = "outcome")]
+    refusals: bool,
+    /// The newest N runs, refusals and acts of operators
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    limit: u32,
+    /// An array of JSON objects instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Action for History {
+    fn store(&self) -> Option<&StoreOptions> {
+        Some(&self.store)
+    }
+
+    /// Shows runs, acts of operators, and on request refusals, the newest first. A run whose job could
+    /// not start is one of them.
+    fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
+        let mut store = known_store(&self.store, context.log)?;
+        let store = store.as_mut();
+        let groups = self.groups.groups();
+        let listing = store.list()?;
+        let now = listing.now.stamp.wall;
+        let zone = zone(self.screen.utc);
+        let span = Span::between(self.since, self.until, now, &zone)?;
+        let wanted = wanted(&listing, &groups);
+        let refusals = refusals(store, self, &wanted, span)?;
+        if !refusals.iter().any(|it| groups.single() == Some(&it.group)) {
+            // A group that no node could run yet has no token.
+            known(&listing, &groups, store.name())?;
+        }
+        let groups = wanted;
+        let runs = runs(store, &listing, self, &groups, span)?;
+        let screen = screen(self.screen);
+        let runs = runs.into_iter().map(Box::new);
+        let mut entries: Vec<Entry> = runs.map(Entry::Run).collect();
+        if self.client.is_none() && self.outcome.is_empty() {
+            let acts = acts(store, self.limit, &groups, span)?;
+            let acts = acts.into_iter().map(Box::new).map(Entry::Act);
+            entries = merged(entries, acts.collect());
+        }
+        let refusals = refusals.into_iter().map(Box::new).map(Entry::Refusal);
+        entries = merged(entries, refusals.collect());
+        entries.truncate(usize::try_from(self.limit).unwrap_or(usize::MAX));
+        if self.json {
+            let objects: Vec<_> = entries.iter().map(Object::of).collect();
+            return print_json(&objects);
+        }
+        print(&table(&entries, &listing.now, &screen))
+    }
+}
+
+/// The groups to ask the store about, one by one; a single `None` stands for all at once.
+fn wanted(listing: &Listing, groups: &Groups) -> Vec<Option<GroupName>> {
+    if *groups == Groups::All {
+        return vec![None];
+    }
+    let all = all_of(listing).into_iter();
+    let all = all.filter(|it| groups.has(it.as_str()));
+    let all: BTreeSet<GroupName> = all.chain(groups.single().cloned()).collect();
+    all.into_iter().map(Some).collect()
+}
+
+/// The newest runs in the span, present ones too.
+fn runs(
+    store: &mut dyn Store,
+    listing: &Listing,
+    options: &History,
+    groups: &[Option<GroupName>],
+    span: Span,
+) -> Result<Vec<RunRecord>> {
+    let mut found = Vec::new();
+    for group in groups {
+        let query = RunQuery {
+            group: group.clone(),
+            client: options.client.clone(),
+            outcomes: options.outcome.clone(),
+            since: span.since,
+            until: span.until,
+            limit: Some(options.limit),
+        };
+        let over = store.runs(&query)?;
+        found.extend(with_present(listing, over, &query));
+    }
+    // The order of one query is right even where a clock went back.
+    if groups.len() > 1 {
+        found.sort_by_key(|run| Reverse((run.started_at, run.fence)));
+        found.truncate(usize::try_from(options.limit).unwrap_or(usize::MAX));
+    }
+    Ok(found)
+}
+
+/// The newest acts in the span.
+fn acts(
+    store: &mut dyn Store,
+    limit: u32,
+    groups: &[Option<GroupName>],
+    span: Span,
+) -> Result<Vec<ActRecord>> {
+    let mut found = Vec::new();
+    for group in groups {
+        found.extend(store.acts(&ActQuery {
+            group: group.clone(),
+            since: span.since,
+            until: span.until,
+            limit: Some(limit),
+        })?);
+    }
+    if groups.len() > 1 {
+        found.sort_by_key(|act| Reverse(act.at));
+    }
+    Ok(found)
+}
+
+/// The newest refusals in the span, if they are wanted; otherwise those runs alone that could not start
+/// their job: each is a failure, although it left no run.
+fn refusals(
+    store: &mut dyn Store,
+    options: &History,
+    groups: &[Option<GroupName>],
+    span: Span,
+) -> Result<Vec<RefusalRecord>> {
+    let outcomes = &options.outcome;
+    let fails = outcomes.is_empty() || outcomes.contains(&Outcome::NotStarted);
+    let is_wanted = |it: &RefusalRecord| {
+        let client = options.client.as_ref();
+        client.is_none_or(|client| *client == it.client)
+            && (options.refusals || fails && it.is_unstarted())
+    };
+    let mut found = Vec::new();
+    for group in groups {
+        let refusals = store.refusals(&RefusalQuery {
+            group: group.clone(),
+            since: span.since,
+            until: span.until,
+            // Some of them are picked here.
+            limit: (options.refusals && options.client.is_none()).then_some(options.limit),
+        })?;
+        found.extend(refusals.into_iter().filter(is_wanted));
+    }
+    if groups.len() > 1 {
+        found.sort_by_key(|refusal| Reverse(refusal.last_at));
+    }
+    Ok(found)
+}
+
+/// Merges both, the newest first, each in the store's own order: the order of a group's runs is
+/// right even where a clock went back.
+fn merged(entries: Vec<Entry>, others: Vec<Entry>) -> Vec<Entry> {
+    let mut merged = Vec::with_capacity(entries.len() + others.len());
+    let mut others = others.into_iter().peekable();
+    for entry in entries {
+        while let Some(other) = others.next_if(|other| other.at() > entry.at()) {
+            merged.push(other);
+        }
+        merged.push(entry);
+    }
+    merged.extend(others);
+    merged
+}

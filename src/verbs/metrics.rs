@@ -1,0 +1,103 @@
+//! `tokenrun metrics`: metrics for Prometheus.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::shared::action::{Action, Context};
+use super::shared::failure::not_written;
+use super::shared::groups::{memory, unknown_group};
+use super::shared::options::StoreOptions;
+use super::shared::printing::print;
+use super::shared::stores::known_store_beside;
+use crate::cli::values;
+use crate::exit::Exit;
+use crate::report::metrics::{Measured, text};
+use crate::report::whole_file::write_whole;
+use crate::store::{RunQuery, Store, StoreError};
+use crate::sys::process;
+use crate::token::{GroupName, Outcome, Row, RunRecord};
+
+/// Print metrics for Prometheus
+#[derive(Debug, Args)]
+pub(super) struct Metrics {
+    /// Only this group
+    #[arg(short, long, value_name = "NAME", value_parser = values::group)]
+    group: Option<GroupName>,
+    #[command(flatten)]
+    store: StoreOptions,
+    /// Write the metrics to this file instead of stdout, for the textfile collector; the file is
+    /// replaced as a whole
+    #[arg(long, value_name = "PATH")]
+    textfile: Option<PathBuf>,
+}
+
+impl Action for Metrics {
+    fn store(&self) -> Option<&StoreOptions> {
+        Some(&self.store)
+    }
+
+    /// After everything else, a row that can't be read is an error.
+    fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
+        let output = ("--textfile", self.textfile.as_deref());
+        let mut store = known_store_beside(&self.store, output, context.log)?;
+        let store = store.as_mut();
+        let listing = store.list()?;
+        let memory = memory(store)?;
+        let wanted = |row: &Row| self.group.as_ref().is_none_or(|group| row.group == *group);
+        let rows: Vec<&Row> = listing.rows.iter().filter(|row| wanted(row)).collect();
+        if let (Some(group), true, true) =
+            (&self.group, rows.is_empty(), listing.unreadable.is_empty())
+        {
+            return Err(unknown_group(store.name(), group).into());
+        }
+        let refusals = store.refusal_totals()?;
+        let mut groups = Vec::new();
+        for row in rows {
+            let last_success = newest(store, &row.group, Some(Outcome::Succeeded))?;
+            let last_ended = newest(store, &row.group, None)?;
+            groups.push(Measured {
+                row: row.clone(),
+                waiters: listing.waiters(&row.group),
+                last_success,
+                last_ended,
+                refusals: (refusals.iter())
+                    .filter(|total| total.group == row.group)
+                    .cloned()
+                    .collect(),
+            });
+        }
+        let text = text(&groups, listing.unreadable.len(), &memory, &listing.now);
+        let exit = match &self.textfile {
+            Some(path) => {
+                // The collector reads files that end in `.prom`, as no temporary name does.
+                let written = write_whole(path, text.as_bytes(), process::pid());
+                written.map_err(|error| not_written(path.display(), &error))?;
+                Exit::OK
+            }
+            None => print(&text)?,
+        };
+        match listing.unreadable.first() {
+            Some(first) => Err(first.error.clone().into()),
+            None => Ok(exit),
+        }
+    }
+}
+
+/// The newest run that has ended, of this outcome if one is given.
+fn newest(
+    store: &mut dyn Store,
+    group: &GroupName,
+    outcome: Option<Outcome>,
+) -> Result<Option<RunRecord>, StoreError> {
+    let query = RunQuery {
+        group: Some(group.clone()),
+        outcomes: outcome.into_iter().collect(),
+        // The newest ones may have vanished.
+        limit: Some(if outcome.is_some() { 1 } else { 5 }),
+        ..RunQuery::default()
+    };
+    let runs = store.runs(&query)?;
+    Ok(runs.into_iter().find(RunRecord::is_final))
+}

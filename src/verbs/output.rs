@@ -1,0 +1,90 @@
+//! `tokenrun output`: what a job has printed, as far as it is kept.
+
+use std::io::{IsTerminal as _, stdout};
+
+use anyhow::Result;
+use clap::Args;
+
+use super::shared::action::{Action, Context};
+use super::shared::failure::Failure;
+use super::shared::groups::unknown_group;
+use super::shared::options::StoreOptions;
+use super::shared::printing::{print_json, put_bytes, tell};
+use super::shared::stores::known_store;
+use crate::cli::values;
+use crate::exit::{self, Exit};
+use crate::report::output::{Object, damaged, head, none, shown};
+use crate::store::{RunQuery, Store};
+use crate::token::{ClientId, Fence, GroupName, OutputRecord};
+
+/// Print the stored output of a job that ran with --capture
+///
+/// It prints the last bytes as they are; on a terminal, control characters are escaped. The
+/// exit code is 1 if no output of that run is stored, and 78 if the group is unknown.
+#[derive(Debug, Args)]
+pub(super) struct Output {
+    /// The group
+    #[arg(short, long, value_name = "NAME", value_parser = values::group)]
+    group: GroupName,
+    /// The run with this fencing token, as history shows it [default: the newest run with stored
+    /// output]
+    #[arg(long, value_name = "FENCE", value_parser = values::fence)]
+    run: Option<Fence>,
+    #[command(flatten)]
+    store: StoreOptions,
+    /// An array with one JSON object instead of the plain output
+    #[arg(long)]
+    json: bool,
+}
+
+impl Action for Output {
+    fn store(&self) -> Option<&StoreOptions> {
+        Some(&self.store)
+    }
+
+    fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
+        let mut store = known_store(&self.store, context.log)?;
+        let store = store.as_mut();
+        let group = &self.group;
+        let Some(row) = store.read(group)?.row else {
+            return Err(unknown_group(store.name(), group).into());
+        };
+        let Some(record) = store.output(group, self.run)? else {
+            if self.json {
+                print_json::<Object<'_>>(&[])?;
+            }
+            let text = none(group, self.run);
+            return Err(Failure::new(exit::NOTHING, "no_output", text).into());
+        };
+        let Some(last) = record.last_bytes() else {
+            let text = damaged(&record);
+            return Err(Failure::new(exit::CONFIG, "damaged", text).into());
+        };
+        if self.json {
+            return print_json(&[Object::of(&record, &last)]);
+        }
+        let is_older = self.run.is_none() && record.fence < row.fence;
+        if record.is_cut() || is_older {
+            let client = client_of(store, &record)?;
+            tell(&head(&record, client.as_ref(), is_older));
+        }
+        let is_terminal = stdout().is_terminal();
+        let text = match is_terminal {
+            true => shown(&last, is_terminal),
+            // To the byte: it may be a file.
+            false => last,
+        };
+        put_bytes(&text).map(|_| Exit::OK)
+    }
+}
+
+/// The client of the run, if history knows it.
+fn client_of(store: &mut dyn Store, record: &OutputRecord) -> Result<Option<ClientId>> {
+    let query = RunQuery {
+        group: Some(record.group.clone()),
+        ..RunQuery::default()
+    };
+    let runs = store.runs(&query)?;
+    let own = runs.into_iter().find(|run| run.session == record.session);
+    Ok(own.map(|run| run.client))
+}

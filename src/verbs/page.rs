@@ -1,0 +1,234 @@
+//! `tokenrun page`: a page of HTML that shows every group.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use super::shared::action::{Action, Context};
+use super::shared::failure::not_written;
+use super::shared::groups::{known, memory};
+use super::shared::options::{GroupsOptions, StoreOptions};
+use super::shared::printing::print;
+use super::shared::screen::zone;
+use super::shared::stores::known_store_beside;
+use crate::cli::{Unusable, values};
+use crate::exit::Exit;
+use crate::report::page::{Calendar, Detail, Facts, Group, Known, Past, View, page as written};
+use crate::report::whole_file::write_whole;
+use crate::store::history::runs;
+use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store, StoreError};
+use crate::sys::random;
+use crate::token::{ActRecord, GroupName, RefusalRecord, Row, RunRecord, WallTime};
+
+/// The part of history that is read: a day more than the longest timeline.
+const PAST: Duration = Duration::from_secs(31 * 86_400);
+
+/// How many runs are read at once. If the store has no more, one call reads all groups' runs.
+const RUNS_AT_ONCE: u32 = 20_000;
+
+/// How many runs are read in all, if each group is read by itself. What a group does not use is
+/// left for those after it.
+const RUNS: usize = 200_000;
+
+/// How many runs of one group are read then.
+const RUNS_OF_GROUP: std::ops::RangeInclusive<usize> = 200..=50_000;
+
+/// How many refusals are read, and how many acts of operators.
+const OTHERS: u32 = 20_000;
+
+/// The least time between two loads of a page.
+const LEAST_REFRESH: Duration = Duration::from_secs(1);
+
+/// Write an HTML page: the state of every group, and its runs
+///
+/// The page is one file. It needs no script and requests nothing, so a cron entry can write it
+/// into the directory of a web server. It shows the last day, week and month.
+#[derive(Debug, Args)]
+pub(super) struct Page {
+    /// The file to write; it is replaced as a whole; - for stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    groups: GroupsOptions,
+    #[command(flatten)]
+    store: StoreOptions,
+    /// Times in UTC instead of the local time zone
+    #[arg(long)]
+    utc: bool,
+    /// A browser loads the page again after this time, such as 60s or 5m [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    refresh: Option<Duration>,
+}
+
+impl Action for Page {
+    fn check(&self) -> Result<(), Unusable> {
+        if self.refresh.is_some_and(|every| every < LEAST_REFRESH) {
+            let text = "--refresh is shorter than a second; write for example --refresh 60s";
+            return Err(Unusable::about(&["--refresh"], text));
+        }
+        Ok(())
+    }
+
+    fn store(&self) -> Option<&StoreOptions> {
+        Some(&self.store)
+    }
+
+    /// After everything else, a row that can't be read is an error.
+    fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
+        let output = ("--output", Some(self.output.as_path()));
+        let mut store = known_store_beside(&self.store, output, context.log)?;
+        let store = store.as_mut();
+        let wanted_groups = self.groups.groups();
+        let listing = store.list()?;
+        let memory = memory(store)?;
+        known(&listing, &wanted_groups, store.name())?;
+        let wanted = |row: &&Row| wanted_groups.has(row.group.as_str());
+        let rows: Vec<&Row> = listing.rows.iter().filter(wanted).collect();
+        let unreadable: Vec<(String, String)> = listing
+            .unreadable
+            .iter()
+            .filter(|it| wanted_groups.has(&it.group))
+            .map(|it| (it.group.clone(), it.error.to_string()))
+            .collect();
+        let view = View {
+            now: listing.now.clone(),
+            memory,
+            calendar: Calendar::new(zone(self.utc)),
+            detail: Detail::of(rows.len()),
+        };
+        let since = listing.now.wall_before(PAST);
+        let others = Others::read(store, since)?;
+        let groups = groups(store, &listing, &rows, &others, &view, since)?;
+        let facts = Facts {
+            store: store.name(),
+            unreadable: &unreadable,
+            is_shortened: others.is_shortened,
+            refresh: self.refresh,
+        };
+        let text = written(&facts, &groups, &view);
+        let exit = match self.output.as_os_str() == "-" {
+            true => print(&text)?,
+            false => replace(&self.output, &text)?,
+        };
+        let first = listing
+            .unreadable
+            .iter()
+            .find(|it| wanted_groups.has(&it.group));
+        first.map_or(Ok(exit), |first| Err(first.error.clone().into()))
+    }
+}
+
+/// Refusals and acts of operators on all groups, the newest first.
+struct Others {
+    acts: Vec<ActRecord>,
+    refusals: Vec<RefusalRecord>,
+    /// There are more.
+    is_shortened: bool,
+}
+
+impl Others {
+    fn read(store: &mut dyn Store, since: WallTime) -> Result<Self, StoreError> {
+        let acts = store.acts(&ActQuery {
+            since: Some(since),
+            limit: Some(OTHERS),
+            ..ActQuery::default()
+        })?;
+        let refusals = store.refusals(&RefusalQuery {
+            since: Some(since),
+            limit: Some(OTHERS),
+            ..RefusalQuery::default()
+        })?;
+        let is_full = |count: usize| u32::try_from(count).is_ok_and(|count| count >= OTHERS);
+        let is_shortened = is_full(acts.len()) || is_full(refusals.len());
+        Ok(Self {
+            acts,
+            refusals,
+            is_shortened,
+        })
+    }
+}
+
+/// Makes one group after the other, so that only one's runs are in memory if there are many.
+fn groups(
+    store: &mut dyn Store,
+    listing: &Listing,
+    rows: &[&Row],
+    others: &Others,
+    view: &View,
+    since: WallTime,
+) -> Result<Vec<Group>> {
+    let query = |group: Option<&GroupName>, limit| RunQuery {
+        group: group.cloned(),
+        since: Some(since),
+        limit: Some(limit),
+        ..RunQuery::default()
+    };
+    let all = store.runs(&query(None, RUNS_AT_ONCE))?;
+    let is_all = u32::try_from(all.len()).is_ok_and(|count| count < RUNS_AT_ONCE);
+    let (mut left, mut groups) = (RUNS, Vec::with_capacity(rows.len()));
+    for (number, row) in rows.iter().enumerate() {
+        let (over, is_cut) = if is_all {
+            let own = all.iter().filter(|run| run.group == row.group);
+            (own.cloned().collect(), false)
+        } else {
+            let share = left / (rows.len() - number);
+            let share = share.clamp(*RUNS_OF_GROUP.start(), *RUNS_OF_GROUP.end());
+            let limit = u32::try_from(share).unwrap_or(u32::MAX);
+            let over = store.runs(&query(Some(&row.group), limit))?;
+            left = left.saturating_sub(over.len());
+            let is_cut = over.len() >= share;
+            (over, is_cut)
+        };
+        groups.push(group(listing, row, over, is_cut, others, view));
+    }
+    Ok(groups)
+}
+
+fn group(
+    listing: &Listing,
+    row: &Row,
+    over: Vec<RunRecord>,
+    is_cut: bool,
+    others: &Others,
+    view: &View,
+) -> Group {
+    // A run that goes on counts whenever it began.
+    let own = Listing {
+        rows: vec![row.clone()],
+        unreadable: Vec::new(),
+        now: listing.now.clone(),
+        queues: Vec::new(),
+    };
+    let runs = runs(&own, over, &RunQuery::default());
+    let mut runs: Vec<&RunRecord> = runs.iter().collect();
+    runs.sort_by_key(|run| (run.started_at, run.fence));
+    let acts = others.acts.iter().filter(|act| act.group == row.group);
+    let mut acts: Vec<&ActRecord> = acts.collect();
+    acts.sort_by_key(|act| act.at);
+    let refusals = others.refusals.iter().filter(|it| it.group == row.group);
+    let mut refusals: Vec<&RefusalRecord> = refusals.collect();
+    refusals.sort_by_key(|refusal| refusal.first_at);
+    let known = Known {
+        row,
+        waiters: listing.waiters(&row.group),
+        past: Past {
+            runs: &runs,
+            cut: runs.first().filter(|_| is_cut).map(|run| run.started_at),
+            acts: &acts,
+            refusals: &refusals,
+        },
+    };
+    Group::of(&known, view)
+}
+
+fn replace(path: &Path, text: &str) -> Result<Exit> {
+    // Not the pid: in a container it is the same each time, and so is the file of one that was
+    // killed.
+    let mark = random::bits64().context("cannot read random bytes")?;
+    let written = write_whole(path, text.as_bytes(), format_args!("{mark:016x}"));
+    let page = format_args!("the page {}", path.display());
+    written.map_err(|error| not_written(page, &error))?;
+    Ok(Exit::OK)
+}

@@ -1,0 +1,68 @@
+//! The groups that a verb is about: those that the store has, and the name for all of them.
+
+use anyhow::{Context as _, Result};
+
+use super::failure::Failure;
+use crate::exit;
+use crate::report::printable::quoted;
+use crate::store::{Listing, Store};
+use crate::token::operator::EVERY_GROUP;
+use crate::token::{GroupName, Groups, Memory};
+
+/// Refuses names of groups that have never been seen. A pattern may match nothing.
+///
+/// # Errors
+/// If there is such a name.
+pub(crate) fn known(listing: &Listing, groups: &Groups, store: &str) -> Result<()> {
+    let is_known = |name: &&GroupName| {
+        let readable = listing.rows.iter().any(|row| row.group == **name);
+        let unreadable = listing.unreadable.iter();
+        readable || unreadable.into_iter().any(|it| it.group == name.as_str())
+    };
+    match groups.names().find(|name| !is_known(name)) {
+        Some(name) => Err(unknown_group(store, name).into()),
+        None => Ok(()),
+    }
+}
+
+/// The groups of a listing, by name, also those whose row is unreadable.
+pub(crate) fn all_of(listing: &Listing) -> Vec<GroupName> {
+    let readable = listing.rows.iter().map(|row| row.group.clone());
+    let unreadable = listing.unreadable.iter();
+    let unreadable = unreadable.filter_map(|it| GroupName::new(&it.group).ok());
+    let mut all: Vec<_> = readable.chain(unreadable).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// What the store may have forgotten, as a run would see it now.
+///
+/// # Errors
+/// If the store can't be read.
+pub(crate) fn memory(store: &mut dyn Store) -> Result<Memory> {
+    let reading = store.read(&every_group()?);
+    let reading = reading?;
+    Ok(reading.memory.noted(&reading.now))
+}
+
+/// The name that stands for every group, which no group has.
+///
+/// # Errors
+/// If it is no name: a bug.
+pub(crate) fn every_group() -> Result<GroupName> {
+    let every = GroupName::new(EVERY_GROUP);
+    every.context("a bug")
+}
+
+/// The failure of a verb whose group has never been seen.
+pub(crate) fn unknown_group(store: &str, group: &GroupName) -> Failure {
+    Failure::new(
+        exit::CONFIG,
+        "unknown_group",
+        format!(
+            "the store {store} has no group {}; tokenrun status lists those that it has",
+            quoted(group.as_str())
+        ),
+    )
+}

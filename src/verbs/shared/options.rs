@@ -1,0 +1,318 @@
+//! Options that several verbs have: the store, the log, the node, the durations.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use crate::cli::{Unusable, values};
+use crate::report::log::Style;
+use crate::report::message::Level;
+use crate::token::{ClientId, GroupPattern, Groups, Timing, Wishes};
+
+/// A month.
+pub(crate) const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct StoreOptions {
+    /// Where the tokens are: postgres://user@host/database or another connection string of libpq,
+    /// mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file
+    /// [default: a SQLite file of this user]
+    ///
+    /// The default file is tokenrun.db in the state directory: /var/lib/tokenrun for root,
+    /// $XDG_STATE_HOME/tokenrun or ~/.local/state/tokenrun for other users. Several users of a host
+    /// can share a file in a directory of mode 3770. As process 1 of a container and in Kubernetes
+    /// there is no default.
+    #[arg(
+        short,
+        long,
+        value_name = "URL",
+        env = "TOKENRUN_STORE",
+        hide_env_values = true,
+        display_order = 2
+    )]
+    pub(crate) store: Option<String>,
+    #[command(flatten)]
+    files: FileOptions,
+}
+
+impl StoreOptions {
+    /// The file of `--store-file`.
+    pub(crate) const fn file(&self) -> Option<&PathBuf> {
+        self.files.store_file.as_ref()
+    }
+
+    /// Whether anything was said of the store.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.store.is_some() || self.files.store_file.is_some()
+    }
+}
+
+// The files that options are read from.
+#[derive(Debug, Clone, Default, Args)]
+struct FileOptions {
+    /// A file that holds the value of --store, for example a mounted secret [default: none]
+    ///
+    /// Every run reads it again. It belongs to this user or root, others cannot write it, and a path in
+    /// it is absolute. If it holds a password, and every user of the host can read it, a warning says
+    /// so.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TOKENRUN_STORE_FILE",
+        conflicts_with = "store",
+        help_heading = "Configuration"
+    )]
+    store_file: Option<PathBuf>,
+    /// A configuration file to read instead of those of the system and of the user; '' reads none
+    /// [default: both]
+    ///
+    /// The default files are /etc/tokenrun/config.toml and $XDG_CONFIG_HOME/tokenrun/config.toml (or
+    /// ~/.config/tokenrun/config.toml), if they are there. A file that is named must be there. See
+    /// tokenrun help configuration.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TOKENRUN_CONFIG",
+        help_heading = "Configuration"
+    )]
+    config: Option<OsString>,
+}
+
+// What is kept of a run.
+#[derive(Debug, Args)]
+pub(crate) struct KeptOptions {
+    /// How long the history is kept, at least [default: 30d]
+    ///
+    /// Later runs remove older records, a few at a time. The newest record stays.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = values::duration, help_heading = "Reports and messages")]
+    history_retain: Option<Duration>,
+    /// A text that status and history show beside the run [default: none]
+    ///
+    /// The arguments of the job are never shown, because they can hold secrets.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "TOKENRUN_LABEL",
+        value_parser = values::line,
+        help_heading = "Reports and messages"
+    )]
+    pub(crate) label: Option<String>,
+}
+
+impl KeptOptions {
+    /// How long history is kept.
+    pub(crate) fn retain(&self) -> Duration {
+        self.history_retain.unwrap_or(HISTORY_RETAIN)
+    }
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct LogOptions {
+    /// Print only what is wrong; twice: print nothing
+    ///
+    /// Once, it silences ordinary messages: refusals, grants, keys that are done. Warnings, errors
+    /// and the message about a job that did not succeed stay. This suits cron, which mails what is
+    /// printed. Twice, it silences everything; the exit code and --report still tell what happened.
+    /// The variable is 0, 1 or 2.
+    #[arg(
+        short,
+        long,
+        env = "TOKENRUN_QUIET",
+        action = ArgAction::Count,
+        value_parser = values::quiet,
+        conflicts_with = "verbose",
+        help_heading = "Reports and messages"
+    )]
+    pub(crate) quiet: u8,
+    /// Print every step
+    ///
+    /// Each look at the store, and what the rule decided and why. It shows why a job does not run.
+    #[arg(
+        short,
+        long,
+        env = "TOKENRUN_VERBOSE",
+        help_heading = "Reports and messages"
+    )]
+    pub(crate) verbose: bool,
+    /// The format of messages on stderr
+    ///
+    /// The fields of json are listed by tokenrun help json.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        env = "TOKENRUN_LOG_FORMAT",
+        default_value = "text",
+        help_heading = "Reports and messages"
+    )]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines of text
+    #[default]
+    Text,
+    /// One JSON object per line
+    Json,
+}
+
+impl LogOptions {
+    /// As little as `-q` asks for, each time that it is given.
+    pub(crate) fn of_quiet(quiet: u8) -> Self {
+        Self {
+            quiet,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn style(&self) -> Style {
+        let least = match self {
+            Self { quiet: 2.., .. } => None,
+            Self { quiet: 1, .. } => Some(Level::Warning),
+            Self { verbose: true, .. } => Some(Level::Detail),
+            _ => Some(Level::Info),
+        };
+        Style {
+            least,
+            json: self.log_format == LogFormat::Json,
+        }
+    }
+}
+
+// The groups that a listing is about.
+#[derive(Debug, Args)]
+pub(crate) struct GroupsOptions {
+    /// Only this group, or the groups that match a pattern such as 'etl-*'; can be repeated
+    #[arg(short, long, value_name = "NAME", value_parser = values::pattern)]
+    group: Vec<GroupPattern>,
+}
+
+impl GroupsOptions {
+    pub(crate) fn groups(&self) -> Groups {
+        self.group.clone().into()
+    }
+}
+
+// The durations of a run.
+#[derive(Debug, Args)]
+pub(crate) struct TimingOptions {
+    /// Time between two heartbeats [default: 10s]
+    ///
+    /// A heartbeat is a small write to the store. With a shorter time, a holder notices sooner that
+    /// its token is gone, or that an operator wants it.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEARTBEAT", value_parser = values::duration, help_heading = "Lease and timing")]
+    heartbeat: Option<Duration>,
+    /// How long a holder may be silent before another node takes over [default: 5m]
+    ///
+    /// A holder that can't reach the store ends its job before this time is over. A shorter time
+    /// replaces a dead node sooner. A longer time lets jobs survive a longer outage of the store.
+    /// The value of the holder counts, not that of the node that takes over.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_TAKEOVER_AFTER", value_parser = values::duration, help_heading = "Lease and timing")]
+    takeover_after: Option<Duration>,
+    /// How long after a run other nodes are refused; 0 releases the token when the job ends
+    /// [default: 5m]
+    ///
+    /// A node with a late clock does not run the job again in this time, so it must be longer than
+    /// the clocks of the nodes differ. For tokenrun hold the default is 0.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_KEEP", value_parser = values::duration, display_order = 4, help_heading = "Everyday options")]
+    keep: Option<Duration>,
+    /// How long a node other than the last one waits before it takes an open token [default: 10s]
+    ///
+    /// It keeps the job on its node: cron starts on all nodes in the same second, and the node of
+    /// the last run takes the token first.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEAD_START", value_parser = values::duration, help_heading = "Lease and timing")]
+    head_start: Option<Duration>,
+    /// The least time from the start of this run to the start of the next, on any node [default: 0]
+    ///
+    /// For a job that must not run twice in a night, however late a clock is. The time counts from
+    /// the grant, for this node too, and however the run ends: a job that crashed is not repeated
+    /// within it. Leave it out if a crashed job should be repeated sooner.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_AT_LEAST", value_parser = values::duration, help_heading = "Lease and timing")]
+    at_least: Option<Duration>,
+    /// Time between TERM and KILL when the job is ended [default: 10s]
+    ///
+    /// The job can clean up in this time. A lease that can't be renewed is given up earlier by this
+    /// time, so that the job is gone before another node may start.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_KILL_GRACE", value_parser = values::duration, help_heading = "Lease and timing")]
+    kill_grace: Option<Duration>,
+    /// How long one call of the store may take [default: 10s, at most a tenth of takeover-after]
+    ///
+    /// After this time tokenrun gives the call up and closes the connection: a store that hangs
+    /// counts as a store that is gone.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_STORE_TIMEOUT", value_parser = values::duration, help_heading = "Lease and timing")]
+    store_timeout: Option<Duration>,
+}
+
+impl TimingOptions {
+    /// The durations, with this `--keep` if none was given.
+    pub(crate) fn timing(&self, keep: Option<Duration>) -> Result<Timing, Unusable> {
+        Timing::new(&Wishes {
+            heartbeat: self.heartbeat,
+            takeover_after: self.takeover_after,
+            keep: self.keep.or(keep),
+            head_start: self.head_start,
+            at_least: self.at_least,
+            kill_grace: self.kill_grace,
+            store_timeout: self.store_timeout,
+        })
+        .map_err(|error| Unusable::about(&error.options(), error.to_string()))
+    }
+}
+
+// This node, and the one that the token is meant for.
+#[derive(Debug, Args)]
+pub(crate) struct NodeOptions {
+    /// The name of this node [default: $CLIENT_ID, else the host name]
+    ///
+    /// The token stays with this name from run to run, so the name must outlive the process: use
+    /// the name of a cluster, not the name of a pod.
+    #[arg(
+        long,
+        value_name = "ID",
+        env = "TOKENRUN_CLIENT_ID",
+        value_parser = values::client,
+        help_heading = "Identity"
+    )]
+    pub(crate) client_id: Option<ClientId>,
+    /// The client that gets the token first; recorded when the group is first used [default: none:
+    /// the first client that comes gets the token]
+    ///
+    /// A failover does not change it; tokenrun expect does. Other clients wait --takeover-after for
+    /// its first run.
+    #[arg(
+        long,
+        value_name = "ID",
+        env = "TOKENRUN_EXPECTED",
+        value_parser = values::client,
+        help_heading = "Identity"
+    )]
+    pub(crate) expected: Option<ClientId>,
+    /// If this node is the expected client, take the token back when it is idle
+    ///
+    /// Without it the token stays where a failover has brought it, because each move is a risk. A
+    /// job that runs on another node is never interrupted.
+    #[arg(long, env = "TOKENRUN_FAILBACK", help_heading = "Identity")]
+    pub(crate) failback: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct ScreenOptions {
+    /// When to show colours; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, alias = "colour", value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Colours,
+    /// Times in UTC (RFC 3339) instead of the zone of this terminal
+    #[arg(long)]
+    pub(crate) utc: bool,
+}
+
+/// When there are colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colours {
+    /// On a terminal, unless the environment says otherwise.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}

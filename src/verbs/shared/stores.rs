@@ -1,0 +1,167 @@
+//! Opening the store that a command line names.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::environment::warn;
+use super::failure::{Failure, code_of};
+use super::node::node_environment;
+use super::options::StoreOptions;
+use super::store_file;
+use crate::cli;
+use crate::exit;
+use crate::report::log::Log;
+use crate::run::machine::Wait;
+use crate::store::Store;
+use crate::store::open::{OpenError, Opened, Opening};
+use crate::store::url::{StoreUrl, state_directory};
+use crate::sys::clock::LocalClock;
+
+/// How long a listing waits for a store.
+pub(crate) const LISTING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The pause before the next try to open a store, and the least time of a try.
+const SHORTEST_OPENING: Duration = Duration::from_millis(20);
+
+/// The value of `--store`, or the text of `--store-file`.
+pub(crate) fn given(store: &StoreOptions) -> Result<Option<String>> {
+    match store.file() {
+        Some(path) => store_file::read(path).map(Some),
+        None => Ok(store.store.clone()),
+    }
+}
+
+pub(crate) fn store_url(store: &StoreOptions) -> Result<StoreUrl> {
+    let url = match given(store)? {
+        Some(text) => StoreUrl::parse(&text),
+        None => StoreUrl::default_for(&node_environment()),
+    };
+    url.map_err(|error| {
+        let variable = match store.file() {
+            Some(path) => cli::said_by_variable("store-file", Some(path)),
+            None => cli::said_by_variable("store", store.store.as_ref()),
+        };
+        Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}")).into()
+    })
+}
+
+/// The store of a run.
+pub(crate) struct StoreOfRun<'a> {
+    pub(crate) url: &'a StoreUrl,
+    /// How long a call may take.
+    pub(crate) timeout: Duration,
+    /// The name that the server shows.
+    pub(crate) application: &'a str,
+    /// For how long the run may wait, from the start of its clock on.
+    pub(crate) wait: Wait,
+    pub(crate) clock: LocalClock,
+}
+
+/// As [`open`]; a run that may wait in the queue also waits for the store. A stop signal ends this
+/// process by itself meanwhile.
+pub(crate) fn open_in_time(
+    store: &StoreOfRun<'_>,
+    log: &mut Log,
+    mut at_work: impl FnMut(),
+) -> Result<Opened> {
+    let timeout = store.timeout;
+    let left = || match store.wait {
+        Wait::No => None,
+        Wait::Forever => Some(Duration::MAX),
+        Wait::For(limit) => Some(limit.saturating_sub(store.clock.now().0)),
+    };
+    loop {
+        at_work();
+        let opening = left().map_or(timeout, |left| timeout.min(left).max(SHORTEST_OPENING));
+        let opened = open(store.url, timeout, opening, store.application, log);
+        // Only now: the attempt has taken some of it.
+        match (opened, left()) {
+            (Err(error), Some(left)) if code_of(&error) == exit::UNAVAILABLE && !left.is_zero() => {
+                std::thread::sleep(SHORTEST_OPENING.min(left));
+            }
+            (opened, _) => return opened,
+        }
+    }
+}
+
+/// The store that this URL names. A call takes at most `timeout`, its opening at most `limit`.
+pub(crate) fn open(
+    url: &StoreUrl,
+    timeout: Duration,
+    limit: Duration,
+    application: &str,
+    log: &mut Log,
+) -> Result<Opened> {
+    let state = state_directory(&node_environment()).ok();
+    let opening = Opening {
+        timeout,
+        limit,
+        application,
+        state: state.as_deref(),
+    };
+    let mut warn = |text: &str| warn(log, "store_settings", text.to_owned());
+    url.open(&opening, &mut warn).map_err(not_opened)
+}
+
+pub(crate) fn not_opened(error: OpenError) -> anyhow::Error {
+    match error {
+        OpenError::Store(error) => error.into(),
+        OpenError::Settings { error, text } => {
+            let variable = cli::said_by_variable("store", Some(&text.0));
+            Failure::new(exit::CONFIG, "no_store", format!("{error}{variable}")).into()
+        }
+    }
+}
+
+/// A store that must exist already: the requests on it make none.
+pub(crate) fn known_store(store: &StoreOptions, log: &mut Log) -> Result<Box<dyn Store>> {
+    Ok(known_store_with_locks(store, LISTING_TIMEOUT, log)?.store)
+}
+
+/// A store that must exist already, for a verb that writes a file: `option` is refused if it names a
+/// file of the store.
+pub(crate) fn known_store_beside(
+    store: &StoreOptions,
+    (option, output): (&str, Option<&Path>),
+    log: &mut Log,
+) -> Result<Box<dyn Store>> {
+    let url = store_url(store)?;
+    output.map_or(Ok(()), |path| keep_apart(&url, option, path))?;
+    Ok(open_known(&url, LISTING_TIMEOUT, log)?.store)
+}
+
+/// Refuses to write a file of the store: that would replace its tokens.
+pub(crate) fn keep_apart(url: &StoreUrl, option: &str, path: &Path) -> Result<()> {
+    if !url.has_file(path) {
+        return Ok(());
+    }
+    let text = format!(
+        "{option} {} names a file of the store; give another path",
+        path.display()
+    );
+    Err(Failure::new(exit::USAGE, "usage", text).into())
+}
+
+/// As [`known_store`], with the directory for the locks of its runs on this host.
+pub(crate) fn known_store_with_locks(
+    store: &StoreOptions,
+    timeout: Duration,
+    log: &mut Log,
+) -> Result<Opened> {
+    open_known(&store_url(store)?, timeout, log)
+}
+
+fn open_known(url: &StoreUrl, timeout: Duration, log: &mut Log) -> Result<Opened> {
+    if let Some(path) = url.file()
+        && !path.exists()
+    {
+        let text = format!(
+            "there is no store {}: nothing has run with it yet, or --store names another",
+            path.display()
+        );
+        return Err(Failure::new(exit::CONFIG, "no_store", text).into());
+    }
+    open(url, timeout, timeout, "tokenrun", log)
+}

@@ -1,0 +1,179 @@
+//! `tokenrun status`: the tokens and their holders.
+
+mod watch;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+
+use self::watch::watch;
+use super::shared::action::{Action, Context};
+use super::shared::groups::{known, memory};
+use super::shared::options::{ScreenOptions, StoreOptions};
+use super::shared::printing::{json_text, print};
+use super::shared::screen::screen;
+use super::shared::stores::known_store;
+use crate::cli::values::{self, Word};
+use crate::exit::Exit;
+use crate::report::condition::Condition;
+use crate::report::details::details;
+use crate::report::group::{Group, Snapshot};
+use crate::report::json::{Listed, Token};
+use crate::report::last_run::{Known, LastRun};
+use crate::report::overview::overview;
+use crate::report::screen::Screen;
+use crate::store::{RunQuery, Store, StoreError, Unreadable};
+use crate::token::{GroupPattern, Groups, Row};
+
+/// The least pause between two reads of a store.
+const LEAST_WATCH: Duration = Duration::from_millis(100);
+
+/// The words of `--state`.
+static STATES: [Word<Condition>; 8] = [
+    ("running", Condition::Running, ""),
+    ("idle", Condition::Idle, ""),
+    ("free", Condition::Free, ""),
+    (
+        "silent",
+        Condition::Silent,
+        "The holder has been silent for longer than --takeover-after",
+    ),
+    ("paused", Condition::Paused, ""),
+    (
+        "failed",
+        Condition::Failed,
+        "The last run was not a success",
+    ),
+    (
+        "observed",
+        Condition::Observed,
+        "Nothing is granted, because the store may have forgotten a grant",
+    ),
+    ("unreadable", Condition::Unreadable, ""),
+];
+
+/// Show the state of every token
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    /// Only this group, or the groups that match a pattern such as 'etl-*'; can be repeated
+    ///
+    /// A single name shows every value of its token.
+    #[arg(short, long, value_name = "NAME", value_parser = values::pattern)]
+    group: Vec<GroupPattern>,
+    #[command(flatten)]
+    store: StoreOptions,
+    /// Only groups in one of these states
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = values::one_of(&STATES))]
+    state: Vec<Condition>,
+    /// A table with every column, however wide
+    #[arg(long, conflicts_with = "json")]
+    wide: bool,
+    #[command(flatten)]
+    screen: ScreenOptions,
+    /// Show it again after each DURATION, until it is interrupted [default: no; without a DURATION
+    /// 2s]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, num_args = 0..=1, require_equals = true, default_missing_value = "2s")]
+    watch: Option<Duration>,
+    /// An array of JSON objects instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Action for Status {
+    fn store(&self) -> Option<&StoreOptions> {
+        Some(&self.store)
+    }
+
+    /// With an interval again and again, until the reader has gone. An unreadable row hides no other: it
+    /// is shown as unreadable, and the exit code says so.
+    fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
+        let mut store = known_store(&self.store, context.log)?;
+        let store = store.as_mut();
+        if let Some(every) = self.watch {
+            return watch(every.max(LEAST_WATCH), self.screen, |screen| {
+                look(store, self, screen).map(|shown| shown.text)
+            });
+        }
+        let shown = look(store, self, &screen(self.screen))?;
+        let exit = print(&shown.text)?;
+        shown.unreadable.map_or(Ok(exit), |error| Err(error.into()))
+    }
+}
+
+struct Shown {
+    text: String,
+    unreadable: Option<StoreError>,
+}
+
+fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Shown> {
+    let listing = store.list()?;
+    let memory = memory(store)?;
+    let wanted: Groups = options.group.clone().into();
+    known(&listing, &wanted, store.name())?;
+    let rows: Vec<&Row> = listing.rows.iter().collect();
+    let rows = rows
+        .into_iter()
+        .filter(|row| wanted.has(row.group.as_str()));
+    let lasts = last_runs(store, rows)?;
+    let at = Snapshot {
+        store: store.name(),
+        memory: &memory,
+        now: &listing.now,
+    };
+    let groups = lasts.into_iter().map(|(row, last)| {
+        let waiters = listing.waiting(&row.group).collect();
+        Group::new(row, last, waiters, at)
+    });
+    let is_in = |all: &[Condition]| {
+        let asked = &options.state;
+        asked.is_empty() || all.iter().any(|it| asked.contains(it))
+    };
+    let groups: Vec<Group<'_>> = groups.filter(|it| is_in(&it.conditions)).collect();
+    let unreadable = listing.unreadable.iter();
+    let unreadable: Vec<&Unreadable> = unreadable
+        .filter(|it| wanted.has(&it.group) && is_in(&[Condition::Unreadable]))
+        .collect();
+    let text = match (options.json, wanted.single(), groups.as_slice()) {
+        (true, ..) => json(&groups, &unreadable, at)?,
+        (false, Some(_), [group]) if !options.wide => details(group, at, screen),
+        _ => overview(&groups, &unreadable, at, options.wide, screen),
+    };
+    Ok(Shown {
+        text,
+        unreadable: unreadable.first().map(|first| first.error.clone()),
+    })
+}
+
+fn json(groups: &[Group<'_>], unreadable: &[&Unreadable], at: Snapshot<'_>) -> Result<String> {
+    let tokens = groups.iter().map(|group| Token::of(group, at));
+    let tokens = tokens.map(Box::new).map(Listed::Token);
+    let others = unreadable.iter().copied().map(Listed::unreadable);
+    json_text(&tokens.chain(others).collect::<Vec<_>>())
+}
+
+/// The rows with their last finished runs. History is asked only for what a row does not say
+/// itself: the store may be far away.
+fn last_runs<'a>(
+    store: &mut dyn Store,
+    rows: impl Iterator<Item = &'a Row>,
+) -> Result<Vec<(&'a Row, Option<LastRun>)>> {
+    let mut found = Vec::new();
+    for row in rows {
+        let last = match LastRun::known(row) {
+            Known::Never => None,
+            Known::All(last) => Some(last),
+            Known::Part(part) => {
+                let query = RunQuery {
+                    group: Some(row.group.clone()),
+                    limit: Some(1),
+                    ..RunQuery::default()
+                };
+                let newest = store.runs(&query)?;
+                newest.first().map(LastRun::of).or(part)
+            }
+        };
+        found.push((row, last));
+    }
+    Ok(found)
+}
