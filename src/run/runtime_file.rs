@@ -100,7 +100,7 @@ impl RuntimeFile {
         self.0.write_all(&contents.text()?)
     }
 
-    /// Whether this is the file at `path`.
+    /// True if this is the file at `path`.
     ///
     /// # Errors
     /// Those of the file system.
@@ -113,7 +113,7 @@ impl RuntimeFile {
         }
     }
 
-    /// Whether the file may still have these contents: the length matches.
+    /// True if the file may still have these contents: the length matches.
     ///
     /// # Errors
     /// Those of the file system.

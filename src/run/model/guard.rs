@@ -109,7 +109,7 @@ impl Guard {
         [self.kill_at, kill, term].into_iter().flatten()
     }
 
-    /// Whether it has begun to end the tree.
+    /// True if it has begun to end the tree.
     pub(crate) const fn forces(&self) -> bool {
         self.forced
     }
