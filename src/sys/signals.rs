@@ -198,12 +198,6 @@ impl Inherited {
     pub const fn file_size(&self) -> FileSizeLimit {
         self.file_size
     }
-
-    /// True if a signal of [`PASSED`], by its number, was ignored at the start. It
-    /// stays ignored, and is never passed on.
-    pub fn ignores(&self, signal: i32) -> bool {
-        Signal::try_from(signal).is_ok_and(|signal| self.ignored.contains(signal))
-    }
 }
 
 /// Discards the signals that were sent to this process while they were blocked. Returns their
