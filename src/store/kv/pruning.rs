@@ -94,7 +94,7 @@ impl Old<'_> {
     }
 
     fn deletes(&self, found: &BTreeMap<String, Entry>, newest: &[RunRecord]) -> Vec<Delete> {
-        let stay = kept(found, newest);
+        let stay = fences_that_stay(found, newest);
         let old = found.iter().filter_map(|(key, entry)| {
             let (kind, _) = key.split_once(':')?;
             match kind {
@@ -153,7 +153,7 @@ impl Old<'_> {
 /// The fences of the newest run, and of the newest success among the runs that were read: the
 /// newest runs, and the oldest ones. If the newest success of all is in between, one of the oldest
 /// stays for longer than it must.
-fn kept(found: &BTreeMap<String, Entry>, newest: &[RunRecord]) -> BTreeSet<Fence> {
+fn fences_that_stay(found: &BTreeMap<String, Entry>, newest: &[RunRecord]) -> BTreeSet<Fence> {
     let runs = found.iter().filter(|(key, _)| key.starts_with("run:"));
     let old: Vec<RunRecord> = runs.filter_map(|(_, entry)| entry.read()).collect();
     let all = || newest.iter().chain(&old);
